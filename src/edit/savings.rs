@@ -47,6 +47,8 @@ pub enum SavingKind {
     Padding,
     /// The Python source line of each instruction.
     StackTraces,
+    /// Bytes after the last segment, which no field describes.
+    Trailing,
 }
 
 impl fmt::Display for SavingKind {
@@ -56,20 +58,24 @@ impl fmt::Display for SavingKind {
             Self::Unreferenced => "unreferenced",
             Self::Padding => "padding",
             Self::StackTraces => "stack traces",
+            Self::Trailing => "bytes after the last segment",
         })
     }
 }
 
 impl Saving {
-    /// Whether it saves at least 1 KiB, and at least 1 % of a file of that size.
+    /// Whether it saves at least a tenth of a file of that size, or 1 KiB that is at least 1 % of it.
     pub fn is_worth_it(&self, file_size: u64) -> bool {
-        self.bytes >= 1 << 10 && self.bytes >= file_size / 100
+        self.bytes >= file_size.div_ceil(10) || self.bytes >= 1 << 10 && self.bytes >= file_size / 100
     }
 }
 
 const STRIP_PADDING: &[&str] = &["--padding"];
 const ALIGN_16: &[&str] = &["--segment-alignment", "16", "--constant-alignment", "16"];
 const ALIGN_16_SHORT: &[&str] = &["--segment-alignment", "16", "--constant-alignment", "16", "--header-length", "24"];
+
+const DROP_TRAILING: &[&str] = &["--drop-trailing"];
+const DROP_TRAILING_SHORT: &[&str] = &["--drop-trailing", "--header-length", "24"];
 
 /// An edit to try.
 struct Trial {
@@ -110,11 +116,13 @@ impl Model<'_> {
                     trial(SavingKind::StackTraces, "strip", &["--stack-traces"]),
                     trial(SavingKind::Padding, "strip", STRIP_PADDING),
                     trial(SavingKind::Padding, "rewrite", if short { ALIGN_16_SHORT } else { ALIGN_16 }),
+                    trial(SavingKind::Trailing, "rewrite", if short { DROP_TRAILING_SHORT } else { DROP_TRAILING }),
                 ]
             }
             Self::Ptd(_) => alloc::vec![
                 trial(SavingKind::EqualBlobs, "dedup", &[]),
                 trial(SavingKind::Padding, "rewrite", &["--segment-alignment", "16"]),
+                trial(SavingKind::Trailing, "rewrite", DROP_TRAILING),
             ],
             _ => Vec::new(),
         };
@@ -189,6 +197,14 @@ fn tried_pte<'a>(
             let options = PteOptions { segment_alignment: 16, constant_alignment, header_length, ..default };
             return Ok(Some(Model::Pte(after.lay_out(&options)?)));
         }
+        SavingKind::Trailing => {
+            if after.trailing_bytes().is_empty() {
+                return Ok(None);
+            }
+            let default = PteOptions::default();
+            let header_length = after.header.map_or(default.header_length, |header| header.length);
+            return Ok(Some(Model::Pte(after.lay_out(&PteOptions { header_length, ..default })?)));
+        }
     };
     if report.changes.is_empty() {
         *copy = Some(after);
@@ -205,6 +221,12 @@ fn tried_ptd<'a>(mut after: Ptd<'a>, style: Option<WriteStyle>, kind: SavingKind
             if after.dedup()?.changes.is_empty() {
                 return Ok(None);
             }
+        }
+        SavingKind::Trailing => {
+            if after.trailing_bytes().is_empty() {
+                return Ok(None);
+            }
+            after = after.lay_out(&PtdOptions { style: None, ..PtdOptions::default() })?;
         }
         _ => {
             if !after.trailing_bytes().is_empty() {

@@ -39,6 +39,28 @@ fn what_differs_inside_delegates_is_listed() {
     }
 }
 
+/// A program does not load with the other's data.
+#[test]
+fn other_keys_of_external_data_are_a_difference_with_and_without_the_data() {
+    let file = fixture("1.5.1/linear/linear.pte");
+    let [left, right] = ["a", "q"].map(|prefix| {
+        let mut pte = Pte::parse(file.bytes()).unwrap();
+        let key = |data: &executorch_format::edit::Candidate<'_>| Some(format!("{prefix}.{}", data.key));
+        let (ptd, _) = pte.externalize(&PtdOptions::default(), key).unwrap();
+        let bytes = |image: executorch_format::Result<executorch_format::Image<'_>>| image.unwrap().to_vec().unwrap();
+        (bytes(pte.image()), bytes(ptd.image()))
+    });
+    let [before, after] =
+        [&left, &right].map(|(program, data)| (Model::parse(program).unwrap(), Ptd::parse(data).unwrap()));
+    let keys = |with_data: bool| {
+        let [one, other] = [&before.1, &after.1].map(|ptd| if with_data { vec![ptd.clone()] } else { Vec::new() });
+        let found = diff(&Side::new(&before.0, &one), &Side::new(&after.0, &other), &DiffOptions::default());
+        lines(&found).into_iter().filter(|line| line.contains("key of %")).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(false).len(), 2);
+    assert_eq!(keys(true), keys(false));
+}
+
 #[test]
 fn a_file_is_the_same_as_itself_and_as_itself_laid_out_anew() {
     let good: Vec<_> = fixtures().into_iter().filter(|fixture| Model::parse(fixture.bytes()).is_ok()).collect();

@@ -36,6 +36,32 @@ fn every_saving_is_what_its_command_saves() {
 }
 
 #[test]
+fn bytes_after_the_last_segment_are_named_and_can_be_dropped() {
+    let folder = Folder::new("trailing");
+    for (name, ending) in [("1.5.1/linear/linear.pte", "pte"), ("1.5.1/ptd_shared/ptd_shared.ptd", "ptd")] {
+        let (file, smaller) = (format!("model.{ending}"), format!("smaller.{ending}"));
+        let mut bytes = fixture(name).bytes().to_vec();
+        bytes.resize(bytes.len() + 4000, 0);
+        std::fs::write(folder.file(&file), &bytes).unwrap();
+        let pte = |arguments: &[&str]| {
+            let output = pte().current_dir(folder.file("")).args(arguments).output().unwrap();
+            (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        };
+        let (_, size) = pte(&["size", &file]);
+        assert!(size.contains("unreferenced: after the last segment") && !size.contains("padding: after"), "{size}");
+        let offer = format!("bytes after the last segment  pte rewrite --drop-trailing {file} {smaller}");
+        assert!(size.contains(&offer), "{size}");
+        assert_eq!(pte(&["rewrite", "--drop-trailing", &file, &smaller]).0, Some(0));
+        let (code, difference) = pte(&["diff", &file, &smaller]);
+        assert_eq!(code, Some(0), "{difference}");
+        assert!(difference.contains("file after the last segment: 4000 bytes -> 0 bytes"), "{difference}");
+    }
+    let stacktrace = fixture("1.5.1/stacktrace/stacktrace.pte").path;
+    let size = String::from_utf8(pte().arg("size").arg(stacktrace).output().unwrap().stdout).unwrap();
+    assert!(size.contains("stack traces  pte strip"), "{size}");
+}
+
+#[test]
 fn an_offer_is_a_whole_command_for_a_shell_and_worth_it() {
     let folder = Folder::new("offer");
     let linear = fixture("1.5.1/linear/linear.pte");

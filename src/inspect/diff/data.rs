@@ -60,6 +60,9 @@ impl Weight<'_> {
     }
 }
 
+/// The place of data in a `.ptd` file.
+const EXTERNAL: &str = "external";
+
 fn address(bytes: &[u8]) -> (usize, usize) {
     (bytes.as_ptr() as usize, bytes.len())
 }
@@ -188,7 +191,7 @@ impl<'s> Comparer<'s> {
             Ok(TensorData::Constant(data)) => (pte.bytes(&data), "constant"),
             Ok(TensorData::Mutable(data)) => (pte.bytes(&data), "initial state"),
             // Without its .ptd it has no bytes to compare.
-            Ok(TensorData::External(key)) => (Ok(of_key(self.external.get(side)?, key)?.1), "external"),
+            Ok(TensorData::External(key)) => (Ok(of_key(self.external.get(side)?, key)?.1), EXTERNAL),
             Err(error) => (Err(error), ""),
         };
         let name = tensor.fully_qualified_name();
@@ -223,7 +226,15 @@ impl<'s> Comparer<'s> {
                     other_key,
                 );
             }
-            (Some(Ok(one)), Some(Ok(other))) => self.pair(&one, &other),
+            (Some(Ok(one)), Some(Ok(other))) => {
+                // A program does not load with the other's data, even if that has the same bytes.
+                if let (EXTERNAL, EXTERNAL, Some(key), Some(other_key)) = (one.place, other.place, one.name, other.name)
+                {
+                    let name = format!("key of %{}", before.2);
+                    self.changed(DifferenceSubject::Weight, Some(before.1.name()), &name, key, other_key);
+                }
+                self.pair(&one, &other);
+            }
             (Some(Err(one)), Some(Err(other))) => {
                 let name = format!("data of %{}", before.2);
                 self.changed(

@@ -352,7 +352,9 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
             None => "none".into(),
         };
         let size = model.source().map_or_else(|| "none".into(), |source| format!("{} bytes", source.bytes.len()));
-        [("size", size), ("segments", segments.to_string()), ("header", header)]
+        let trailing = model.trailing_bytes();
+        let trailing = format!("{} bytes", trailing.end - trailing.start);
+        [("size", size), ("segments", segments.to_string()), ("header", header), ("after the last segment", trailing)]
     };
     for ((name, before), (_, after)) in facts(one).into_iter().zip(facts(other)) {
         if before != after {

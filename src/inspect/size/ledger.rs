@@ -14,6 +14,7 @@ use crate::keyed::{Keyed, sort, sorted_by_position};
 use crate::path::Step;
 use crate::schema::DataSegment;
 use alloc::{vec, vec::Vec};
+use core::ops::Range;
 
 /// The part that all vtables belong to.
 const VTABLES: &str = "vtables";
@@ -57,6 +58,8 @@ pub(super) struct Ledger<'t> {
     cuts: Keyed<u64, bool>,
     /// Where each segment starts and ends, in order.
     segments: Vec<(u64, u64)>,
+    /// Where bytes start that come after the last segment and that no field describes.
+    trailing: u64,
     /// Bytes of each method's tables, vectors and strings.
     methods: Vec<u64>,
 }
@@ -81,6 +84,7 @@ impl<'t> Ledger<'t> {
             claims: Vec::new(),
             cuts: Keyed::new(),
             segments: Vec::new(),
+            trailing: u64::MAX,
             methods: vec![0; methods],
         }
     }
@@ -172,6 +176,14 @@ impl<'t> Ledger<'t> {
             }
         }
         sort(&mut self.segments);
+    }
+
+    /// Notes the bytes after the last segment.
+    pub(super) fn trailing(&mut self, bytes: Range<u64>) {
+        if !bytes.is_empty() {
+            self.trailing = bytes.start;
+            self.cuts.insert(bytes.start, true);
+        }
     }
 
     /// Notes where listed constants start.
@@ -269,7 +281,9 @@ impl<'t> Ledger<'t> {
     }
 
     fn part_of_unclaimed(&mut self, start: u64, end: u64, listed: bool) -> usize {
-        let place = if start < self.metadata_size {
+        let place = if start >= self.trailing {
+            "after the last segment"
+        } else if start < self.metadata_size {
             if start == self.header_end { "header" } else { "program" }
         } else {
             let before = self.segments.partition_point(|(segment, _)| *segment <= start);

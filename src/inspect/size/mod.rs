@@ -75,8 +75,8 @@ pub struct SizePart<'t> {
     /// What they are for.
     pub kind: SizeKind,
     /// More detail: for [`SizeKind::Program`] the schema's name of a table, or `vtables`; for padding and unreferenced
-    /// bytes the place (`header`, `program`, `segment`, `between segments`); for a delegate the part of its payload
-    /// (`header`, `FlatBuffer`, `weights`, `padding`), or `payload` if its parts are not known.
+    /// bytes the place (`header`, `program`, `segment`, `between segments`, `after the last segment`); for a delegate the
+    /// part of its payload (`header`, `FlatBuffer`, `weights`, `padding`), or `payload` if its parts are not known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub detail: Option<&'static str>,
     /// The backend of a payload, the key of named data.
@@ -290,6 +290,7 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Result<SizeReport<'t>> {
     ledger.program(Program::DESCRIPTION);
     let referenced: Vec<bool> = pte.segment_users().into_iter().map(|users| users > 0).collect();
     ledger.segments(pte.segment_base_offset(), pte.program.segments(), &referenced);
+    ledger.trailing(pte.trailing_bytes());
     ledger.starts(&constant_starts(pte));
     let Blobs { blobs, faults } = pte.blobs();
     for blob in blobs {
@@ -327,6 +328,7 @@ pub(super) fn of_ptd<'t>(ptd: &'t Ptd<'_>) -> Result<SizeReport<'t>> {
     let table = ptd.flat_tensor.segments();
     let referenced = marked(table.len(), ptd.entries().map(|entry| entry.segment_index));
     ledger.segments(ptd.segment_base_offset(), table, &referenced);
+    ledger.trailing(ptd.trailing_bytes());
     let Blobs { blobs, faults } = ptd.blobs();
     for blob in blobs {
         ledger.blob(blob);
