@@ -1,5 +1,6 @@
 //! The events of an ETDump: which of them time the same thing, and what in the program that is.
 
+use super::linked::{DelegateNodes, KindCounts, kind_of_event};
 use super::profile::{EventKind, EventTarget, Mismatch};
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort};
@@ -140,6 +141,17 @@ pub(super) struct Methods<'t, 'a> {
     names: Keyed<String, usize>,
     /// The chain, the instruction, what is there, and the index of the method. Sorted.
     places: Vec<(usize, usize, Needed, usize)>,
+    /// The nodes inside delegates.
+    pub(super) nodes: DelegateNodes<'t>,
+}
+
+/// The methods that fit a run best.
+#[derive(Default)]
+struct Fitting<'t, 'a> {
+    /// Up to two of them.
+    plans: [Option<&'t ExecutionPlan<'a>>; 2],
+    /// Whether the method that was asked for is one of them.
+    named: bool,
 }
 
 impl<'t, 'a> Methods<'t, 'a> {
@@ -164,7 +176,7 @@ impl<'t, 'a> Methods<'t, 'a> {
             }
         }
         sort(&mut places);
-        Self { pte, names, places }
+        Self { pte, names, places, nodes: DelegateNodes::of(pte) }
     }
 
     /// The methods that an event can be of, by what is at its instruction; `None` if it can be of any.
@@ -186,25 +198,71 @@ impl<'t, 'a> Methods<'t, 'a> {
         self.places.get(start..end)
     }
 
-    /// Up to two methods that all events can be of; an error if too many would have to be tried.
-    fn fitting(&self, keys: &[Key<'_>]) -> Result<[Option<&'t ExecutionPlan<'a>>; 2], TooMany> {
+    /// The methods that all events can be of and that fit best; an error if too many would have to be tried.
+    ///
+    /// A method fits better if each of its instructions has an event, so that the run is not the start of a longer method, and if the nodes
+    /// of its delegates are as many of each kind as the events inside them.
+    fn fitting(&self, keys: &[Key<'_>], named: Option<&ExecutionPlan<'_>>) -> Result<Fitting<'t, 'a>, TooMany> {
         let fewest = keys.iter().filter_map(|key| self.candidates(key)).min_by_key(|methods| methods.len());
-        let mut found = [None; 2];
+        let events = RunEvents::of(keys);
+        let (mut best, mut found) = (0, Fitting::default());
         for (tried, (.., method)) in fewest.unwrap_or_default().iter().enumerate() {
             if tried >= MOST_TRIED {
                 return Err(TooMany);
             }
             let plan = self.pte.methods().get(*method);
             let Some(plan) = plan.filter(|plan| keys.iter().all(|key| misfit(key, plan).is_none())) else { continue };
-            match &mut found {
-                [first @ None, _] => *first = Some(plan),
-                [_, second] => {
-                    *second = Some(plan);
-                    break;
+            let is_whole = plan.instructions().nth(events.instructions).is_none();
+            let quality = 1 + usize::from(is_whole) + usize::from(events.may_be_of(&self.nodes, *method, plan));
+            if quality > best {
+                (best, found) = (quality, Fitting::default());
+            }
+            if quality == best {
+                found.named |= named.is_some_and(|named| core::ptr::eq(named, plan));
+                match &mut found.plans {
+                    [first @ None, _] => *first = Some(plan),
+                    [_, second] => *second = Some(plan),
                 }
             }
         }
         Ok(found)
+    }
+}
+
+/// The events of a run, as far as they tell methods apart that have the same instructions.
+struct RunEvents {
+    /// How many instructions have events.
+    instructions: usize,
+    /// The instructions with events inside a delegate, and how many events of each kind. Sorted.
+    inside: Vec<((usize, usize), KindCounts)>,
+}
+
+impl RunEvents {
+    fn of(keys: &[Key<'_>]) -> Self {
+        let mut places: Vec<(usize, usize)> = keys.iter().filter_map(Key::place).collect();
+        sort(&mut places);
+        places.dedup();
+        let inside = |key: &Key<'_>| {
+            let name = key.delegate_id.or(key.name).unwrap_or_default();
+            Some((key.place().filter(|_| key.kind() == EventKind::Delegate)?, kind_of_event(name)))
+        };
+        let mut events: Vec<_> = keys.iter().filter_map(inside).collect();
+        sort(&mut events);
+        let kinds = |call: &[((usize, usize), String)]| {
+            let kinds = call.chunk_by(|one, other| one == other);
+            let kinds = kinds.filter_map(|events| Some((events.first()?.1.clone(), events.len()))).collect();
+            Some((call.first()?.0, kinds))
+        };
+        let inside = events.chunk_by(|(one, _), (other, _)| one == other).filter_map(kinds).collect();
+        Self { instructions: places.len(), inside }
+    }
+
+    /// Whether the delegates that a method calls can have had these events.
+    fn may_be_of(&self, nodes: &DelegateNodes<'_>, method: usize, plan: &ExecutionPlan<'_>) -> bool {
+        self.inside.iter().all(|(place, kinds)| match instruction(plan, *place) {
+            Some(InstructionArguments::DelegateCall(call)) => nodes.may_have(method, call.delegate_index, kinds),
+            _ => false,
+        })
     }
 }
 
@@ -222,7 +280,7 @@ fn call_named(name: &str) -> &'static str {
     CALLS.iter().find(|(call, _)| *call == name).map_or("", |(_, kind)| kind)
 }
 
-/// The method that a group of runs ran: the one asked for if it fits, or the only one that fits. Reports if none does.
+/// The method that a group of runs ran: of those that fit best, the one asked for, or the only one. Reports if there is none.
 pub(super) fn plan_of<'t, 'a>(
     methods: &Methods<'t, 'a>,
     method: Option<&str>,
@@ -245,10 +303,9 @@ pub(super) fn plan_of<'t, 'a>(
     }
     let named = named.flatten();
     let fits = |plan: &&ExecutionPlan<'_>| keys.iter().all(|key| misfit(key, plan).is_none());
-    if let Some(plan) = named.filter(fits) {
-        return Some(plan);
-    }
-    match methods.fitting(keys) {
+    let found = methods.fitting(keys, named);
+    match found.map(|found| if found.named { [named, None] } else { found.plans }) {
+        Err(TooMany) if named.is_some_and(|plan| fits(&plan)) => named,
         Err(TooMany) => {
             say(format!("it may fit more than {MOST_TRIED} methods, of which no more were tried: say which it was"));
             None

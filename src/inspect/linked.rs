@@ -33,49 +33,95 @@ const NAMES: &[(&str, &str)] = &[
     ("staticresizebilinear2d", "resizebilinear"),
 ];
 
-/// The nodes of a payload: kind, index and name of each. Sorted.
-type Nodes = Vec<(String, usize, &'static str)>;
+/// Nodes that may have no events: XNNPACK fuses them with another node, or leaves them out (`subgraph.c`).
+const MAY_BE_FUSED: &[&str] = &["clamp", "constantpad", "convert", "copy", "staticreshape"];
 
-/// Links the events of each delegate call to the nodes of the delegate's payload.
-pub(super) fn link(pte: &Pte<'_>, runs: &mut [RunProfile<'_>]) {
-    let mut payloads: Vec<Nodes> = Vec::new();
-    // By method and delegate.
-    let mut places: Vec<Vec<Option<usize>>> =
-        pte.methods().iter().map(|plan| alloc::vec![None; plan.delegates().len()]).collect();
-    for opened in pte.open_payloads() {
-        let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
-        for (method, delegate) in &opened.delegates {
-            if let Some(place) = places.get_mut(*method).and_then(|method| method.get_mut(*delegate)) {
-                *place = Some(payloads.len());
+/// How many nodes or events there are of each kind. Sorted.
+pub(super) type KindCounts = Vec<(String, usize)>;
+
+/// The nodes of a payload.
+#[derive(Default)]
+struct Nodes {
+    /// Kind, index and name of each. Sorted.
+    nodes: Vec<(String, usize, &'static str)>,
+    kinds: KindCounts,
+}
+
+/// The nodes inside XNNPACK's delegates of a program.
+pub(super) struct DelegateNodes<'t> {
+    payloads: Vec<Nodes>,
+    /// The index of the payload, by method and delegate.
+    places: Vec<Vec<Option<usize>>>,
+    /// The index of each method, by its name.
+    methods: Keyed<&'t str, usize>,
+}
+
+impl<'t> DelegateNodes<'t> {
+    pub(super) fn of(pte: &'t Pte<'_>) -> Self {
+        let mut payloads: Vec<Nodes> = Vec::new();
+        let mut places: Vec<Vec<Option<usize>>> =
+            pte.methods().iter().map(|plan| alloc::vec![None; plan.delegates().len()]).collect();
+        for opened in pte.open_payloads() {
+            let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
+            for (method, delegate) in &opened.delegates {
+                if let Some(place) = places.get_mut(*method).and_then(|method| method.get_mut(*delegate)) {
+                    *place = Some(payloads.len());
+                }
             }
+            let names = xnnpack.graph.xnodes().iter().map(|node| node.name()).enumerate();
+            let mut nodes: Vec<_> = names.map(|(index, name)| (kind_of_node(name), index, name)).collect();
+            nodes.sort_unstable();
+            let kinds = nodes.chunk_by(|(one, ..), (other, ..)| one == other);
+            let kinds = kinds.filter_map(|nodes| Some((nodes.first()?.0.clone(), nodes.len()))).collect();
+            payloads.push(Nodes { nodes, kinds });
         }
-        let names = xnnpack.graph.xnodes().iter().map(|node| node.name()).enumerate();
-        let mut nodes: Nodes = names.map(|(index, name)| (kind_of_node(name), index, name)).collect();
-        nodes.sort_unstable();
-        payloads.push(nodes);
+        let mut methods = Keyed::new();
+        for (index, plan) in pte.methods().iter().enumerate() {
+            methods.or_insert(plan.name(), index);
+        }
+        Self { payloads, places, methods }
     }
-    let mut methods: Keyed<&str, usize> = Keyed::new();
-    for (index, plan) in pte.methods().iter().enumerate() {
-        methods.or_insert(plan.name(), index);
+
+    fn get(&self, method: usize, delegate: i32) -> Option<&Nodes> {
+        let delegate = usize::try_from(delegate).ok()?;
+        self.payloads.get((*self.places.get(method)?.get(delegate)?)?)
     }
-    for run in runs {
-        let Some(method) = run.method.and_then(|name| methods.get(name)).copied() else { continue };
-        let place = |event: &EventProfile<'_>| (event.chain, event.instruction);
-        for call in run.events.chunk_by_mut(|one, other| place(one) == place(other)) {
-            let delegate = call.iter().find_map(|event| match event.runs {
-                Some(EventTarget::Delegate { delegate, .. }) => usize::try_from(delegate).ok(),
-                _ => None,
-            });
-            let payload = delegate.and_then(|delegate| *places.get(method)?.get(delegate)?);
-            if let Some(nodes) = payload.and_then(|payload| payloads.get(payload)) {
-                link_call(call, nodes);
+
+    /// Whether a delegate can have had events of these kinds, sorted and counted. It can if its nodes are not known.
+    pub(super) fn may_have(&self, method: usize, delegate: i32, events: &[(String, usize)]) -> bool {
+        let Some(Nodes { kinds, .. }) = self.get(method, delegate) else { return true };
+        let count = |list: &[(String, usize)], kind: &String| {
+            let at = list.binary_search_by_key(&kind, |(kind, _)| kind).ok()?;
+            list.get(at).map(|(_, count)| *count)
+        };
+        kinds.iter().all(|(kind, nodes)| match count(events, kind) {
+            Some(events) => events == *nodes,
+            None => MAY_BE_FUSED.contains(&kind.as_str()),
+        }) && events.iter().all(|(kind, _)| count(kinds, kind).is_some())
+    }
+
+    /// Links the events of each delegate call to the nodes of the delegate's payload.
+    pub(super) fn link(&self, runs: &mut [RunProfile<'_>]) {
+        for run in runs {
+            let Some(method) = run.method.and_then(|name| self.methods.get(name)).copied() else { continue };
+            let place = |event: &EventProfile<'_>| (event.chain, event.instruction);
+            for call in run.events.chunk_by_mut(|one, other| place(one) == place(other)) {
+                let delegate = call.iter().find_map(|event| match event.runs {
+                    Some(EventTarget::Delegate { delegate, .. }) => Some(delegate),
+                    _ => None,
+                });
+                if let Some(Nodes { nodes, .. }) = delegate.and_then(|delegate| self.get(method, delegate)) {
+                    link_call(call, nodes);
+                }
             }
         }
     }
 }
 
-fn link_call(call: &mut [EventProfile<'_>], nodes: &Nodes) {
-    let of_event = |(index, event): (usize, &EventProfile<'_>)| Some((kind_of_event(event)?, index));
+fn link_call(call: &mut [EventProfile<'_>], nodes: &[(String, usize, &'static str)]) {
+    let of_event = |(index, event): (usize, &EventProfile<'_>)| {
+        (event.kind == EventKind::Delegate).then(|| (kind_of_event(event.name), index))
+    };
     let mut events: Vec<(String, usize)> = call.iter().enumerate().filter_map(of_event).collect();
     events.sort_unstable();
     for events in events.chunk_by(|(one, _), (other, _)| one == other) {
@@ -93,13 +139,10 @@ fn link_call(call: &mut [EventProfile<'_>], nodes: &Nodes) {
 }
 
 /// `Fully Connected (NC, F32) GEMM #1` as `fullyconnected`.
-fn kind_of_event(event: &EventProfile<'_>) -> Option<String> {
-    if event.kind != EventKind::Delegate {
-        return None;
-    }
-    let name = event.name.split(" (").next().unwrap_or_default();
+pub(super) fn kind_of_event(name: &str) -> String {
+    let name = name.split(" (").next().unwrap_or_default();
     let name = name.split(" #").next().unwrap_or_default();
-    Some(name.chars().filter(|c| *c != ' ').flat_map(char::to_lowercase).collect())
+    name.chars().filter(|c| *c != ' ').flat_map(char::to_lowercase).collect()
 }
 
 fn kind_of_node(name: &str) -> String {

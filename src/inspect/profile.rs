@@ -1,7 +1,7 @@
 //! How long things took, from an ETDump: the events of similar runs, with what they ran according to the program.
 
 use super::events::{Key, Methods, Times, instruction, plan_of, target};
-use super::linked::{self, ProfiledNode};
+use super::linked::ProfiledNode;
 use crate::file::etdp::Etdp;
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort, sort_by_key};
@@ -220,8 +220,8 @@ pub(super) fn profile<'t>(etdp: &'t Etdp<'_>, program: Option<&'t Pte<'_>>, meth
         group.profile(plan)
     };
     let mut runs: Vec<RunProfile<'_>> = groups.into_iter().map(profile).collect();
-    if let Some(pte) = program {
-        linked::link(pte, &mut runs);
+    if let Some(methods) = &methods {
+        methods.nodes.link(&mut runs);
     }
     Profile { runs, mismatches }
 }

@@ -149,6 +149,31 @@ fn of_methods_that_are_alike_the_one_asked_for_is_taken() {
     });
 }
 
+/// What a run timed inside delegates says which of them it called, and a run of all instructions is not the start of a longer one.
+#[test]
+fn of_methods_with_the_same_instructions_the_one_that_fits_best_is_taken() {
+    with_program("shared_methods", |etdp, pte| {
+        let methods = |method: Option<&str>| -> Vec<_> {
+            etdp.profile(Some(pte), method).runs.iter().map(|run| run.method.map(str::to_owned)).collect()
+        };
+        let [base, cat, dog] = ["base", "cat", "dog"].map(|name| Some(name.to_owned()));
+        assert_eq!(methods(None), [None, base.clone(), None]);
+        assert_eq!(methods(Some("base")), [None, base.clone(), None]);
+        assert_eq!(methods(Some("cat")), [None, base.clone(), cat]);
+        assert_eq!(methods(Some("dog")), [None, base, dog]);
+        let message = &etdp.profile(Some(pte), Some("base")).mismatches[0].message;
+        assert!(message.contains("fits the methods \"cat\" and \"dog\" alike"), "{message}");
+    });
+    with_program("start_of_method", |etdp, pte| {
+        for method in [None, Some("forward"), Some("encode")] {
+            let profile = etdp.profile(Some(pte), method);
+            let methods: Vec<_> = profile.runs.iter().map(|run| run.method).collect();
+            assert_eq!(methods, [None, Some("decode"), Some("encode"), Some("forward")]);
+            assert_eq!(profile.mismatches, []);
+        }
+    });
+}
+
 /// Where thousands of methods have the instructions of thousands of runs, not every pair is compared.
 #[test]
 fn a_run_that_fits_too_many_methods_is_said_to() {
