@@ -230,7 +230,7 @@ fn names_that_c_does_not_take_are_refused() {
     for name in ["", "1a", "a-b", "int", "class", "main", "_a", "a__b", "é"] {
         assert!(CArray::new(&model, file.bytes(), &named(name)).is_err(), "{name}");
     }
-    for section in ["", "a\"b", "a\\b", "a\nb"] {
+    for section in ["", " ", ".a b", "a\"b", "a\\b", "a\nb"] {
         let options = named("model").with_section(Some(section.into()));
         assert!(CArray::new(&model, file.bytes(), &options).is_err(), "{section:?}");
     }

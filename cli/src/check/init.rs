@@ -18,7 +18,8 @@ pub(super) struct Needs {
     operators: BTreeMap<String, BTreeSet<ScalarType>>,
     backends: BTreeSet<String>,
     arena: u64,
-    allocator: u64,
+    /// For pointers of 32 and of 64 bits.
+    allocator: [u64; 2],
     /// Whether backends other than XNNPACK allocate memory that is not counted.
     more: bool,
     scratch: Option<u64>,
@@ -48,7 +49,9 @@ impl Needs {
             let cpu = buffers.filter(|buffer| buffer.device_type == DeviceType::CPU);
             self.arena = self.arena.max(cpu.map(|buffer| buffer.size).sum());
             let taken = pte.method_allocator(plan);
-            self.allocator = self.allocator.max(taken.known(PointerSize::Bits64, TempAllocator::Given));
+            for (allocator, size) in self.allocator.iter_mut().zip([PointerSize::Bits32, PointerSize::Bits64]) {
+                *allocator = (*allocator).max(taken.known(size, TempAllocator::Given));
+            }
             self.more |= taken.other_delegates > 0;
         }
         for facts in pte.payload_facts() {
@@ -56,6 +59,13 @@ impl Needs {
             self.accelerators.extend(facts.accelerator.map(str::to_owned));
         }
         self.largest = self.largest.max(pte.source.as_ref().map_or(0, |source| source.bytes.len() as u64));
+    }
+
+    /// The size of pointers: 32 bits for models that were compiled for a microcontroller, a Cortex-M or an Ethos-U beside one.
+    fn pointer_bits(&self) -> u8 {
+        let is_small =
+            !self.accelerators.is_empty() || self.operators.keys().any(|name| name.starts_with("cortex_m::"));
+        if is_small { 32 } else { 64 }
     }
 
     /// The file, with a comment on each line.
@@ -94,16 +104,18 @@ impl Needs {
             "arena",
             Some(self.arena.to_string()),
         );
+        let (bits, [bits_32, bits_64]) = (self.pointer_bits(), self.allocator);
+        let allocator = if bits == 32 { bits_32 } else { bits_64 };
         let more = if self.more { "; what other backends than XNNPACK take comes to it" } else { "" };
         line(
             &format!(
-                "For what the runtime allocates to load a method, with a temporary allocator besides and pointers of 64 bits{more}."
+                "For what the runtime allocates to load a method, with a temporary allocator besides and pointers of {bits} bits{more}."
             ),
             "method-allocator",
-            Some(self.allocator.to_string()),
+            Some(allocator.to_string()),
         );
         line("Whether there is a temporary allocator.", "temp-allocator", Some("true".to_owned()));
-        line("32 or 64.", "pointer-bits", Some("64".to_owned()));
+        line("32 or 64.", "pointer-bits", Some(bits.to_string()));
         let accelerator = match self.accelerators.len() {
             0 | 1 => self.accelerators.first().map(|name| quoted(name)),
             _ => None,

@@ -3,10 +3,14 @@
 use crate::failure::Failure;
 use crate::near::Names;
 use crate::open::Input;
+use crate::text;
 use regex_lite::Regex;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+
+/// The longest name that patterns may make, in bytes: each may repeat what the last one made.
+const LONGEST_NAME: usize = 64 << 10;
 
 /// The new names of tensors.
 #[derive(clap::Args)]
@@ -37,6 +41,8 @@ struct Seen {
     matched: Vec<bool>,
     /// Names of the tensors.
     names: Names,
+    /// A tensor whose new name would be too long.
+    too_long: Option<String>,
 }
 
 impl Renames {
@@ -60,9 +66,30 @@ impl Renames {
         };
         let patterns = self.rename_pattern.iter().map(pattern).collect::<Result<Vec<_>, Failure>>()?;
         let (unused, matched) = (names.keys().cloned().collect(), vec![false; patterns.len()]);
-        let seen = RefCell::new(Seen { unused, matched, names: Names::default() });
+        let seen = RefCell::new(Seen { unused, matched, names: Names::default(), too_long: None });
         Ok(Table { names, patterns, seen })
     }
+}
+
+/// Replaces all matches; `None` if the result would be too long.
+fn replace_all(regex: &Regex, name: &str, new: &str) -> Option<String> {
+    // A group is at most the whole name.
+    let groups = new.matches('$').count();
+    if new.len().saturating_add(groups.saturating_mul(name.len())) > 64 * LONGEST_NAME {
+        return None;
+    }
+    let (mut result, mut end) = (String::new(), 0);
+    for found in regex.captures_iter(name) {
+        let whole = found.get(0)?;
+        result.push_str(name.get(end..whole.start())?);
+        found.expand(new, &mut result);
+        end = whole.end();
+        if result.len() > LONGEST_NAME {
+            return None;
+        }
+    }
+    result.push_str(name.get(end..)?);
+    (result.len() <= LONGEST_NAME).then_some(result)
 }
 
 /// What is before the last `=`, and what is after it.
@@ -83,7 +110,11 @@ impl Table {
         for ((regex, new), matched) in self.patterns.iter().zip(&mut seen.matched) {
             if regex.is_match(&result) {
                 *matched = true;
-                result = regex.replace_all(&result, new).into_owned();
+                let Some(replaced) = replace_all(regex, &result, new) else {
+                    seen.too_long = Some(name.to_owned());
+                    return None;
+                };
+                result = replaced;
             }
         }
         (result != name).then_some(result)
@@ -91,7 +122,11 @@ impl Table {
 
     /// Fails if a name to be replaced is not in the file, or a regular expression matched none.
     pub fn check(self, file: &Path) -> Result<(), Failure> {
-        let Seen { unused, matched, names } = self.seen.into_inner();
+        let Seen { unused, matched, names, too_long } = self.seen.into_inner();
+        if let Some(name) = too_long {
+            let fault = format!("the new name of {} is longer than {LONGEST_NAME} bytes", text::quoted(&name, 80));
+            return Err(Failure::usage_of(file, &fault));
+        }
         if let Some(name) = unused.first() {
             return Err(Failure::no_match(file, "tensor to rename is called", name, names));
         }

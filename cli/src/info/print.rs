@@ -186,7 +186,7 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
     blobs(out, "in .ptd files", facts.external, "tensor")?;
     blobs(out, "named data", facts.named_data, "name")?;
     blobs(out, "payloads", facts.delegates, "delegate")?;
-    blobs(out, "inside payloads", facts.delegate_constants, "value")
+    blobs(out, "payloads use", facts.delegate_constants, "value")
 }
 
 /// The column at which the facts of a method start.

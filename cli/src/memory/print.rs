@@ -53,12 +53,14 @@ pub(super) fn text(path: &Path, memory: &Memory<'_>, arguments: &Arguments, apar
     Ok(out.flush()?)
 }
 
-/// A line for each buffer: index, bytes, device and, if there is one, the file, with a tab between them.
+/// A line for each buffer: its index as the runtime counts, bytes, device and, if there is one, the file, with a tab between them.
 pub(super) fn arenas(memory: &Memory<'_>, path: Option<&Path>) -> String {
     let path = path.map(|path| format!("\t{}", text::path(path))).unwrap_or_default();
     let mut lines = String::new();
     for PlannedBuffer { memory_id, size, device_type, device_index, .. } in &memory.arenas {
-        lines += &format!("{memory_id}\t{size}\t{device_type}:{device_index}{path}\n");
+        // The schema counts from 1, with 0 for constants; the runtime's list of buffers and `pte to-c` count from 0.
+        let index = memory_id.saturating_sub(1);
+        lines += &format!("{index}\t{size}\t{device_type}:{device_index}{path}\n");
     }
     lines
 }

@@ -49,6 +49,28 @@ fn a_conversion_without_tensors_is_an_error() {
 }
 
 #[test]
+fn patterns_do_not_make_names_of_any_length() {
+    let output = TempFile::new("long.safetensors", b"old");
+    let file = fixture("1.5.1/multi_method/multi_method.pte").path;
+    let doubled = ["--rename-pattern", "(.+)=$1$1"].repeat(40);
+    let converted = pte().arg("convert").arg(&file).arg(&output.0).args(doubled).output().unwrap();
+    refused(&converted, &["the new name of", "is longer than 65536 bytes"]);
+    let long = format!("(.)={}", "$1".repeat(60_000));
+    let converted = pte().arg("convert").arg(&file).arg(&output.0).args(["--rename-pattern", &long]).output().unwrap();
+    refused(&converted, &["is longer than 65536 bytes"]);
+    assert_eq!(std::fs::read(&output.0).unwrap(), b"old");
+}
+
+#[test]
+fn a_target_for_a_microcontroller_has_pointers_of_32_bits() {
+    for (name, bits) in [("payloads/other/ethosu.pte", 32), ("1.5.1/add/add.pte", 64)] {
+        let target = text(&run(&["check", "--init"], &[&fixture(name).path]).stdout);
+        let expected = [format!("pointer-bits = {bits}\n"), format!("pointers of {bits} bits")];
+        assert!(expected.iter().all(|expected| target.contains(expected)), "{target}");
+    }
+}
+
+#[test]
 fn metadata_of_eight_bytes_is_shown_as_what_it_is() {
     let output = TempFile::new("metadata.pte", b"");
     let values = ["--set", "metadata.n=7", "--set", "metadata.f=0.5", "--set", "metadata.who=somebody"];

@@ -90,14 +90,15 @@ impl<'t> CArray<'t> {
     /// Makes the array of a model from the bytes that it was read from.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there are no bytes, the name is not an identifier in C and
-    /// C++, the alignment is not a power of two, or the section's name has a quote, a backslash or a control character.
+    /// C++, the alignment is not a power of two, or the section's name has a quote, a backslash, white space or a
+    /// control character.
     pub fn new(model: &Model<'_>, bytes: &'t [u8], options: &COptions) -> Result<Self> {
         let COptions { name, alignment: asked, section, bytes: form } = options;
         check_identifier(name)?;
         if bytes.is_empty() {
             return Err(Error::unwritable("C has no array without elements"));
         }
-        let forbidden = |c: char| matches!(c, '"' | '\\') || c.is_control();
+        let forbidden = |c: char| matches!(c, '"' | '\\') || c.is_control() || c.is_whitespace();
         if let Some(section) = section.as_ref().filter(|section| section.is_empty() || section.contains(forbidden)) {
             return Err(Error::unwritable(format!("{section:?} is not the name of a section")));
         }
