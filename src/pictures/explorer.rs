@@ -1,6 +1,8 @@
 //! Graphs in the form that Google's Model Explorer opens: `graph_builder.py` of `ai-edge-model-explorer` 0.1 states it.
 
-use crate::inspect::{Edge, Graph, GraphArgument, GroupKind, Node, short};
+#[cfg(feature = "layout")]
+use crate::inspect::GroupKind;
+use crate::inspect::{Edge, Graph, GraphArgument, Node, short};
 use crate::keyed::sort_by_key;
 use crate::names::shortened;
 use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec};
@@ -96,12 +98,7 @@ fn nodes<S: Serializer>(graph: &&Graph<'_>, serializer: S) -> Result<S::Ok, S::E
     let mut edges: Vec<&Edge> = graph.edges.iter().collect();
     sort_by_key(&mut edges, |edge| edge.to);
     let mut rest = edges.as_slice();
-    // Where no module is known, repeated blocks are layers.
-    let mut blocks = vec![""; graph.nodes.len()];
-    let groups = if graph.nodes.iter().any(|node| node.module.is_some()) { Vec::new() } else { graph.groups() };
-    for group in groups.iter().filter(|group| group.kind == GroupKind::Block) {
-        blocks.iter_mut().skip(group.first).take(group.count).for_each(|block| *block = &group.label);
-    }
+    let blocks = blocks(graph);
     serializer.collect_seq(graph.nodes.iter().zip(&blocks).enumerate().map(|(index, (node, block))| {
         let (own, after) = rest.split_at(rest.partition_point(|edge| edge.to <= index));
         rest = after;
@@ -109,6 +106,20 @@ fn nodes<S: Serializer>(graph: &&Graph<'_>, serializer: S) -> Result<S::Ok, S::E
         node.incoming_edges = own.iter().filter_map(|edge| explorer_edge(graph, edge)).collect();
         node
     }))
+}
+
+/// For each node, the repeated block that it is in; empty texts where modules are known, which are better layers, and without the feature
+/// `layout`, which finds blocks.
+fn blocks(graph: &Graph<'_>) -> Vec<String> {
+    #[allow(unused_mut, reason = "it is filled with the feature `layout`")]
+    let mut blocks = vec![String::new(); graph.nodes.len()];
+    #[cfg(feature = "layout")]
+    if graph.nodes.iter().all(|node| node.module.is_none()) {
+        for group in graph.groups().into_iter().filter(|group| group.kind == GroupKind::Block) {
+            blocks.iter_mut().skip(group.first).take(group.count).for_each(|block| block.clone_from(&group.label));
+        }
+    }
+    blocks
 }
 
 fn explorer_edge(graph: &Graph<'_>, edge: &Edge) -> Option<ExplorerEdge> {
