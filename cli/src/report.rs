@@ -98,7 +98,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Model::Pte(pte) => Some(files.names(pte, &pte.disassembly(), &sources)?),
             _ => None,
         };
-        let mut report = model.report();
+        let mut report = match (&names, &model) {
+            (Some(names), Model::Pte(pte)) => names.report(&model, pte),
+            _ => model.report(),
+        };
         if let (Some(trace), Model::Pte(pte)) = (&arguments.trace, &model) {
             let trace = Times::open(trace)?;
             for drawing in &mut report.graphs {
@@ -106,9 +109,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 drawing.graph.label_times(&|ticks| time(ticks, Tick::Ns));
                 *drawing = Drawing::of(std::mem::take(&mut drawing.graph));
             }
-        }
-        if let (Some(names), Model::Pte(pte)) = (&names, &model) {
-            names.add_to_report(pte, &mut report);
         }
         let inside = if program_offset.is_some() { ", the program inside" } else { "" };
         let name = path.file_name().unwrap_or(path.as_os_str());

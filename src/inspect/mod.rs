@@ -109,9 +109,11 @@ pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 pub(crate) use compile_specs::accelerator;
 #[cfg(feature = "names")]
 pub(crate) use delegates::takers;
-#[cfg(feature = "layout")]
-pub(crate) use graph::CHARACTERS;
 pub(crate) use graph::short;
+#[cfg(feature = "layout")]
+pub(crate) use graph::{CHARACTERS, LINE, MOST_WEIGHTS};
+#[cfg(feature = "names")]
+pub(crate) use modules::common_module;
 #[cfg(feature = "devtools")]
 pub use times::{OperatorTime, RunChange, TimeChange};
 

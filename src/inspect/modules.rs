@@ -1,5 +1,17 @@
 //! What the modules of a model take.
 
+/// The innermost module that contains both.
+pub(crate) fn common_module<'t>(one: &'t str, other: &str) -> &'t str {
+    let contains = |outer: &str| {
+        outer.is_empty() || other.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let mut common = one;
+    while !contains(common) {
+        common = common.rsplit_once('.').map_or("", |(outer, _)| outer);
+    }
+    common
+}
+
 /// What a module takes: bytes of a file, bytes of memory at a time, ticks, or calls.
 ///
 /// Lists of these are trees: the model itself, whose path is empty, comes first, and each module is followed by those inside it, the

@@ -58,6 +58,11 @@ impl<'t> Drawing<'t> {
 impl Model<'_> {
     /// Everything that a page about the file shows. It reads the values of weights of up to 16 MiB, 128 MiB in all.
     pub fn report<'t>(&'t self) -> Report<'t> {
+        self.report_of(self.drawings())
+    }
+
+    /// A report with these graphs.
+    pub(crate) fn report_of<'t>(&'t self, graphs: Vec<Drawing<'t>>) -> Report<'t> {
         let (memory, operators) = match self {
             Self::Pte(pte) => (Some(pte.memory()), Some(pte.operators())),
             _ => (None, None),
@@ -68,7 +73,7 @@ impl Model<'_> {
             modules: Vec::new(),
             memory,
             operators,
-            graphs: self.drawings(),
+            graphs,
             weights: self.weights(),
         }
     }

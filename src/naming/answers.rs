@@ -1,6 +1,6 @@
 //! Names in the answers of [`inspect`](crate::inspect).
 
-use super::{MethodNames, Name, Names, common_module, modules};
+use super::{MethodNames, Name, Names, modules};
 use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::inspect::{
@@ -11,6 +11,8 @@ use crate::inspect::{
 use crate::inspect::{Drawing, Report, Weight};
 #[cfg(feature = "devtools")]
 use crate::inspect::{EventKind, EventTarget, Profile, RunProfile};
+#[cfg(feature = "layout")]
+use crate::model::Model;
 use crate::schema::program::InstructionArguments;
 use alloc::collections::BTreeMap;
 use alloc::{format, vec::Vec};
@@ -94,29 +96,24 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Adds the names to all answers of a report about the same program.
+    /// A report about the same program, with the names in all its answers: see [`Model::report`].
     #[cfg(feature = "layout")]
-    pub fn add_to_report<'n>(&'n self, pte: &Pte<'_>, report: &mut Report<'n>) {
+    pub fn report<'n>(&'n self, model: &'n Model<'_>, pte: &'n Pte<'_>) -> Report<'n> {
+        let mut graphs = pte.graphs();
+        self.add_to_graphs(pte, &mut graphs);
+        let mut report = model.report_of(graphs.into_iter().map(Drawing::of).collect());
         if let Some(memory) = &mut report.memory {
             self.add_to_memory(pte, memory);
         }
         if let Some(size) = &mut report.size {
             self.add_to_size_report(pte, size);
             report.modules = self.size_by_module(pte, size);
-            report.modules.retain(|module| module.path.is_some());
-        }
-        for drawing in &mut report.graphs {
-            self.add_to_graphs(pte, core::slice::from_mut(&mut drawing.graph));
-            let Drawing { graph, outline: Some(outline), .. } = drawing else { continue };
-            for (node, (first, count)) in outline.graph.nodes.iter_mut().zip(&outline.members) {
-                let members = graph.nodes.iter().skip(*first).take(*count);
-                match (members.clone().next(), count) {
-                    (Some(same), 1) => node.clone_from(same),
-                    _ => node.module = members.filter_map(|member| member.module).reduce(common_module),
-                }
+            if report.modules.iter().all(|module| module.path.is_none()) {
+                report.modules.clear();
             }
         }
         self.add_to_weights(pte, &mut report.weights);
+        report
     }
 
     /// Adds the names to the planned memory of the same program, with the instructions that write a tensor first and need it last.

@@ -16,8 +16,8 @@ use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::inspect::{
-    Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, Returned, SourceLine, TensorPlace, short,
-    takers,
+    Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, Returned, SourceLine, TensorPlace,
+    common_module, short, takers,
 };
 use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
@@ -476,18 +476,6 @@ impl<'c, 't> Method<'c, 't> {
 fn has_data(value: &CodeValue<'_>) -> bool {
     use TensorPlace::{Constant, External, Mutable};
     matches!(value.place, Some(Constant { .. } | Mutable { .. } | External { .. }))
-}
-
-/// The innermost module that contains both.
-fn common_module<'t>(one: &'t str, other: &str) -> &'t str {
-    let contains = |outer: &str| {
-        outer.is_empty() || other.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    let mut common = one;
-    while !contains(common) {
-        common = common.rsplit_once('.').map_or("", |(outer, _)| outer);
-    }
-    common
 }
 
 #[cold]

@@ -2,7 +2,7 @@
 
 use super::color;
 use super::xml::Xml;
-use crate::inspect::{CHARACTERS, Edge, Graph, GraphLayout, Node, NodeKind, Placed};
+use crate::inspect::{CHARACTERS, Edge, Graph, GraphLayout, LINE, MOST_WEIGHTS, Node, NodeKind, Placed};
 use crate::keyed::Keyed;
 use crate::names::shortened;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
@@ -136,12 +136,20 @@ impl GraphSvg<'_> {
             y + 32.0,
             Xml(&cut(node.result()))
         )?;
+        let mut line = y + 46.0;
+        for weight in node.weights().take(MOST_WEIGHTS) {
+            writeln!(
+                f,
+                r##"<text x="{middle:.0}" y="{line:.0}" text-anchor="middle" fill="#2f6d55" font-size="10">{}</text>"##,
+                Xml(&cut(&weight.weight_text()))
+            )?;
+            line += LINE;
+        }
         if !from.is_empty() {
             let text = cut(&format!("also from {}", from.join(", ")));
             writeln!(
                 f,
-                r##"<text x="{middle:.0}" y="{:.0}" text-anchor="middle" fill="#8a5a00" font-size="10">{}</text>"##,
-                y + 46.0,
+                r##"<text x="{middle:.0}" y="{line:.0}" text-anchor="middle" fill="#8a5a00" font-size="10">{}</text>"##,
                 Xml(&text)
             )?;
         }

@@ -280,8 +280,7 @@ fn a_report_has_the_names_in_all_its_answers() {
     let Model::Pte(pte) = &model else { panic!("{}", model.kind()) };
     let sources = [NameSource::parse(&record).unwrap()];
     let names = Names::new(pte, &pte.disassembly(), &sources).unwrap();
-    let mut report = model.report();
-    names.add_to_report(pte, &mut report);
+    let report = names.report(&model, pte);
     let weight = report.weights.iter().find(|weight| weight.name == Some("layers.1.conv.weight")).unwrap();
     assert_eq!((weight.module, weight.named_by), (Some("layers.1.conv"), Some(NamedBy::Record)));
     assert!(report.modules.iter().any(|module| module.path == Some("layers.1.conv")));

@@ -62,7 +62,7 @@
     fits: (report) => report.profile,
     draw(report, main) {
       const { profile } = report;
-      for (const fault of profile.errors) main.append(element("p", { class: "error" }, `${fault.path}: ${fault.message}`));
+      for (const fault of profile.errors) main.append(element("p", { class: "error" }, fault));
       if (profile.errors.length) main.append(note("The trace does not fit the program, so its times are not on the graph."));
       const time = (ticks) => viewer.time(ticks);
       profile.runs.forEach((run, index) => {

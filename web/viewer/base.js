@@ -72,8 +72,8 @@ const viewer = { views: [] };
 
   viewer.share = (part, whole) => (part > 0 && part < whole / 2000 ? "< 0.1 %" : `${((100 * part) / (whole || 1)).toFixed(1)} %`);
 
-  // A name, which may be empty or invisible.
-  viewer.name = (name) => (String(name).trim() ? name : JSON.stringify(name));
+  // A name, which may be empty, invisible or very long.
+  viewer.name = (name) => (String(name).trim() ? viewer.cut(name, 300) : JSON.stringify(name));
 
   viewer.number = (number) => {
     if (Number.isInteger(number) && Math.abs(number) < 1e9) return number.toLocaleString("en");
@@ -99,6 +99,9 @@ const viewer = { views: [] };
   // The use of a weight by a node inside a delegate: `XNNConv2d 3: weight`, with its type and shape if requested.
   viewer.inside = (use, shaped) => `${use.operator ? `${use.operator} ${use.node}: ` : ""}${use.role}${shaped ? ` ${viewer.insideShape(use)}` : ""}`;
   viewer.insideShape = (use) => `${use.type}[${use.sizes.join(", ")}]`;
+
+  // A module's path; the model itself has none.
+  viewer.module = (path) => path || "the model itself";
 
   viewer.table = (columns, rows, options = {}) => {
     const { element } = viewer;
@@ -203,23 +206,32 @@ const viewer = { views: [] };
         tab.tabIndex = chosen ? 0 : -1;
       }
     };
-    viewer.open = (name, argument) => {
+    // Each view is an entry of the browser's history; `again` shows one that is there already.
+    viewer.open = (name, argument, again) => {
       const view = views.find((view) => view.name === name) || views[0];
-      current = { view, argument };
+      const lost = name && view.name !== name && !report.pending?.size ? name : undefined;
+      current = { view, argument: lost === undefined ? argument : undefined };
       mark();
+      place(current.argument, again ? "replaceState" : "pushState");
+      draw();
+      if (lost !== undefined) main.prepend(element("p", { class: "warning", role: "status" }, `This file has no view “${viewer.cut(lost, 60)}”.`));
+    };
+    const place = (argument, how) => {
+      const hash = `#${current.view.name}${argument === undefined ? "" : `=${encodeURIComponent(argument)}`}`;
       try {
-        history.replaceState(null, "", `#${view.name}${argument === undefined ? "" : `=${encodeURIComponent(argument)}`}`);
+        if (hash !== location.hash) history[how](null, "", hash);
       } catch {
         // The page also works if it is not allowed to change its URL.
       }
-      draw();
     };
+    // What is chosen in a view is in its URL, so that a link leads there.
+    viewer.chosen = (argument) => place(argument, "replaceState");
     viewer.redraw = () => current && draw();
     viewer.has = (name) => views.some((view) => view.name === name);
     viewer.update = (part) => {
       const before = current?.view;
       fill();
-      if (!current) viewer.open(before?.name);
+      if (!current) viewer.open(before?.name, undefined, true);
       else if (current.view.part === part || current.view.uses?.includes(part)) draw();
     };
     // Arrow keys move from tab to tab.
@@ -235,11 +247,11 @@ const viewer = { views: [] };
     };
     fill();
     const asked = viewer.asked();
-    viewer.open(asked.name, asked.argument);
+    viewer.open(asked.name, asked.argument, true);
     requestAnimationFrame(() => { viewer.readyAt = performance.now(); });
   };
 
   // Canvases take their colours from the style sheet when they are drawn.
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => viewer.redraw?.());
-  addEventListener("hashchange", () => { if (viewer.open) { const { name, argument } = viewer.asked(); viewer.open(name, argument); } });
+  addEventListener("hashchange", () => { if (viewer.open) { const { name, argument } = viewer.asked(); viewer.open(name, argument, true); } });
 })();

@@ -11,7 +11,7 @@
     whole: true,
     draw(report, main, argument) {
       const select = element("select", { "aria-label": "Method", onchange: () => start(report.graphs[select.value]) }, report.graphs.map((graph, index) => element("option", { value: index }, `${viewer.cut(viewer.name(graph.method), 40)}: ${viewer.count(graph.nodes.length, "node")}`)));
-      const search = element("input", { class: "grow", type: "search", placeholder: "Search: operator, type, instruction, %value…", "aria-label": "Search the graph" });
+      const search = element("input", { class: "grow", type: "search", placeholder: "Search: operator, name, module, type, instruction 12, %12…", "aria-label": "Search the graph" });
       const found = element("span", { class: "note", role: "status" });
       const fit = element("button", { title: "Show the whole graph" }, "Whole graph");
       const read = element("button", { title: "Show the start, large enough to be read" }, "Start");
@@ -34,16 +34,24 @@
       fold.onclick = () => draw(shown.graph, !shown.folded);
       const start = (graph) => draw(graph, !!graph.outline && graph.nodes.length > LARGE && !search.value);
       // The argument is a search, in the first method with a match.
-      const instruction = /^instruction (\d+)$/.exec(argument || "")?.[1];
-      const has = (node) => (instruction === undefined ? node.label === argument || node.label.startsWith(`${argument} `) : node.instruction === Number(instruction));
+      const exact = exactly(argument || "");
+      const has = exact || ((node) => node.label === argument || node.label.startsWith(`${argument} `));
       const first = argument === undefined ? -1 : report.graphs.findIndex((graph) => graph.nodes.some(has));
       select.value = Math.max(0, first);
-      search.value = first < 0 || instruction !== undefined ? "" : argument;
+      search.value = first < 0 || exact ? "" : argument;
       const graph = report.graphs[select.value];
-      if (instruction !== undefined && first >= 0) draw(graph, false, graph.nodes.findIndex(has));
+      if (exact && first >= 0) draw(graph, false, graph.nodes.findIndex(has));
       else start(graph);
     },
   });
+
+  // `instruction 12`, `node 12` and `%12` are one place each: what says whether a node is there.
+  function exactly(text) {
+    const [, what, number] = /^\s*(instruction |node |%)(\d+)\s*$/i.exec(text) || [];
+    if (what === undefined) return undefined;
+    if (what === "%") return (node) => node.arguments.some((argument) => argument.value === Number(number));
+    return what.toLowerCase() === "node " ? (node, index) => index === Number(number) : (node) => node.instruction === Number(number);
+  }
 
   // A graph with more nodes is first shown as its outline.
   const LARGE = 400;
@@ -55,6 +63,11 @@
     [["input", "output"], "input or output of the method"], [["kernel"], "operator of the runtime"], [["delegate", "inside"], "runs in a backend"],
     [["state"], "tensor that keeps its content"], [["jump", "move"], "jump or move"], [["block"], "several nodes: a block, a delegate, states"], [["unknown"], "unknown instruction"],
   ];
+
+  // The weights that a node takes, by the model's names of them or by the arguments.
+  const weightsOf = (node) => node.arguments.filter((argument) => argument.weight && !argument.output);
+  const given = (named_by) => ["file", "record", "state_dict"].includes(named_by);
+  const weightText = (argument) => `${(given(argument.named_by) && argument.tensor_name) || argument.name || ""} ${argument.text}`.trim();
 
   // Kinds differ in shape too, not only in colour.
   function outline(context, kind, x, y, width, height) {
@@ -124,7 +137,7 @@
     });
     const drawn = edges.filter((_, index) => !far.has(index));
     const results = nodes.map((node) => (node.arguments.find((argument) => argument.output) || node.arguments[0])?.text || "");
-    const texts = nodes.map((node, index) => `${node.label} ${node.delegate ?? ""} ${node.source ?? ""} ${node.arguments.map((argument) => `${value(argument.value)} ${argument.text} ${argument.place?.external?.key || ""}`).join(" ")} ${node.instruction ?? ""} ${index}`.toLowerCase());
+    const texts = nodes.map((node, index) => `${node.label} ${node.name ?? ""} ${node.module ?? ""} ${node.delegate ?? ""} ${node.source ?? ""} ${node.arguments.map((argument) => `${value(argument.value)} ${argument.tensor_name ?? ""} ${argument.text} ${argument.place?.external?.key || ""}`).join(" ")} ${node.instruction ?? ""} ${index}`.toLowerCase());
     let view = d3.zoomIdentity;
     let chosen = -1;
     // The box that the keyboard is at.
@@ -227,11 +240,18 @@
         context.fillStyle = "#465769";
         context.font = "11px system-ui, sans-serif";
         context.fillText(viewer.cut(results[index], most), middle, box.y + 32);
+        context.font = "10px system-ui, sans-serif";
+        const small = Math.floor((box.width - 8) / 5.4);
+        let line = box.y + 46;
+        context.fillStyle = "#1f5a45";
+        for (const weight of weightsOf(node).slice(0, 4)) {
+          context.fillText(viewer.cut(weightText(weight), small), middle, line);
+          line += 15;
+        }
         const from = into[index].filter((way) => way.far);
         if (from.length) {
           context.fillStyle = "#704800";
-          context.font = "10px system-ui, sans-serif";
-          context.fillText(viewer.cut(`also from ${from.map((way) => nodes[way.edge.from].label).join(", ")}`, Math.floor((box.width - 8) / 5.4)), middle, box.y + 46);
+          context.fillText(viewer.cut(`also from ${from.map((way) => nodes[way.edge.from].label).join(", ")}`, small), middle, line);
         }
       }
       if (cursor >= 0) {
@@ -289,11 +309,11 @@
       });
       return best;
     };
-    const choose = (index) => { chosen = index; panel(); canvas.redraw(); };
+    const choose = (index) => { chosen = index; viewer.chosen(index < 0 || graph !== all_nodes ? undefined : `node ${index}`); panel(); canvas.redraw(); };
     canvas.canvas.addEventListener("click", (event) => { cursor = -1; choose(hit(event)); });
     canvas.canvas.addEventListener("mousemove", (event) => {
       const index = hit(event);
-      viewer.tip(index >= 0 && view.k < 0.5 ? `${nodes[index].label}\n${results[index]}` : "", event);
+      viewer.tip(index >= 0 && (view.k < 0.5 || nodes[index].module) ? [nodes[index].label, results[index], nodes[index].module, ...(view.k < 0.5 ? weightsOf(nodes[index]).map(weightText) : [])].filter(Boolean).join("\n") : "", event);
     });
     canvas.canvas.addEventListener("mouseleave", () => viewer.tip());
     fit.onclick = whole;
@@ -304,7 +324,8 @@
     // Marks the matches, and scrolls to the first one if none is visible.
     const find = () => {
       const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-      order = words.length ? all.filter((index) => words.every((word) => texts[index].includes(word))) : [];
+      const exact = exactly(search.value);
+      order = exact ? all.filter((index) => exact(nodes[index], index)) : words.length ? all.filter((index) => words.every((word) => texts[index].includes(word))) : [];
       matches = new Set(order);
       rest = all.filter((index) => !matches.has(index));
       at = -1;
@@ -424,13 +445,19 @@
           element("h4", {}, "Operators"), element("ul", {}, rows.map(([label, count]) => element("li", {}, viewer.link(() => { search.value = label; find(); }, label), ` ×${count.toLocaleString("en")}`)))];
       }
       const where = (argument) => (argument.place ? `, ${memory(argument.place)}` : "");
-      const line = (argument) => element("li", {}, `${argument.name ? `${argument.name} ` : ""}`, element("b", { class: "mono" }, argument.text), ` ${value(argument.value)}${where(argument)}`);
+      const named = (argument) => {
+        if (!argument.tensor_name) return "";
+        const open = argument.weight && viewer.has("weights") ? () => viewer.open("weights", argument.tensor_name) : argument.place?.planned && viewer.has("memory") ? () => viewer.open("memory", `%${argument.value}`) : undefined;
+        return open ? viewer.link(open, argument.tensor_name) : argument.tensor_name;
+      };
+      const line = (argument) => element("li", {}, `${argument.name ? `${argument.name} ` : ""}`, named(argument), " ", element("b", { class: "mono" }, argument.text), element("small", {}, ` ${value(argument.value)}${where(argument)}`));
       const part = (title, list) => (list.length ? [element("h4", {}, title), element("ul", {}, list.map(line))] : []);
       const meaning = meanings.find(([of]) => of.includes(node.kind))?.[1] || node.kind;
       const place = node.instruction === undefined ? "" : `instruction ${node.instruction}${node.chain ? ` of chain ${node.chain}` : ""}`;
       const box = node.kind === "block" && inside ? inside(chosen) : undefined;
       const groupsOf = groups.filter((group) => chosen >= group.first && chosen < group.first + group.count);
-      return [element("p", { class: "back" }, viewer.link(() => choose(-1), "← the whole method")), element("h3", {}, node.label),
+      return [element("p", { class: "back" }, viewer.link(() => choose(-1), "← the whole method")), element("h3", {}, node.label), node.name ? element("p", { class: "mono" }, node.name) : "",
+        node.module === undefined ? "" : element("p", {}, "Module ", node.module ? viewer.link(() => { search.value = node.module; find(); }, node.module) : viewer.module(node.module)),
         box ? element("p", {}, viewer.link(box.open, `Show its ${viewer.count(box.count, "node")}`)) : "",
         node.time !== undefined ? element("p", {}, `${viewer.time(node.time)} in one run`) : "", node.source ? element("p", { class: "mono" }, node.source) : "",
         ...groupsOf.map((group) => element("p", { class: "note" }, `In ${group.label}${group.kind === "delegate" ? `, a delegate with ${viewer.count(group.count, "node")}` : ""}.`)),

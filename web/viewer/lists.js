@@ -41,7 +41,7 @@
     title: (report) => `Weights (${report.weights.length})`,
     fits: (report) => report.weights?.length,
     whole: true,
-    draw(report, main) {
+    draw(report, main, argument) {
       const list = element("div", { class: "list" });
       const side = element("div", { class: "side" });
       const several = new Set(report.weights.flatMap((weight) => weight.users.map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
@@ -49,25 +49,30 @@
       // A constant of a backend's node is named by its use, with its key in small letters.
       const delegates = new Set(report.weights.flatMap((weight) => (weight.inside || []).map((use) => `${use.method} ${use.delegate}`))).size;
       const within = (use) => `${several && use.method !== null ? `${viewer.name(use.method)} ` : ""}${delegates > 1 && use.delegate !== null ? `delegate ${use.delegate} ` : ""}${viewer.inside(use)}`;
-      const name = (weight) => (weight.inside?.length ? within(weight.inside[0]) : weight.users.length ? user(weight.users[0]) : "");
+      const own = (weight) => (weight.inside?.length ? within(weight.inside[0]) : weight.users.length ? user(weight.users[0]) : "");
+      const name = (weight) => weight.name || own(weight);
       const form = (weight) => (weight.inside?.length ? viewer.insideShape(weight.inside[0]) : shape(weight.users.find(shape)) || "blob");
       const uses = (weight) => weight.inside?.length || weight.users.length;
       const key = (weight) => (weight.inside?.length ? weight.key ?? weight.users[0]?.key : undefined);
       const filter = element("input", { class: "grow", type: "search", placeholder: "Name or shape…", "aria-label": "Filter the weights" });
-      const columns = [{ name: "name", wide: true, of: (weight) => [name(weight), key(weight) === undefined ? null : element("div", { class: "key" }, key(weight))] }, { name: "shape", mono: true, of: form }, { name: "size", number: true, of: (weight) => bytes(weight.size) }, { name: "users", number: true, of: uses }];
+      const columns = [{ name: "name", wide: true, of: (weight) => [name(weight), weight.name && weight.name !== own(weight) ? element("small", {}, ` ${own(weight)}`) : null, key(weight) === undefined ? null : element("div", { class: "key" }, key(weight))] }, { name: "shape", mono: true, of: form }, { name: "size", number: true, of: (weight) => bytes(weight.size) }, { name: "users", number: true, of: uses }];
       const choose = (weight, row) => {
         list.querySelector(".chosen")?.classList.remove("chosen");
         row?.classList.add("chosen");
-        const show = () => side.replaceChildren(...facts(weight, { user, name, form, within, key }), ...(viewer.weightTools?.(weight, name(weight), show) || []));
+        viewer.chosen(name(weight));
+        const show = () => side.replaceChildren(...facts(weight, { user, name, own, form, within, key }), ...(viewer.weightTools?.(weight, name(weight), show) || []));
         show();
       };
       const found = element("span", { class: "note", role: "status" });
       const fill = () => {
         const words = filter.value.toLowerCase();
-        const fitting = report.weights.filter((weight) => `${name(weight)} ${form(weight)} ${key(weight) ?? ""} ${weight.file ?? ""}`.toLowerCase().includes(words));
+        const fitting = report.weights.filter((weight) => `${name(weight)} ${own(weight)} ${weight.module ?? ""} ${form(weight)} ${key(weight) ?? ""} ${weight.file ?? ""}`.toLowerCase().includes(words));
         found.textContent = words ? `${fitting.length.toLocaleString("en")} of ${viewer.count(report.weights.length, "weight")}` : "";
         list.replaceChildren(viewer.table(columns, fitting, { choose, none: "No weight has that in its name or shape." }));
-        if (fitting.length) choose(fitting[0], list.querySelector("tbody tr"));
+        const exact = Math.max(0, fitting.findIndex((weight) => name(weight) === argument || own(weight) === argument));
+        const row = list.querySelectorAll("tbody tr")[exact];
+        if (fitting.length) choose(fitting[exact], row);
+        row?.scrollIntoView({ block: "nearest" });
       };
       filter.oninput = fill;
       main.append(element("div", { class: "tools" }, filter, found), element("div", { class: "split" }, list, side));
@@ -77,14 +82,19 @@
 
   const absent = (weight) => weight.kind === "external" && !weight.file;
 
-  function facts(weight, { user, name, form, within, key }) {
+  // Where the name of a weight is known from.
+  const sources = { file: "the file", record: "an ETRecord", state_dict: "a state dict", input: "its place among the inputs", operator: "what takes it" };
+
+  function facts(weight, { user, name, own, form, within, key }) {
     const { histogram } = weight;
     const inside = (weight.inside || []).map((use) => element("li", {}, `${within(use)} `, element("span", { class: "mono" }, viewer.insideShape(use))));
-    const users = [...inside, ...weight.users.map((one) => element("li", {}, `${one.key !== undefined ? "key " : ""}${user(one)} `, element("span", { class: "mono" }, shape(one))))];
+    const users = [...inside, ...weight.users.map((one) => element("li", {}, one.key !== undefined ? "key " : "", one.value !== undefined && one.key === undefined && viewer.has("graph") ? viewer.link(() => viewer.open("graph", `%${one.value}`), user(one)) : user(one), " ", element("span", { class: "mono" }, shape(one))))];
     const shown = users.length > 50 ? [...users.slice(0, 50), element("li", {}, `… ${users.length - 50} more`)] : users;
     const place = weight.offset === undefined || weight.offset === null ? (absent(weight) ? "in a .ptd file that is not here" : "without a place of its own") : `at byte ${weight.offset.toLocaleString("en")}${weight.file ? ` of ${weight.file}` : ""}`;
     const kinds = { delegate_constant: "in the payload of a delegate" };
-    const parts = [element("h3", {}, name(weight)), element("p", { class: "mono" }, form(weight)), key(weight) === undefined ? "" : element("p", { class: "key" }, key(weight)), element("p", { class: "note" }, `${kinds[weight.kind] || weight.kind}, ${bytes(weight.size)} ${place}`), weight.dequantized_by === undefined ? "" : element("p", { class: "note" }, `Dequantized by ${weight.dequantized_by}.`)];
+    const parts = [element("h3", {}, name(weight)), element("p", { class: "mono" }, form(weight)),
+      weight.name && weight.name !== own(weight) ? element("p", { class: "note" }, `${own(weight)}. The name is that of ${sources[weight.named_by] || weight.named_by}.`) : "",
+      weight.module ? element("p", {}, "Module ", viewer.has("graph") ? viewer.link(() => viewer.open("graph", weight.module), weight.module) : weight.module) : "", key(weight) === undefined ? "" : element("p", { class: "key" }, key(weight)), element("p", { class: "note" }, `${kinds[weight.kind] || weight.kind}, ${bytes(weight.size)} ${place}`), weight.dequantized_by === undefined ? "" : element("p", { class: "note" }, `Dequantized by ${weight.dequantized_by}.`)];
     if (!histogram) {
       const typed = weight.users.some(shape) || weight.inside?.length;
       const reason = absent(weight) ? "No histogram: its values are in that file." : weight.counted ? "No histogram: its values are no finite numbers." : typed ? "No histogram: the values are no numbers of a known type, or the data is too large to be read for a page." : "A blob: its values have no type.";

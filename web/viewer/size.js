@@ -8,10 +8,16 @@
     short: "Size",
     part: "size",
     fits: (report) => report.size,
-    uses: ["weights", "savings"],
-    draw(report, main) {
-      const root = tree(report.size, report.weights || []);
+    uses: ["weights", "modules", "savings"],
+    draw(report, main, argument) {
+      const modules = (report.modules || []).some((module) => module.path) ? report.modules : [];
+      const byModule = modules.length > 0 && argument === "module";
+      const root = byModule ? moduleTree(report.size, modules, report.weights || []) : tree(report.size, report.weights || []);
       let at = root;
+      if (modules.length) {
+        const button = (title, to, pressed) => element("button", { "aria-pressed": pressed, onclick: () => viewer.open("size", to) }, title);
+        main.append(element("div", { class: "tools" }, button("By kind", undefined, !byModule), button("By module", "module", byModule)));
+      }
       const crumbs = element("p", { class: "crumbs" });
       const map = element("div", { class: "treemap" });
       const list = element("div", {});
@@ -29,7 +35,7 @@
           { name: "bytes", number: true, of: (row) => row.bytes.toLocaleString("en") },
           { name: "of the file", number: true, of: (row) => share(row.bytes, root.bytes) },
           { name: node === root ? "what it is" : "where", of: (row) => row.note || viewer.count(row.children.length, "piece") },
-        ], rows, { choose: zoom, choosable: (row) => row.children }));
+        ], rows, { choose: (row) => (row.children ? zoom(row) : row.open()), choosable: (row) => row.children || row.open }));
         if (keys) list.querySelector("[tabindex]")?.focus();
       };
       // The handlers are on the view's element, so they are removed with it.
@@ -69,8 +75,9 @@
     };
     const ids = new Map(size.parts.flatMap((part) => (part.kind === "delegate" ? (part.users || []).map((user) => [`${user.method} ${user.index}`, user.id]) : [])));
     const weight = (part, one, parent, key) => {
+      const open = viewer.has("weights") && one.name ? () => viewer.open("weights", one.name) : undefined;
       const others = one.inside.length > 1 ? `, ${one.inside.length} uses` : "";
-      add(parent, key, { name: viewer.inside(one.inside[0], true), bytes: one.kind === "named" ? part.size : one.size, color: viewer.colors[one.kind === "named" ? "named" : "delegate"], note: `at byte ${one.offset.toLocaleString("en")}${others}` });
+      add(parent, key, { name: one.name ? `${one.name} ${viewer.insideShape(one.inside[0])}` : viewer.inside(one.inside[0], true), open, bytes: one.kind === "named" ? part.size : one.size, color: viewer.colors[one.kind === "named" ? "named" : "delegate"], note: `at byte ${one.offset.toLocaleString("en")}${others}` });
     };
     size.parts.forEach((part, index) => {
       const held = part.kind === "named" && part.offset !== undefined ? named.get(part.offset) : undefined;
@@ -83,7 +90,7 @@
       }
       const users = part.users || [];
       const of = users[0];
-      const what = users.length ? `${user(of)} ${shape(of)}`.trim() : "";
+      const what = users.length ? `${of.name ? `${of.name} ` : ""}${user(of)} ${shape(of)}`.trim() : "";
       if (part.kind === "delegate" && of) {
         const at = box(kind, of.method, of.index, part.name);
         let rest = part.size;
@@ -105,6 +112,35 @@
       node.children.forEach(finish);
       // A kind with only one piece, which has no name.
       if (node.children.length === 1 && node.children[0].name === node.name) node.children = undefined;
+    };
+    finish(root);
+    return root;
+  }
+
+  // Modules, then their weights.
+  function moduleTree(size, modules, weights) {
+    const root = { name: "file", bytes: size.file_size, children: [], color: "#eeeeee" };
+    const own = new Map();
+    for (const weight of weights) if (weight.module !== undefined && weight.kind !== "external") own.set(weight.module, [...(own.get(weight.module) || []), weight]);
+    const ways = [];
+    modules.forEach((module, index) => {
+      const parent = module.depth ? ways[module.depth - 1] : root;
+      const name = module.path === null ? "of no module, or not known" : module.path || "the modules";
+      const box = { name, bytes: module.total, children: [], color: module.path === null ? viewer.colors.padding : `hsl(${(index * 47) % 360} 45% 80%)`, parent, note: module.path === null ? "tables, payloads and padding" : viewer.count(module.count, "blob") };
+      ways[module.depth] = box;
+      parent.children.push(box);
+      let rest = module.own;
+      for (const weight of own.get(module.path) || []) {
+        if (weight.size > rest) continue;
+        rest -= weight.size;
+        box.children.push({ name: weight.name || weight.module, bytes: weight.size, color: viewer.colors[weight.kind] || viewer.colors.delegate, note: "a weight", parent: box, open: () => viewer.open("weights", weight.name) });
+      }
+      if (rest > 0 && box.children.length) box.children.push({ name: "the rest", bytes: rest, color: viewer.colors.program, note: "payloads of its delegates", parent: box });
+    });
+    const finish = (node) => {
+      if (!node.children?.length) { node.children = undefined; return; }
+      node.children.sort((one, other) => other.bytes - one.bytes);
+      node.children.forEach(finish);
     };
     finish(root);
     return root;
@@ -134,11 +170,11 @@
       const line = (text) => element("span", {}, text);
       const lines = w < 44 || h < 17 ? [] : box.children || h < 34 ? [line(w < 90 && !box.children ? label : `${label} ${bytes(of.bytes)}`)] : [line(label), line(bytes(of.bytes))];
       return element("div", {
-        class: into ? "open" : "",
+        class: into || of.open ? "open" : "",
         style: `left: ${box.x0}px; top: ${box.y0}px; width: ${w}px; height: ${h}px; background: ${of.color}${box.children ? "; filter: saturate(0.7)" : ""}`,
         onmousemove: (event) => viewer.tip(`${of.name}\n${bytes(of.bytes)} (${of.bytes.toLocaleString("en")} bytes), ${share(of.bytes, whole)} of the file${of.note ? `\n${of.note}` : ""}`, event),
         onmouseleave: () => viewer.tip(),
-        onclick: () => { viewer.tip(); if (into) zoom(into); },
+        onclick: () => { viewer.tip(); if (of.open) of.open(); else if (into) zoom(into); },
       }, lines);
     }));
   }

@@ -121,14 +121,19 @@ impl<'f, 't> Flow<'f, 't, '_> {
         instruction: Option<InstructionPlace>,
         arguments: impl IntoIterator<Item = Taken>,
     ) -> usize {
-        let argument = |taken: Taken| GraphArgument {
-            value: taken.value,
-            name: taken.name,
-            tensor_name: None,
-            named_by: None,
-            text: value_text(self.plan, taken.value),
-            output: taken.output,
-            place: self.place_of(taken.value),
+        let argument = |taken: Taken| {
+            use TensorPlace::{Constant, External, Mutable};
+            let place = self.place_of(taken.value);
+            GraphArgument {
+                value: taken.value,
+                name: taken.name,
+                tensor_name: None,
+                named_by: None,
+                text: value_text(self.plan, taken.value),
+                output: taken.output,
+                weight: matches!(place, Some(Constant { .. } | Mutable { .. } | External { .. })),
+                place,
+            }
         };
         let arguments = arguments.into_iter().map(argument).collect();
         self.graph.nodes.push(Node {

@@ -1,6 +1,7 @@
 //! Groups of nodes in a graph: the nodes of one delegate, and repeated parts such as the blocks of a transformer.
 
 use super::{Edge, Graph, GraphArgument, GraphLayout, InstructionPlace, Node, NodeKind};
+use crate::inspect::modules::common_module;
 use crate::keyed::{Keyed, sort};
 use alloc::{format, string::String, vec, vec::Vec};
 use core::ops::Range;
@@ -179,6 +180,7 @@ impl<'t> Graph<'t> {
                         named_by: None,
                         text: text.into(),
                         output,
+                        weight: false,
                         place: None,
                     });
                 }
@@ -192,12 +194,13 @@ impl<'t> Graph<'t> {
     /// The node that stands for a group.
     fn unit(&self, first: &Node<'t>, group: &NodeGroup) -> Node<'t> {
         let nodes = self.nodes.iter().skip(group.first).take(group.count);
+        let module = nodes.clone().filter_map(|node| node.module).reduce(common_module);
         let times = nodes.filter_map(|node| node.time).fold(None, |sum, time| Some(sum.unwrap_or(0.0) + time));
         Node {
             kind: NodeKind::Block,
             label: format!("{}: {} nodes", group.label, group.count),
             name: None,
-            module: None,
+            module,
             delegate: first.delegate,
             instruction: first.instruction,
             source: None,

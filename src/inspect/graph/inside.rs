@@ -46,6 +46,7 @@ impl<'t> Flow<'_, 't, '_> {
             named_by: None,
             text: tensor(id).map_or_else(String::new, ToString::to_string),
             output,
+            weight: tensor(id).is_some_and(|tensor| tensor.constant_buffer_idx > 0),
             place: external(id).and_then(|value| self.place_of(value)),
         };
         let mut found: Vec<(Node<'t>, Vec<u32>, Vec<u32>)> = Vec::new();

@@ -24,7 +24,8 @@ pub struct GraphLayout {
     /// A place for each node.
     pub nodes: Vec<Placed>,
     /// Indices of the edges that cross too many layers to be drawn, in order. The nodes that they go to have room for a
-    /// third line, which names the nodes that they come from.
+    /// third line, which names the nodes that they come from. A node also has room for a line for each of its first four
+    /// weights.
     pub far: Vec<usize>,
     /// Where edges go that pass layers. An edge that is not in this list goes straight to its node.
     pub ways: Vec<Way>,
@@ -152,8 +153,11 @@ const GAP: f64 = 28.0;
 /// The height of a node: two lines.
 const HEIGHT: f64 = 40.0;
 
+/// So many weights have a line in their node.
+pub(crate) const MOST_WEIGHTS: usize = 4;
+
 /// The height of a third line, which names the nodes whose edges are not drawn.
-const LINE: f64 = 15.0;
+pub(crate) const LINE: f64 = 15.0;
 
 /// The widest node, in characters.
 pub(crate) const CHARACTERS: usize = 44;
@@ -201,6 +205,9 @@ impl Graph<'_> {
             if let Some(height) = heights.get_mut(edge.to) {
                 *height = HEIGHT + LINE;
             }
+        }
+        for (height, node) in heights.iter_mut().zip(&self.nodes) {
+            *height += LINE * node.weights().take(MOST_WEIGHTS).count() as f64;
         }
         let mut edges: Vec<Vec<(usize, usize)>> = vec![Vec::new(); bands.len()];
         for edge in self.edges.iter().filter(forward).filter(|edge| !is_far(edge)) {
@@ -308,7 +315,10 @@ impl Graph<'_> {
 
     fn node_width(&self, node: usize) -> f64 {
         let Some(node) = self.nodes.get(node) else { return 0.0 };
-        let longest = node.label.chars().count().max(node.result().chars().count()).clamp(8, CHARACTERS);
+        // A weight's line has smaller letters.
+        let weights = node.weights().take(MOST_WEIGHTS).map(|weight| weight.weight_text().chars().count() * 5 / 6);
+        let lines = [node.label.chars().count(), node.result().chars().count()].into_iter().chain(weights);
+        let longest = lines.max().unwrap_or_default().clamp(8, CHARACTERS);
         longest as f64 * 7.0 + 18.0
     }
 }

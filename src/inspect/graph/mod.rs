@@ -13,7 +13,7 @@ pub(crate) use flow::short;
 #[cfg(feature = "layout")]
 pub use groups::{GroupKind, NodeGroup, Outline};
 #[cfg(feature = "layout")]
-pub(crate) use layout::CHARACTERS;
+pub(crate) use layout::{CHARACTERS, LINE, MOST_WEIGHTS};
 #[cfg(feature = "layout")]
 pub use layout::{GraphLayout, Placed, Way};
 
@@ -180,6 +180,9 @@ pub struct GraphArgument<'t> {
     pub text: String,
     /// Whether the instruction writes it.
     pub output: bool,
+    /// Whether it is data that the file or a `.ptd` has, also inside a delegate: a weight.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
+    pub weight: bool,
     /// Where a tensor's bytes are.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub place: Option<TensorPlace<'t>>,
@@ -215,7 +218,23 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Vec<Graph<'t>> {
     graphs
 }
 
+impl Node<'_> {
+    /// The weights that it takes.
+    pub fn weights(&self) -> impl Iterator<Item = &GraphArgument<'_>> {
+        self.arguments.iter().filter(|argument| argument.weight && !argument.output)
+    }
+}
+
 impl GraphArgument<'_> {
+    /// A weight as pictures show it: `layers.0.conv.weight f32[8, 3, 3, 3]`, or by the argument if its name is not known.
+    pub fn weight_text(&self) -> String {
+        let name = self.tensor_name.filter(|_| self.named_by.is_some_and(NamedBy::is_given));
+        match name.or(self.name) {
+            Some(name) => format!("{} {}", short(name), self.text),
+            None => self.text.clone(),
+        }
+    }
+
     /// The value's number as pictures show it: `%7`, and `%id 7` for one inside a delegate.
     pub fn value_name(&self) -> String {
         if self.value < 0 { format!("%id {}", -1 - self.value) } else { format!("%{}", self.value) }
