@@ -464,6 +464,8 @@ class GraphArgument(Answer):
     text: str
     """Its type and shape."""
     output: bool
+    weight: bool | None
+    """Whether it is data that the file or a `.ptd` has, also inside a delegate."""
     place: Place | None
 
 

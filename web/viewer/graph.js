@@ -137,7 +137,7 @@
     });
     const drawn = edges.filter((_, index) => !far.has(index));
     const results = nodes.map((node) => (node.arguments.find((argument) => argument.output) || node.arguments[0])?.text || "");
-    const texts = nodes.map((node, index) => `${node.label} ${node.name ?? ""} ${node.module ?? ""} ${node.delegate ?? ""} ${node.source ?? ""} ${node.arguments.map((argument) => `${value(argument.value)} ${argument.tensor_name ?? ""} ${argument.text} ${argument.place?.external?.key || ""}`).join(" ")} ${node.instruction ?? ""} ${index}`.toLowerCase());
+    const texts = nodes.map((node, index) => `${node.label} ${(node.instruction !== undefined && node.name) || ""} ${node.module ?? ""} ${node.delegate ?? ""} ${node.source ?? ""} ${node.arguments.map((argument) => `${value(argument.value)} ${(given(argument.named_by) && argument.tensor_name) || ""} ${argument.text} ${argument.place?.external?.key || ""}`).join(" ")} ${node.instruction ?? ""} ${index}`.toLowerCase());
     let view = d3.zoomIdentity;
     let chosen = -1;
     // The box that the keyboard is at.

@@ -273,7 +273,8 @@ fn an_instruction_has_one_number_in_all_views() {
     let side = texts(&mut browser, ".side");
     assert!(side.contains("aten::addmm.out") && side.contains("operator of the runtime, instruction 1"), "{side}");
     // The way to another node is one for keys.
-    browser.evaluate("document.querySelectorAll('.side a')[1].focus()").unwrap();
+    let way = "[...document.querySelectorAll('.side a')].findLast((way) => way.textContent === 'input 0').focus()";
+    browser.evaluate(way).unwrap();
     browser.press("Enter").unwrap();
     assert_eq!(browser.evaluate("viewer.graph.chosen()").unwrap(), 0);
     browser.press("Escape").unwrap();
