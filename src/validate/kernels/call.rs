@@ -67,12 +67,15 @@ impl fmt::Display for Which {
 }
 
 impl Call<'_, '_> {
-    pub(super) fn judge(&self) -> Vec<Violation> {
+    /// `has_orders` is whether any tensor of the method is not contiguous.
+    pub(super) fn judge(&self, has_orders: bool) -> Vec<Violation> {
         let mut found = Vec::new();
         // Otherwise it is not known which argument is which.
         if self.count(&mut found) {
             self.kinds(&mut found);
-            self.dim_orders(&mut found);
+            if has_orders && self.of_arguments().any(|tensors| tensors.has_orders()) {
+                self.dim_orders(&mut found);
+            }
             for (at, tensors) in self.of_arguments().enumerate() {
                 if tensors.ranks != 0 {
                     self.ranks(at, tensors.ranks, &mut found);
@@ -172,14 +175,7 @@ impl Call<'_, '_> {
     }
 
     fn dim_orders(&self, found: &mut Vec<Violation>) {
-        let (mut orders, mut layouts) = (0, 0);
-        for tensors in self.of_arguments() {
-            (orders, layouts) = (orders | tensors.orders, layouts | tensors.layouts);
-        }
-        // Most programs have no other order.
-        if orders & !CONTIGUOUS == 0 {
-            return;
-        }
+        let layouts = self.of_arguments().fold(0, |layouts, tensors| layouts | tensors.layouts);
         let refused = Which::of(self.called, |kernel| self.refused_order(kernel));
         if let Some((which, (argument, message))) = &refused {
             found.push(Violation {

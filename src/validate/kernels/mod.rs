@@ -76,13 +76,17 @@ pub(super) struct Calls<'t, 'a> {
     operators: Vec<Option<Called>>,
     /// For each value, what the tensors have that it stands for.
     tensors: Vec<Tensors>,
+    /// Whether any of them is not contiguous.
+    has_orders: bool,
 }
 
 impl<'t, 'a> Calls<'t, 'a> {
     pub(super) fn new(plan: &'t ExecutionPlan<'a>, kernels: Kernels) -> Self {
         let operators: Vec<_> = plan.operators().iter().map(|operator| Called::find(operator, kernels)).collect();
         let is_known = operators.iter().any(Option::is_some);
-        Self { plan, operators, tensors: if is_known { tensors::of_values(plan) } else { Vec::new() } }
+        let tensors = if is_known { tensors::of_values(plan) } else { Vec::new() };
+        let has_orders = tensors.iter().any(Tensors::has_orders);
+        Self { plan, operators, tensors, has_orders }
     }
 
     /// What is wrong with a call; nothing for an operator that is not in the tables.
@@ -92,6 +96,6 @@ impl<'t, 'a> Calls<'t, 'a> {
         let ((Some(called), Some(operator)), Some(args)) = (operator, call.args.as_deref()) else {
             return Vec::new();
         };
-        Call { operator, called, plan: self.plan, args, tensors: &self.tensors }.judge()
+        Call { operator, called, plan: self.plan, args, tensors: &self.tensors }.judge(self.has_orders)
     }
 }

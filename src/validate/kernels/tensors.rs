@@ -64,6 +64,11 @@ impl Tensors {
         tensors
     }
 
+    /// Whether one of them is not contiguous.
+    pub(super) fn has_orders(&self) -> bool {
+        self.orders & !CONTIGUOUS != 0
+    }
+
     fn join(&mut self, other: Self, plan: &ExecutionPlan<'_>) {
         self.orders |= other.orders;
         self.layouts |= other.layouts;
@@ -131,8 +136,8 @@ fn is_in_both_orders(sizes: &[i32], dim_order: &[u8]) -> bool {
     match sizes.len() {
         // There is one order only.
         0 | 1 => is_sorted(dim_order),
-        4 => is_sorted(dim_order) && is_sorted(&[0, 2, 3, 1]),
-        5 => is_sorted(dim_order) && is_sorted(&[0, 2, 3, 4, 1]),
+        4 => is_sorted(&[0, 2, 3, 1]) && is_sorted(dim_order),
+        5 => is_sorted(&[0, 2, 3, 4, 1]) && is_sorted(dim_order),
         _ => false,
     }
 }
