@@ -1,6 +1,6 @@
 //! Programs that use memory after `FreeCall`, or never end.
 
-use crate::judge::{Server, Truth, Verdict, runs, verdict};
+use crate::judge::{MANY_WALKS, Server, Truth, Verdict, runs, verdict};
 use crate::plan::{self, Kind};
 use crate::program::{At, Plan, Program, Role, Step, TensorValue, Value};
 use crate::shadow::{self, Decisions, Seen};
@@ -71,10 +71,13 @@ fn judge(
     if found == Verdict::Overlap {
         rules.push("planned-memory-overlap");
     }
-    let truth = match shadow::judge(&faulty, plan, seed, 60, Decisions::Free) {
-        _ if results[0] != results[1] => Truth::Wrong,
-        Seen::Right if fault != Fault::EndlessLoop => Truth::Right,
-        _ => Truth::OtherPath,
+    let walks = if rules.is_empty() { 60 } else { MANY_WALKS };
+    let truth = if results[0] != results[1] {
+        Truth::Wrong
+    } else if fault != Fault::EndlessLoop && shadow::judge(&faulty, plan, seed, walks, Decisions::Free) == Seen::Right {
+        Truth::Right
+    } else {
+        Truth::OtherPath
     };
     Some(Found { fault, truth, rules, file })
 }

@@ -110,6 +110,9 @@ pub enum Truth {
     Contradiction,
 }
 
+/// So many walks find a path that few take, such as one that takes the same branch in several runs.
+pub const MANY_WALKS: usize = 4_000;
+
 /// The truth, from the results with all blocks apart and with the plan. For a verdict that says something, also on paths that no
 /// input takes.
 pub fn truth(
@@ -124,14 +127,14 @@ pub fn truth(
     let seen = shadow::judge(program, plan, seed, walks, Decisions::ByContent);
     let truth = match (same, seen) {
         _ if program.is_ambiguous(plan) => Truth::Ambiguous(same),
-        (false, Seen::Right) if walks < 2_000 => {
-            return truth(program, plan, [expected, found], verdict, seed ^ 1, 4_000);
+        (false, Seen::Right) if walks < MANY_WALKS => {
+            return truth(program, plan, [expected, found], verdict, seed ^ 1, MANY_WALKS);
         }
         (_, Seen::Invalid(_) | Seen::NoMemory(_)) | (false, Seen::Right) => Truth::Contradiction,
-        (false, Seen::Foreign((_, value))) if program.may_be_view_of_another(value, plan) => Truth::Ambiguous(false),
+        (_, Seen::Foreign((_, value))) if program.may_be_view_of_another(value, plan) => Truth::Ambiguous(same),
         (false, _) => Truth::Wrong,
         (true, Seen::Right) if verdict == Verdict::Clean => Truth::Right,
-        (true, Seen::Right) => match shadow::judge(program, plan, seed, walks, Decisions::Free) {
+        (true, Seen::Right) => match shadow::judge(program, plan, seed, MANY_WALKS, Decisions::Free) {
             Seen::Right => Truth::Right,
             _ => Truth::OtherPath,
         },

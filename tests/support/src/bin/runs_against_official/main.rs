@@ -96,8 +96,8 @@ pub fn disagree(truth: Truth, verdict: Verdict) -> bool {
     match truth {
         Truth::Contradiction => true,
         Truth::Right => verdict == Verdict::Overlap,
-        Truth::Wrong => verdict == Verdict::Clean,
-        Truth::NoEffect | Truth::ByOrder | Truth::OtherPath | Truth::Ambiguous(_) => false,
+        Truth::Wrong | Truth::NoEffect => verdict == Verdict::Clean,
+        Truth::ByOrder | Truth::OtherPath | Truth::Ambiguous(_) => false,
     }
 }
 
@@ -159,11 +159,14 @@ impl Tally {
         }
         let (count, examples) = self.counts.entry((case.truth, case.verdict)).or_default();
         *count += 1;
-        let is_listed = (case.disagrees() || case.verdict == Verdict::Unknown) && examples.len() < LISTED;
-        if is_listed {
+        let is_listed = case.disagrees()
+            || case.verdict == Verdict::Unknown
+            || (case.truth, case.verdict) == (Truth::ByOrder, Verdict::Clean);
+        if is_listed && examples.len() < LISTED {
             examples.push(case.name());
+            return true;
         }
-        is_listed || is_first
+        is_first
     }
 
     fn add_fault(&mut self, seed: u64, found: &Found) -> bool {

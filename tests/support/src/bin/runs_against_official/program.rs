@@ -171,15 +171,6 @@ impl Program {
                 _ => queue.push(step + 1),
             }
         }
-        let writes = |block: usize| {
-            self.steps.iter().any(|step| match step {
-                Step::Call { effect: Effect::Compute { writes, .. }, .. } => {
-                    writes.iter().any(|value| self.is_in(*value, block))
-                }
-                Step::Call { effect: Effect::PutRows { to, .. }, .. } => self.is_in(*to, block),
-                _ => false,
-            })
-        };
         let reads = |block: usize| {
             let mentions = self.steps.iter().flat_map(|step| self.mentions(step));
             mentions.chain(self.outputs.iter().copied()).any(|value| self.is_in(value, block))
@@ -188,9 +179,22 @@ impl Program {
         let are_given = blocks.all(|(index, block)| match block.role {
             Role::Temporary => true,
             Role::Input => self.inputs.iter().any(|input| self.is_in(*input, index)) || !reads(index),
-            Role::State => block.initial.is_some() || writes(index) || !reads(index),
+            Role::State => block.initial.is_some() || self.is_written(index, self.steps.len()) || !reads(index),
         });
         reached.into_iter().all(|reached| reached) && are_given
+    }
+
+    /// Whether one of the first steps writes to a block.
+    fn is_written(&self, block: usize, steps: usize) -> bool {
+        self.steps[..steps].iter().any(|step| match step {
+            Step::Call { effect: Effect::Compute { writes, .. }, .. } => {
+                writes.iter().any(|value| self.is_in(*value, block))
+            }
+            Step::Call { effect: Effect::CopyRow { to, .. } | Effect::PutRows { to, .. }, .. } => {
+                self.is_in(*to, block)
+            }
+            _ => false,
+        })
     }
 
     fn is_in(&self, value: usize, block: usize) -> bool {
@@ -217,7 +221,8 @@ impl Program {
         !plan.alone.is_empty() || places.windows(2).any(|pair| pair[0] == pair[1])
     }
 
-    /// Whether a tensor that no instruction writes could as well be a view of another block, which covers it.
+    /// Whether a tensor that no instruction writes could as well be a view of another block, which covers it and has content when the
+    /// tensor is used first.
     pub fn may_be_view_of_another(&self, value: usize, plan: &Plan) -> bool {
         let Value::Tensor(TensorValue { at: At::Block(own, offset), .. }) = &self.values[value] else { return false };
         let is_first = self.tensors().find(|(_, tensor)| matches!(&tensor.at, At::Block(block, _) if block == own));
@@ -226,9 +231,15 @@ impl Program {
         }
         let start = plan.offsets[*own] + offset;
         let end = start + self.tensor(value).bytes();
-        let covers =
-            |(block, place): (usize, &u64)| block != *own && *place <= start && end <= place + self.blocks[block].size;
-        plan.offsets.iter().enumerate().any(covers)
+        let first_use = self.steps.iter().position(|step| self.mentions(step).contains(&value));
+        let has_content = |block: usize| {
+            let Block { role, initial, .. } = &self.blocks[block];
+            *role == Role::Input || initial.is_some() || self.is_written(block, first_use.unwrap_or(self.steps.len()))
+        };
+        plan.offsets.iter().enumerate().any(|(block, place)| {
+            let covers = *place <= start && end <= place + self.blocks[block].size;
+            block != *own && covers && has_content(block)
+        })
     }
 
     /// The values that a step names, lists by their items.

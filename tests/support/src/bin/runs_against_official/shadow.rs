@@ -22,7 +22,7 @@ pub enum Seen {
     Invalid(Place),
 }
 
-/// A step, and the value that is read.
+/// A step, and the value that is read, or the one whose memory it has.
 pub type Place = (usize, usize);
 
 /// Which conditions may differ.
@@ -49,6 +49,8 @@ struct Shadow<'p> {
     tensors: Vec<usize>,
     /// For each tensor, where its memory is now.
     pointers: Vec<Option<Addresses>>,
+    /// For each tensor, the value that had its memory when the method was loaded.
+    owners: Vec<usize>,
     /// For each value, the writes that its bytes must come from where blocks are apart: it keeps those that it had when it was moved
     /// or became a view. Empty if that is not known, for tensors that share a block by the plan alone.
     expected: Vec<Vec<u64>>,
@@ -69,7 +71,7 @@ pub fn judge(program: &Program, plan: &Plan, seed: u64, walks: usize, decisions:
     let mut seen = Seen::Right;
     for walk in 0..walks {
         let mut shadow = Shadow::new(program, plan, Random::new(seed ^ (walk as u64) << 32), decisions);
-        for _ in 0..2 + walk % 2 {
+        for _ in 0..2 + walk % 3 {
             shadow.run();
         }
         seen = seen.max(shadow.seen);
@@ -125,6 +127,7 @@ impl<'p> Shadow<'p> {
             must_be_written: vec![false; next as usize],
             tensors: (0..program.values.len()).collect(),
             pointers,
+            owners: (0..program.values.len()).collect(),
             expected: vec![Vec::new(); program.values.len()],
             numbers: program
                 .values
@@ -185,7 +188,7 @@ impl<'p> Shadow<'p> {
             if found == UNORDERED {
                 self.note(Seen::InCall, value);
             } else if found != right {
-                return self.note(Seen::Foreign, value);
+                return self.note(Seen::Foreign, self.owners[self.tensors[value]]);
             }
         }
     }
@@ -349,6 +352,7 @@ impl<'p> Shadow<'p> {
                 let addresses = self.place(*of).map(|(addresses, _)| addresses);
                 let tensor = self.tensors[*out];
                 self.pointers[tensor] = addresses;
+                self.owners[tensor] = self.owners[self.tensors[*of]];
                 self.expected[*out] = self.expected[*of].clone();
             }
             Effect::Size { of, out } => self.numbers[*out] = self.program.tensor(self.tensors[*of]).sizes[0].into(),
