@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 /// Bytes of one piece of memory: a planned buffer, or what a value has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,9 +79,11 @@ impl Bytes {
     /// Adds the writes that a place's content may come from to a list, without repetition; returns the cost.
     pub(super) fn read(&self, place: Place, found: &mut Vec<u32>) -> usize {
         // Most bytes are read as they were written.
-        if let Some(piece) = self.pieces.get(&(place.buffer, place.start)).filter(|piece| piece.end >= place.end) {
-            found.extend(piece.writes.all());
-            return 1 + piece.writes.others.len();
+        let piece = self.pieces.get(&(place.buffer, place.start)).filter(|piece| piece.end >= place.end);
+        if let Some(Piece { writes, .. }) = piece {
+            found.push(writes.first);
+            found.extend_from_slice(&writes.others);
+            return 1 + writes.others.len();
         }
         let (from, mut at, mut steps) = (found.len(), place.start, 1);
         let mut add = |write: u32| {
@@ -131,8 +134,10 @@ impl Bytes {
                 self.pieces.insert((buffer, end), right);
             }
             // Most places are written from the start that they had.
-            if old_start == start {
-                return steps;
+            match old_start.cmp(&start) {
+                Ordering::Greater => {}
+                Ordering::Equal => return steps,
+                Ordering::Less => break,
             }
         }
         self.pieces.insert((buffer, start), new());

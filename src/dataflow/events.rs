@@ -71,7 +71,7 @@ pub(super) struct Events {
     /// The size of the method.
     pub(super) size: usize,
     /// The number of values that keep their content from run to run.
-    kept: usize,
+    pub(super) kept: usize,
     /// How many more items of lists may be visited, because many instructions may name one long list.
     budget: usize,
 }

@@ -121,14 +121,11 @@ impl Dataflow {
 
     fn find(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>, what: Find) -> Self {
         let mut values = Values::new(plan);
-        let mut followed = vec![true; plan.values().len()];
-        if what == Find::Conflicts {
-            // Nothing writes over what is neither in planned memory nor gets a pointer to it.
-            for (value, followed) in followed.iter_mut().enumerate() {
-                *followed =
-                    plan.tensor(value).is_some_and(|tensor| !tensor.has_data()) || values.is_planned(value as u32);
-            }
-        }
+        let followed = match what {
+            // Nothing writes over other values.
+            Find::Conflicts => core::mem::take(&mut values.may_be_planned),
+            _ => vec![true; plan.values().len()],
+        };
         let mut events = Events::new(plan, calls, followed);
         let blocks = Blocks::new(plan, &events);
         let mut is_known = values.find_views(plan, &events, &blocks);
@@ -233,6 +230,11 @@ impl Dataflow {
         let end = self.sources.partition_point(|source| source.read <= read);
         // Both are positions in this list, and `start` is not after `end`.
         self.sources.get(start..end).unwrap_or_default()
+    }
+
+    /// Whether a value that no instruction writes could as well be a view of this one, as far as its place shows.
+    pub(crate) fn may_be_base(&self, base: u32, view: u32) -> bool {
+        self.values.may_be_base(base, view, &self.blocks)
     }
 
     /// The branches on a path from one time to another.

@@ -84,11 +84,14 @@ impl Walk<'_> {
                 if event.kind == Kind::Refer {
                     continue;
                 }
-                if *write == BEFORE {
-                    if event.certain && is_planned {
-                        passed.unwritten.push(pointer.memory);
-                    }
-                } else if !self.records && !self.is_own(*write, pointer.memory) {
+                // What the run before left: nothing wrote it, or it is kept.
+                let left = match *write {
+                    BEFORE => Some(pointer.memory),
+                    write if (write as usize) < self.events.kept => Some(self.memory_of(write)),
+                    _ => None,
+                };
+                passed.unwritten.extend(left.filter(|_| event.certain && is_planned));
+                if *write != BEFORE && !self.records && !self.is_own(*write, pointer.memory) {
                     let written = self.values.places.get(self.memory_of(*write) as usize).copied();
                     passed.conflicts.push(Conflict {
                         new: self.events.list.get(self.event_of(*write) as usize).map_or(0, |event| event.value),
@@ -111,10 +114,8 @@ impl Walk<'_> {
 
     /// Notes the use of a null pointer.
     fn note_null(&mut self, used_by: u32, event: &Event, state: &State, passed: &mut Passed) {
-        let Some(pointers) = state.pointers.get(&event.value) else {
-            // What it was loaded with is not null.
-            return self.note_exposed(event.value, &[Pointer::of(event.value)]);
-        };
+        let own = Pointer::of(event.value);
+        let pointers = state.pointers_of(event.value, &own);
         self.note_exposed(event.value, pointers);
         for pointer in pointers.iter().filter(|pointer| pointer.memory == NOWHERE) {
             let has_bytes =

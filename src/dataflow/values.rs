@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::bytes::Place;
 use super::events::{Events, Kind};
-use crate::keyed::sort;
+use crate::keyed::{set, sort};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
 use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
@@ -15,6 +15,8 @@ pub(super) struct Values {
     /// Each value's own memory: in a planned buffer, or a buffer of its own.
     pub(super) places: Vec<Place>,
     is_planned: Vec<bool>,
+    /// Of each value, whether it is in planned memory or may get a pointer to it.
+    pub(super) may_be_planned: Vec<bool>,
     /// The values whose pointer is null when the method is loaded.
     pub(super) nowhere: Vec<u32>,
     /// The exporter leaves out instructions that make a view: such a value has the place of another one, which was
@@ -24,6 +26,8 @@ pub(super) struct Values {
     groups: Vec<u32>,
     /// The values that keep their content from run to run, in order, and whether that is read by the next run or a caller.
     pub(super) kept: Vec<(u32, bool)>,
+    /// When each value is used for the first time.
+    first: Vec<First>,
 }
 
 /// Times at which something happens to a value for the first time.
@@ -47,35 +51,35 @@ impl Values {
         let mut values = Self {
             places: (0..count as u32).map(|value| Place { buffer: own_buffer(value), start: 0, end: 1 }).collect(),
             is_planned: vec![false; count],
+            may_be_planned: vec![false; count],
             nowhere: Vec::new(),
             bases: vec![None; count],
             groups: (0..count as u32).collect(),
             kept: Vec::new(),
+            first: vec![First { used: NEVER, read: NEVER, written: NEVER, pointed: NEVER }; count],
         };
-        // A caller sets the pointers of inputs and outputs.
-        let mut is_given = vec![false; count];
-        for value in plan.inputs().iter().chain(plan.outputs()) {
-            if let Some(is_given) = usize::try_from(*value).ok().and_then(|value| is_given.get_mut(value)) {
-                *is_given = true;
-            }
-        }
-        let facts = values.places.iter_mut().zip(&mut values.is_planned).zip(is_given);
-        for ((value, tensor), ((place, is_planned), is_given)) in plan.values().iter().enumerate().zip(facts) {
+        let facts = values.places.iter_mut().zip(&mut values.is_planned).zip(&mut values.may_be_planned);
+        for ((value, tensor), ((place, is_planned), may_be_planned)) in (0..).zip(plan.values()).zip(facts) {
             let KernelTypes::Tensor(tensor) = &tensor.val else { continue };
             let bytes = tensor.shape().count_bytes().ok();
             place.end = bytes.unwrap_or(1);
             if let Some(planned) = bytes.and_then(|bytes| planned(tensor, bytes)) {
                 (*place, *is_planned) = (planned, true);
             }
-            // It also sets that of a tensor with a name, and no release supports tensors without bounds.
-            let is_given = is_given
-                || tensor.allocation_info.is_some()
+            *may_be_planned = *is_planned || !tensor.has_data();
+            // A caller sets the pointer of a tensor with a name, and no release supports tensors without bounds.
+            let is_given = tensor.allocation_info.is_some()
                 || tensor.data_buffer_idx != 0
                 || tensor.extra_tensor_info.is_some()
                 || tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND;
             if !is_given && bytes > Some(0) {
-                values.nowhere.push(value as u32);
+                values.nowhere.push(value);
             }
+        }
+        if !values.nowhere.is_empty() {
+            // It also sets those of inputs and outputs.
+            let given = set(plan.inputs().iter().chain(plan.outputs()).map(|value| *value as u32).collect());
+            values.nowhere.retain(|value| given.binary_search(value).is_err());
         }
         values
     }
@@ -95,6 +99,19 @@ impl Values {
         self.bases.get(value as usize).copied().flatten().unwrap_or(value)
     }
 
+    /// Whether a value has content on every path to the first use of another one.
+    fn is_before(&self, value: u32, other: &First, blocks: &Blocks) -> bool {
+        let since = self.first.get(value as usize).map_or(NEVER, |first| first.written);
+        since < other.used && blocks.is_always_before(since, other.used)
+    }
+
+    /// Whether a value that no instruction writes could as well be a view of this one, as far as its place shows.
+    pub(super) fn may_be_base(&self, base: u32, view: u32, blocks: &Blocks) -> bool {
+        let facts = |value: u32| Some((self.places.get(value as usize)?, self.first.get(value as usize)?));
+        let (Some((place, _)), Some((view_place, first))) = (facts(base), facts(view)) else { return false };
+        self.base(view) != view && place.covers(view_place) && self.is_before(base, first, blocks)
+    }
+
     /// Gives each group of values a buffer of its own, as if all tensors had memory of their own.
     pub(super) fn separate(&mut self) {
         for (place, group) in self.places.iter_mut().zip(&self.groups) {
@@ -105,92 +122,87 @@ impl Values {
     /// Finds views that no instruction makes, and the values that are kept; returns `false` if that takes too long.
     ///
     /// The base of a view is the value at its place that was written before, on every path. If there are several, it is the
-    /// one with the next lower index, because the exporter numbers values in the order of instructions.
+    /// one with the next lower index, because the exporter numbers values in the order of instructions. If only another one keeps its bytes,
+    /// whose view it is is not known: see `may_be_base`.
     pub(super) fn find_views(&mut self, plan: &ExecutionPlan<'_>, events: &Events, blocks: &Blocks) -> bool {
-        let never = First { used: NEVER, read: NEVER, written: NEVER, pointed: NEVER };
-        let mut first = vec![never; self.places.len()];
         for event in &events.list {
-            let Some(first) = first.get_mut(event.value as usize) else { continue };
+            let Some(first) = self.first.get_mut(event.value as usize) else { continue };
             let time = match event.kind {
                 kind if kind.points() => &mut first.pointed,
-                kind if kind.writes() && kind != Kind::Change => &mut first.written,
+                kind if kind.writes() => &mut first.written,
                 _ => &mut first.used,
             };
             *time = event.time.min(*time);
-            if event.kind == Kind::Change {
-                first.written = event.time.min(first.written);
-            }
             if event.certain && matches!(event.kind, Kind::Read | Kind::Change) {
                 first.read = event.time.min(first.read);
             }
         }
-        // The values with content at each place, in order, and since when they have it.
-        let mut owners: BTreeMap<Place, Vec<(u32, u32)>> = BTreeMap::new();
-        let mut planned: Vec<(u32, Place, First, bool)> = Vec::with_capacity(self.places.len());
-        for (value, (place, first)) in self.places.iter().zip(first).enumerate() {
+        // The values with content, in order.
+        let mut owners = Vec::new();
+        // The values that no instruction writes; at the place of each, those with content.
+        let (mut views, mut at_place) = (Vec::new(), BTreeMap::<Place, Vec<u32>>::new());
+        for ((value, first), place) in (0..).zip(&mut self.first).zip(&self.places) {
             if place.buffer >= OWN_BUFFERS {
                 continue;
             }
-            let is_state = is_state(plan, value);
-            let from = if is_state { 0 } else { first.written.min(first.pointed) };
-            if from != NEVER {
-                owners.entry(*place).or_default().push((value as u32, from));
-            }
-            planned.push((value as u32, *place, first, is_state));
-        }
-        let count: usize = owners.values().map(Vec::len).sum();
-        let mut budget = 16 * events.size;
-        for (value, place, first, is_state) in planned.iter().copied() {
             let is_read_first = first.read != NEVER && first.read <= first.written;
-            if is_state {
-                let named = plan.tensor(value).is_some_and(|tensor| tensor.fully_qualified_name().is_some());
+            if is_state(plan, value) {
+                let named = plan.tensor(value as usize).is_some_and(|tensor| tensor.fully_qualified_name().is_some());
                 self.kept.push((value, named || is_read_first));
-                continue;
+                first.written = 0;
+            } else if first.written == NEVER && first.pointed == NEVER {
+                if first.used != NEVER {
+                    views.push(value);
+                    at_place.entry(*place).or_default();
+                }
+            } else if is_read_first && first.pointed == NEVER {
+                self.kept.push((value, true));
             }
-            if first.written != NEVER || first.pointed != NEVER || first.used == NEVER {
-                // What an instruction writes is no view.
-                self.kept.extend(Some((value, true)).filter(|_| is_read_first && first.pointed == NEVER));
-                continue;
+            if first.written != NEVER {
+                owners.push((value, *place));
             }
-            let is_before = |(other, from): &&(u32, u32)| {
-                *from < first.used && *other != value && blocks.is_always_before(*from, first.used)
+        }
+        for (value, place) in &owners {
+            at_place.get_mut(place).into_iter().for_each(|values| values.push(*value));
+        }
+        let mut budget = 16 * events.size;
+        for view in views.iter().copied() {
+            let (Some(place), Some(first)) = (self.places.get(view as usize), self.first.get(view as usize)) else {
+                continue;
             };
-            let same = owners.get(&place).map(Vec::as_slice).unwrap_or_default();
-            let (lower, higher) = same.split_at(same.partition_point(|(other, _)| *other < value));
+            let is_before = |other: &&u32| self.is_before(**other, first, blocks);
+            let same = at_place.get(place).map(Vec::as_slice).unwrap_or_default();
+            let (lower, higher) = same.split_at(same.partition_point(|other| *other < view));
             let mut steps = 0;
-            let mut base = lower.iter().rev().chain(higher).inspect(|_| steps += 1).find(is_before);
+            let mut base = lower.iter().rev().chain(higher).inspect(|_| steps += 1).find(is_before).copied();
+            let mut parts = Vec::new();
             if base.is_none() {
-                steps += count;
-                let covering = owners.iter().filter(|(other, _)| other.covers(&place)).flat_map(|(_, owners)| owners);
-                base = covering.filter(is_before).max_by_key(|(other, _)| (*other < value, *other));
+                steps += owners.len();
+                let covering = owners.iter().filter(|(_, other)| other.covers(place)).map(|(value, _)| value);
+                base = covering.filter(is_before).copied().max_by_key(|other| (*other < view, *other));
+                if base.is_none() {
+                    // Its parts may be written one by one.
+                    let covered = owners.iter().filter(|(_, other)| place.covers(other)).map(|(value, _)| value);
+                    parts.extend(covered.filter(is_before));
+                }
             }
             let Some(left) = budget.checked_sub(steps) else { return false };
             budget = left;
-            if base.is_none() {
-                // Its parts may be written one by one.
-                let parts = owners.iter().filter(|(other, _)| place.covers(other)).flat_map(|(_, owners)| owners);
-                let mut parts = parts.filter(is_before).peekable();
-                let is_whole = parts.peek().is_none();
-                parts.for_each(|(part, _)| unite(&mut self.groups, *part, value));
-                if !is_whole {
-                    continue;
-                }
+            if base.is_none() && parts.is_empty() && first.read != NEVER {
+                self.kept.push((view, true));
             }
-            match base {
-                Some((base, _)) => {
-                    unite(&mut self.groups, value, *base);
-                    if let Some(place) = self.bases.get_mut(value as usize) {
-                        *place = Some(*base);
-                    }
-                }
-                None if is_read_first => self.kept.push((value, true)),
-                None => {}
+            parts.into_iter().for_each(|part| unite(&mut self.groups, part, view));
+            if let (Some(base), Some(place)) = (base, self.bases.get_mut(view as usize)) {
+                unite(&mut self.groups, view, base);
+                *place = Some(base);
             }
         }
-        for (value, ..) in planned {
-            let group = find(&mut self.groups, value);
-            if let Some(place) = self.groups.get_mut(value as usize) {
-                *place = group;
+        if !views.is_empty() {
+            for value in 0..self.groups.len() as u32 {
+                let group = find(&mut self.groups, value);
+                if let Some(place) = self.groups.get_mut(value as usize) {
+                    *place = group;
+                }
             }
         }
         sort(&mut self.kept);
@@ -234,6 +246,6 @@ fn planned(tensor: &Tensor<'_>, bytes: u64) -> Option<Place> {
 }
 
 /// Whether a value in planned memory has an initial state or a name.
-fn is_state(plan: &ExecutionPlan<'_>, value: usize) -> bool {
-    plan.tensor(value).is_some_and(|tensor| tensor.has_data() || tensor.fully_qualified_name().is_some())
+fn is_state(plan: &ExecutionPlan<'_>, value: u32) -> bool {
+    plan.tensor(value as usize).is_some_and(|tensor| tensor.has_data() || tensor.fully_qualified_name().is_some())
 }

@@ -68,7 +68,7 @@ pub(super) struct Passed {
     /// In order of the reads.
     pub(super) sources: Vec<Source>,
     pub(super) conflicts: Vec<Conflict>,
-    /// Memory that is read although nothing wrote it.
+    /// Memory that is read as the run before left it.
     pub(super) unwritten: Vec<u32>,
     pub(super) nulls: Vec<Null>,
     /// The writes of which some content is left at its end, in order.

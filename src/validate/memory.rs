@@ -64,6 +64,9 @@ impl Method<'_, '_, '_> {
             let unknown = self.flow.unknown.iter().find(|unknown| unknown.time == Some(event.time as usize));
             return Some(unknown.map_or("what the call does is not known", |unknown| unknown.why));
         }
+        if write.time != read.time && self.flow.may_be_base(conflict.new, conflict.memory) {
+            return Some("the latter may as well be a view of the former");
+        }
         let instruction = self.plan.instructions().nth((write.time as usize).checked_sub(1)?)?.1;
         let is_delegate = matches!(instruction, InstructionArguments::DelegateCall(_));
         let in_place = write.time == read.time && read.kind.reads() && conflict.places[0] == conflict.places[1];

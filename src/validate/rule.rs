@@ -264,7 +264,7 @@ rules! {
     LAYOUT_DIM_ORDER "layout-dim-order" Strict Error "a dim order in a .ptd file that is not a permutation of the dimensions"
     LAYOUT_BLOB_SIZE "layout-blob-size" Strict Error "a tensor in a .ptd file whose blob has another size"
     PLANNED_MEMORY_OVERLAP "planned-memory-overlap" Strict Error "a tensor that is overwritten while it is still needed"
-    PLANNED_MEMORY_UNKNOWN "planned-memory-unknown" Strict Warning "overlaps of planned tensors that could not be checked, because it is unknown when the tensors are needed"
+    PLANNED_MEMORY_UNKNOWN "planned-memory-unknown" Strict Warning "overlaps of planned tensors that could not be checked, because it is unknown when the tensors are needed or which tensor one is a view of"
     PLANNED_MEMORY_ALIGNMENT "planned-memory-alignment" Strict Warning "misaligned planned tensors: the exporter aligns them to 16 bytes"
     TEXT_UTF8 "text-utf8" Strict Error "a string that is not UTF-8, which readers in Python and Rust refuse"
     VTABLE_SIZE "vtable-size" Strict Warning "a vtable with an impossible size for itself or its tables"

@@ -29,7 +29,10 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("replanned_cond_nested", &[]),
     ("replanned_profile_control", &[]),
     ("safe_cond", &[]),
+    ("state_read_by_view", &["planned-memory-overlap"]),
     ("two_conds", &["planned-memory-overlap"]),
+    ("view_of_input", &[]),
+    ("view_of_one_of_two", &["planned-memory-unknown"]),
 ];
 
 fn program(name: &str) -> Fixture {
