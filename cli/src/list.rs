@@ -113,19 +113,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         let model = input.parse()?;
         match &model {
-            Model::Pte(pte) => {
-                let files = arguments.names.open(path)?;
-                let sources = files.sources()?;
-                let names = files.names(pte, &pte.disassembly(), &sources)?;
+            Model::Pte(pte) => arguments.names.with(path, pte, |names| {
                 let (mut blobs, mut inside) = (pte.blobs(), pte.delegate_constants());
                 names.add_to_blobs(pte, &mut blobs);
                 names.add_to_delegate_constants(pte, &mut inside);
                 print(blobs, inside, pte.methods().len())
-            }
+            }),
             Model::Bpte(bpte) => {
                 let program = bpte.program().map_err(|error| Failure::bad(path, &error))?;
-                let methods = program.methods().len();
-                print(bpte.blobs_with(&program), bpte.delegate_constants_with(&program), methods)
+                arguments.names.with(path, &program, |names| {
+                    let (mut blobs, mut inside) = (bpte.blobs_with(&program), bpte.delegate_constants_with(&program));
+                    names.add_to_blobs(&program, &mut blobs);
+                    names.add_to_delegate_constants(&program, &mut inside);
+                    print(blobs, inside, program.methods().len())
+                })
             }
             Model::Xnnpack(payload) => print(Blobs::default(), payload.delegate_constants(), 1),
             _ => print(model.blobs(), DelegateConstants::default(), 1),

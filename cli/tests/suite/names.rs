@@ -104,6 +104,17 @@ fn a_report_and_a_graph_have_names() {
 }
 
 #[test]
+fn the_program_in_a_bundle_has_names() {
+    let bundle = data().join("1.5.1/bundled/bundled.bpte");
+    let listed = text(&["list", bundle.to_str().unwrap(), "--json"]);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let users =
+        listed["files"][0]["blobs"].as_array().unwrap().iter().flat_map(|blob| blob["users"].as_array().unwrap());
+    let named = users.filter(|user| user["named_by"] == "operator").count();
+    assert!(named > 0, "{listed}");
+}
+
+#[test]
 fn names_are_those_of_the_file_that_was_given() {
     let program = alone("net_portable.pte");
     let path = program.0.to_str().unwrap();
