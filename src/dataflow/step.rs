@@ -114,8 +114,10 @@ impl Walk<'_> {
 
     /// Notes the use of a null pointer.
     fn note_null(&mut self, used_by: u32, event: &Event, state: &State, passed: &mut Passed) {
-        let own = Pointer::of(event.value);
-        let pointers = state.pointers_of(event.value, &own);
+        let Some(pointers) = state.pointers.get(&event.value) else {
+            // What it was loaded with is not null.
+            return self.note_exposed(event.value, &[Pointer::of(event.value)]);
+        };
         self.note_exposed(event.value, pointers);
         for pointer in pointers.iter().filter(|pointer| pointer.memory == NOWHERE) {
             let has_bytes =
