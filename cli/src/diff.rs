@@ -55,7 +55,8 @@ pub struct Arguments {
     /// Measure how far the values of changed weights are apart
     #[arg(long)]
     tensors: bool,
-    /// Fail only if one of these limits is exceeded: any, max-abs=X, size=X, memory=X, operators=N
+    /// Fail only if one of these limits is exceeded: any, max-abs=X, size=X, memory=X, operators=N. More than 64 differences are counted
+    /// instead of listed, unless -v is given
     #[arg(long, value_name = "LIMIT", value_delimiter = ',')]
     fail_on: Vec<String>,
     /// A TOML file whose table [diff] has limits, to which --fail-on adds

@@ -23,7 +23,7 @@ pub struct CompileSetting<'t> {
 }
 
 impl<'t> CompileSetting<'t> {
-    fn of(spec: &'t CompileSpec<'_>) -> Self {
+    pub(crate) fn of(spec: &'t CompileSpec<'_>) -> Self {
         let value = spec.value();
         let is_text =
             |text: &&str| !text.is_empty() && !text.chars().any(|c| c.is_control() && !c.is_ascii_whitespace());

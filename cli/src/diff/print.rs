@@ -3,7 +3,7 @@
 use super::Found;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
-use crate::text;
+use crate::{status, text};
 use anstyle::{AnsiColor, Style};
 use executorch_format::inspect::{Difference, DifferenceKind, DifferenceSubject, Distance};
 use std::collections::BTreeMap;
@@ -12,6 +12,9 @@ use std::path::Path;
 
 /// At most this many of one kind are shown on a terminal; `--verbose` shows all.
 const MOST: usize = 8;
+
+/// If limits are given, more differences than this are only counted; `--verbose` lists them.
+const MOST_BESIDE_LIMITS: usize = 64;
 
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 40;
@@ -25,19 +28,27 @@ pub(super) fn text(before: &Path, after: &Path, found: &Found, stat: bool) -> Re
         out.line(RED, &format!("--- {}", text::path(before)))?;
         out.line(GREEN, &format!("+++ {}", text::path(after)))?;
     }
-    if stat {
-        out.counts(&diff.differences)?;
-        return out.end(found);
+    // In a long log, what failed is at the start.
+    for excess in found.exceeded.iter().flatten() {
+        out.line(RED, &format!("over a limit: {excess}"))?;
     }
-    out.changes(&diff.differences)?;
-    if !diff.storage.is_empty() {
+    let is_long = found.exceeded.is_some() && diff.differences.len() > MOST_BESIDE_LIMITS && !status::is_verbose();
+    if stat || is_long {
+        out.counts(&diff.differences)?;
+    } else {
+        out.changes(&diff.differences)?;
+    }
+    if stat {
+        return out.end(found, "");
+    }
+    if !diff.storage.is_empty() && !is_long {
         out.line(PLAIN, "stored differently, which is no difference:")?;
         out.list("  ", diff.storage.iter())?;
     }
     for what in &diff.not_compared {
         out.line(YELLOW, &format!("not compared: {what}"))?;
     }
-    out.end(found)
+    out.end(found, if is_long { " (-v lists each)" } else { "" })
 }
 
 const PLAIN: Style = Style::new();
@@ -84,7 +95,7 @@ impl<W: Write> Printer<W> {
     }
 
     /// The last line.
-    fn end(mut self, found: &Found) -> Result<(), Failure> {
+    fn end(mut self, found: &Found, hint: &str) -> Result<(), Failure> {
         let diff = &found.diff;
         let mut differences = match diff.differences.len() {
             0 if diff.storage.is_empty() => "the same".to_owned(),
@@ -94,10 +105,7 @@ impl<W: Write> Printer<W> {
         if !diff.not_compared.is_empty() {
             differences += ", as far as it was compared";
         }
-        self.line(PLAIN, &differences)?;
-        for excess in found.exceeded.iter().flatten() {
-            self.line(RED, &format!("over a limit: {excess}"))?;
-        }
+        self.line(PLAIN, &(differences + hint))?;
         Ok(self.out.flush()?)
     }
 

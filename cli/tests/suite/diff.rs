@@ -39,6 +39,49 @@ fn what_differs_inside_delegates_is_listed() {
     }
 }
 
+#[test]
+fn a_renamed_method_is_one_difference() {
+    let found = changed("1.5.1/linear/linear.pte", |pte| {
+        pte.program.execution_plan.as_mut().unwrap()[0].name = Some("run".into());
+    });
+    assert_eq!(lines(&found), ["method: forward -> run"]);
+    assert_eq!(found.differences[0].kind, DifferenceKind::Moved);
+    // A method that changed too was not just renamed.
+    let found = changed("1.5.1/linear/linear.pte", |pte| {
+        let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
+        plan.name = Some("run".into());
+        plan.outputs.as_mut().unwrap().to_mut()[0] = 0;
+    });
+    assert_eq!(lines(&found)[..2], ["method forward: 2 instructions", "method run: 2 instructions"]);
+}
+
+#[test]
+fn compile_specs_that_differ_have_their_values() {
+    let found = changed("payloads/other/ethosu.pte", |pte| {
+        let specs =
+            pte.program.execution_plan.as_mut().unwrap()[0].delegates.as_mut().unwrap()[0].compile_specs.as_mut();
+        let specs = specs.unwrap();
+        specs[0].value = Some(vec![5, 0, 0, 0xff].into());
+        specs[1].value = Some(vec![b'x'; 3].into());
+    });
+    let told = lines(&found);
+    assert!(told.len() == 1 && told[0].contains(" = 05 00 00 ff, ") && told[0].ends_with(" = xxx"), "{told:?}");
+}
+
+#[test]
+fn limits_come_before_many_differences_which_are_counted() {
+    let [before, after] = ["bench/llama6_external.pte", "1.5.1/linear/linear.pte"].map(|name| fixture(name).path);
+    let told = |more: &[&str]| {
+        let output =
+            pte().arg("diff").args([&before, &after]).args(["--fail-on", "operators=0"]).args(more).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let brief = told(&[]);
+    assert!(brief.lines().nth(2).unwrap().starts_with("over a limit: operators: "), "{brief}");
+    assert!(brief.lines().count() < 40 && brief.ends_with("differences (-v lists each)\n"), "{brief}");
+    assert!(told(&["-v"]).lines().count() > 100);
+}
+
 /// A program does not load with the other's data.
 #[test]
 fn other_keys_of_external_data_are_a_difference_with_and_without_the_data() {

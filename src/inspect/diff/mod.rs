@@ -264,9 +264,18 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     let (version, other_version) = (one.program.version.to_string(), other.program.version.to_string());
     comparer.changed(DifferenceSubject::File, None, "version", &version, &other_version);
     let name = |plan: &&ExecutionPlan<'_>| plan.name().to_owned();
-    for (before, after) in matched(&mut one.methods().iter(), &mut other.methods().iter(), &name) {
+    let mut methods = matched(&mut one.methods().iter(), &mut other.methods().iter(), &name);
+    match_renamed(&mut methods);
+    for (before, after) in methods {
         match (before, after) {
-            (Some(before), Some(after)) => method::compare(comparer, (one, before), (other, after)),
+            (Some(before), Some(after)) => {
+                if before.name() != after.name() {
+                    let (before, after) = (Some(before.name().into()), Some(after.name().into()));
+                    let change = Difference::new(DifferenceSubject::Method, DifferenceKind::Moved, None, "");
+                    comparer.difference(Difference { before, after, ..change });
+                }
+                method::compare(comparer, (one, before), (other, after));
+            }
             (before, after) => {
                 let text = |plan: &ExecutionPlan<'_>| match plan.constant() {
                     Some(value) => format!("returns {}", method::returned(&value)),
@@ -380,6 +389,36 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
             "the order of its bytes",
         ));
     }
+}
+
+/// Pairs methods without a counterpart that differ only in their names, by their order.
+fn match_renamed(pairs: &mut Vec<(Option<&ExecutionPlan<'_>>, Option<&ExecutionPlan<'_>>)>) {
+    let is_added = |pair: &&(Option<&ExecutionPlan<'_>>, Option<&ExecutionPlan<'_>>)| pair.0.is_none();
+    // Those that only the second file has come last.
+    let first = pairs.len() - pairs.iter().rev().take_while(is_added).count();
+    let mut added = pairs.split_off(first).into_iter().filter_map(|(_, after)| after).peekable();
+    let mut rest = Vec::new();
+    for pair in pairs.iter_mut() {
+        let (Some(before), None) = *pair else { continue };
+        if let Some(after) = added.next() {
+            if !before.is_constant() && is_same_but_for_its_name(before, after) {
+                pair.1 = Some(after);
+            } else {
+                rest.push((None, Some(after)));
+            }
+        }
+    }
+    pairs.extend(rest.into_iter().chain(added.map(|after| (None, Some(after)))));
+}
+
+fn is_same_but_for_its_name(one: &ExecutionPlan<'_>, other: &ExecutionPlan<'_>) -> bool {
+    one.chains == other.chains
+        && one.values == other.values
+        && (&one.inputs, &one.outputs) == (&other.inputs, &other.outputs)
+        && one.operators == other.operators
+        && one.delegates == other.delegates
+        && one.non_const_buffer_sizes == other.non_const_buffer_sizes
+        && one.non_const_buffer_device == other.non_const_buffer_device
 }
 
 /// Pairs items by name, in the first list's order, with those that have no counterpart; those that only the second list

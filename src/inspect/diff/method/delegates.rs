@@ -4,6 +4,7 @@ use super::Pair;
 use crate::delegate::Payload;
 use crate::error::counted;
 use crate::file::pte::Pte;
+use crate::inspect::CompileSetting;
 use crate::inspect::diff::{DifferenceKind, DifferenceSubject, tree};
 use crate::keyed::Keyed;
 use crate::path::Path;
@@ -42,8 +43,8 @@ impl<'s> Pair<'_, 's> {
                     DifferenceSubject::Delegate,
                     DifferenceKind::Changed,
                     format!("{name} compile specs"),
-                    Some(specs_text(one)),
-                    Some(specs_text(other)),
+                    Some(specs_text(one, other)),
+                    Some(specs_text(other, one)),
                 );
             }
             let bytes = |pte: &'s Pte<'s>, delegate: &'s BackendDelegate<'s>| {
@@ -136,7 +137,22 @@ impl<'s> Pair<'_, 's> {
     }
 }
 
-fn specs_text(delegate: &BackendDelegate<'_>) -> String {
-    let spec = |spec: &CompileSpec<'_>| format!("{:?} of {} bytes", spec.key(), spec.value().len());
-    format!("[{}]", delegate.compile_specs().iter().take(16).map(spec).collect::<Vec<_>>().join(", "))
+/// The compile specs of a delegate that differ from those at the same places of another: up to 16, with their values.
+fn specs_text(delegate: &BackendDelegate<'_>, other: &BackendDelegate<'_>) -> String {
+    let other = other.compile_specs();
+    let specs = delegate.compile_specs().iter().enumerate().filter(|(index, spec)| other.get(*index) != Some(*spec));
+    let texts: Vec<String> = specs.take(16).map(|(_, spec)| spec_text(spec)).collect();
+    if texts.is_empty() { "none".into() } else { texts.join(", ") }
+}
+
+/// A compile spec as `compile_flags = --output-format=raw`, with bytes in hexadecimal: `max_value = 04 00 00 00`.
+fn spec_text(spec: &CompileSpec<'_>) -> String {
+    const MOST: usize = 16;
+    let setting = CompileSetting::of(spec);
+    if setting.text.is_some() || spec.value().is_empty() {
+        return setting.to_string();
+    }
+    let bytes: Vec<String> = spec.value().iter().take(MOST).map(|byte| format!("{byte:02x}")).collect();
+    let more = if spec.value().len() > MOST { format!("… of {} bytes", spec.value().len()) } else { String::new() };
+    format!("{} = {}{more}", setting.key, bytes.join(" "))
 }
