@@ -1,4 +1,5 @@
-"""A catalogue by Ray Data and by Spark, each with two workers of which one dies midway: the rows are those of `pte catalog`.
+"""A catalogue by Ray Data and by Spark, each with two workers of which one dies midway: the rows are those of `pte catalog`. And from a web server
+that counts: for all tables together, each object is read as often as for one batch.
 
     python engines.py CATALOG FOLDER [ray] [spark]
 
@@ -14,17 +15,22 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow
 import pyarrow.parquet
+from counting import Server
 
 from executorch_format import catalog
 
 
 # Tables that the engines take apart themselves.
 SOME = ("files", "nodes")
+
+# Files that are also read from a server that counts.
+COUNTED = 20
 
 
 def rows(table: pyarrow.Table) -> list[str]:
@@ -47,7 +53,23 @@ def die_once(flag: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def by_ray(files: list[str], flag: str) -> dict[str, pyarrow.Table]:
+def once(engine: str, server: Server, urls: list[str], tables: Callable[[], dict[str, pyarrow.Table]]) -> None:
+    """Each object is requested as often for all tables of an engine as for one batch."""
+    server.take()
+    batch = catalog.batch(urls)
+    expected = server.take()
+    assert len(expected) == len(urls), expected
+    found = tables()
+    counted = server.take()
+    assert counted == expected, f"{engine}: {counted}, expected {expected}"
+    for name, table in found.items():
+        rows = catalog.table(batch, name)
+        if rows.num_rows or table.num_rows:
+            same(f"{engine}, {name}", table, rows)
+    print(f"{engine}: {counted.total()} requests for {len(urls)} objects and {len(found)} tables, as for one batch")
+
+
+def by_ray(files: list[str], flag: str, server: Server) -> dict[str, pyarrow.Table]:
     import ray
 
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
@@ -63,17 +85,26 @@ def by_ray(files: list[str], flag: str) -> dict[str, pyarrow.Table]:
 
     def collected(dataset: Any) -> pyarrow.Table:
         parts = [ray.get(part) for part in dataset.to_arrow_refs()]
-        return pyarrow.concat_tables([part for part in parts if part.num_rows])
+        # Parts without rows have no columns.
+        filled = [part for part in parts if part.num_rows]
+        return pyarrow.concat_tables(filled) if filled else pyarrow.table({})
 
     whole = collected(found)
     tables = {name: catalog.table(whole, name) for name in catalog.TABLES}
     for name in SOME:
         same(f"ray, {name}", collected(catalog.ray_table(found, name)), tables[name])
+
+    def counted() -> dict[str, pyarrow.Table]:
+        rows = catalog.with_ray(urls).materialize()
+        return {name: collected(catalog.ray_table(rows, name)) for name in catalog.TABLES}
+
+    urls = [server.url(file) for file in files[:COUNTED]]
+    once("ray", server, urls, counted)
     ray.shutdown()
     return tables
 
 
-def by_spark(files: list[str], flag: str) -> dict[str, pyarrow.Table]:
+def by_spark(files: list[str], flag: str, server: Server) -> dict[str, pyarrow.Table]:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -101,6 +132,13 @@ def by_spark(files: list[str], flag: str) -> dict[str, pyarrow.Table]:
     tables = {name: catalog.table(whole, name) for name in catalog.TABLES}
     for name in SOME:
         same(f"spark, {name}", catalog.spark_table(found, name).toArrow(), tables[name])
+
+    def counted() -> dict[str, pyarrow.Table]:
+        rows = catalog.with_spark(spark, urls).persist()
+        return {name: catalog.spark_table(rows, name).toArrow() for name in catalog.TABLES}
+
+    urls = [server.url(file) for file in files[:COUNTED]]
+    once("spark", server, urls, counted)
     spark.stop()
     return tables
 
@@ -118,11 +156,12 @@ def main(written: Path, folder: str, engines: list[str]) -> None:
     assert alone.schema == catalog.schema()
     for name, table in expected.items():
         same(name, catalog.table(alone, name), table)
+    server = Server(folder)
     for engine in engines:
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as place:
             flag = os.path.join(place, "died")
-            found = {"ray": by_ray, "spark": by_spark}[engine](files, flag)
+            found = {"ray": by_ray, "spark": by_spark}[engine](files, flag, server)
             assert os.path.exists(flag), f"{engine}: no worker died"
         for name, table in expected.items():
             same(f"{engine}, {name}", found[name], table)
