@@ -341,8 +341,8 @@ struct Method<'c, 't> {
     code: &'c MethodCode<'t>,
     record: Option<&'c ByHandle<'t>>,
     found: MethodNames<'t>,
-    /// How many instructions there were of each operator.
-    counts: BTreeMap<&'t str, usize>,
+    /// How many instructions there were of each operator, and its name in labels: many instructions may share a long one.
+    counts: BTreeMap<&'t str, (usize, String)>,
     /// Instructions with nodes in the record, and those among them whose operator is that of a node.
     recorded: usize,
     fitting: usize,
@@ -412,9 +412,9 @@ impl<'c, 't> Method<'c, 't> {
             Operation::Free { .. } => ("free", Default::default()),
             Operation::Unknown => ("unknown", Default::default()),
         };
-        let count = self.counts.entry(runs).or_default();
-        let name = runs.rsplit_once("::").map_or(runs, |(_, name)| name);
-        let label = format!("{}.{count}", short(name));
+        let name = || short(runs.rsplit_once("::").map_or(runs, |(_, name)| name));
+        let (count, name) = self.counts.entry(runs).or_insert_with(|| (0, name()));
+        let label = format!("{name}.{count}");
         *count += 1;
         let nodes: Vec<&'t RecordedNode> = match (&self.record, index) {
             (Some(record), Some(index)) => record.nodes(index).collect(),

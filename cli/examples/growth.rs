@@ -1,0 +1,188 @@
+//! Counts the instructions of commands on files in which many references share one target, at two sizes. `growth [KIND]...` fails if a
+//! command takes more than [`MOST`] times as many for four times the file. Needs valgrind. Linux only.
+//!
+//! It runs itself under callgrind, once for each kind of file, and calls the command in that process: starting it for each run would take
+//! more than what is counted.
+
+use executorch_format_support::sharing::{self, Scale};
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+
+/// How many times as many instructions a file of four times the size may take.
+const MOST: f64 = 5.0;
+
+/// Instructions that a command may take beyond that: what it takes for any file differs with its answer.
+const SLACK: f64 = 3_000_000.0;
+
+/// Long names and large data, which few things refer to, so that reading them again for each shows.
+const NAMES: Scale = Scale { length: 10_000, count: 25 };
+
+/// Lists and graphs, whose items take more instructions than a name's bytes.
+const LISTS: Scale = Scale { length: 1_000, count: 25 };
+
+/// The kinds of files with long names or large data.
+const NAMED: &[&str] =
+    &["method", "operator", "backend", "string", "key", "found", "bytes", "inputs", "ranges", "ptd", "segment"];
+
+/// Commands that together ask all of the library's questions about a file, and edit it in every way that looks at shared things.
+fn commands(ending: &str) -> &'static [&'static [&'static str]] {
+    match ending {
+        "pte" => &[
+            &["info", "{}"],
+            &["list", "--hash", "{}"],
+            &["size", "{}"],
+            &["memory", "--json", "{}"],
+            &["ops", "{}"],
+            &["disasm", "{}"],
+            &["graph", "--json", "{}"],
+            &["report", "{}", "-o", "{out}/report.html"],
+            &["verify", "{}"],
+            &["diff", "{}", "{other}"],
+            &["externalize", "{}", "-o", "{out}/out.pte", "--data", "{out}/out.ptd", "--all"],
+            &["dedup", "{}", "-o", "{out}/out.pte"],
+            &["strip", "{}", "-o", "{out}/out.pte", "--all"],
+            &["select", "{}", "-o", "{out}/out.pte", "--keep", "*"],
+            &["convert", "{}", "{out}/out.safetensors", "--skip-unsupported"],
+        ],
+        _ => &[
+            &["info", "{}"],
+            &["list", "--hash", "{}"],
+            &["size", "{}"],
+            &["report", "{}", "-o", "{out}/report.html"],
+            &["verify", "{}"],
+            &["diff", "{}", "{other}"],
+            &["ptd", "rename", "{}", "--prefix", "x.", "-o", "{out}/out.ptd"],
+            &["ptd", "split", "{}", "--max-size", "4", "-o", "{out}/out.ptd"],
+            &["ptd", "merge", "{}", "{}", "-o", "{out}/out.ptd"],
+            &["ptd", "merge", "{}", "{other}", "-o", "{out}/out.ptd"],
+            &["dedup", "{}", "-o", "{out}/out.ptd"],
+            &["convert", "{}", "{out}/out.safetensors", "--skip-unsupported"],
+        ],
+    }
+}
+
+type Failed = Box<dyn Error + Send + Sync>;
+
+fn main() -> Result<(), Failed> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.as_slice() {
+        [first, folder, kind, ending] if first == "--run" => run(Path::new(folder), kind, ending),
+        kinds => compare(kinds),
+    }
+}
+
+/// The files of a kind: one that shares hardly anything, for what a command takes for any file; one; and one of four times its size.
+const SIZES: [&str; 3] = ["0", "1", "4"];
+
+fn path(folder: &Path, kind: &str, size: &str, ending: &str) -> PathBuf {
+    folder.join(format!("{kind}-{size}.{ending}"))
+}
+
+/// Runs each command on each file of a kind, the first twice: a first run also reads tables that are kept.
+fn run(folder: &Path, kind: &str, ending: &str) -> Result<(), Failed> {
+    let out = folder.join(format!("{kind}-out"));
+    for command in commands(ending) {
+        for size in ["0"].iter().chain(&SIZES) {
+            fs::create_dir_all(&out)?;
+            let files = [path(folder, kind, size, ending), path(folder, kind, &format!("{size}-other"), ending)];
+            let arguments = sharing::arguments(command, [&files[0], &files[1]], &out);
+            // 0 to 2: it did what it was asked, found what is wrong, or refused it.
+            let code = measured(&arguments);
+            if code > 2 {
+                return Err(format!("{arguments:?}: exit code {code}").into());
+            }
+            fs::remove_dir_all(&out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Callgrind writes a count after each call of this function.
+#[inline(never)]
+fn measured(arguments: &[String]) -> u8 {
+    pte::run(["pte".to_owned()].iter().chain(arguments).map(Into::into))
+}
+
+/// Compares the counts of all kinds of files, as many at a time as there are cores.
+fn compare(kinds: &[String]) -> Result<(), Failed> {
+    let folder = std::env::temp_dir().join(format!("executorch-format-growth-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let mut jobs = Vec::new();
+    for (scale, are_named) in [(NAMES, true), (LISTS, false)] {
+        let scales = [Scale { length: 4, count: 2 }, scale, Scale { length: 4 * scale.length, count: 4 * scale.count }];
+        for (size, scale) in SIZES.into_iter().zip(scales) {
+            for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {
+                let is_wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind);
+                let files = sharing::files(scale).into_iter();
+                for file in files.filter(|file| NAMED.contains(&file.kind) == are_named && is_wanted(file.kind)) {
+                    fs::write(path(&folder, file.kind, &name, file.ending), &file.bytes)?;
+                    if name == "1" {
+                        jobs.push((file.kind, file.ending));
+                    }
+                }
+            }
+        }
+    }
+    if jobs.is_empty() {
+        return Err(format!("no kind of file: {kinds:?}").into());
+    }
+    println!("kind      command                     instructions   four times the file   ratio");
+    let (next, over) = (Mutex::new(jobs.iter()), Mutex::new(0));
+    let work = || -> Result<(), Failed> {
+        loop {
+            let Some((kind, ending)) = next.lock().map_err(|_| "a thread failed")?.next() else { return Ok(()) };
+            let counts = counts(&folder, kind, ending)?;
+            for (command, counts) in commands(ending).iter().zip(counts.chunks(SIZES.len() + 1)) {
+                let &[_, nothing, one, four] = counts else { return Err(format!("{kind}: too few counts").into()) };
+                let [one, four] = [one, four].map(|count| (count - nothing).max(0.0));
+                let ratio = four / one.max(1.0);
+                let is_over = four > MOST * one + SLACK;
+                let verdict = if is_over { "  too many" } else { "" };
+                let name = command.iter().filter(|word| !word.contains('{')).copied().collect::<Vec<_>>().join(" ");
+                println!("{kind:8}  {name:25}  {one:13}  {four:20}  {ratio:6.1}{verdict}");
+                *over.lock().map_err(|_| "a thread failed")? += usize::from(is_over);
+            }
+        }
+    };
+    let threads = thread::available_parallelism()?.get();
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread failed")?)
+    })?;
+    fs::remove_dir_all(&folder)?;
+    match over.into_inner().map_err(|_| "a thread failed")? {
+        0 => Ok(()),
+        over => Err(format!("{over} commands take more than {MOST} times as many instructions").into()),
+    }
+}
+
+/// The instructions of all runs of a kind of file, in their order.
+fn counts(folder: &Path, kind: &str, ending: &str) -> Result<Vec<f64>, Failed> {
+    let out = folder.join(format!("{kind}.callgrind"));
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--dump-after=growth::measured*"])
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(std::env::current_exe()?)
+        .args(["--run", &folder.display().to_string(), kind, ending])
+        // One thread: what others take apart differs from run to run.
+        .env("RAYON_NUM_THREADS", "1")
+        .stdout(Stdio::null())
+        .output()
+        .map_err(|error| format!("valgrind: {error}"))?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    if error.contains("Usage: pte") || !output.status.success() {
+        return Err(format!("{kind}: {}: {error}", output.status).into());
+    }
+    // A file for each call: `totals: ` counts from the one before it.
+    let runs = commands(ending).len() * (SIZES.len() + 1);
+    let total = |number: usize| -> Result<f64, Failed> {
+        let text = fs::read_to_string(format!("{}.{number}", out.display()))?;
+        let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+        Ok(total.ok_or("a profile without totals")?.trim().parse()?)
+    };
+    (1..=runs).map(total).collect()
+}
