@@ -5,7 +5,7 @@ use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::inspect::{
     BlobUser, Blobs, BufferMemory, DelegateConstantUser, DelegateConstants, Disassembly, Graph, GraphArgument, Memory,
-    ModuleTotal, Node, NodeKind, PlannedTensor, SizeKind, SizeReport,
+    ModuleTotal, Node, NodeKind, PlannedTensor, SizeKind, SizeReport, short,
 };
 #[cfg(feature = "layout")]
 use crate::inspect::{Drawing, Report, Weight};
@@ -187,7 +187,7 @@ impl<'t> Names<'t> {
                         (node.name, node.module) =
                             (Some(&*from.label), from.module.or(of_instruction.and_then(|of| of.module)));
                         if let (None, Some(source)) = (&node.source, from.source) {
-                            node.source = Some(format!("{}:{} {}", source.file, source.line, source.function));
+                            node.source = Some(short(&format!("{}:{} {}", source.file, source.line, source.function)));
                         }
                     }
                     None => {
