@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Maximum tensors of each buffer [default: all; on a terminal 10]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// What needs the memory when the need is highest [default: tensor]
+    /// List the tensors, or add them up by module, when the need for memory is highest [default: tensor]
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["svg", "arenas"])]
     by: Option<By>,
     #[command(flatten)]
@@ -72,11 +72,11 @@ pub struct FileMemory<'t> {
     file: String,
     #[serde(flatten)]
     memory: &'t Memory<'t>,
-    /// What each module needs of a buffer when the need is highest, if modules are known.
+    /// The bytes of each buffer by module when the need is highest, if modules are known.
     modules: Vec<BufferModules<'t>>,
 }
 
-/// What each module needs of a buffer when the need is highest.
+/// The bytes of a buffer by module when the need is highest.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct BufferModules<'t> {

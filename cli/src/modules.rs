@@ -1,4 +1,4 @@
-//! What each module takes, as a table.
+//! Amounts by module, as a table.
 
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};

@@ -32,7 +32,7 @@ impl NamesArguments {
         Ok(NameFiles { inputs: found.into_iter().flatten().collect(), were_found: true })
     }
 
-    /// Whether files with names were asked for.
+    /// Returns `true` if files with names were asked for.
     pub fn are_given(&self) -> bool {
         !self.names.is_empty()
     }

@@ -20,7 +20,7 @@ impl<T: Read + Seek> ReadSeek for T {}
 pub struct Input {
     path: PathBuf,
     bytes: Bytes,
-    /// Of a file on disk, its state when it was opened.
+    /// The state of a file on disk when it was opened.
     version: Option<Version>,
 }
 

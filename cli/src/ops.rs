@@ -74,7 +74,7 @@ pub struct FileOperators<'t> {
     file: String,
     #[serde(flatten)]
     operators: &'t Operators,
-    /// How many instructions and nodes inside delegates each module has, if that was asked for.
+    /// The number of instructions and of nodes inside delegates by module, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     modules: Vec<ModuleTotal<'t>>,
 }

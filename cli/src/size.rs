@@ -43,7 +43,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Whether the answer has names, which take a second look at the program.
+    /// Returns `true` if the answer has names, which take a second look at the program.
     fn need_names(&self) -> bool {
         matches!(self.by, Some(By::Blob | By::Module)) || self.form.any() || self.names.are_given()
     }
@@ -75,7 +75,7 @@ pub struct FileSize<'t> {
     program_offset: Option<u64>,
     #[serde(flatten)]
     size: &'t SizeReport<'t>,
-    /// What each module takes, if modules are known.
+    /// The bytes of the file by module, if modules are known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     modules: Vec<ModuleTotal<'t>>,
     /// `None` if not all of the file was read.

@@ -1,4 +1,4 @@
-//! What the modules of a model take.
+//! Amounts that belong to the modules of a model.
 
 /// The innermost module that contains both.
 pub(crate) fn common_module<'t>(one: &'t str, other: &str) -> &'t str {
@@ -12,7 +12,7 @@ pub(crate) fn common_module<'t>(one: &'t str, other: &str) -> &'t str {
     common
 }
 
-/// What a module takes: bytes of a file, bytes of memory at a time, ticks, or calls.
+/// An amount that belongs to a module: bytes of a file, bytes of memory at a time, ticks, or calls.
 ///
 /// Lists of these are trees: the model itself, whose path is empty, comes first, and each module is followed by those inside it, the
 /// largest first. Modules that are nested more than 15 deep are counted for the one that contains them. Last comes what is known to be of
@@ -24,12 +24,12 @@ pub(crate) fn common_module<'t>(one: &'t str, other: &str) -> &'t str {
 pub struct ModuleTotal<'t> {
     /// The path, such as `layers.0.conv`; empty for the model itself; `None` for everything whose module is not known.
     pub path: Option<&'t str>,
-    /// How many modules contain it.
+    /// The number of modules that contain it.
     pub depth: usize,
-    /// What it takes by itself, without the modules inside it.
+    /// The amount of the module by itself, without the modules inside it.
     pub own: u64,
-    /// What it takes with the modules inside it.
+    /// The amount with the modules inside it.
     pub total: u64,
-    /// How many things that is: blobs, tensors, events or calls.
+    /// The number of things that were added up: blobs, tensors, events or calls.
     pub count: usize,
 }

@@ -16,7 +16,7 @@ pub struct Report<'t> {
     pub summary: Summary<'t>,
     /// Where its bytes went; `None` for a tree that was not read from a file.
     pub size: Option<SizeReport<'t>>,
-    /// What each module takes in the file; empty if modules are not known. `naming::Names` adds them.
+    /// The bytes of the file by module; empty if modules are not known. `naming::Names` adds them.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub modules: Vec<ModuleTotal<'t>>,
     /// The planned memory; `None` for a `.ptd`.

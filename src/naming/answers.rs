@@ -225,7 +225,7 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// How many bytes of a file each module takes: its constants and initial states, also inside delegates. What is left of a payload
+    /// Adds up the bytes of a file by module: the constants and initial states, also inside delegates. What is left of a payload
     /// is counted for the module that contains all of the delegate. A blob that several modules use is counted for the first.
     pub fn size_by_module<'n>(&'n self, pte: &Pte<'_>, report: &SizeReport<'_>) -> Vec<ModuleTotal<'n>> {
         let methods = self.by_method(pte);
@@ -265,7 +265,7 @@ impl<'t> Names<'t> {
         modules::tree(amounts)
     }
 
-    /// How many bytes of a buffer the tensors of each module take when the need for memory is highest. Bytes that several tensors have
+    /// Adds up by module the bytes of a buffer that tensors take when the need for memory is highest. Bytes that several tensors have
     /// are counted for the first of them, so that the sum is [`BufferMemory::needed`].
     pub fn memory_by_module<'n>(buffer: &BufferMemory<'n>) -> Vec<ModuleTotal<'n>> {
         let mut tensors: Vec<&PlannedTensor<'n>> =
@@ -279,7 +279,7 @@ impl<'t> Names<'t> {
         }))
     }
 
-    /// How many ticks the instructions of each module took. A delegate's steps are counted for their modules where these are known, and
+    /// Adds up by module the ticks that instructions took. A delegate's steps are counted for their modules where these are known, and
     /// the rest of its time for the module that contains all of it. The profile must have its names.
     #[cfg(feature = "devtools")]
     pub fn time_by_module<'n>(run: &RunProfile<'n>) -> Vec<ModuleTotal<'n>> {
@@ -302,7 +302,7 @@ impl<'t> Names<'t> {
         modules::tree(amounts)
     }
 
-    /// How many instructions each module has, with the nodes inside its delegates where these are known.
+    /// Counts the instructions of each module, with the nodes inside its delegates where these are known.
     pub fn calls_by_module(&self) -> Vec<ModuleTotal<'_>> {
         let instructions = self.methods.iter().flat_map(|method| &method.chains).flatten();
         let nodes = self.methods.iter().flat_map(|method| &method.delegates).flat_map(|delegate| &delegate.nodes);

@@ -1,4 +1,4 @@
-//! What each module takes.
+//! Amounts added up by module.
 
 use crate::inspect::ModuleTotal;
 use alloc::collections::BTreeMap;

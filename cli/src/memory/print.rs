@@ -120,7 +120,7 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments)
     Ok(())
 }
 
-/// What each module needs when the need for memory is highest.
+/// Prints the bytes of a buffer by module when the need for memory is highest.
 fn print_modules(
     out: &mut Out,
     method: &MethodMemory<'_>,
