@@ -28,8 +28,7 @@ const LISTS: Scale = Scale { length: 1_000, count: 25 };
 const NAMED: &[&str] =
     &["method", "operator", "backend", "string", "key", "found", "bytes", "inputs", "ranges", "ptd", "segment"];
 
-/// Commands that together ask the library's questions about one file, and edit it in every way that looks at shared things. Not `diff`: it
-/// compares the graphs of each two delegates, also where many share a payload.
+/// Commands that together ask the library's questions about one file or two, and edit it in every way that looks at shared things.
 fn commands(ending: &str) -> &'static [&'static [&'static str]] {
     match ending {
         "pte" => &[
@@ -47,6 +46,7 @@ fn commands(ending: &str) -> &'static [&'static [&'static str]] {
             &["strip", "{}", "-o", "{out}/out.pte", "--all"],
             &["select", "{}", "-o", "{out}/out.pte", "--keep", "*"],
             &["convert", "{}", "{out}/out.safetensors", "--skip-unsupported"],
+            &["diff", "{}", "{other}"],
         ],
         _ => &[
             &["info", "{}"],
