@@ -177,7 +177,7 @@ fn namespace(node: &Node<'_>, block: &str) -> String {
 }
 
 fn metadata<'g>(id: usize, argument: &'g GraphArgument<'_>) -> ExplorerMetadata<'g> {
-    let mut attrs = vec![pair("value", argument.value_name()), pair("tensor_shape", argument.text.as_str())];
+    let mut attrs = vec![pair("value", argument.value_name()), pair("tensor_shape", &*argument.text)];
     attrs.extend(argument.name.map(|name| pair("name", name)));
     attrs.extend(argument.tensor_name.map(|name| pair("tensor", shortened(name))));
     attrs.extend(argument.place.map(|place| pair("place", place.to_string())));

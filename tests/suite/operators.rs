@@ -221,6 +221,6 @@ fn an_item_that_a_list_lacks_is_called_none() {
     let plan = ExecutionPlan::new("forward", values, vec![Operator::new("aten::index", "Tensor_out")], calls, 8);
     let pte = Pte { program: Program { execution_plan: Some(vec![plan]), ..Program::default() }, ..Pte::default() };
     let graph = pte.graphs().remove(0);
-    let texts = graph.nodes.iter().flat_map(|node| &node.arguments).map(|argument| argument.text.as_str());
+    let texts = graph.nodes.iter().flat_map(|node| &node.arguments).map(|argument| &*argument.text);
     assert!(texts.clone().any(|text| text == "[None, f32[2], ?]"), "{:?}", texts.collect::<Vec<_>>());
 }

@@ -7,7 +7,7 @@ use crate::file::pte::Pte;
 use crate::inspect::TensorPlace;
 use crate::keyed::{Keyed, sort, sort_by_key};
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
 /// The graph of a method.
 pub(super) fn graph<'t>(
@@ -26,6 +26,7 @@ pub(super) fn graph<'t>(
         plan,
         opened,
         operators: operators.collect(),
+        texts: Keyed::new(),
         graph,
         by_argument: &by_argument,
         writers: vec![None; dataflow.events().len()],
@@ -99,6 +100,8 @@ pub(super) struct Flow<'f, 't, 'a> {
     opened: Opened<'t>,
     /// The label of each operator.
     operators: Vec<String>,
+    /// The text of each value that is an argument so far.
+    texts: Keyed<i32, Arc<str>>,
     pub(super) graph: Graph<'t>,
     /// The indices of the events, sorted within each time by argument, since an instruction may name many values, or
     /// one many times.
@@ -121,6 +124,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
         instruction: Option<InstructionPlace>,
         arguments: impl IntoIterator<Item = Taken>,
     ) -> usize {
+        let mut texts = core::mem::take(&mut self.texts);
         let argument = |taken: Taken| {
             use TensorPlace::{Constant, External, Mutable};
             let place = self.place_of(taken.value);
@@ -129,13 +133,14 @@ impl<'f, 't> Flow<'f, 't, '_> {
                 name: taken.name,
                 tensor_name: None,
                 named_by: None,
-                text: value_text(self.plan, taken.value),
+                text: texts.or_insert_with(taken.value, || value_text(self.plan, taken.value).into()).clone(),
                 output: taken.output,
                 weight: matches!(place, Some(Constant { .. } | Mutable { .. } | External { .. })),
                 place,
             }
         };
         let arguments = arguments.into_iter().map(argument).collect();
+        self.texts = texts;
         self.graph.nodes.push(Node {
             kind,
             label,

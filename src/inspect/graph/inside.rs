@@ -44,7 +44,7 @@ impl<'t> Flow<'_, 't, '_> {
             name: Some(name.trim_end_matches("_id")),
             tensor_name: None,
             named_by: None,
-            text: tensor(id).map_or_else(String::new, ToString::to_string),
+            text: tensor(id).map_or_else(String::new, ToString::to_string).into(),
             output,
             weight: tensor(id).is_some_and(|tensor| tensor.constant_buffer_idx > 0),
             place: external(id).and_then(|value| self.place_of(value)),

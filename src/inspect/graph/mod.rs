@@ -21,7 +21,7 @@ use super::{NamedBy, TensorPlace};
 use crate::dataflow::DelegateOutputs;
 use crate::file::pte::Pte;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String, sync::Arc, vec::Vec};
 
 /// A method as a graph.
 ///
@@ -177,7 +177,11 @@ pub struct GraphArgument<'t> {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub named_by: Option<NamedBy>,
     /// A tensor's type and shape, or the value itself: `f32[1, 3]`, `2`, `[0, 1]`, `"gelu"`.
-    pub text: String,
+    ///
+    /// The arguments that are one value share it, because lists can be long and be arguments of many instructions.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "serialize_text"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "String"))]
+    pub text: Arc<str>,
     /// Whether the instruction writes it.
     pub output: bool,
     /// Whether it is data that the file or a `.ptd` has, also inside a delegate: a weight.
@@ -218,6 +222,11 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Vec<Graph<'t>> {
     graphs
 }
 
+#[cfg(feature = "serde")]
+fn serialize_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
 impl Node<'_> {
     /// The weights that it takes.
     pub fn weights(&self) -> impl Iterator<Item = &GraphArgument<'_>> {
@@ -231,7 +240,7 @@ impl GraphArgument<'_> {
         let name = self.tensor_name.filter(|_| self.named_by.is_some_and(NamedBy::is_given));
         match name.or(self.name) {
             Some(name) => format!("{} {}", short(name), self.text),
-            None => self.text.clone(),
+            None => String::from(&*self.text),
         }
     }
 
