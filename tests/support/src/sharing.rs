@@ -32,9 +32,9 @@ pub struct Shared {
 }
 
 impl Scale {
-    /// The size for files that differ a little from those of this size.
+    /// The size for files that differ a little from those of this size, also in those lists that are 32 times shorter.
     pub fn smaller(self) -> Self {
-        Self { length: self.length - 1, count: self.count - 1 }
+        Self { length: self.length - self.length.div_ceil(32), count: self.count - 1 }
     }
 }
 
