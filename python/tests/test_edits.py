@@ -23,7 +23,9 @@ def test_edits_make_good_programs_and_leave_the_old_one(path: Path) -> None:
     assert before == path.read_bytes()
     errors = {finding.rule for finding in program.verify() if finding.severity == "error"}
     changed = [program.strip(), program.dedup(), program.select(*program.methods), program.set_metadata("get_new", 1)]
-    if program.tensors:
+    # A plan that can be read in two ways may have only the wrong one once its state is elsewhere: the edit is refused then.
+    undecided = any(finding.rule == "planned-memory-unknown" for finding in program.verify())
+    if program.tensors and not undecided:
         moved, data = program.externalize()
         assert set(data.tensors) >= set(program.tensors)
         changed.append(moved)
