@@ -63,7 +63,7 @@ impl Weight<'_> {
 /// The place of data in a `.ptd` file.
 const EXTERNAL: &str = "external";
 
-pub(super) fn address(bytes: &[u8]) -> (usize, usize) {
+fn address(bytes: &[u8]) -> (usize, usize) {
     (bytes.as_ptr() as usize, bytes.len())
 }
 

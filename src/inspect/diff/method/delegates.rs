@@ -5,7 +5,6 @@ use crate::delegate::Payload;
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::inspect::CompileSetting;
-use crate::inspect::diff::data::address;
 use crate::inspect::diff::{DifferenceKind, DifferenceSubject, tree};
 use crate::keyed::Keyed;
 use crate::path::Path;
@@ -20,8 +19,6 @@ impl<'s> Pair<'_, 's> {
         // Overlapping segments can repeat bytes many times: at most as many bytes are parsed as the files have.
         let file = |pte: &Pte<'_>| pte.source.as_ref().map_or(u64::MAX, |source| source.bytes.len() as u64);
         let mut left = file(pte).saturating_add(file(other_pte));
-        // The first delegate with each two payloads: many delegates can share one, whose graph is compared once.
-        let mut seen: Keyed<[(usize, usize); 2], usize> = Keyed::new();
         // Delegates that no call names are matched by index.
         let mut taken: Keyed<usize, ()> = Keyed::new();
         for (_, index) in self.delegates.sorted() {
@@ -58,18 +55,7 @@ impl<'s> Pair<'_, 's> {
                     if self.comparer.equal(one, other) != Some(true) {
                         let text = |bytes: &[u8]| Some(format!("payload of {} bytes", bytes.len()));
                         self.change(DifferenceSubject::Delegate, DifferenceKind::Changed, name, text(one), text(other));
-                        let first = *seen.or_insert([address(one), address(other)], index);
                         match left.checked_sub((one.len() + other.len()) as u64) {
-                            _ if first != index => {
-                                let (name, as_in) = (index.to_string(), format!("as in delegate {first}"));
-                                self.change(
-                                    DifferenceSubject::Payload,
-                                    DifferenceKind::Changed,
-                                    name,
-                                    None,
-                                    Some(as_in),
-                                );
-                            }
                             Some(rest) => {
                                 left = rest;
                                 self.payload(index, (plan, other_plan), other_index);
