@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 
-/// How many times as many instructions a file of four times the size may take.
+/// The most that a file of four times the size may take, in instructions for the one of the size itself.
 const MOST: f64 = 5.0;
 
 /// Instructions that a command may take beyond that: they differ from run to run.

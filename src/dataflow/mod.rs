@@ -232,7 +232,7 @@ impl Dataflow {
         self.sources.get(start..end).unwrap_or_default()
     }
 
-    /// Whether a value that no instruction writes could as well be a view of this one, as far as its place shows.
+    /// Returns `true` if a value that no instruction writes could as well be a view of this one, as far as its place shows.
     pub(crate) fn may_be_base(&self, base: u32, view: u32) -> bool {
         self.values.may_be_base(base, view, &self.blocks)
     }

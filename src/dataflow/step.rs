@@ -84,7 +84,7 @@ impl Walk<'_> {
                 if event.kind == Kind::Refer {
                     continue;
                 }
-                // What the run before left: nothing wrote it, or it is kept.
+                // The run before left it: nothing wrote it, or it is kept.
                 let left = match *write {
                     BEFORE => Some(pointer.memory),
                     write if (write as usize) < self.events.kept => Some(self.memory_of(write)),

@@ -15,7 +15,7 @@ pub(super) struct Values {
     /// Each value's own memory: in a planned buffer, or a buffer of its own.
     pub(super) places: Vec<Place>,
     is_planned: Vec<bool>,
-    /// Of each value, whether it is in planned memory or may get a pointer to it.
+    /// `true` for each value that is in planned memory or may get a pointer to it.
     pub(super) may_be_planned: Vec<bool>,
     /// The values whose pointer is null when the method is loaded.
     pub(super) nowhere: Vec<u32>,
@@ -99,13 +99,13 @@ impl Values {
         self.bases.get(value as usize).copied().flatten().unwrap_or(value)
     }
 
-    /// Whether a value has content on every path to the first use of another one.
+    /// Returns `true` if a value has content on every path to the first use of another one.
     fn is_before(&self, value: u32, other: &First, blocks: &Blocks) -> bool {
         let since = self.first.get(value as usize).map_or(NEVER, |first| first.written);
         since < other.used && blocks.is_always_before(since, other.used)
     }
 
-    /// Whether a value that no instruction writes could as well be a view of this one, as far as its place shows.
+    /// Returns `true` if a value that no instruction writes could as well be a view of this one, as far as its place shows.
     pub(super) fn may_be_base(&self, base: u32, view: u32, blocks: &Blocks) -> bool {
         let facts = |value: u32| Some((self.places.get(value as usize)?, self.first.get(value as usize)?));
         let (Some((place, _)), Some((view_place, first))) = (facts(base), facts(view)) else { return false };
