@@ -6,6 +6,7 @@ use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
+use crate::modules;
 use crate::names::NamesArguments;
 use crate::remote::Need;
 use crate::save::OutputArguments;
@@ -137,7 +138,7 @@ fn modules_of<'t>(memory: &Memory<'t>) -> Vec<BufferModules<'t>> {
     let modules = buffers.map(|(method, buffer)| BufferModules {
         method: method.name,
         memory_id: buffer.buffer.memory_id,
-        modules: Names::memory_by_module(buffer),
+        modules: modules::known(Names::memory_by_module(buffer)),
     });
-    modules.filter(|buffer| buffer.modules.iter().any(|module| module.path.is_some())).collect()
+    modules.filter(|buffer| !buffer.modules.is_empty()).collect()
 }

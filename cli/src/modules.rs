@@ -11,6 +11,11 @@ use std::path::Path;
 /// The characters of a path that are shown on a terminal.
 const NAME: usize = 60;
 
+/// The totals, or none of them if no module is known.
+pub fn known(modules: Vec<ModuleTotal<'_>>) -> Vec<ModuleTotal<'_>> {
+    if modules.iter().any(|module| module.path.is_some()) { modules } else { Vec::new() }
+}
+
 /// Fails if no module is known.
 pub fn check(path: &Path, modules: &[ModuleTotal<'_>]) -> Result<(), Failure> {
     if modules.iter().any(|module| module.path.is_some()) {

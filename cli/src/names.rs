@@ -119,6 +119,12 @@ pub fn has_names(path: &Path) -> Result<bool, Failure> {
     Ok(start.contains(&0))
 }
 
+/// A key of named data as a table shows it: after the name of the constant that it is, if that is known.
+pub fn of_key(name: Option<&str>, key: &str, width: usize) -> String {
+    let name = name.map(|name| format!("{}, key ", text::name(name, width))).unwrap_or_default();
+    name + &text::name(key, width)
+}
+
 /// Names that the author of a model gave.
 #[derive(Default)]
 pub struct GivenNames {

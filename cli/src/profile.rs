@@ -4,7 +4,7 @@ use crate::failure::{Failure, each};
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::modules;
-use crate::names::{NameFiles, NamesArguments};
+use crate::names::NamesArguments;
 use crate::open::Input;
 use crate::save::OutputArguments;
 use crate::table::{Column, Table};
@@ -104,8 +104,7 @@ struct RunTimes<'t> {
 impl<'t> RunTimes<'t> {
     fn of(run: &RunProfile<'t>) -> Self {
         let RunProfile { name, test_case, method, count, total, .. } = *run;
-        let mut modules = Names::time_by_module(run);
-        modules.retain(|_| run.events.iter().any(|event| event.module.is_some()));
+        let modules = modules::known(Names::time_by_module(run));
         Self { name, test_case, method, count, total, operators: run.by_operator(), modules }
     }
 }
@@ -153,6 +152,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     arguments.output.only_with(arguments.timeline, "--timeline")?;
     if let Some(before) = &arguments.before {
+        if arguments.by == By::Module {
+            let fault = "--by module adds up the times of one trace: --before compares by event or operator";
+            return Err(Failure::Usage(fault.to_owned()));
+        }
         return compare(before, arguments.files.single("--before")?, pte.as_ref(), arguments);
     }
     if arguments.timeline {
@@ -162,12 +165,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             timeline(&etdp(path, input.parse()?)?.timeline(pte.as_ref(), arguments.method.as_deref()), arguments.tick);
         return arguments.output.write_with(|out| json::write_alone(out, &document));
     }
-    let files = program.as_ref().map(|program| arguments.names.open(program.path())).transpose()?;
-    let sources = files.as_ref().map(NameFiles::sources).transpose()?.unwrap_or_default();
-    let names = match (&pte, &files) {
-        (Some(pte), Some(files)) => Some(files.names(pte, &pte.disassembly(), &sources)?),
-        _ => None,
-    };
+    match (&program, &pte) {
+        (Some(program), Some(pte)) => {
+            arguments.names.with(program.path(), pte, |names| profiles(arguments, Some((pte, names))))
+        }
+        _ => profiles(arguments, None),
+    }
+}
+
+/// Prints the profile of each trace of a program, if that is given with its names.
+fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut apart = false;
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
@@ -177,8 +184,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             _ if arguments.files.recursive => return Ok(()),
             other => etdp(path, other)?,
         };
-        let mut profile = etdp.profile(pte.as_ref(), arguments.method.as_deref());
-        if let (Some(pte), Some(names)) = (&pte, &names) {
+        let mut profile = etdp.profile(program.map(|(pte, _)| pte), arguments.method.as_deref());
+        if let Some((pte, names)) = program {
             names.add_to_profile(pte, &mut profile);
         }
         if arguments.by == By::Module {
@@ -385,18 +392,14 @@ fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 7] {
         ("", Some(id)) => format!("event {id}"),
         (name, _) => text::name(name, 60),
     };
+    let module = event.module.filter(|module| !module.is_empty());
+    let module = module.map(|module| format!("  {}", text::name(module, 60))).unwrap_or_default();
     let what = match (event.kind, &event.runs) {
         (EventKind::Part | EventKind::Delegate, _) => {
             let node = event.node.map(|node| format!(" = node {} {}", node.index, node.operator));
-            let module = event.module.filter(|module| !module.is_empty());
-            let module = module.map(|module| format!("  {}", text::name(module, 60))).unwrap_or_default();
             format!("  {own}{}{module}", node.unwrap_or_default())
         }
-        (EventKind::Instruction, Some(target)) => {
-            let module = event.module.filter(|module| !module.is_empty());
-            let module = module.map(|module| format!("  {}", text::name(module, 60))).unwrap_or_default();
-            format!("{}{module}", text::name(&target.to_string(), 60))
-        }
+        (EventKind::Instruction, Some(target)) => format!("{}{module}", text::name(&target.to_string(), 60)),
         _ => own,
     };
     let share = format!("{:.1} %", event.share * 100.0);

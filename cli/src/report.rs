@@ -4,7 +4,7 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::graph::Times;
 use crate::json::{self, JsonArguments};
-use crate::names::{NameFiles, NamesArguments};
+use crate::names::NamesArguments;
 use crate::open::{Input, Unbundled};
 use crate::profile::{Tick, time};
 use crate::save::{make_output_folder, refuse_foreign, save_with};
@@ -89,55 +89,48 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
         let Unbundled { model, program_offset } = input.unbundled()?;
-        let files = match &model {
-            Model::Pte(_) => arguments.names.open(path)?,
-            _ => NameFiles::default(),
-        };
-        let sources = files.sources()?;
-        let names = match &model {
-            Model::Pte(pte) => Some(files.names(pte, &pte.disassembly(), &sources)?),
-            _ => None,
-        };
-        let mut report = match (&names, &model) {
-            (Some(names), Model::Pte(pte)) => names.report(&model, pte),
-            _ => model.report(),
-        };
-        if let (Some(trace), Model::Pte(pte)) = (&arguments.trace, &model) {
-            let trace = Times::open(trace)?;
-            for drawing in &mut report.graphs {
-                trace.put_on(pte, std::slice::from_mut(&mut drawing.graph))?;
-                drawing.graph.label_times(&|ticks| time(ticks, Tick::Ns));
-                *drawing = Drawing::of(std::mem::take(&mut drawing.graph));
-            }
-        }
-        let inside = if program_offset.is_some() { ", the program inside" } else { "" };
-        let name = path.file_name().unwrap_or(path.as_os_str());
-        let file = if arguments.form.any() { path.as_os_str() } else { name }.to_string_lossy();
-        let page = Page {
-            file: if arguments.form.any() { file.into_owned() } else { format!("{file}{inside}") },
-            file_size: model.source().map_or(0, |source| source.bytes.len() as u64),
-            program_offset,
-            report: &report,
-            savings: if program_offset.is_none() { offers(path, &model) } else { Vec::new() },
-            findings: model.validate(Level::Strict),
-            errors: [],
-        };
-        let output = match (documents, &arguments.output) {
-            (Some(documents), _) => return documents.add(&page),
-            (None, Some(output)) if !several => output.clone(),
-            (None, output) => {
-                let folder = output.as_deref().unwrap_or(Path::new(""));
-                let output = folder.join(format!("{}.html", name.to_string_lossy()));
-                if let Some(other) = written.insert(output.clone(), path.to_owned()) {
-                    let (output, other) = (text::path(&output), text::path(&other));
-                    let fault = format!("{output} has the page of {other}: write this page into another folder");
-                    return Err(Failure::usage_of(path, &fault));
+        let write = |mut report: Report<'_>| {
+            if let (Some(trace), Model::Pte(pte)) = (&arguments.trace, &model) {
+                let trace = Times::open(trace)?;
+                for drawing in &mut report.graphs {
+                    trace.put_on(pte, std::slice::from_mut(&mut drawing.graph))?;
+                    drawing.graph.label_times(&|ticks| time(ticks, Tick::Ns));
+                    *drawing = Drawing::of(std::mem::take(&mut drawing.graph));
                 }
-                refuse_foreign(&output, MARK)?;
-                output
             }
+            let inside = if program_offset.is_some() { ", the program inside" } else { "" };
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            let file = if arguments.form.any() { path.as_os_str() } else { name }.to_string_lossy();
+            let page = Page {
+                file: if arguments.form.any() { file.into_owned() } else { format!("{file}{inside}") },
+                file_size: model.source().map_or(0, |source| source.bytes.len() as u64),
+                program_offset,
+                report: &report,
+                savings: if program_offset.is_none() { offers(path, &model) } else { Vec::new() },
+                findings: model.validate(Level::Strict),
+                errors: [],
+            };
+            let output = match (documents, &arguments.output) {
+                (Some(documents), _) => return documents.add(&page),
+                (None, Some(output)) if !several => output.clone(),
+                (None, output) => {
+                    let folder = output.as_deref().unwrap_or(Path::new(""));
+                    let output = folder.join(format!("{}.html", name.to_string_lossy()));
+                    if let Some(other) = written.insert(output.clone(), path.to_owned()) {
+                        let (output, other) = (text::path(&output), text::path(&other));
+                        let fault = format!("{output} has the page of {other}: write this page into another folder");
+                        return Err(Failure::usage_of(path, &fault));
+                    }
+                    refuse_foreign(&output, MARK)?;
+                    output
+                }
+            };
+            save_with(&output, |out| executorch_format_viewer::write_page(out, |out| json::write_line(out, &page)))
         };
-        save_with(&output, |out| executorch_format_viewer::write_page(out, |out| json::write_line(out, &page)))
+        match &model {
+            Model::Pte(pte) => arguments.names.with(path, pte, |names| write(names.report(&model, pte))),
+            _ => write(model.report()),
+        }
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome

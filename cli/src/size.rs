@@ -5,6 +5,7 @@ mod print;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
+use crate::modules;
 use crate::names::NamesArguments;
 use crate::open::{Input, Unbundled};
 use crate::remote::Need;
@@ -159,8 +160,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Model::Pte(pte) if arguments.need_names() => arguments.names.with(path, pte, |names| {
                 let mut size = size(path, &file)?;
                 names.add_to_size_report(pte, &mut size);
-                let modules = names.size_by_module(pte, &size);
-                print(&size, if modules.iter().any(|module| module.path.is_some()) { modules } else { Vec::new() })
+                print(&size, modules::known(names.size_by_module(pte, &size)))
             }),
             _ => print(&size(path, &file)?, Vec::new()),
         }

@@ -1,6 +1,6 @@
 //! The events of an ETDump: which of them time the same thing, and what in the program that is.
 
-use super::linked::{DelegateNodes, KindCounts, kind_of_event};
+use super::linked::{DelegateNodes, KindCounts, count_kinds, kind_of_event};
 use super::profile::{EventKind, EventTarget, Mismatch};
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort};
@@ -150,7 +150,7 @@ pub(super) struct Methods<'t, 'a> {
 struct Fitting<'t, 'a> {
     /// Up to two of them.
     plans: [Option<&'t ExecutionPlan<'a>>; 2],
-    /// Whether the method that was asked for is one of them.
+    /// `true` if the method that was asked for is one of them.
     named: bool,
 }
 
@@ -231,7 +231,7 @@ impl<'t, 'a> Methods<'t, 'a> {
 
 /// The events of a run, as far as they tell methods apart that have the same instructions.
 struct RunEvents {
-    /// How many instructions have events.
+    /// The number of instructions with events.
     instructions: usize,
     /// The instructions with events inside a delegate, and how many events of each kind. Sorted.
     inside: Vec<((usize, usize), KindCounts)>,
@@ -248,16 +248,13 @@ impl RunEvents {
         };
         let mut events: Vec<_> = keys.iter().filter_map(inside).collect();
         sort(&mut events);
-        let kinds = |call: &[((usize, usize), String)]| {
-            let kinds = call.chunk_by(|one, other| one == other);
-            let kinds = kinds.filter_map(|events| Some((events.first()?.1.clone(), events.len()))).collect();
-            Some((call.first()?.0, kinds))
-        };
+        let kinds =
+            |call: &[((usize, usize), String)]| Some((call.first()?.0, count_kinds(call.iter().map(|(_, kind)| kind))));
         let inside = events.chunk_by(|(one, _), (other, _)| one == other).filter_map(kinds).collect();
         Self { instructions: places.len(), inside }
     }
 
-    /// Whether the delegates that a method calls can have had these events.
+    /// Returns `true` if the delegates that a method calls can have had these events.
     fn may_be_of(&self, nodes: &DelegateNodes<'_>, method: usize, plan: &ExecutionPlan<'_>) -> bool {
         self.inside.iter().all(|(place, kinds)| match instruction(plan, *place) {
             Some(InstructionArguments::DelegateCall(call)) => nodes.may_have(method, call.delegate_index, kinds),

@@ -36,8 +36,20 @@ const NAMES: &[(&str, &str)] = &[
 /// Nodes that may have no events: XNNPACK fuses them with another node, or leaves them out (`subgraph.c`).
 const MAY_BE_FUSED: &[&str] = &["clamp", "constantpad", "convert", "copy", "staticreshape"];
 
-/// How many nodes or events there are of each kind. Sorted.
+/// The numbers of nodes or events by kind. Sorted.
 pub(super) type KindCounts = Vec<(String, usize)>;
+
+/// Counts kinds that are sorted.
+pub(super) fn count_kinds<'k>(kinds: impl Iterator<Item = &'k String>) -> KindCounts {
+    let mut counts = KindCounts::new();
+    for kind in kinds {
+        match counts.last_mut() {
+            Some((last, count)) if last == kind => *count += 1,
+            _ => counts.push((kind.clone(), 1)),
+        }
+    }
+    counts
+}
 
 /// The nodes of a payload.
 #[derive(Default)]
@@ -71,9 +83,7 @@ impl<'t> DelegateNodes<'t> {
             let names = xnnpack.graph.xnodes().iter().map(|node| node.name()).enumerate();
             let mut nodes: Vec<_> = names.map(|(index, name)| (kind_of_node(name), index, name)).collect();
             nodes.sort_unstable();
-            let kinds = nodes.chunk_by(|(one, ..), (other, ..)| one == other);
-            let kinds = kinds.filter_map(|nodes| Some((nodes.first()?.0.clone(), nodes.len()))).collect();
-            payloads.push(Nodes { nodes, kinds });
+            payloads.push(Nodes { kinds: count_kinds(nodes.iter().map(|(kind, ..)| kind)), nodes });
         }
         let mut methods = Keyed::new();
         for (index, plan) in pte.methods().iter().enumerate() {
@@ -87,7 +97,7 @@ impl<'t> DelegateNodes<'t> {
         self.payloads.get((*self.places.get(method)?.get(delegate)?)?)
     }
 
-    /// Whether a delegate can have had events of these kinds, sorted and counted. It can if its nodes are not known.
+    /// Returns `true` if a delegate can have had events of these kinds, sorted and counted. It can if its nodes are not known.
     pub(super) fn may_have(&self, method: usize, delegate: i32, events: &[(String, usize)]) -> bool {
         let Some(Nodes { kinds, .. }) = self.get(method, delegate) else { return true };
         let count = |list: &[(String, usize)], kind: &String| {

@@ -1,6 +1,6 @@
 //! Times of a profile: added up by operator, compared with another trace, and put on a graph.
 
-use super::{EventKind, EventProfile, EventTarget, Graph, NodeKind, Profile, RunProfile};
+use super::{EventKind, EventProfile, EventTarget, Graph, Profile, RunProfile};
 use crate::keyed::{Keyed, sort_by};
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::cmp::Ordering;
@@ -212,16 +212,10 @@ impl Graph<'_> {
             let time = times.entry((place.0, place.1, node));
             *time = time.saturating_add(event.total);
         }
-        let mut inside = (None, 0);
-        for node in &mut self.nodes {
+        let inside = self.payload_indices();
+        for (node, inside) in self.nodes.iter_mut().zip(inside) {
             let Some(place) = node.instruction else { continue };
-            let mut key = (place.chain, place.index, None);
-            if node.kind == NodeKind::Inside {
-                // The nodes of one call follow each other, in the payload's order.
-                inside = if inside.0 == Some(place) { (inside.0, inside.1 + 1) } else { (Some(place), 0) };
-                key.2 = Some(inside.1);
-            }
-            node.time = times.get(&key).map(|time| *time as f64 / runs);
+            node.time = times.get(&(place.chain, place.index, inside)).map(|time| *time as f64 / runs);
         }
     }
 

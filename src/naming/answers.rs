@@ -5,7 +5,7 @@ use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::inspect::{
     BlobUser, Blobs, BufferMemory, DelegateConstantUser, DelegateConstants, Disassembly, Graph, GraphArgument, Memory,
-    ModuleTotal, Node, NodeKind, PlannedTensor, SizeKind, SizeReport, short,
+    ModuleTotal, Node, PlannedTensor, SizeKind, SizeReport, short,
 };
 #[cfg(feature = "layout")]
 use crate::inspect::{Drawing, Report, Weight};
@@ -160,19 +160,13 @@ impl<'t> Names<'t> {
                     _ => None,
                 }
             };
-            let mut nodes = (None, 0);
-            for node in &mut graph.nodes {
+            let positions = graph.payload_indices();
+            for (node, position) in graph.nodes.iter_mut().zip(positions) {
                 let of_instruction = node.instruction.and_then(|at| names.chains.get(at.chain)?.get(at.index));
-                let mut from = of_instruction;
-                let mut constants = None;
-                if node.kind == NodeKind::Inside {
-                    // The nodes of one call follow each other, in the payload's order.
-                    nodes = if nodes.0 == node.instruction { (nodes.0, nodes.1 + 1) } else { (node.instruction, 0) };
-                    let delegate = delegate_of(node);
-                    let own = delegate.and_then(|delegate| names.delegates.get(delegate)?.nodes.get(nodes.1));
-                    from = own.or(of_instruction);
-                    constants = delegate.and_then(|delegate| inside.get(&(*index, delegate)));
-                }
+                let within = position.and_then(|position| Some((position, delegate_of(node)?)));
+                let own = within.and_then(|(position, delegate)| names.delegates.get(delegate)?.nodes.get(position));
+                let from = own.or(of_instruction);
+                let constants = within.and_then(|(_, delegate)| inside.get(&(*index, delegate)));
                 for argument in &mut node.arguments {
                     let name = match usize::try_from(argument.value) {
                         Ok(value) => names.value(value),
@@ -236,9 +230,8 @@ impl<'t> Names<'t> {
             let user = &constant.user;
             // A constant that several values use is there several times, and one that is named data is a part of its own.
             let (Some(method), Some(delegate), None) = (user.method, user.delegate, &user.key) else { continue };
-            if constant.offset.is_some()
-                && last.replace((method, delegate, user.constant)) != Some((method, delegate, user.constant))
-            {
+            let own = Some((method, delegate, user.constant));
+            if constant.offset.is_some() && core::mem::replace(&mut last, own) != own {
                 amounts.push((constant_name(&methods, user).and_then(|name| name.module), constant.size));
                 let sum = inside.entry((method, delegate)).or_default();
                 *sum = sum.saturating_add(constant.size);

@@ -1,6 +1,6 @@
 //! Names of values and instructions, from real ETRecords and state dicts, and from damaged ones.
 
-use executorch_format::inspect::{EventKind, ModuleTotal, NamedBy, Node};
+use executorch_format::inspect::{EventKind, Graph, ModuleTotal, NamedBy, Node};
 use executorch_format::naming::{EtRecord, NameSource, Names, RecordedMethod, RecordedNode};
 use executorch_format::pictures::model_explorer;
 use executorch_format::{ErrorKind, Etdp, Model, Pte};
@@ -233,6 +233,13 @@ fn tensors_in_memory_have_the_instructions_that_write_and_need_them() {
     with_record("net_xnnpack", |pte, _| assert_eq!(pte.memory().methods[0].not_counted, ["XnnpackBackend"]));
 }
 
+/// Model Explorer's layers of the nodes of the first graph.
+fn namespaces(graphs: &[Graph<'_>]) -> Vec<String> {
+    let explorer = serde_json::to_value(model_explorer("net", graphs)).unwrap();
+    let nodes = explorer["graphs"][0]["nodes"].as_array().unwrap();
+    nodes.iter().map(|node| node["namespace"].as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn nodes_of_graphs_have_modules_and_the_names_of_their_weights() {
     with_record("net_portable", |pte, names| {
@@ -244,14 +251,8 @@ fn nodes_of_graphs_have_modules_and_the_names_of_their_weights() {
         let weight = node.arguments.iter().find(|argument| argument.name == Some("weight")).unwrap();
         assert_eq!((weight.tensor_name, weight.named_by), (Some("layers.0.conv.weight"), Some(NamedBy::Record)));
         assert_eq!(graphs[0].nodes[0].name, Some("x"));
-        let explorer = serde_json::to_value(model_explorer("net", &graphs)).unwrap();
-        let namespaces: Vec<_> = explorer["graphs"][0]["nodes"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|node| node["namespace"].as_str().unwrap())
-            .collect();
-        assert!(namespaces.contains(&"layers/0/conv"), "{namespaces:?}");
+        let namespaces = namespaces(&graphs);
+        assert!(namespaces.contains(&"layers/0/conv".to_owned()), "{namespaces:?}");
     });
     with_record("net_xnnpack", |pte, names| {
         let mut graphs = pte.graphs();
@@ -262,14 +263,8 @@ fn nodes_of_graphs_have_modules_and_the_names_of_their_weights() {
         let node = graphs[0].nodes.iter().find(takes).unwrap();
         assert_eq!((node.label.as_str(), node.module), ("XNNConv2d", Some("layers.0.conv")));
         assert!(node.name.unwrap().starts_with("XNNConv2d "));
-        let explorer = serde_json::to_value(model_explorer("net", &graphs)).unwrap();
-        let namespaces: Vec<_> = explorer["graphs"][0]["nodes"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|node| node["namespace"].as_str().unwrap())
-            .collect();
-        assert!(namespaces.contains(&"layers/0/conv/XnnpackBackend 0.0"), "{namespaces:?}");
+        let namespaces = namespaces(&graphs);
+        assert!(namespaces.contains(&"layers/0/conv/XnnpackBackend 0.0".to_owned()), "{namespaces:?}");
     });
 }
 

@@ -100,9 +100,6 @@ const viewer = { views: [] };
   viewer.inside = (use, shaped) => `${use.operator ? `${use.operator} ${use.node}: ` : ""}${use.role}${shaped ? ` ${viewer.insideShape(use)}` : ""}`;
   viewer.insideShape = (use) => `${use.type}[${use.sizes.join(", ")}]`;
 
-  // A module's path; the model itself has none.
-  viewer.module = (path) => path || "the model itself";
-
   viewer.table = (columns, rows, options = {}) => {
     const { element } = viewer;
     const head = element("tr", {}, columns.map((column) => element("th", { class: column.number && "number" }, column.name)));

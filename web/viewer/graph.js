@@ -457,7 +457,7 @@
       const box = node.kind === "block" && inside ? inside(chosen) : undefined;
       const groupsOf = groups.filter((group) => chosen >= group.first && chosen < group.first + group.count);
       return [element("p", { class: "back" }, viewer.link(() => choose(-1), "← the whole method")), element("h3", {}, node.label), node.name ? element("p", { class: "mono" }, node.name) : "",
-        node.module === undefined ? "" : element("p", {}, "Module ", node.module ? viewer.link(() => { search.value = node.module; find(); }, node.module) : viewer.module(node.module)),
+        node.module === undefined ? "" : element("p", {}, "Module ", node.module ? viewer.link(() => { search.value = node.module; find(); }, node.module) : "the model itself"),
         box ? element("p", {}, viewer.link(box.open, `Show its ${viewer.count(box.count, "node")}`)) : "",
         node.time !== undefined ? element("p", {}, `${viewer.time(node.time)} in one run`) : "", node.source ? element("p", { class: "mono" }, node.source) : "",
         ...groupsOf.map((group) => element("p", { class: "note" }, `In ${group.label}${group.kind === "delegate" ? `, a delegate with ${viewer.count(group.count, "node")}` : ""}.`)),

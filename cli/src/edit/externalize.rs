@@ -153,6 +153,13 @@ fn called(candidate: &Candidate<'_>, several: bool) -> Vec<String> {
     }
 }
 
+/// The key that data gets, and its other names: the key that it would get otherwise, and those of its value.
+fn called_with<'k>(candidate: &Candidate<'k>, several: bool, keys: &'k Keys) -> (&'k str, Vec<String>) {
+    let mut others = called(candidate, several);
+    others.push(candidate.key.to_owned());
+    (keys.get(candidate.key).map_or(candidate.key, |(_, key)| key), others)
+}
+
 /// The candidates, for the error if none was chosen.
 fn nothing_chosen(pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Failure> {
     let (mut count, mut largest) = (0, 0);
@@ -180,8 +187,11 @@ impl Choice {
         let (mut names, mut types) = (Patterns(&self.name).matches(), Vec::new());
         let (mut there, several) = (Names::default(), pte.methods().len() > 1);
         pte.candidates(|candidate| {
-            let known = keys.get(candidate.key).map_or(candidate.key, |(_, key)| key);
-            names.see(known, &self.called(candidate, several));
+            // Often there are no patterns.
+            if !self.name.is_empty() {
+                let (key, others) = called_with(candidate, several, keys);
+                names.see(key, &others);
+            }
             there.add(candidate.key);
             if let Some(shape) = candidate.shape.filter(|shape| !types.contains(&shape.scalar_type)) {
                 types.push(shape.scalar_type);
@@ -198,12 +208,11 @@ impl Choice {
         Ok(checked.and(Patterns(&self.method).check(file, "method like", methods)).and(typed).map(|()| there))
     }
 
-    /// Records names for patterns. Often there are no patterns.
-    fn called(&self, candidate: &Candidate<'_>, several: bool) -> Vec<String> {
-        if self.name.is_empty() {
-            return Vec::new();
-        }
-        called(candidate, several).into_iter().chain([candidate.key.to_owned()]).collect()
+    /// Returns `true` if a pattern matches a name of the data.
+    fn is_called(&self, candidate: &Candidate<'_>, several: bool, keys: &Keys) -> bool {
+        let patterns = Patterns(&self.name);
+        let (key, others) = called_with(candidate, several, keys);
+        patterns.any(key) || others.iter().any(|name| patterns.any(name))
     }
 
     fn takes(&self, candidate: &Candidate<'_>, several: bool, keys: &Keys) -> bool {
@@ -222,9 +231,7 @@ impl Choice {
         self.all
             || (kinds.contains(&kind)
                 && *size >= self.min_size.unwrap_or(0)
-                && (self.name.is_empty()
-                    || keys.get(*key).is_some_and(|(_, key)| Patterns(&self.name).any(key))
-                    || self.called(candidate, several).iter().any(|name| Patterns(&self.name).any(name)))
+                && (self.name.is_empty() || self.is_called(candidate, several, keys))
                 && (self.method.is_empty() || Patterns(&self.method).any(method))
                 && typed)
     }

@@ -2,6 +2,7 @@
 
 use super::{Listing, Row, User};
 use crate::failure::Failure;
+use crate::names;
 use crate::table::{Column, Table};
 use crate::text;
 use executorch_format::TensorShape;
@@ -128,8 +129,7 @@ fn what(user: &User<'_>) -> String {
         BlobUser::Delegate { id, location, .. } => format!("{} ({location})", text::name(id, 40)),
         BlobUser::Key { key, shape, name, .. } => {
             let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
-            let name = name.map(|name| format!("{}, key ", text::name(name, 60))).unwrap_or_default();
-            format!("{name}{}{shape}", text::name(key, 60))
+            names::of_key(*name, key, 60) + &shape
         }
         BlobUser::External { key, shape, .. } => format!("{} {shape}", text::name(key, 60)),
         BlobUser::Bundle { version } => format!("version {version}"),

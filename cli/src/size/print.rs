@@ -2,9 +2,9 @@
 
 use super::{Arguments, By, FileSize, Offer};
 use crate::failure::Failure;
-use crate::modules;
 use crate::table::{Column, Table, bar, percent};
 use crate::text;
+use crate::{modules, names};
 use executorch_format::inspect::{BlobUser, Growth, SizeKey, SizeKind, SizePart, SizeReport};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -131,8 +131,7 @@ fn user(part: &SizePart<'_>, several: bool) -> String {
         }
         Some(BlobUser::Key { key, shape, name, .. }) => {
             let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
-            let name = name.map(|name| format!("{}, key ", text::name(name, NAME))).unwrap_or_default();
-            format!("{name}{}{shape}", text::name(key, NAME))
+            names::of_key(*name, key, NAME) + &shape
         }
         _ => String::new(),
     };

@@ -104,6 +104,14 @@ fn a_report_and_a_graph_have_names() {
 }
 
 #[test]
+fn two_traces_are_not_compared_by_module() {
+    let trace = data().join("payloads/profile_xnnpack.etdp");
+    let trace = trace.to_str().unwrap();
+    let message = error(&["profile", trace, "--before", trace, "--by", "module"], 2);
+    assert!(message.contains("--before compares by event or operator"), "{message}");
+}
+
+#[test]
 fn the_program_in_a_bundle_has_names() {
     let bundle = data().join("1.5.1/bundled/bundled.bpte");
     let listed = text(&["list", bundle.to_str().unwrap(), "--json"]);

@@ -251,6 +251,19 @@ impl GraphArgument<'_> {
 }
 
 impl Graph<'_> {
+    /// For each node inside a delegate, its index in the payload: the nodes of one call follow each other, in the payload's order.
+    pub(crate) fn payload_indices(&self) -> Vec<Option<usize>> {
+        let (mut indices, mut next) = (Vec::with_capacity(self.nodes.len()), (None, 0));
+        for node in &self.nodes {
+            indices.push((node.kind == NodeKind::Inside).then(|| {
+                let index = if next.0 == node.instruction { next.1 } else { 0 };
+                next = (node.instruction, index + 1);
+                index
+            }));
+        }
+        indices
+    }
+
     /// The type and shape, or the value, that goes along an edge; empty for a jump.
     pub fn edge_text(&self, edge: &Edge) -> &str {
         let taker = self.nodes.get(edge.to);
