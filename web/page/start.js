@@ -4,7 +4,7 @@ const page = {};
 (() => {
   const unpack = async () => {
     const packed = Uint8Array.from(atob(packedModule), (character) => character.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     return WebAssembly.compile(await new Response(stream).arrayBuffer());
   };
   const module = unpack();

@@ -1,7 +1,7 @@
 //! Builds the page's files: `pack MODULE.wasm OUTPUT`, where MODULE.wasm is the compiled web/page.
 //!
-//! It writes to OUTPUT `pte.html`, the page in one file, `site/`, the page as files for a server, and `module/`, its module alone. If
-//! `wasm-opt` is installed, it makes the module smaller.
+//! It writes to OUTPUT `pte.html`, the page in one file, `site/`, the page as files for a server, and `module/`, its module alone,
+//! as it is and compressed as it is in the page. If `wasm-opt` is installed, it makes the module smaller.
 
 mod order;
 
@@ -42,7 +42,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     fs::write(&wasm, order::ordered(&fs::read(&wasm)?)?)?;
     let wasm = fs::read(&wasm)?;
-    let packed = miniz_oxide::deflate::compress_to_vec_zlib(&wasm, 10);
+    let mut packed = Vec::new();
+    zopfli::compress(zopfli::Options::default(), zopfli::Format::Gzip, wasm.as_slice(), &mut packed)?;
+    fs::write(alone.join("page_bg.wasm.gz"), &packed)?;
     println!("module: {} bytes, {} compressed", wasm.len(), packed.len());
     let glue = fs::read_to_string(alone.join("page.js"))?;
     // A string in a script, escaped so that it cannot end the script.
