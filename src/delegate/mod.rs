@@ -26,6 +26,8 @@ pub mod core_ml;
 pub mod ethos_u;
 mod kind;
 mod summary;
+#[cfg(feature = "unpack")]
+mod unpack;
 mod vulkan;
 pub mod xnnpack;
 
@@ -34,6 +36,8 @@ pub use core_ml::CoreMl;
 pub use ethos_u::EthosU;
 pub use kind::{PayloadKind, aot_inductor_keys};
 pub use summary::{PayloadPart, PayloadSummary};
+#[cfg(feature = "unpack")]
+pub use unpack::{UnpackedFile, UnpackedPayload, unpack};
 pub use vulkan::{Vulkan, VulkanPlace};
 pub use xnnpack::Xnnpack;
 

@@ -66,7 +66,11 @@ impl PayloadSummary {
         };
         let native_code = kind.is_some_and(PayloadKind::is_native_code);
         let parts = match payload {
-            Payload::Opaque(bytes) => kind.map_or(Vec::new(), |kind| opaque_parts(kind, bytes)),
+            // If one part is out of range, the others cannot be trusted.
+            Payload::Opaque(bytes) => {
+                let parts = kind.map_or(Vec::new(), |kind| opaque_parts(kind, bytes));
+                parts.into_iter().map(|(_, part)| part).collect::<Option<_>>().unwrap_or_default()
+            }
             _ => payload.parts(),
         };
         let mut operators = BTreeMap::new();
@@ -113,8 +117,9 @@ impl Payload<'_> {
     }
 }
 
-/// The parts by the headers of other backends: none if a header points outside the payload.
-fn opaque_parts(kind: PayloadKind, payload: &[u8]) -> Vec<PayloadPart> {
+/// The parts by the headers of other backends, each with the offset of the field that states its size: `None` for a part
+/// that is not inside the payload.
+pub(super) fn opaque_parts(kind: PayloadKind, payload: &[u8]) -> Vec<(usize, Option<PayloadPart>)> {
     let number = |at: usize| payload.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     let part = |name: &str, start: Option<u64>, size: Option<u64>| {
         let start = start?;
@@ -125,23 +130,20 @@ fn opaque_parts(kind: PayloadKind, payload: &[u8]) -> Vec<PayloadPart> {
     const FLATBUFFER: u64 = 24;
     /// The context binary starts after the header's 20 bytes, or after these padded to 256: both occur.
     const CONTEXT: [u64; 2] = [20, 256];
-    let parts: Vec<Option<PayloadPart>> = match kind {
+    match kind {
         PayloadKind::Mlx | PayloadKind::Mps => {
             let (start, size) = (number(8), number(16));
             let graph = start.and_then(|start| start.checked_sub(FLATBUFFER));
-            vec![part("graph", Some(FLATBUFFER), graph), part("data", start, size)]
+            vec![(8, part("graph", Some(FLATBUFFER), graph)), (16, part("data", start, size))]
         }
         PayloadKind::Qnn => {
             let start = number(12).and_then(|size| (payload.len() as u64).checked_sub(size));
-            vec![part("context binary", start.filter(|start| CONTEXT.contains(start)), number(12))]
+            vec![(12, part("context binary", start.filter(|start| CONTEXT.contains(start)), number(12)))]
         }
         PayloadKind::OpenVino => {
             let names = [("settings", 0), ("constants", 16), ("model", 32)];
-            names.into_iter().map(|(name, at)| part(name, number(at), number(at + 8))).collect()
+            names.into_iter().map(|(name, at)| (at, part(name, number(at), number(at + 8)))).collect()
         }
         _ => Vec::new(),
-    };
-    // If one part is out of range, the others cannot be trusted.
-    let known: Option<Vec<PayloadPart>> = parts.into_iter().collect();
-    known.unwrap_or_default()
+    }
 }

@@ -44,6 +44,10 @@ pub struct Extracted<'t> {
     /// The reference to pass to [`Model::bytes`].
     #[cfg_attr(feature = "serde", serde(skip))]
     pub data: DataRef,
+    /// The files that [`unpack`](Extraction::unpack) made of a payload. Then [`file`](Self::file) is their folder.
+    #[cfg(feature = "unpack")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub unpacked: Option<super::unpack::Unpacked<'t>>,
 }
 
 impl<'m> Model<'m> {
@@ -130,7 +134,18 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
     let file = unique(&stem, ending, taken);
     let users = blob.users.iter().filter_map(user).collect();
     let shape = first.shape();
-    Some(Extracted { file, subject, name, users, shape, offset: blob.offset, size: blob.size, data })
+    Some(Extracted {
+        file,
+        subject,
+        name,
+        users,
+        shape,
+        offset: blob.offset,
+        size: blob.size,
+        data,
+        #[cfg(feature = "unpack")]
+        unpacked: None,
+    })
 }
 
 fn name<'t>(user: &BlobUser<'t>) -> Option<&'t str> {
@@ -153,16 +168,28 @@ fn user(user: &BlobUser<'_>) -> Option<User> {
     }
 }
 
-/// A name as a file name that every system accepts: without path separators and without characters that a terminal or a shell interprets.
-fn safe(name: &str) -> String {
+/// A name as a file name that every system accepts: without path separators, without characters that a terminal or a shell interprets,
+/// and not the name of a device of Windows.
+pub(super) fn safe(name: &str) -> String {
     const MOST: usize = 100;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let safe: String = name.chars().take(MOST).map(|c| if plain(c) { c } else { '_' }).collect();
     // Not a hidden file, and not an option of a command.
-    match safe.starts_with(['.', '-']) || safe.is_empty() {
+    match safe.starts_with(['.', '-']) || safe.is_empty() || is_device(&safe) {
         true => format!("_{safe}"),
         false => safe,
     }
+}
+
+/// Whether Windows takes a file of that name for a device, whatever its ending.
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name);
+    let is = |device: &&str| stem.eq_ignore_ascii_case(device);
+    let is_numbered = |device: &str| {
+        let number = stem.get(..3).filter(|start| start.eq_ignore_ascii_case(device)).and_then(|_| stem.get(3..));
+        number.is_some_and(|number| matches!(number.as_bytes(), [b'0'..=b'9']))
+    };
+    ["con", "prn", "aux", "nul"].iter().any(is) || is_numbered("com") || is_numbered("lpt")
 }
 
 /// A name that no other file has, also on systems that treat `A` and `a` as equal. `taken` has the names in lower case,

@@ -51,6 +51,8 @@ mod savings;
 mod segments;
 mod select;
 mod strip;
+#[cfg(feature = "unpack")]
+mod unpack;
 mod verify;
 
 pub use dedup::{Copies, CopyUser, copies};
@@ -61,4 +63,6 @@ pub use new_data::{NewData, Selector};
 pub use report::{Action, Change, EditReport, Subject, User};
 pub use savings::{Saving, SavingKind};
 pub use strip::Strip;
+#[cfg(feature = "unpack")]
+pub use unpack::{Unpacked, UnpackedPart};
 pub use verify::{findings_of_pair, new_errors, new_errors_of_image, new_errors_of_pair};

@@ -214,3 +214,213 @@ fn every_index_in_a_vulkan_graph_is_checked() {
         assert!(found.iter().any(|path| path.ends_with(field)), "{field}: {found:?}");
     }
 }
+
+#[cfg(feature = "unpack")]
+mod unpacked {
+    use super::{fixture, payload, stride};
+    use executorch_format::delegate::{NamedBlobs, PayloadKind, UnpackedPayload, unpack};
+    use executorch_format::{ErrorKind, Model};
+
+    fn files(id: &str, payload: &[u8]) -> Result<Vec<(String, usize)>, executorch_format::Error> {
+        let unpacked: Option<UnpackedPayload<'_>> = unpack(id, payload, &NamedBlobs::NONE)?;
+        let files = unpacked.map(|unpacked| unpacked.files).unwrap_or_default();
+        Ok(files.into_iter().map(|file| (file.name, file.bytes.len())).collect())
+    }
+
+    fn bytes<'t>(payload: &'t [u8], id: &str, name: &str) -> &'t [u8] {
+        let unpacked = unpack(id, payload, &NamedBlobs::NONE).unwrap().unwrap();
+        unpacked.files.iter().find(|file| file.name == name).unwrap().bytes
+    }
+
+    #[track_caller]
+    fn check(id: &str, payload: &[u8], expected: &[(&str, usize)]) {
+        let expected: Vec<_> = expected.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
+        assert_eq!(files(id, payload).unwrap(), expected);
+    }
+
+    #[test]
+    fn real_payloads_have_the_files_of_their_backends() {
+        let core_ml = payload("coreml");
+        let package = "model.mlpackage/Data/com.apple.CoreML";
+        check(
+            "CoreMLBackend",
+            &core_ml,
+            &[
+                ("metadata.json", 132),
+                ("model.mlpackage/Manifest.json", 617),
+                (&format!("{package}/weights/weight.bin"), 152),
+                (&format!("{package}/model.mlmodel"), 1642),
+                ("model.mlpackage/executorch_debug_handle_mapping.json", 1142),
+                ("debug_info.json", 1635),
+            ],
+        );
+        let manifest = bytes(&core_ml, "CoreMLBackend", "model.mlpackage/Manifest.json");
+        assert!(serde_json::from_slice::<serde_json::Value>(manifest).unwrap()["rootModelIdentifier"].is_string());
+        let vela = [("cmd_data.bin", 328), ("weight_data.bin", 96), ("scratch_size.bin", 4)];
+        check("EthosUBackend", &payload("ethosu"), &[&vela[..], &[("inputs.bin", 40), ("outputs.bin", 40)]].concat());
+        check("TOSABackend", &payload("tosa"), &[("graph.tosa", 2432)]);
+        check("NativeBackend", &payload("native"), &[("graph.bin", 1408)]);
+        check("VulkanBackend", &payload("vulkan"), &[("graph.bin", 664)]);
+        let vulkan = payload("vulkan");
+        assert_eq!(bytes(&vulkan, "VulkanBackend", "graph.bin")[4..8], *b"VK00");
+    }
+
+    #[test]
+    fn files_of_other_tools_have_their_sections() {
+        let folder = executorch_format_support::data().join("payloads/other");
+        let vgf = std::fs::read(folder.join("model.vgf")).unwrap();
+        let sections = [("modules.bin", 116), ("sequence.bin", 296), ("resources.bin", 240), ("constants.bin", 56)];
+        check("VgfBackend", &vgf, &[&sections[..], &[("model.vgf", 840)]].concat());
+        assert!(bytes(&vgf, "VgfBackend", "constants.bin").starts_with(b"CONST00\0"));
+        let weights: Vec<u8> = [1f32, 2.0, 3.0, 4.0].iter().flat_map(|number| number.to_le_bytes()).collect();
+        assert!(bytes(&vgf, "VgfBackend", "constants.bin").ends_with(&weights));
+
+        let blob = std::fs::read(folder.join("openvino.blob")).unwrap();
+        let parts = [("settings.xml", 56), ("constants.bin", 49), ("model.bin", 2406)];
+        check("OpenvinoBackend", &blob, &[&parts[..], &[("model.blob", 2559)]].concat());
+        assert!(bytes(&blob, "OpenvinoBackend", "settings.xml").starts_with(b"<?xml version=\"1.0\"?>"));
+        let text = "meta=1.0;ov=2026.4.1";
+        let newer = [b"RR_UPCVO\x01\0\0\0", &(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &blob].concat();
+        check("OpenvinoBackend", &newer, &[&parts[..], &[("model.blob", newer.len())]].concat());
+        // Models of releases to come are whole.
+        check("OpenvinoBackend", &blob[8..], &[("model.blob", 2551)]);
+    }
+
+    #[test]
+    fn payloads_that_are_known_from_sources_only_have_their_parts() {
+        let mut qnn = vec![7; 300];
+        qnn[..4].copy_from_slice(&0x5678_abcd_u32.to_le_bytes());
+        qnn[12..20].copy_from_slice(&44u64.to_le_bytes());
+        check("QnnBackend", &qnn, &[("context_binary.bin", 44)]);
+        let mut mlx = vec![7; 64];
+        mlx[4..8].copy_from_slice(b"MLX0");
+        mlx[8..16].copy_from_slice(&48u64.to_le_bytes());
+        mlx[16..24].copy_from_slice(&16u64.to_le_bytes());
+        check("MLXBackend", &mlx, &[("graph.bin", 24), ("data.bin", 16)]);
+        let mut neuropilot = vec![0; 20];
+        neuropilot[0] = 1;
+        neuropilot[9] = 7;
+        check("NeuropilotBackend", &neuropilot, &[("model.bin", 7)]);
+        for (id, payload) in [("QnnBackend", &qnn), ("MLXBackend", &mlx), ("NeuropilotBackend", &neuropilot)] {
+            assert!(!unpack(id, payload, &NamedBlobs::NONE).unwrap().unwrap().seen, "{id}");
+        }
+        assert_eq!(unpack("MyBackend", b"anything", &NamedBlobs::NONE), Ok(None));
+        assert_eq!(unpack("EnnBackend", b"anything", &NamedBlobs::NONE), Ok(None));
+    }
+
+    #[test]
+    fn damage_has_a_place() {
+        #[track_caller]
+        fn place(id: &str, payload: &[u8], offset: u64) {
+            let error = files(id, payload).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Header(_)), "{error}");
+            assert_eq!(error.offset(), Some(offset), "{error}");
+        }
+        place("MLXBackend", b"\0\0\0\0MLX0\x0f\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 8);
+        place("QnnBackend", &[0xcd, 0xab, 0x78, 0x56, 0], 5);
+        place("VgfBackend", b"VGF1", 4);
+        place("TOSABackend", b"\0\0\0\0TOSB", 0);
+        place("NeuropilotBackend", &[1, 0, 0, 0, 0, 0, 0, 0, 0, 200, 0, 0, 0, 7], 9);
+        let key = br#"CMJR{"version": 1, "key": "5e5e", "functionName": "forward"}"#;
+        let error = files("CoreMLBackend", key).unwrap_err();
+        assert!(error.to_string().contains("\"5e5e\""), "{error}");
+    }
+
+    #[test]
+    fn damaged_payloads_are_errors_or_have_files_inside_them() {
+        let vgf = std::fs::read(executorch_format_support::data().join("payloads/other/model.vgf")).unwrap();
+        let blob = std::fs::read(executorch_format_support::data().join("payloads/other/openvino.blob")).unwrap();
+        let cases = [
+            ("CoreMLBackend", payload("coreml")),
+            ("EthosUBackend", payload("ethosu")),
+            ("VgfBackend", vgf),
+            ("OpenvinoBackend", blob[..200].to_vec()),
+        ];
+        for (id, good) in cases {
+            let mut bytes = good.clone();
+            for index in (0..good.len()).step_by(stride()) {
+                for value in [0, 1, good[index] ^ 1, 0x7f, 0xff, b'{', b'/'] {
+                    bytes[index] = value;
+                    if let Err(error) = files(id, &bytes) {
+                        assert!(error.offset().is_none_or(|offset| offset <= bytes.len() as u64), "{error}");
+                    }
+                }
+                bytes[index] = good[index];
+                let _ = files(id, &good[..index]);
+            }
+        }
+    }
+
+    /// The program of a fixture, with another payload of the same size.
+    fn with_package(json: &str) -> Vec<u8> {
+        let file = fixture("payloads/other/coreml.pte");
+        let mut file = file.bytes().to_vec();
+        let payload = payload("coreml");
+        let start = file.windows(payload.len()).position(|bytes| bytes == payload).unwrap();
+        let reversed: Vec<u8> = json.bytes().rev().collect();
+        let end = start + payload.len();
+        file[start..end - reversed.len()].fill(b'x');
+        file[end - reversed.len()..end].copy_from_slice(&reversed);
+        file
+    }
+
+    fn node(name: &str) -> String {
+        format!(r#"{{"name":{name:?},"kind":0,"children":{{}},"dataRegion":{{"offset":1,"size":2}}}}"#)
+    }
+
+    #[test]
+    fn no_file_of_a_payload_leaves_the_folder() {
+        let names = ["../up", "/etc/passwd", "a/../../b", "nul", "COM1.txt", "C:\\x", "-rf", "a b", ".ssh", "lpt9"];
+        let nodes: Vec<String> = names.iter().map(|name| node(name)).collect();
+        let file = with_package(&format!(r#"{{"nodes":[{}]}}"#, nodes.join(",")));
+        let model = Model::parse(&file).unwrap();
+        let mut extraction = model.extraction().unwrap();
+        assert_eq!(extraction.unpack(&model).unwrap(), 1);
+        let parts = &extraction.files[0].unpacked.as_ref().unwrap().files;
+        let paths: Vec<_> =
+            parts.iter().map(|part| part.file.strip_prefix("forward.delegate0.unpacked/").unwrap()).collect();
+        let expected =
+            ["_../up", "_/etc/passwd", "a/_../_../b", "_nul", "_COM1.txt", "C__x", "_-rf", "a_b", "_.ssh", "_lpt9"];
+        assert_eq!(paths, expected);
+        assert_eq!(parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(), names);
+        // NUL is no character of a path.
+        let file = with_package(&format!(r#"{{"nodes":[{}]}}"#, node("a").replace("\"a\"", "\"a\\u0000b\"")));
+        let model = Model::parse(&file).unwrap();
+        let mut extraction = model.extraction().unwrap();
+        extraction.unpack(&model).unwrap();
+        assert!(extraction.files[0].unpacked.as_ref().unwrap().files[0].file.ends_with("/a_b"));
+    }
+
+    #[test]
+    fn files_that_are_one_on_some_systems_and_files_that_overlap_are_refused() {
+        let fault = |json: &str| {
+            let file = with_package(json);
+            let model = Model::parse(&file).unwrap();
+            let mut extraction = model.extraction().unwrap();
+            extraction.unpack(&model).unwrap_err().to_string()
+        };
+        for names in [["a", "A"], ["a/b", "A"], ["a", "A/b"], ["a b", "a_b"]] {
+            let found = fault(&format!(r#"{{"nodes":[{},{}]}}"#, node(names[0]), node(names[1])));
+            assert!(found.contains("on some systems"), "{found}");
+        }
+        let whole = r#"{"name":"N","kind":0,"children":{},"dataRegion":{"offset":0,"size":4000}}"#;
+        let nodes: Vec<String> = (0..20).map(|index| whole.replace('N', &index.to_string())).collect();
+        assert!(fault(&format!(r#"{{"nodes":[{}]}}"#, nodes.join(","))).contains("overlap"));
+        let folder = |index: usize| {
+            format!(r#"{{"name":"d","kind":1,"children":{{"d":{}}},"dataRegion":{{"offset":0,"size":0}}}}"#, index + 1)
+        };
+        let folders: Vec<String> = (0..33).map(folder).collect();
+        let found = fault(&format!(r#"{{"nodes":[{},{}]}}"#, folders.join(","), node("f")));
+        assert!(found.contains("in more than 32 folders") && found.contains("byte "), "{found}");
+    }
+
+    #[test]
+    fn a_damaged_payload_is_named_at_its_byte_in_the_file() {
+        let file = with_package(r#"{"nodes":[{}]}"#);
+        let model = Model::parse(&file).unwrap();
+        let error = model.extraction().unwrap().unpack(&model).unwrap_err();
+        assert_eq!(error.offset(), Some(1024 + 6471 - 14), "{error}");
+        assert!(error.to_string().contains("missing field"), "{error}");
+        assert_eq!(PayloadKind::of_id("CoreMLBackend"), Some(PayloadKind::CoreMl));
+    }
+}

@@ -5,14 +5,14 @@ use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::names::{GivenNames, NameFiles, NamesArguments};
 use crate::open::Input;
-use crate::save::{make_output_folder, refuse_mapped};
+use crate::save::{make_folder, make_output_folder, refuse_mapped};
 use crate::table::{Column, Table};
 use crate::{status, text, value};
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
-use executorch_format::edit::{Extracted, Extraction, User, default_key};
+use executorch_format::edit::{Extracted, Extraction, Subject, User, default_key};
 use executorch_format::naming::Names;
-use executorch_format::{Model, NewEntry, Prepared, Ptd, PtdOptions, TensorView};
+use executorch_format::{ErrorKind, Model, NewEntry, Prepared, Ptd, PtdOptions, TensorView};
 use glob::Pattern;
 use serde::Serialize;
 use std::fs;
@@ -23,7 +23,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte extract model.pte -o blobs
-  pte extract model.pte --name '%1*' --as npy -o blobs")]
+  pte extract model.pte --name '%1*' --as npy -o blobs
+  pte extract model.pte --unpack -o blobs     # Core ML: blobs/forward.delegate0.unpacked/model.mlpackage")]
 pub struct Arguments {
     /// A .pte or .ptd file, or a .bpte: the program inside it
     file: PathBuf,
@@ -36,6 +37,10 @@ pub struct Arguments {
     /// The form of tensors
     #[arg(long = "as", value_enum, default_value_t = Form::Raw)]
     tensors: Form,
+    /// Take payloads apart into the files that their backends' tools open: Core ML's package as a folder, QNN's context binary, the blocks of an
+    /// Ethos-U, the sections of a VGF file, graphs and data of TOSA, OpenVINO, MLX, Vulkan and XNNPACK
+    #[arg(long)]
+    unpack: bool,
     #[command(flatten)]
     names: NamesArguments,
     #[command(flatten)]
@@ -121,6 +126,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         patterns.allow(file.name.unwrap_or(&file.file))
             || called(file, several, &given).iter().any(|name| patterns.any(name))
     });
+    if arguments.unpack {
+        unpack(&mut extraction, &model, input.path())?;
+    }
     let Some(folder) = &arguments.output else {
         return match arguments.json.any() {
             true => json::print(&Manifest::new(input.path(), &extraction), &arguments.json),
@@ -143,6 +151,43 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Takes payloads apart, and names those of which only their backends know the format.
+fn unpack<'t>(extraction: &mut Extraction<'t>, model: &'t Model<'_>, input: &Path) -> Result<(), Failure> {
+    let count = extraction.unpack(model).map_err(|error| match error.kind() {
+        ErrorKind::Unwritable(_) => Failure::Usage(format!("{}: {error}", text::path(input))),
+        _ => Failure::bad(input, &error),
+    })?;
+    if count == 0 {
+        let fault = "no payload that can be unpacked: those of other backends have formats of their own";
+        return Err(Failure::usage_of(input, &fault));
+    }
+    for file in &extraction.files {
+        match &file.unpacked {
+            Some(unpacked) if !unpacked.seen => {
+                let kind = unpacked.kind;
+                status::say(format_args!(
+                    "{}: the format of {kind} is known from source code only",
+                    text::name(&file.file, 60)
+                ));
+            }
+            None if file.subject == Subject::Payload => {
+                status::say(format_args!(
+                    "{}: not unpacked: only its backend knows the format",
+                    text::name(&file.file, 60)
+                ));
+            }
+            _ => (),
+        }
+    }
+    Ok(())
+}
+
+/// The paths of a blob's files in the folder: if it is a payload that was unpacked, also that of its own folder.
+fn paths<'t>(file: &'t Extracted<'_>) -> impl Iterator<Item = &'t str> {
+    let parts = file.unpacked.iter().flat_map(|unpacked| &unpacked.files).map(|part| part.file.as_str());
+    [file.file.as_str()].into_iter().chain(parts)
+}
+
 /// The names of a blob besides its own: those of its value.
 fn called(file: &Extracted<'_>, several: bool, given: &GivenNames) -> Vec<String> {
     let values = file.users.iter().filter_map(|user| match user {
@@ -160,7 +205,7 @@ fn called(file: &Extracted<'_>, several: bool, given: &GivenNames) -> Vec<String
 /// Fails if a file to be written exists, unless an earlier manifest in the folder lists it and it is not the input.
 fn refuse_foreign(folder: &Path, extraction: &Extraction<'_>) -> Result<(), Failure> {
     let earlier = earlier(folder).unwrap_or_default();
-    let files = || extraction.files.iter().map(|file| &*file.file).chain([MANIFEST]);
+    let files = || extraction.files.iter().flat_map(paths).chain([MANIFEST]);
     files().try_for_each(|file| refuse_mapped(&folder.join(file)))?;
     let foreign = files().filter(|file| !earlier.iter().any(|known| known == file));
     match foreign.map(|file| folder.join(file)).find(|path| path.symlink_metadata().is_ok()) {
@@ -174,7 +219,9 @@ fn earlier(folder: &Path) -> Option<Vec<String>> {
     let manifest: serde_json::Value = serde_json::from_slice(&fs::read(folder.join(MANIFEST)).ok()?).ok()?;
     manifest.get("format")?.as_u64()?;
     let blobs = manifest.get("files")?.get(0)?.get("blobs")?.as_array()?;
-    let files = blobs.iter().map(|blob| Some(blob.get("file")?.as_str()?.to_owned()));
+    let parts = |blob: &serde_json::Value| blob.pointer("/unpacked/files").and_then(|parts| parts.as_array()).cloned();
+    let files = blobs.iter().flat_map(|blob| parts(blob).unwrap_or_default().into_iter().chain([blob.clone()]));
+    let files = files.map(|file| Some(file.get("file")?.as_str()?.to_owned()));
     files.chain([Some(MANIFEST.to_owned())]).collect()
 }
 
@@ -186,6 +233,13 @@ fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 fn write(model: &Model<'_>, file: &Extracted<'_>, folder: &Path, form: Form, input: &Path) -> Result<(), Failure> {
     let bad = |error| Failure::bad(input, &error);
+    if let Some(unpacked) = &file.unpacked {
+        return unpacked.files.iter().try_for_each(|part| {
+            let path = folder.join(&part.file);
+            make_folder(&path)?;
+            put(&path, part.bytes)
+        });
+    }
     let bytes = model.bytes(&file.data).map_err(bad)?;
     let path = folder.join(&file.file);
     let Some(shape) = file.shape.filter(|_| form != Form::Raw) else { return put(&path, bytes) };
@@ -236,10 +290,17 @@ fn print(extraction: &Extraction<'_>) -> Result<(), Failure> {
         ("FILE", Column::Left),
         ("SHAPE", Column::Left),
     ]);
-    for Extracted { file, subject, shape, offset, size, .. } in &extraction.files {
+    for Extracted { file, subject, shape, offset, size, unpacked, .. } in &extraction.files {
         let offset = offset.map(|offset| offset.to_string()).unwrap_or_default();
         let shape = shape.map(|shape| shape.to_string()).unwrap_or_default();
-        table.row([offset, text::size(*size), subject.to_string(), text::name(file, 60), shape]);
+        let Some(unpacked) = unpacked else {
+            table.row([offset, text::size(*size), subject.to_string(), text::name(file, 60), shape]);
+            continue;
+        };
+        for part in &unpacked.files {
+            let what = unpacked.kind.to_string();
+            table.row([String::new(), text::size(part.size), what, text::name(&part.file, 120), String::new()]);
+        }
     }
     let mut out = BufWriter::new(anstream::stdout().lock());
     table.write(&mut out)?;

@@ -87,7 +87,14 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
     ("profile", &["profile payloads/profile_xnnpack.etdp --program payloads/profile_xnnpack.pte"]),
     ("bundle", &["bundle 1.5.1/bundled/bundled.bpte payloads/bundle_scalars.bpte"]),
     ("metadata", &["metadata 1.5.1/evalue_kinds/evalue_kinds.pte 1.5.1/multi_method/multi_method.pte"]),
-    ("extract", &["extract 1.5.1/linear_xnnpack/linear_xnnpack.pte", "extract 1.5.1/ptd_shared/ptd_shared.ptd"]),
+    (
+        "extract",
+        &[
+            "extract 1.5.1/linear_xnnpack/linear_xnnpack.pte",
+            "extract 1.5.1/ptd_shared/ptd_shared.ptd",
+            "extract --unpack payloads/other/coreml.pte",
+        ],
+    ),
     (
         "edit",
         &[

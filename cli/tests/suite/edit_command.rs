@@ -525,3 +525,42 @@ fn only_the_one_asked_for_is_replaced_and_the_others_are_named() {
     assert!(told.contains("replaced key ln1 (key ln1, key ln2)"), "{told}");
     assert_eq!([content("all.ptd", "ln1"), content("all.ptd", "ln2")], [3, 3]);
 }
+
+#[test]
+fn payloads_are_unpacked_into_the_files_of_their_backends() {
+    let folder = Folder::new("unpacked");
+    folder.copy(&fixture("payloads/other/coreml.pte"), "m.pte");
+    let listed = good(&["extract", "m.pte", "--unpack"], &folder);
+    assert!(listed.contains("forward.delegate0.unpacked/model.mlpackage/Manifest.json"), "{listed}");
+    for _ in 0..2 {
+        let manifest = good(&["extract", "m.pte", "--unpack", "-o", "out", "--json"], &folder);
+        let manifest: Value = serde_json::from_str(&manifest).unwrap();
+        let blob = &manifest["files"][0]["blobs"][0];
+        assert_eq!(blob["file"], "forward.delegate0.unpacked");
+        assert_eq!(
+            (&blob["unpacked"]["kind"], &blob["unpacked"]["seen"]),
+            (&Value::from("CoreMl"), &Value::from(true))
+        );
+        for part in blob["unpacked"]["files"].as_array().unwrap() {
+            let bytes = std::fs::read(folder.file("out").join(part["file"].as_str().unwrap())).unwrap();
+            assert_eq!(bytes.len() as u64, part["size"].as_u64().unwrap());
+        }
+    }
+    let package = folder.file("out/forward.delegate0.unpacked/model.mlpackage");
+    let manifest: Value = serde_json::from_slice(&std::fs::read(package.join("Manifest.json")).unwrap()).unwrap();
+    let items = manifest["itemInfoEntries"].as_object().unwrap();
+    assert_eq!(items.len(), 2);
+    for item in items.values() {
+        assert!(package.join("Data").join(item["path"].as_str().unwrap()).exists(), "{item}");
+    }
+
+    // A folder that the command did not make stays as it is.
+    std::fs::create_dir_all(folder.file("own/forward.delegate0.unpacked")).unwrap();
+    let (code, message) = refused(&["extract", "m.pte", "--unpack", "-o", "own"], &folder);
+    assert!(code == Some(2) && message.contains("exists"), "{message}");
+
+    folder.copy(&fixture("1.5.1/linear/linear.pte"), "p.pte");
+    let (code, message) = refused(&["extract", "p.pte", "--unpack", "-o", "none"], &folder);
+    assert!(code == Some(2) && message.contains("no payload that can be unpacked"), "{message}");
+    assert!(!folder.file("none").exists());
+}

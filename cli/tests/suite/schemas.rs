@@ -170,6 +170,7 @@ const MANY: &[(&str, &str)] = &[
 /// Commands that take one file.
 const ONE: &[(&str, &str)] = &[
     ("extract", "extract FILE"),
+    ("extract", "extract --unpack FILE"),
     ("convert", "convert --dry-run FILE out.safetensors"),
     ("convert", "convert --dry-run --skip-unsupported FILE out.safetensors"),
     ("edit", "strip --dry-run --all FILE"),

@@ -1,0 +1,144 @@
+//! Payloads as folders of files.
+
+use super::extract::{Extracted, Extraction, safe};
+use super::report::Subject;
+use crate::delegate::{NamedBlobs, PayloadKind, UnpackedFile, UnpackedPayload, unpack};
+use crate::error::{Error, Result};
+use crate::keyed::Keyed;
+use crate::model::Model;
+use alloc::collections::BTreeSet;
+use alloc::{format, string::String, vec::Vec};
+
+/// The most bytes that the files of payloads have, as a multiple of those of the program. Most have as many; with a whole payload beside
+/// its parts, twice as many.
+const MAX_GROWTH: u64 = 4;
+
+/// The files of a payload.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Unpacked<'t> {
+    /// The backend.
+    pub kind: PayloadKind,
+    /// Whether the format is known from real payloads. Otherwise it follows the backend's source code.
+    pub seen: bool,
+    /// The files.
+    pub files: Vec<UnpackedPart<'t>>,
+}
+
+/// A file of a payload.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct UnpackedPart<'t> {
+    /// Its path in the folder of the extraction, with `/` between folders: letters, digits, `.`, `_` and `-`, and no component that leaves
+    /// the folder.
+    pub file: String,
+    /// Its path as the payload has it.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// Its content.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub bytes: &'t [u8],
+}
+
+impl<'t> Extraction<'t> {
+    /// Takes payloads apart into the files that their backends' own tools open, as [`unpack`] does, each payload into a folder of
+    /// its own. Returns the number of payloads; others stay as they are, since only their backends can read them.
+    ///
+    /// ```
+    /// use executorch_format::Model;
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/payloads/other/coreml.pte")?;
+    /// let model = Model::parse(&file)?;
+    /// let mut extraction = model.extraction()?;
+    /// assert_eq!(extraction.unpack(&model)?, 1);
+    /// let package = extraction.files[0].unpacked.as_ref().unwrap();
+    /// assert_eq!(package.files[1].file, "forward.delegate0.unpacked/model.mlpackage/Manifest.json");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails if a payload is damaged, at its byte in the file, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two
+    /// of its files would have the same path on systems that treat `A` and `a` as equal.
+    pub fn unpack(&mut self, model: &'t Model<'_>) -> Result<usize> {
+        let Model::Pte(pte) = model else { return Ok(0) };
+        let blobs = NamedBlobs::new(pte, []);
+        let mut ids = Keyed::new();
+        for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
+            if let Ok(data) = pte.delegate_data(delegate) {
+                ids.or_insert_with(data, || delegate.id());
+            }
+        }
+        // Files of a payload can overlap, and blocks can share named data.
+        let available = model.source().map_or(u64::MAX, |source| source.bytes.len() as u64);
+        let limit = available.saturating_mul(MAX_GROWTH);
+        let (mut count, mut total) = (0, 0u64);
+        for file in self.files.iter_mut().filter(|file| file.subject == Subject::Payload) {
+            let start = file.offset.unwrap_or_default();
+            let id = ids.get(&file.data).copied().unwrap_or_default();
+            let unpacked = unpack(id, model.bytes(&file.data)?, &blobs);
+            let Some(payload) = unpacked.map_err(|error| error.inside(start))? else { continue };
+            let sizes = payload.files.iter().map(|file| file.bytes.len() as u64);
+            total = sizes.fold(total, u64::saturating_add);
+            if total > limit {
+                return Err(Error::unwritable(format!(
+                    "the files of its payloads overlap: separately they would take over {total} bytes, but the file has {available}"
+                )));
+            }
+            fold(file, payload)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// Replaces the file of a payload by a folder of its files.
+fn fold<'t>(extracted: &mut Extracted<'t>, payload: UnpackedPayload<'t>) -> Result<()> {
+    let folder = format!("{}.unpacked", extracted.file.trim_end_matches(".payload"));
+    let part = |UnpackedFile { name, bytes }: UnpackedFile<'t>| {
+        let mut file = folder.clone();
+        for component in name.split('/') {
+            file.push('/');
+            file.push_str(&safe(component));
+        }
+        UnpackedPart { file, name, size: bytes.len() as u64, bytes }
+    };
+    let files: Vec<_> = payload.files.into_iter().map(part).collect();
+    refuse_equal(&files)?;
+    extracted.file = folder;
+    extracted.unpacked = Some(Unpacked { kind: payload.kind, seen: payload.seen, files });
+    Ok(())
+}
+
+/// Fails if two files have the same path, or if one has the path of another's folder.
+fn refuse_equal(files: &[UnpackedPart<'_>]) -> Result<()> {
+    let (mut paths, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    for part in files {
+        let path = part.file.to_ascii_lowercase();
+        let mut rest = path.as_str();
+        while let Some((folder, _)) = rest.rsplit_once('/') {
+            if !folders.insert(String::from(folder)) {
+                break;
+            }
+            rest = folder;
+        }
+        if !paths.insert(path) {
+            return Err(same(part));
+        }
+    }
+    match files.iter().find(|part| folders.contains(&part.file.to_ascii_lowercase())) {
+        Some(part) => Err(same(part)),
+        None => Ok(()),
+    }
+}
+
+#[cold]
+fn same(part: &UnpackedPart<'_>) -> Error {
+    let file = &part.file;
+    Error::unwritable(format!("two files of a payload would be {file} on some systems, expected a path for each"))
+}
