@@ -3,10 +3,10 @@
 use super::change::{change_ptd, layout_to_keep};
 use super::report::{Action, EditReport, Subject, User};
 use super::segments;
-use crate::error::Result;
+use crate::error::{Result, counted};
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
-use crate::file::references::{DataList, DataUser, payloads_mut};
+use crate::file::references::{DataList, DataUser, payloads_mut, renumber_segments};
 use crate::file::segment::DataRef;
 use crate::inspect::{BlobKind, BlobUser};
 use crate::keyed::Keyed;
@@ -14,7 +14,12 @@ use crate::model::Model;
 use crate::schema::program::DataLocation;
 use crate::write;
 use crate::write::entries::{self, Entries};
-use alloc::{borrow::Cow, string::String, vec::Vec};
+use alloc::{
+    borrow::Cow,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 
 /// For each blob that is equal to an earlier one, the first such.
 fn firsts(blobs: &mut dyn Iterator<Item = (usize, &[u8])>) -> Keyed<usize, usize> {
@@ -37,6 +42,9 @@ pub(super) fn dedup(pte: &mut Pte<'_>) -> Result<EditReport> {
         dedup_list(&mut changed, list, &users, &mut report)?;
     }
     dedup_segments(&mut changed, &users, &mut report)?;
+    for list in DataList::ALL {
+        share_list(&mut changed, list, &mut report)?;
+    }
     dedup_inline(&mut changed, &users, &mut report);
     if !report.changes.is_empty() {
         *pte = changed.lay_out(&options)?;
@@ -116,6 +124,52 @@ fn dedup_segments(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &m
         payloads_mut(&mut pte.program).into_iter().filter(|payload| payload.location == DataLocation::SEGMENT)
     {
         payload.index = first(payload.index);
+    }
+    segments::remove_unused(pte, &before);
+    Ok(())
+}
+
+/// Makes named data and payloads use the segment of a list if it holds nothing but one equal blob. A note says why others stay: named data and
+/// payloads are whole segments, and a list has one segment for all its entries.
+fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Result<()> {
+    let Some(own) = entries::offsets(&pte.program, list).map(|offsets| offsets.segment_index) else { return Ok(()) };
+    let before = pte.segment_users();
+    let users = users_by_place(pte)?;
+    let entries = Entries::of(pte, list)?;
+    let mut blobs = Keyed::<(usize, &[u8]), usize>::new();
+    for (index, blob) in entries.blobs.iter().enumerate().filter(|(_, blob)| !blob.is_empty()) {
+        blobs.insert((blob.len(), blob), index);
+    }
+    let is_all = entries.blobs.len() == 1
+        && pte.whole_segment(own)?.size() == entries.blobs.first().map_or(0, |blob| blob.len() as u64);
+    let mut same = Vec::new();
+    for (place, named) in users.sorted() {
+        let Place::Segment(index) = *place else { continue };
+        let data = pte.whole_segment(index)?;
+        let bytes = pte.bytes(&data)?;
+        let Some(blob) = blobs.get(&(bytes.len(), bytes)).filter(|_| index != own) else { continue };
+        if is_all {
+            same.push((index, data.size(), named.clone()));
+            continue;
+        }
+        let entry = entries.at.iter().position(|at| *at == Some(*blob)).map_or(0, |entry| entry as u32 + 1);
+        let of_list = users.get(&Place::Entry(list, entry)).and_then(|users| users.first());
+        let [first, second] = [of_list, named.first()].map(|user| user.map_or_else(String::new, User::to_string));
+        let (size, count) = (counted(bytes.len(), "byte"), entries.blobs.len());
+        report.notes.push(format!(
+            "{} and {} have the same {size}, which stay in the file twice: the constants of a program are in one segment, which has {count} here, and a key or payload \
+             is a whole segment",
+            first, second
+        ));
+    }
+    let table = pte.program.segments.as_deref_mut().unwrap_or_default();
+    segments::share_alignments(table, same.iter().map(|(index, ..)| (*index as usize, own as usize)))?;
+    let new_index = |index: u32| if same.iter().any(|(other, ..)| *other == index) { own } else { index };
+    renumber_segments(&mut pte.program, &new_index);
+    for (_, size, users) in same {
+        let named = users.iter().any(|user| matches!(user, User::Key { .. }));
+        let subject = if named { Subject::NamedData } else { Subject::Payload };
+        report.add(Action::Shared, subject, "", users, [size, 0]);
     }
     segments::remove_unused(pte, &before);
     Ok(())

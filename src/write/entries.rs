@@ -183,7 +183,7 @@ pub(crate) fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64
 }
 
 /// The offsets of a list, if it has more than its placeholder.
-fn offsets<'t, 'a>(program: &'t Program<'a>, list: DataList) -> Option<&'t SubsegmentOffsets<'a>> {
+pub(crate) fn offsets<'t, 'a>(program: &'t Program<'a>, list: DataList) -> Option<&'t SubsegmentOffsets<'a>> {
     let offsets = match list {
         DataList::Constants => program.constant_segment.as_ref(),
         DataList::States => program.mutable_data_segments().first(),

@@ -1,6 +1,7 @@
 //! Options for the layout of a file.
 
 use super::alignment::common;
+use super::detect::Detected;
 use crate::error::Result;
 use crate::file::header::PteHeader;
 use crate::file::ptd::Ptd;
@@ -64,11 +65,12 @@ impl PteOptions {
     /// Fails as [`Pte::write_style`] does.
     pub fn of(pte: &Pte<'_>) -> Result<Self> {
         let default = Self::default();
-        let style = pte.write_style()?.style;
+        let Detected { style, exact, .. } = pte.write_style()?;
         let segments = pte.program.segments();
         let starts = starts(segments, pte.segment_base_offset());
         let mut payloads = Vec::new();
-        for index in pte.payload_segments() {
+        // The offset of one payload can be a multiple of more than was asked for. An exact style has the alignment itself.
+        for index in pte.payload_segments().into_iter().filter(|_| !exact) {
             if let Some(segment) = segments.get(index as usize) {
                 payloads.push(segment.offset);
             }

@@ -1,10 +1,11 @@
 //! Operations on finished files: every fixture that they apply to.
 
 use executorch_format::edit::{
-    Action, NewData, Selector, Strip, Subject, copies, findings_of_pair, new_errors, new_errors_of_pair,
+    Action, NewData, SavingKind, Selector, Strip, Subject, copies, findings_of_pair, new_errors, new_errors_of_pair,
 };
 use executorch_format::inspect::BlobKind;
-use executorch_format::schema::program::{EValue, KernelTypes, Program};
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::program::{EValue, KernelTypes, Program, SubsegmentOffsets};
 use executorch_format::validate::Level;
 use executorch_format::{
     DataCollector, DataUser, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData,
@@ -745,4 +746,91 @@ fn data_collected_for_a_program_can_be_printed() {
     let mut data = executorch_format::DataCollector::new();
     data.constant(vec![1, 2, 3]);
     assert!(format!("{data:?}").contains("[1, 2, 3]"));
+}
+
+/// A program with an XNNPACK delegate whose weights are named data, and with constants in a segment of their own: these bytes, each as a
+/// constant of its own.
+fn with_constants(blobs: &[Vec<u8>]) -> Vec<u8> {
+    let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    let (mut offsets, mut segment) = (vec![0], Vec::new());
+    let values = pte.program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap();
+    let tensor = values.iter().find_map(|value| match &value.val {
+        KernelTypes::Tensor(tensor) => Some(tensor.clone()),
+        _ => None,
+    });
+    for (blob, index) in blobs.iter().zip(1..) {
+        let mut constant = tensor.clone().unwrap();
+        constant.scalar_type = ScalarType::BYTE;
+        constant.sizes = Some(vec![blob.len() as i32].into());
+        constant.dim_order = Some(vec![0].into());
+        constant.allocation_info = None;
+        constant.data_buffer_idx = index;
+        values.push(EValue { val: KernelTypes::Tensor(constant) });
+        offsets.push(segment.len() as u64);
+        segment.extend_from_slice(blob);
+        segment.resize(segment.len().next_multiple_of(16), 0);
+    }
+    segment.truncate(offsets[blobs.len()] as usize + blobs.last().unwrap().len());
+    // The exporter wrote an empty segment of constants.
+    assert_eq!(pte.program.segments()[0].size, 0);
+    pte.program.segments.as_mut().unwrap()[0].size = segment.len() as u64;
+    pte.segments[0] = Segment::Whole(segment.into());
+    pte.program.constant_segment = Some(SubsegmentOffsets { segment_index: 0, offsets: Some(offsets.into()) });
+    written(&pte.lay_out(&PteOptions::default()).unwrap()).unwrap()
+}
+
+#[test]
+fn a_constant_that_is_named_data_too_is_stored_once() {
+    let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let key = pte.named_data()[0].key().to_owned();
+    let weight = pte.named_data_bytes(&key).unwrap().to_vec();
+
+    let tied = with_constants(std::slice::from_ref(&weight));
+    let before = Model::parse(&tied).unwrap();
+    let saving = before.savings().into_iter().find(|saving| saving.kind == SavingKind::EqualBlobs).unwrap();
+    // Less than the weight takes, since a segment that two kinds of data share keeps both alignments.
+    assert!(saving.bytes > 0, "{saving:?}");
+    let mut pte = Pte::parse(&tied).unwrap();
+    let report = pte.dedup().unwrap();
+    assert_eq!(report.changes.len(), 1, "{report:?}");
+    assert_eq!((report.changes[0].subject, report.changes[0].action), (Subject::NamedData, Action::Shared));
+    assert!(report.notes.is_empty(), "{report:?}");
+    let smaller = written(&pte).unwrap();
+    assert_eq!(smaller.len() as u64 + saving.bytes, tied.len() as u64);
+    let after = Pte::parse(&smaller).unwrap();
+    assert_eq!(contents(&after, &[]).unwrap(), contents(&Pte::parse(&tied).unwrap(), &[]).unwrap());
+    assert_eq!(new_errors(&before, &Model::Pte(after)).unwrap(), []);
+
+    // With a second constant, the segment is not the key's bytes.
+    let tied = with_constants(&[weight.clone(), vec![7; 32]]);
+    let mut pte = Pte::parse(&tied).unwrap();
+    let report = pte.dedup().unwrap();
+    assert!(report.changes.is_empty(), "{report:?}");
+    assert!(report.notes[0].contains(&key) && report.notes[0].contains("stay in the file twice"), "{report:?}");
+    assert_eq!(written(&pte).unwrap(), tied);
+}
+
+/// The offset of a single payload can be a multiple of more than its alignment.
+#[test]
+fn an_edit_does_not_align_more_than_the_exporter_did() {
+    let with_filler = |size: usize| {
+        let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+        let mut pte = Pte::parse(file.bytes()).unwrap();
+        let delegate = &pte.methods()[0].delegates()[0];
+        let payload = pte.bytes(&pte.delegate_data(delegate).unwrap()).unwrap().to_vec();
+        pte.add_segment(vec![1; size]);
+        let index = pte.add_segment(payload);
+        let delegates = pte.program.execution_plan.as_mut().unwrap()[0].delegates.as_mut().unwrap();
+        delegates[0].processed.as_mut().unwrap().index = index;
+        let pte = pte.lay_out(&PteOptions::default()).unwrap();
+        (pte.program.segments()[index as usize].offset, written(&pte).unwrap())
+    };
+    let (offset, _) = with_filler(128);
+    let (offset, file) = with_filler((128 + 8192 - offset) as usize);
+    assert_eq!(offset, 8192);
+    let pte = Pte::parse(&file).unwrap();
+    let again = pte.clone().lay_out(&PteOptions::of(&pte).unwrap()).unwrap();
+    assert_eq!(written(&again).unwrap(), file);
 }
