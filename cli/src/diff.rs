@@ -6,18 +6,23 @@ mod print;
 
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
+use crate::names::NameFiles;
 use crate::open::Input;
 use crate::{policy, remote, status, text};
 use executorch_format::inspect::{Diff, DiffLimits, DiffOptions, Excess, Side};
-use executorch_format::{Model, Ptd};
+use executorch_format::naming::{NameSource, Names};
+use executorch_format::{Model, Ptd, Pte};
 pub use limits::of_table;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Differences between two files: methods, instructions, values, plans, delegates, weights, names, metadata
 #[derive(clap::Args)]
 #[command(
-    after_help = "Differences in storage only (alignment, segments, order, weights in a .ptd file) are listed, but do not count as a \
+    after_help = "Values and weights with the same name in both programs are compared with each other. Names come from the ETRecord beside \
+    each program, MODEL.etrecord, and from the programs themselves. \
+    Differences in storage only (alignment, segments, order, weights in a .ptd file) are listed, but do not count as a \
     difference. With --quiet, nothing is printed; the exit code has the result.
 
 Limits, for --fail-on and in the table [diff] of a policy file (max-abs = 0.001, size = \"5%\"), each without a value: 0
@@ -41,7 +46,7 @@ pub struct Arguments {
     /// The file or folder to compare it with
     after: PathBuf,
     /// Compare the files of two folders that have the same name
-    #[arg(short, long, conflicts_with_all = ["before_data", "after_data"])]
+    #[arg(short, long, conflicts_with_all = ["before_data", "after_data", "before_names", "after_names"])]
     recursive: bool,
     /// The .ptd files with the first program's external tensors
     #[arg(long, value_name = "PTD")]
@@ -49,10 +54,16 @@ pub struct Arguments {
     /// The .ptd files with the second program's external tensors
     #[arg(long, value_name = "PTD")]
     after_data: Vec<PathBuf>,
+    /// Take the first program's names from an ETRecord, or from its state dict as safetensors
+    #[arg(long, value_name = "FILE")]
+    before_names: Vec<PathBuf>,
+    /// Take the second program's names from an ETRecord, or from its state dict as safetensors
+    #[arg(long, value_name = "FILE")]
+    after_names: Vec<PathBuf>,
     /// Only count the differences of each kind
     #[arg(long)]
     stat: bool,
-    /// Measure how far the values of changed weights are apart
+    /// Measure how far the values of changed weights are apart, also inside delegates; of quantized weights, the dequantized numbers
     #[arg(long)]
     tensors: bool,
     /// Fail only if one of these limits is exceeded: any, max-abs=X, size=X, memory=X, operators=N. More than 64 differences are counted
@@ -79,6 +90,8 @@ pub struct Comparison<'d> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct Found {
+    /// The sizes of both files, in bytes.
+    sizes: [u64; 2],
     same: bool,
     #[serde(flatten)]
     diff: Diff,
@@ -114,7 +127,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return folders::run(arguments, &judge);
     }
     // An invalid file does not count as a difference.
-    let found = judge.compare([before, after], [&arguments.before_data, &arguments.after_data]);
+    let data = [&*arguments.before_data, &arguments.after_data];
+    let found = judge.compare([before, after], data, [&arguments.before_names, &arguments.after_names]);
     let found = found.map_err(|failure| match failure {
         bad @ Failure::Bad { .. } => {
             if arguments.form.any() {
@@ -148,26 +162,48 @@ impl Judge {
         &self,
         [before, after]: [&Path; 2],
         [before_data, after_data]: [&[PathBuf]; 2],
+        [before_names, after_names]: [&[PathBuf]; 2],
     ) -> Result<Found, Failure> {
         let open = |paths: &[PathBuf]| paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>();
         let (one, other) = (Input::open(before)?, Input::open(after)?);
         let (before_data, after_data) = (open(before_data)?, open(after_data)?);
         let (one, other) = (one.parse()?, other.parse()?);
         let (before_data, after_data) = (keys(&before_data)?, keys(&after_data)?);
-        for (path, model) in [(before, &one), (after, &other)] {
-            // Bundles whose programs cannot be read cannot be compared.
-            if let Model::Bpte(bpte) = model {
-                bpte.program().map_err(|error| Failure::bad(path, &error))?;
-            }
-        }
-        let sides = (Side::new(&one, &before_data), Side::new(&other, &after_data));
+        let (program, other_program) = (program(&one, before)?, program(&other, after)?);
+        let (files, other_files) = (NameFiles::of(before, before_names)?, NameFiles::of(after, after_names)?);
+        let (sources, other_sources) = (files.sources()?, other_files.sources()?);
+        let names = names(&files, program.as_deref(), &sources)?;
+        let other_names = self::names(&other_files, other_program.as_deref(), &other_sources)?;
+        let sides =
+            (Side::new(&one, &before_data).with_names(&names), Side::new(&other, &after_data).with_names(&other_names));
         let mut options = DiffOptions::default();
         options.tensors = self.tensors;
         let diff = executorch_format::inspect::diff(&sides.0, &sides.1, &options);
         let limited = self.limits != DiffLimits::default();
         let exceeded = limited.then(|| self.limits.exceeded(&one, &other, &diff));
-        Ok(Found { same: diff.is_same(), diff, exceeded })
+        let sizes = [&one, &other].map(|model| model.source().map_or(0, |source| source.bytes.len() as u64));
+        Ok(Found { sizes, same: diff.is_same(), diff, exceeded })
     }
+}
+
+/// The program of a file, also that in a bundle. Bundles whose programs cannot be read cannot be compared.
+fn program<'m>(model: &'m Model<'_>, path: &Path) -> Result<Option<Cow<'m, Pte<'m>>>, Failure> {
+    match model {
+        Model::Pte(pte) => Ok(Some(Cow::Borrowed(pte))),
+        Model::Bpte(bpte) => {
+            bpte.program().map(|pte| Some(Cow::Owned(pte))).map_err(|error| Failure::bad(path, &error))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The names in a program, if there is one.
+fn names<'t>(
+    files: &NameFiles,
+    program: Option<&'t Pte<'_>>,
+    sources: &'t [NameSource<'_>],
+) -> Result<Names<'t>, Failure> {
+    program.map_or_else(|| Ok(Names::default()), |pte| files.names(pte, &pte.disassembly(), sources))
 }
 
 /// The keys of `.ptd` files.

@@ -23,13 +23,7 @@ pub struct NamesArguments {
 impl NamesArguments {
     /// Opens the files with names, or the ETRecord beside a program.
     pub fn open(&self, program: &Path) -> Result<NameFiles, Failure> {
-        let beside = program.with_extension("etrecord");
-        if !self.names.is_empty() {
-            return NameFiles::open(&self.names);
-        }
-        // A record that is not asked for stops nothing.
-        let found = (remote::url(program).is_none() && beside.is_file()).then(|| Input::open(&beside));
-        Ok(NameFiles { inputs: found.into_iter().flatten().collect(), were_found: true })
+        NameFiles::of(program, &self.names)
     }
 
     /// Returns `true` if files with names were asked for.
@@ -60,6 +54,17 @@ pub struct NameFiles {
 }
 
 impl NameFiles {
+    /// Opens files that were asked for, or the ETRecord beside a program.
+    pub fn of(program: &Path, paths: &[PathBuf]) -> Result<Self, Failure> {
+        let beside = program.with_extension("etrecord");
+        if !paths.is_empty() {
+            return Self::open(paths);
+        }
+        // A record that is not asked for stops nothing.
+        let found = (remote::url(program).is_none() && beside.is_file()).then(|| Input::open(&beside));
+        Ok(Self { inputs: found.into_iter().flatten().collect(), were_found: true })
+    }
+
     /// Opens files that were asked for.
     pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
         let inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;

@@ -518,6 +518,10 @@ class Difference(Answer):
     """`added`, `removed` or `changed`."""
     method: str | None
     name: str
+    tensor_name: str | None
+    """The model's name of the tensor or the instruction, if it is known."""
+    named_by: str | None
+    module: str | None
     before: str | None
     after: str | None
 

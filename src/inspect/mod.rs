@@ -37,6 +37,7 @@ mod linked;
 mod memory;
 mod model;
 mod modules;
+mod names;
 mod numbers;
 mod operators;
 mod payloads;
@@ -85,6 +86,7 @@ pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed, Way};
 pub use linked::ProfiledNode;
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};
 pub use modules::ModuleTotal;
+pub use names::{DelegateNames, InstructionName, MethodNames, Name, Names};
 pub use numbers::{Distance, Histogram, HistogramCounter};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;
@@ -107,7 +109,7 @@ pub use weights::{Weight, WeightUse};
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
 pub(crate) use compile_specs::accelerator;
-#[cfg(feature = "names")]
+#[cfg(any(feature = "names", feature = "diff"))]
 pub(crate) use delegates::takers;
 pub(crate) use graph::short;
 #[cfg(feature = "layout")]

@@ -212,15 +212,52 @@ pub struct Distance {
     pub cosine: Option<f64>,
 }
 
-/// The distance between two lists of elements of the same type and length; `None` for a type without numbers.
+/// The values of a tensor.
 #[cfg(feature = "diff")]
-pub(crate) fn distance(scalar_type: ScalarType, before: &[u8], after: &[u8]) -> Option<Distance> {
-    let element = scalar_type.element_size()?;
+pub(crate) enum Values<'t> {
+    /// As they are stored.
+    Stored(ScalarType, &'t [u8]),
+    /// Those of a quantized tensor.
+    Numbers(Dequantized<'t>),
+}
+
+#[cfg(feature = "diff")]
+impl<'t> Values<'t> {
+    /// The bytes that have to be read.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Stored(_, bytes) => bytes.len() as u64,
+            Self::Numbers(numbers) => numbers.elements() as u64,
+        }
+    }
+
+    /// Up to [`CHUNK`] values at a time; `None` for a type without numbers.
+    fn chunks(&self) -> Option<alloc::boxed::Box<dyn Iterator<Item = Vec<f64>> + '_>> {
+        Some(match self {
+            Self::Stored(scalar_type, bytes) => {
+                // An empty list has no values of any type.
+                decode(*scalar_type, &[])?;
+                let chunks = bytes.chunks(CHUNK * scalar_type.element_size()?);
+                alloc::boxed::Box::new(chunks.map_while(|chunk| decode(*scalar_type, chunk)))
+            }
+            Self::Numbers(numbers) => {
+                let mut values = numbers.values().map(f64::from);
+                alloc::boxed::Box::new(core::iter::from_fn(move || {
+                    let chunk: Vec<f64> = values.by_ref().take(CHUNK).collect();
+                    (!chunk.is_empty()).then_some(chunk)
+                }))
+            }
+        })
+    }
+}
+
+/// The distance between two lists of values of the same length; `None` for a type without numbers.
+#[cfg(feature = "diff")]
+pub(crate) fn distance(before: &Values<'_>, after: &Values<'_>) -> Option<Distance> {
     let mut distance = Distance::default();
     let (mut product, mut square, mut other_square) = (0.0, 0.0, 0.0);
-    let (before, after) = (before.chunks(CHUNK * element), after.chunks(CHUNK * element));
-    for (one, other) in before.zip(after) {
-        for (one, other) in decode(scalar_type, one)?.into_iter().zip(decode(scalar_type, other)?) {
+    for (one, other) in before.chunks()?.zip(after.chunks()?) {
+        for (one, other) in one.into_iter().zip(other) {
             distance.elements += 1;
             let is_changed = one != other && !(one.is_nan() && other.is_nan());
             distance.changed += u64::from(is_changed);

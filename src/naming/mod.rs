@@ -5,6 +5,7 @@ mod etrecord;
 mod modules;
 mod state_dict;
 
+pub use crate::inspect::{DelegateNames, InstructionName, MethodNames, Name, Names};
 pub use etrecord::{EtRecord, Parameter, RecordedMethod, RecordedNode};
 use modules::outer;
 
@@ -16,26 +17,11 @@ use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::inspect::{
-    Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, Returned, SourceLine, TensorPlace,
-    common_module, short, takers,
+    Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, Returned, TensorPlace, common_module,
+    short, takers,
 };
 use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
-
-/// A name, and where it is known from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct Name<'t> {
-    /// The name.
-    pub name: Cow<'t, str>,
-    /// Where it is known from.
-    pub named_by: NamedBy,
-    /// The path of the module that it belongs to, such as `layers.0.conv`: for a parameter or a buffer, that which has it; for another
-    /// tensor, that of the instruction that writes it.
-    pub module: Option<&'t str>,
-}
 
 /// Files besides the program that have names.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,75 +45,6 @@ impl<'a> NameSource<'a> {
     }
 }
 
-/// The names in a program.
-///
-/// ```
-/// use executorch_format::Pte;
-/// use executorch_format::naming::{NameSource, Names};
-///
-/// # fn main() -> executorch_format::Result<()> {
-/// let file = std::fs::read("tests/data/etrecord/net_portable.pte")?;
-/// let pte = Pte::parse(&file)?;
-/// let disassembly = pte.disassembly();
-///
-/// let names = Names::new(&pte, &disassembly, &[])?;
-/// assert_eq!(names.methods[0].values[2].as_ref().unwrap().name, "convolution.1 weight");
-///
-/// let record = std::fs::read("tests/data/etrecord/net_portable.etrecord")?;
-/// let sources = [NameSource::parse(&record)?];
-/// let names = Names::new(&pte, &disassembly, &sources)?;
-/// assert_eq!(names.methods[0].values[2].as_ref().unwrap().name, "layers.0.conv.weight");
-/// assert_eq!(names.methods[0].chains[0][1].module, Some("layers.0.conv"));
-/// assert_eq!(names.values("layers.0.conv.weight"), [(0, 2)]);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Names<'t> {
-    /// The methods, in the file's order.
-    pub methods: Vec<MethodNames<'t>>,
-    /// The names of constants inside delegates that are named data, by the key. Keys over 512 bytes, which no writer makes, are left out.
-    pub keys: BTreeMap<String, Name<'t>>,
-}
-
-/// The names in a method.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct MethodNames<'t> {
-    /// For each value: its name, if it is a tensor that something takes or writes.
-    pub values: Vec<Option<Name<'t>>>,
-    /// For each chain: its instructions.
-    pub chains: Vec<Vec<InstructionName<'t>>>,
-    /// For each delegate: what is inside it, if its payload is one of XNNPACK and no delegate before has it too.
-    pub delegates: Vec<DelegateNames<'t>>,
-}
-
-/// The names inside a delegate.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct DelegateNames<'t> {
-    /// The path of the module that contains all of it, if a record has it.
-    pub module: Option<&'t str>,
-    /// The names of the constants, by the index of the value in the payload.
-    pub constants: BTreeMap<usize, Name<'t>>,
-    /// For each node of the payload: its kind and index, such as `XNNConv2d 3`, and where in the model it comes from.
-    pub nodes: Vec<InstructionName<'t>>,
-}
-
-/// The name of an instruction, and where in the model it comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct InstructionName<'t> {
-    /// The operator or backend without its namespace, and how many such instructions come before it: `convolution.3`.
-    pub label: String,
-    /// The path of the module, such as `layers.0.conv`, if a record has it; empty for the model itself. Of a delegate, the module that
-    /// contains all of its nodes.
-    pub module: Option<&'t str>,
-    /// The line of source, if a record has it. Of a delegate, that of its first node.
-    pub source: Option<&'t SourceLine>,
-}
-
 impl<'t> Names<'t> {
     /// Finds the names in a program: from the file itself, and from other files if they are given.
     ///
@@ -135,6 +52,28 @@ impl<'t> Names<'t> {
     ///
     /// Fails with [`ErrorKind::Reference`] if an ETRecord is that of another program: if it has instructions that a method does not have,
     /// parameters of another size, or other operators for most instructions.
+    ///
+    /// ```
+    /// use executorch_format::Pte;
+    /// use executorch_format::naming::{NameSource, Names};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/etrecord/net_portable.pte")?;
+    /// let pte = Pte::parse(&file)?;
+    /// let disassembly = pte.disassembly();
+    ///
+    /// let names = Names::new(&pte, &disassembly, &[])?;
+    /// assert_eq!(names.methods[0].values[2].as_ref().unwrap().name, "convolution.1 weight");
+    ///
+    /// let record = std::fs::read("tests/data/etrecord/net_portable.etrecord")?;
+    /// let sources = [NameSource::parse(&record)?];
+    /// let names = Names::new(&pte, &disassembly, &sources)?;
+    /// assert_eq!(names.methods[0].values[2].as_ref().unwrap().name, "layers.0.conv.weight");
+    /// assert_eq!(names.methods[0].chains[0][1].module, Some("layers.0.conv"));
+    /// assert_eq!(names.values("layers.0.conv.weight"), [(0, 2)]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(pte: &'t Pte<'_>, disassembly: &Disassembly<'t>, sources: &'t [NameSource<'_>]) -> Result<Self> {
         let records = sources.iter().filter_map(|source| match source {
             NameSource::Record(record) => Some(record),

@@ -42,7 +42,7 @@
       for (const what of diff.not_compared) main.append(element("p", { class: "warning" }, `Not compared: ${what}`));
       const distance = ({ distance }) => (distance ? `${distance.changed.toLocaleString("en")} of ${distance.elements.toLocaleString("en")} values, by up to ${viewer.number(distance.absolute)}` : "");
       const columns = [
-        { name: "what", words: true, of: (row) => `${row.subject.replaceAll("_", " ")} ${row.kind}` }, { name: "which", wide: true, of: (row) => [row.method, row.name].filter(Boolean).join(" ") },
+        { name: "what", words: true, of: (row) => `${row.subject.replaceAll("_", " ")} ${row.kind}` }, { name: "which", wide: true, of: (row) => [row.method, row.tensor_name, row.name].filter(Boolean).join(" ") },
         { name: "before", wide: true, mono: true, of: (row) => row.before ?? "" }, { name: "after", wide: true, mono: true, of: (row) => [row.after ?? "", distance(row)].filter(Boolean).join(": ") },
       ];
       main.append(viewer.table(columns, diff.differences, { none: "No difference." }));

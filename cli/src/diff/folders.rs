@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
     let all: Vec<_> = all.into_iter().map(|name| (name, before.get(name), after.get(name))).collect();
     let compare = |&(_, one, other): &(&PathBuf, Option<&PathBuf>, Option<&PathBuf>)| {
         let (one, other) = (one?, other?);
-        Some(judge.compare([one, other], [&beside(one, &before), &beside(other, &after)]))
+        Some(judge.compare([one, other], [&beside(one, &before), &beside(other, &after)], [&[], &[]]))
     };
     parallel::in_order(&all, compare, |&(name, one, other), found| {
         let mut pair = Pair {

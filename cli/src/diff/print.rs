@@ -25,8 +25,9 @@ pub(super) fn text(before: &Path, after: &Path, found: &Found, stat: bool) -> Re
     // Colours are only for a terminal, and not if NO_COLOR is set.
     let mut out = Printer { out: BufWriter::new(anstream::stdout().lock()) };
     if !diff.differences.is_empty() {
-        out.line(RED, &format!("--- {}", text::path(before)))?;
-        out.line(GREEN, &format!("+++ {}", text::path(after)))?;
+        let [size, other_size] = found.sizes.map(text::size);
+        out.line(RED, &format!("--- {}  {size}", text::path(before)))?;
+        out.line(GREEN, &format!("+++ {}  {other_size}", text::path(after)))?;
     }
     // In a long log, what failed is at the start.
     for excess in found.exceeded.iter().flatten() {
@@ -137,6 +138,10 @@ impl<W: Write> Printer<W> {
             by_subject.entry(change.subject).or_default().push(change);
         }
         for (subject, changes) in by_subject {
+            if subject == DifferenceSubject::UnusedValue && !status::is_verbose() {
+                self.folded(indent, &changes)?;
+                continue;
+            }
             let most = text::most(MOST);
             let shown = if changes.len() - 1 <= most { changes.len() } else { most };
             for change in changes.iter().take(shown) {
@@ -150,6 +155,18 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
+    /// Counts values that nothing uses.
+    fn folded(&mut self, indent: &str, changes: &[&Difference]) -> io::Result<()> {
+        let removed = changes.iter().filter(|change| change.kind == DifferenceKind::Removed).count();
+        for (mark, paint, count) in [('-', RED, removed), ('+', GREEN, changes.len() - removed)] {
+            if count > 0 {
+                let values = text::count(count, "value");
+                self.line(paint, &format!("{indent}{mark} {values} that no instruction takes (-v)"))?;
+            }
+        }
+        Ok(())
+    }
+
     fn change(&mut self, indent: &str, change: &Difference) -> io::Result<()> {
         let (mark, paint) = match change.kind {
             DifferenceKind::Added => ('+', GREEN),
@@ -158,8 +175,18 @@ impl<W: Write> Printer<W> {
             _ => ('~', YELLOW),
         };
         let mut head = format!("{indent}{mark} {}", noun(change.subject));
-        if !change.name.is_empty() {
-            head += &format!(" {}", change.name);
+        // The text of an instruction has its operator.
+        let is_instruction = change.subject == DifferenceSubject::Instruction;
+        if let Some(name) = change.tensor_name.as_ref().filter(|_| !is_instruction) {
+            head += &format!(" {}", text::name(name, NAME));
+        }
+        // Plurals of the subject are part of the name.
+        if !change.name.is_empty() && !change.name.starts_with("s ") {
+            head += " ";
+        }
+        head += &change.name;
+        if let Some(module) = change.module.as_ref().filter(|module| is_instruction && !module.is_empty()) {
+            head += &format!(" ({})", text::name(module, NAME));
         }
         match (&change.before, &change.after) {
             (Some(before), Some(after)) => {
@@ -204,6 +231,7 @@ fn noun(subject: DifferenceSubject) -> &'static str {
         DifferenceSubject::StackTrace => "stack traces",
         DifferenceSubject::Plan => "planned memory of",
         DifferenceSubject::TestCase => "test case",
+        DifferenceSubject::UnusedValue => "unused value",
         other => other.name(),
     }
 }

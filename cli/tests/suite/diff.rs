@@ -5,6 +5,7 @@ use crate::see::golden;
 use executorch_format::inspect::{
     Diff, DiffLimits, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff,
 };
+use executorch_format::naming::Names;
 use executorch_format::schema::program::{Instruction, InstructionArguments, KernelTypes};
 use executorch_format::testing::{Damage, damage_word};
 use executorch_format::{Bpte, Etdp, Model, Ptd, PtdOptions, Pte, PteOptions};
@@ -468,8 +469,13 @@ fn json_says_the_same_as_the_library() {
     let (one, other) = (fixture("1.5.1/add/add.pte"), fixture("1.5.1/add_mul/add_mul.pte"));
     let output = pte().args(["diff", "--json", "--tensors"]).arg(&one.path).arg(&other.path).output().unwrap();
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let diff = compare(one.bytes(), other.bytes());
+    let programs = [&one, &other].map(|file| Pte::parse(file.bytes()).unwrap());
+    let names = programs.each_ref().map(|pte| Names::new(pte, &pte.disassembly(), &[]).unwrap());
+    let (before, after) = (Model::parse(one.bytes()).unwrap(), Model::parse(other.bytes()).unwrap());
+    let (before, after) = (Side::new(&before, &[]), Side::new(&after, &[]));
+    let diff = diff(&before.with_names(&names[0]), &after.with_names(&names[1]), &DiffOptions::default());
     assert_eq!(json["same"], false);
+    assert_eq!(json["sizes"], serde_json::json!([one.bytes().len(), other.bytes().len()]));
     assert_eq!(json["differences"], serde_json::to_value(&diff.differences).unwrap());
     assert_eq!(json["storage"], serde_json::to_value(&diff.storage).unwrap());
 }

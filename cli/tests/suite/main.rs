@@ -11,6 +11,7 @@ mod cli;
 mod cli_companions;
 mod convert_command;
 mod diff;
+mod diff_names;
 mod documents;
 mod edit_command;
 mod graph;

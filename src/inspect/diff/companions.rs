@@ -12,21 +12,24 @@ use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 /// The programs inside, as any two programs, and the test cases of methods of one name.
-pub(super) fn bundles(
-    (one, before): (&Bpte<'_>, &Side<'_>),
-    (other, after): (&Bpte<'_>, &Side<'_>),
-    options: &DiffOptions,
-) -> Diff {
-    let mut found = match (one.program(), other.program()) {
+pub(super) fn bundles([before, after]: [&Side<'_>; 2], bundles: [Option<&Bpte<'_>>; 2], options: &DiffOptions) -> Diff {
+    let programs = bundles.map(|bundle| bundle.map(|bundle| bundle.program().map(Model::Pte)));
+    let program = |side: usize| match programs.get(side) {
+        Some(Some(Err(error))) => Err(error),
+        Some(Some(Ok(program))) => Ok(program),
+        _ => Ok(if side == 0 { before.model } else { after.model }),
+    };
+    let bytes = bundles.map(|bundle| bundle.map(|bundle| bundle.bundled_program.program()));
+    let mut found = match (program(0), program(1)) {
         (Ok(program), Ok(other_program)) => {
-            let (program, other_program) = (Model::Pte(program), Model::Pte(other_program));
-            let before = Side { model: &program, data: before.data };
-            diff(&before, &Side { model: &other_program, data: after.data }, options)
+            let before = Side { model: program, ..*before };
+            diff(&before, &Side { model: other_program, ..*after }, options)
         }
-        _ if one.bundled_program.program() == other.bundled_program.program() => Diff::default(),
+        _ if bytes[0] == bytes[1] => Diff::default(),
         (program, other_program) => {
-            let text =
-                |program: crate::Result<_>| program.map_or_else(|error| error.to_string(), |_| "readable".into());
+            let text = |program: Result<_, &crate::Error>| {
+                program.map_or_else(|error| error.to_string(), |_| "readable".into())
+            };
             let mut found = Diff::default();
             let change = Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, "program");
             let (before, after) = (Some(text(program)), Some(text(other_program)));
@@ -34,14 +37,14 @@ pub(super) fn bundles(
             found
         }
     };
-    let (version, other_version) = (one.bundled_program.version, other.bundled_program.version);
-    if version != other_version {
+    let [version, other_version] = bundles.map(|bundle| Some(bundle?.bundled_program.version.to_string()));
+    if version.is_some() && other_version.is_some() && version != other_version {
         let change = Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, "bundle version");
-        let (before, after) = (Some(version.to_string()), Some(other_version.to_string()));
-        found.differences.push(Difference { before, after, ..change });
+        found.differences.push(Difference { before: version, after: other_version, ..change });
     }
     let name = |suite: &&BundledMethodTestSuite<'_>| suite.method_name().to_owned();
-    let [suites, other_suites] = [one, other].map(|bundle| bundle.bundled_program.method_test_suites());
+    let [suites, other_suites] =
+        bundles.map(|bundle| bundle.map_or(&[][..], |bundle| bundle.bundled_program.method_test_suites()));
     for (before, after) in matched(&mut suites.iter(), &mut other_suites.iter(), &name) {
         let method = before.or(after).map(|suite| suite.method_name());
         let cases = before.map_or(&[][..], |suite| suite.test_cases());
@@ -61,6 +64,11 @@ pub(super) fn bundles(
                 "none, but a suite of them",
             ));
         }
+    }
+    if bundles.iter().any(Option::is_none) {
+        let [before, after] = [before, after].map(|side| Some(side.model.kind().to_string()));
+        let change = Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, "kind");
+        found.storage.push(Difference { before, after, ..change });
     }
     found
 }

@@ -1,14 +1,20 @@
 //! Compares weights by their bytes, in whichever file or segment these are.
 
+use super::inside::{COMPARES_INSIDE, Inside};
 use super::keys::LonelyKey;
-use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side};
+use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Indexed, Side};
+use crate::delegate::{NamedBlobs, OpenPayload};
 use crate::error::{Result, counted};
 use crate::file::pte::{Pte, TensorData};
-use crate::inspect::numbers;
+use crate::inspect::NamedBy;
+use crate::inspect::names::{MethodNames, Name, Names};
+use crate::inspect::numbers::{self, Values};
 use crate::keyed::{Keyed, sort_by_key};
+use crate::model::Model;
+use crate::names::shortened;
 use crate::parallel::Jobs;
-use crate::schema::ScalarType;
-use crate::schema::program::{ExecutionPlan, Tensor};
+use crate::quantized::Dequantized;
+use crate::schema::program::Tensor;
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
@@ -18,7 +24,22 @@ use core::hash::{Hash, Hasher};
 pub(super) struct Comparer<'s> {
     pub(super) diff: Diff,
     /// Differences after those in `diff`, some with values whose distance is asked for.
-    pub(super) differences: Vec<(Difference, Option<Values<'s>>)>,
+    pub(super) differences: Vec<(Difference, Option<[Values<'s>; 2]>)>,
+    names: [Option<&'s Names<'s>>; 2],
+    /// The payloads of each side.
+    pub(super) payloads: &'s [Vec<OpenPayload<'s>>; 2],
+    /// What these look up by key.
+    pub(super) blobs: [NamedBlobs<'s>; 2],
+    /// The payload of a delegate, by the indices of the method and the delegate.
+    pub(super) opened: [Keyed<(usize, usize), usize>; 2],
+    /// The pairs of payloads whose constants were compared, by their positions in `payloads`, and whether each constant was.
+    pub(super) compared_payloads: Keyed<[Option<usize>; 2], bool>,
+    /// Constants inside delegates without a counterpart.
+    pub(super) lonely_inside: [Vec<Inside<'s>>; 2],
+    /// The keys of constants inside delegates whose data has been compared.
+    pub(super) told_keys: [Keyed<&'s str, ()>; 2],
+    /// The numbers of quantized tensors, by the indices of the method and the value, if distances are asked for.
+    quantized: [Keyed<(usize, usize), Dequantized<'s>>; 2],
     pub(super) options: DiffOptions,
     /// The data of external tensors of each side, with its keys, in the order of these.
     pub(super) external: [Vec<(&'s str, &'s [u8])>; 2],
@@ -38,25 +59,40 @@ pub(super) struct Comparer<'s> {
 
 /// The data of a tensor.
 #[derive(Clone, Copy)]
-struct Weight<'s> {
-    method: &'s str,
+pub(super) struct Weight<'s> {
+    pub(super) method: &'s str,
+    index: usize,
     value: usize,
-    name: Option<&'s str>,
-    shape: TensorShape<'s>,
-    bytes: &'s [u8],
+    /// The file's own name of it.
+    key: Option<&'s str>,
+    pub(super) name: Option<&'s Name<'s>>,
+    pub(super) shape: TensorShape<'s>,
+    pub(super) bytes: &'s [u8],
     /// Where its data is: among the constants, the initial states or the external data.
-    place: &'static str,
+    pub(super) place: &'static str,
     /// A hash of the bytes, if it was needed.
     hash: Option<u64>,
 }
 
-/// Values in both files, of the same type and number.
-pub(super) type Values<'s> = (ScalarType, [&'s [u8]; 2]);
+impl<'s> Weight<'s> {
+    pub(super) fn text(&self) -> String {
+        format!("%{} {}", self.value, self.shape)
+    }
 
-impl Weight<'_> {
-    fn text(&self) -> String {
-        let name = self.name.map_or_else(|| format!("%{}", self.value), ToOwned::to_owned);
-        format!("{name} {}", self.shape)
+    /// The name that the author of the model gave.
+    pub(super) fn given_name(&self) -> Option<&'s str> {
+        self.name.filter(|name| name.named_by.is_given()).map(|name| &*name.name).or(self.key)
+    }
+
+    /// A difference of this weight.
+    pub(super) fn difference(&self, kind: DifferenceKind) -> Difference {
+        let change = Difference::new(DifferenceSubject::Weight, kind, Some(self.method), self.text());
+        match (self.name, self.key) {
+            (None, Some(key)) => {
+                Difference { tensor_name: Some(shortened(key).into_owned()), named_by: Some(NamedBy::File), ..change }
+            }
+            (name, _) => change.named(name),
+        }
     }
 }
 
@@ -73,7 +109,11 @@ pub(super) fn of_key<'e, 's>(external: &'e [(&'s str, &'s [u8])], key: &str) -> 
 }
 
 impl<'s> Comparer<'s> {
-    pub(super) fn new(before: &Side<'s>, after: &Side<'s>, options: &DiffOptions) -> Self {
+    pub(super) fn new(
+        [before, after]: [&Side<'s>; 2],
+        payloads: &'s [Vec<OpenPayload<'s>>; 2],
+        options: &DiffOptions,
+    ) -> Self {
         let external = |side: &Side<'s>| {
             let mut external: Keyed<&'s str, &'s [u8]> = Keyed::new();
             for ptd in side.data {
@@ -90,9 +130,41 @@ impl<'s> Comparer<'s> {
             let model = side.model.source().map_or(0, |source| source.bytes.len());
             (model + data.sum::<usize>()) as u64
         };
+        let quantized = |side: &Side<'s>| {
+            let mut quantized = Keyed::new();
+            if let (Model::Pte(pte), true) = (side.model, options.tensors && COMPARES_INSIDE) {
+                for tensor in pte.dequantized() {
+                    if let Ok(numbers) = tensor.numbers {
+                        quantized.insert((tensor.method, tensor.value), numbers);
+                    }
+                }
+            }
+            quantized
+        };
+        let blobs = |side: &Side<'s>| match side.model {
+            Model::Pte(pte) => NamedBlobs::new(pte, side.data),
+            _ => NamedBlobs::NONE,
+        };
+        let opened = payloads.each_ref().map(|payloads| {
+            let mut opened = Keyed::new();
+            for (index, payload) in payloads.iter().enumerate() {
+                for place in &payload.delegates {
+                    opened.insert(*place, index);
+                }
+            }
+            opened
+        });
         Self {
             diff: Diff::default(),
             differences: Vec::new(),
+            names: [before, after].map(|side| side.names.filter(|_| cfg!(feature = "names"))),
+            payloads,
+            blobs: [before, after].map(blobs),
+            opened,
+            compared_payloads: Keyed::new(),
+            lonely_inside: Default::default(),
+            told_keys: Default::default(),
+            quantized: [before, after].map(quantized),
             options: *options,
             external: [external(before), external(after)],
             lonely: Default::default(),
@@ -108,18 +180,23 @@ impl<'s> Comparer<'s> {
         self.differences.push((change, None));
     }
 
+    /// The names in a method.
+    pub(super) fn method_names(&self, side: usize, method: usize) -> Option<&'s MethodNames<'s>> {
+        self.names.get(side).copied().flatten()?.methods.get(method)
+    }
+
     /// Adds a difference between values, whose distance is computed at the end if that was asked for.
-    pub(super) fn apart(&mut self, change: Difference, scalar_type: ScalarType, values: [&'s [u8]; 2]) {
-        self.differences.push((change, self.options.tensors.then_some((scalar_type, values))));
+    pub(super) fn apart(&mut self, change: Difference, values: [Values<'s>; 2]) {
+        self.differences.push((change, self.options.tensors.then_some(values)));
     }
 
     /// Everything that was found.
     pub(super) fn finish(mut self) -> Diff {
         let mut jobs = Jobs::default();
         for (change, values) in &mut self.differences {
-            if let Some((scalar_type, [before, after])) = *values {
-                let bytes = before.len() as u64 + after.len() as u64;
-                jobs.add(bytes, move || change.distance = numbers::distance(scalar_type, before, after));
+            if let Some([before, after]) = values.as_ref() {
+                let bytes = before.bytes() + after.bytes();
+                jobs.add(bytes, move || change.distance = numbers::distance(before, after));
             }
         }
         jobs.run();
@@ -182,7 +259,7 @@ impl<'s> Comparer<'s> {
         &self,
         side: usize,
         pte: &'s Pte<'s>,
-        plan: &'s ExecutionPlan<'s>,
+        (index, plan): Indexed<'s>,
         value: usize,
         tensor: &'s Tensor<'s>,
     ) -> Option<Result<Weight<'s>>> {
@@ -194,19 +271,23 @@ impl<'s> Comparer<'s> {
             Ok(TensorData::External(key)) => (Ok(of_key(self.external.get(side)?, key)?.1), EXTERNAL),
             Err(error) => (Err(error), ""),
         };
-        let name = tensor.fully_qualified_name();
+        let key = tensor.fully_qualified_name();
         let shape = tensor.shape();
-        Some(bytes.map(|bytes| Weight { method: plan.name(), value, name, shape, bytes, place, hash: None }))
+        let name = self.method_names(side, index).and_then(|names| names.values.get(value)?.as_ref());
+        Some(bytes.map(|bytes| {
+            let method = plan.name();
+            Weight { method, index, value, key, name, shape, bytes, place, hash: None }
+        }))
     }
 
     /// Two tensors that are matched with each other: compares their data, if they have any.
     pub(super) fn tensors(
         &mut self,
-        before: (&'s Pte<'s>, &'s ExecutionPlan<'s>, usize),
-        after: (&'s Pte<'s>, &'s ExecutionPlan<'s>, usize),
+        before: (&'s Pte<'s>, Indexed<'s>, usize),
+        after: (&'s Pte<'s>, Indexed<'s>, usize),
     ) {
-        let found = |side: usize, (pte, plan, value): (&'s Pte<'s>, &'s ExecutionPlan<'s>, usize)| {
-            let tensor = plan.tensor(value)?;
+        let found = |side: usize, (pte, plan, value): (&'s Pte<'s>, Indexed<'s>, usize)| {
+            let tensor = plan.1.tensor(value)?;
             Some((self.weight(side, pte, plan, value, tensor), tensor))
         };
         let (Some((one, tensor)), Some((other, other_tensor))) = (found(0, before), found(1, after)) else { return };
@@ -217,33 +298,17 @@ impl<'s> Comparer<'s> {
                     tensor.fully_qualified_name().filter(|_| tensor.is_external()).unwrap_or("none")
                 };
                 let (key, other_key) = (key(tensor), key(other_tensor));
-                let name = before.2.to_string();
-                self.changed(
-                    DifferenceSubject::Weight,
-                    Some(before.1.name()),
-                    &format!("key of %{name}"),
-                    key,
-                    other_key,
-                );
+                self.value_changed(before.1, before.2, "key", key, other_key);
             }
             (Some(Ok(one)), Some(Ok(other))) => {
                 // A program does not load with the other's data, even if that has the same bytes.
-                if let (EXTERNAL, EXTERNAL, Some(key), Some(other_key)) = (one.place, other.place, one.name, other.name)
-                {
-                    let name = format!("key of %{}", before.2);
-                    self.changed(DifferenceSubject::Weight, Some(before.1.name()), &name, key, other_key);
+                if let (EXTERNAL, EXTERNAL, Some(key), Some(other_key)) = (one.place, other.place, one.key, other.key) {
+                    self.value_changed(before.1, before.2, "key", key, other_key);
                 }
                 self.pair(&one, &other);
             }
             (Some(Err(one)), Some(Err(other))) => {
-                let name = format!("data of %{}", before.2);
-                self.changed(
-                    DifferenceSubject::Weight,
-                    Some(before.1.name()),
-                    &name,
-                    &one.to_string(),
-                    &other.to_string(),
-                );
+                self.value_changed(before.1, before.2, "data", &one.to_string(), &other.to_string());
             }
             (one, other) => {
                 let text = |weight: &Option<Result<Weight<'_>>>, tensor: &Tensor<'_>| match weight {
@@ -253,14 +318,18 @@ impl<'s> Comparer<'s> {
                     None => "no data".into(),
                 };
                 let (text, other_text) = (text(&one, tensor), text(&other, other_tensor));
-                self.changed(
-                    DifferenceSubject::Weight,
-                    Some(before.1.name()),
-                    &format!("data of %{}", before.2),
-                    &text,
-                    &other_text,
-                );
+                self.value_changed(before.1, before.2, "data", &text, &other_text);
             }
+        }
+    }
+
+    /// Adds a difference of the key or the data of a value of the first file if two texts differ.
+    fn value_changed(&mut self, (index, plan): Indexed<'s>, value: usize, what: &str, before: &str, after: &str) {
+        if before != after {
+            let name = self.method_names(0, index).and_then(|names| names.values.get(value)?.as_ref());
+            let (kind, which) = (DifferenceKind::Changed, format!("{what} of %{value}"));
+            let change = Difference::new(DifferenceSubject::Weight, kind, Some(plan.name()), which).named(name);
+            self.difference(Difference { before: Some(before.to_owned()), after: Some(after.to_owned()), ..change });
         }
     }
 
@@ -274,22 +343,25 @@ impl<'s> Comparer<'s> {
         if equal == Some(true) {
             if one.place != other.place {
                 let (before, after) = (Some(one.place.to_owned()), Some(other.place.to_owned()));
-                self.storage(Difference {
-                    before,
-                    after,
-                    ..Difference::new(DifferenceSubject::Weight, DifferenceKind::Moved, Some(one.method), one.text())
-                });
+                self.storage(Difference { before, after, ..one.difference(DifferenceKind::Moved) });
             }
             return;
         }
-        let mut change =
-            Difference::new(DifferenceSubject::Weight, DifferenceKind::Changed, Some(one.method), one.text());
+        let mut change = one.difference(DifferenceKind::Changed);
         if equal.is_none() {
             change.after = Some("not compared: too many tensors share their bytes".into());
         } else if one.shape != other.shape {
             (change.before, change.after) = (Some(one.shape.to_string()), Some(other.shape.to_string()));
         } else {
-            return self.apart(change, one.shape.scalar_type, [one.bytes, other.bytes]);
+            let values = |side: usize, weight: &Weight<'s>| {
+                let quantized = self.quantized.get(side)?.get(&(weight.index, weight.value))?;
+                Some(Values::Numbers(quantized.clone()))
+            };
+            let values = match (values(0, one), values(1, other)) {
+                (Some(one), Some(other)) => [one, other],
+                _ => [one.bytes, other.bytes].map(|bytes| Values::Stored(one.shape.scalar_type, bytes)),
+            };
+            return self.apart(change, values);
         }
         self.difference(change);
     }
@@ -299,18 +371,18 @@ impl<'s> Comparer<'s> {
         &mut self,
         side: usize,
         pte: &'s Pte<'s>,
-        plan: &'s ExecutionPlan<'s>,
+        plan: Indexed<'s>,
         values: impl Iterator<Item = usize>,
     ) {
         for value in values {
-            let weight = plan.tensor(value).and_then(|tensor| self.weight(side, pte, plan, value, tensor));
+            let weight = plan.1.tensor(value).and_then(|tensor| self.weight(side, pte, plan, value, tensor));
             if let (Some(Ok(weight)), Some(list)) = (weight, self.lonely.get_mut(side)) {
                 list.push(weight);
             }
         }
     }
 
-    /// Matches the weights that have no counterpart yet: by equal bytes, or by name.
+    /// Matches the weights that have no counterpart yet: by equal bytes, or by name, which they may also have inside delegates.
     pub(super) fn weights(&mut self) {
         let [mut before, mut after] = core::mem::take(&mut self.lonely);
         for (list, partnered) in [&mut before, &mut after].into_iter().zip(&self.partnered) {
@@ -341,9 +413,10 @@ impl<'s> Comparer<'s> {
             match same {
                 Some(other) => {
                     let (before, after) = (Some(weight.text()), Some(other.text()));
-                    let name = if before == after { weight.text() } else { String::new() };
-                    let change =
-                        Difference::new(DifferenceSubject::Weight, DifferenceKind::Moved, Some(weight.method), name);
+                    let mut change = weight.difference(DifferenceKind::Moved);
+                    if before != after {
+                        change.name = String::new();
+                    }
                     self.storage(Difference { before, after, ..change });
                 }
                 None => rest.push(weight),
@@ -356,29 +429,25 @@ impl<'s> Comparer<'s> {
         sort_by_key(&mut after, |weight| (weight.method, weight.value));
         let mut by_name: Keyed<&str, Option<usize>> = Keyed::new();
         for (index, weight) in after.iter().enumerate().rev() {
-            if let Some(name) = weight.name {
+            if let Some(name) = weight.given_name() {
                 by_name.insert(name, Some(index));
             }
         }
-        let mut taken = Keyed::new();
+        let (mut removed, mut taken) = (Vec::new(), Keyed::new());
         for weight in rest {
-            match weight.name.and_then(|name| by_name.get_mut(name)?.take()) {
+            match weight.given_name().and_then(|name| by_name.get_mut(name)?.take()) {
                 Some(index) => {
                     taken.add(index);
                     if let Some(other) = after.get(index) {
                         self.pair(&weight, other);
                     }
                 }
-                None => self.lonely_weight(&weight, DifferenceKind::Removed),
+                None => removed.push(weight),
             }
         }
-        for (_, weight) in after.iter().enumerate().filter(|(index, _)| taken.get(index).is_none()) {
-            self.lonely_weight(weight, DifferenceKind::Added);
-        }
-    }
-
-    fn lonely_weight(&mut self, weight: &Weight<'_>, kind: DifferenceKind) {
-        self.difference(Difference::new(DifferenceSubject::Weight, kind, Some(weight.method), weight.text()));
+        let added = after.into_iter().enumerate().filter(|(index, _)| !taken.contains(index));
+        let added = added.map(|(_, weight)| weight).collect();
+        self.across([removed, added]);
     }
 
     /// Adds the hash of bytes to what is computed; it stays `None` if the budget is used up.

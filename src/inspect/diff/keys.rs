@@ -6,6 +6,7 @@ use crate::delegate::Payload;
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
 use crate::file::pte::Pte;
+use crate::inspect::numbers::Values;
 use crate::keyed::{Keyed, sort};
 use crate::parallel::Jobs;
 use crate::tensor::TensorShape;
@@ -49,7 +50,7 @@ impl<'s> Comparer<'s> {
         let Some(external) = self.external.get(side) else { return 0 };
         let mut keys: Vec<&'s str> = Vec::new();
         let (mut missing, mut any) = (0, false);
-        for open in pte.open_payloads() {
+        for open in self.payloads.get(side).map(Vec::as_slice).unwrap_or_default() {
             let Ok(Payload::Xnnpack(xnnpack)) = &open.payload else {
                 any = true;
                 continue;
@@ -117,7 +118,8 @@ impl<'s> Comparer<'s> {
                         let text = |bytes: &[u8]| Some(format!("{} bytes", bytes.len()));
                         (change.before, change.after) = (text(bytes), text(other_bytes));
                     } else if let Some(shape) = one.shape {
-                        return self.apart(change, shape.scalar_type, [bytes, other_bytes]);
+                        let values = [bytes, other_bytes].map(|bytes| Values::Stored(shape.scalar_type, bytes));
+                        return self.apart(change, values);
                     }
                     self.difference(change);
                 }

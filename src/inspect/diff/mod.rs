@@ -3,12 +3,14 @@
 #[cfg(feature = "devtools")]
 mod companions;
 mod data;
+mod inside;
 mod keys;
 mod limits;
 mod method;
 mod tree;
 
-use super::numbers::Distance;
+use super::names::{Name, Names};
+use super::{NamedBy, numbers::Distance};
 use crate::file::header::Header;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
@@ -34,12 +36,20 @@ pub struct Side<'s> {
     /// The `.ptd` files that go with a program: they have its external tensors, and data that its delegates look up by
     /// key.
     pub data: &'s [Ptd<'s>],
+    /// The names in the program, also in that of a bundle. Ignored without the feature `names`.
+    pub names: Option<&'s Names<'s>>,
 }
 
 impl<'s> Side<'s> {
     /// A file, and the `.ptd` files that go with it.
     pub fn new(model: &'s Model<'s>, data: &'s [Ptd<'s>]) -> Self {
-        Self { model, data }
+        Self { model, data, names: None }
+    }
+
+    /// With names: what has the same name on both sides is compared with each other.
+    #[must_use]
+    pub fn with_names(self, names: &'s Names<'s>) -> Self {
+        Self { names: Some(names), ..self }
     }
 }
 
@@ -87,6 +97,15 @@ pub struct Difference {
     pub method: Option<String>,
     /// Which one it is: an index, a name, a field path. If it is in both files, the index is that of the first.
     pub name: String,
+    /// The model's name of the tensor or the instruction, if it is known: see [`Side::with_names`].
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub tensor_name: Option<String>,
+    /// Where the name is known from.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub named_by: Option<NamedBy>,
+    /// The path of the module that it belongs to.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub module: Option<String>,
     /// The content in the first file.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub before: Option<String>,
@@ -132,20 +151,20 @@ pub enum DifferenceSubject {
     Output,
     /// How often an operator is called.
     Operator,
+    /// A constant, also one inside a delegate, an initial state, or the data of an external tensor.
+    Weight,
+    /// A named blob, or a key of a `.ptd`.
+    Key,
+    /// A delegate.
+    Delegate,
+    /// A field inside the payload of a delegate.
+    Payload,
     /// An instruction.
     Instruction,
     /// A value of a method.
     Value,
     /// The planned memory of a method.
     Plan,
-    /// A delegate.
-    Delegate,
-    /// A field inside the payload of a delegate.
-    Payload,
-    /// A constant, an initial state, or the data of an external tensor.
-    Weight,
-    /// A named blob, or a key of a `.ptd`.
-    Key,
     /// Python source lines.
     StackTrace,
     /// A test case of a bundle.
@@ -154,6 +173,8 @@ pub enum DifferenceSubject {
     Run,
     /// An event of a trace.
     Event,
+    /// A value that no instruction, input or output mentions.
+    UnusedValue,
 }
 
 impl DifferenceSubject {
@@ -177,6 +198,7 @@ impl DifferenceSubject {
             Self::TestCase => "test_case",
             Self::Run => "run",
             Self::Event => "event",
+            Self::UnusedValue => "unused_value",
         }
     }
 }
@@ -196,9 +218,14 @@ impl fmt::Display for Difference {
             write!(f, "{method} ")?;
         }
         f.write_str(self.subject.name())?;
-        if !self.name.is_empty() {
-            write!(f, " {}", self.name)?;
+        if let Some(name) = &self.tensor_name {
+            write!(f, " {name}")?;
         }
+        // Plurals of the subject are part of the name.
+        if !self.name.is_empty() && !self.name.starts_with("s ") {
+            f.write_str(" ")?;
+        }
+        f.write_str(&self.name)?;
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => write!(f, ": {before} -> {after}"),
             (Some(text), None) | (None, Some(text)) => write!(f, ": {text}"),
@@ -212,9 +239,11 @@ impl fmt::Display for Difference {
 /// Instructions are matched as a text comparison matches lines, by their operator and the values in their arguments.
 /// Tensors are matched through the instructions that take or give them. So an inserted instruction is one difference,
 /// although it shifts the index of every value after it. Weights are compared by their bytes, in the program, in a
-/// segment or in a `.ptd` file.
+/// segment, or in a `.ptd` file. With the feature `names`, so are constants inside delegates of XNNPACK, and values and
+/// weights whose [name](Side::with_names) both files have are matched first.
 ///
-/// Of two bundles, the programs inside are compared, then the test cases of methods of the same name, by their order.
+/// Of two bundles, the programs inside are compared, then the test cases of methods of the same name, by their order. Of a
+/// bundle and a program, the programs are compared; the test cases are differences.
 /// Of two traces, the runs and their events are compared by their order. Two files of different kinds have that one
 /// difference.
 ///
@@ -241,13 +270,26 @@ pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff 
     if before.data.len() == after.data.len() && data && identical(before.model.source(), after.model.source()) {
         return Diff::default();
     }
-    let mut comparer = Comparer::new(before, after, options);
+    // Constants inside payloads are borrowed from these.
+    let payloads = [before, after].map(|side| match side.model {
+        Model::Pte(pte) => pte.open_payloads(),
+        _ => Vec::new(),
+    });
+    let mut comparer = Comparer::new([before, after], &payloads, options);
     match (before.model, after.model) {
         (Model::Pte(one), Model::Pte(other)) => programs(&mut comparer, one, other),
         (Model::Ptd(one), Model::Ptd(other)) => keys(&mut comparer, one, other),
         #[cfg(feature = "devtools")]
         (Model::Bpte(one), Model::Bpte(other)) => {
-            comparer.diff = companions::bundles((one, before), (other, after), options);
+            comparer.diff = companions::bundles([before, after], [Some(one), Some(other)], options);
+        }
+        #[cfg(feature = "devtools")]
+        (Model::Bpte(bundle), Model::Pte(_)) => {
+            comparer.diff = companions::bundles([before, after], [Some(bundle), None], options);
+        }
+        #[cfg(feature = "devtools")]
+        (Model::Pte(_), Model::Bpte(bundle)) => {
+            comparer.diff = companions::bundles([before, after], [None, Some(bundle)], options);
         }
         #[cfg(feature = "devtools")]
         (Model::Etdp(one), Model::Etdp(other)) => comparer.diff = companions::traces(one, other),
@@ -263,41 +305,43 @@ pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff 
 fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s>) {
     let (version, other_version) = (one.program.version.to_string(), other.program.version.to_string());
     comparer.changed(DifferenceSubject::File, None, "version", &version, &other_version);
-    let name = |plan: &&ExecutionPlan<'_>| plan.name().to_owned();
-    let mut methods = matched(&mut one.methods().iter(), &mut other.methods().iter(), &name);
+    let name = |(_, plan): &Indexed<'_>| plan.name().to_owned();
+    let [plans, other_plans] = [one, other].map(|pte| pte.methods().iter().enumerate());
+    let mut methods = matched(&mut { plans }, &mut { other_plans }, &name);
     match_renamed(&mut methods);
     for (before, after) in methods {
         match (before, after) {
             (Some(before), Some(after)) => {
-                if before.name() != after.name() {
-                    let (before, after) = (Some(before.name().into()), Some(after.name().into()));
+                if before.1.name() != after.1.name() {
+                    let (before, after) = (Some(before.1.name().into()), Some(after.1.name().into()));
                     let change = Difference::new(DifferenceSubject::Method, DifferenceKind::Moved, None, "");
                     comparer.difference(Difference { before, after, ..change });
                 }
                 method::compare(comparer, (one, before), (other, after));
             }
             (before, after) => {
-                let text = |plan: &ExecutionPlan<'_>| match plan.constant() {
+                let text = |(_, plan): Indexed<'_>| match plan.constant() {
                     Some(value) => format!("returns {}", method::returned(&value)),
                     None => format!("{} instructions", plan.instructions().count()),
                 };
                 let plan = before.or(after);
-                let subject = if plan.is_some_and(ExecutionPlan::is_constant) {
+                let subject = if plan.is_some_and(|(_, plan)| plan.is_constant()) {
                     DifferenceSubject::Metadata
                 } else {
                     DifferenceSubject::Method
                 };
                 let kind = if before.is_some() { DifferenceKind::Removed } else { DifferenceKind::Added };
                 // One of the two is there.
-                let name = plan.map(|plan| plan.name()).unwrap_or_default();
+                let name = plan.map(|(_, plan)| plan.name()).unwrap_or_default();
                 comparer.difference(Difference {
                     before: before.map(text),
                     after: after.map(text),
                     ..Difference::new(subject, kind, None, name)
                 });
                 for (side, pte, plan) in [(0, one, before), (1, other, after)] {
-                    if let Some(plan) = plan {
-                        comparer.only(side, pte, plan, 0..plan.values().len());
+                    if let Some((index, plan)) = plan {
+                        comparer.only(side, pte, (index, plan), 0..plan.values().len());
+                        comparer.only_inside(side, (index, plan), 0..plan.delegates().len());
                     }
                 }
             }
@@ -322,6 +366,11 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     for (before, after) in matched(&mut found.iter(), &mut other_found.iter(), &key) {
         // At least one of both is there.
         let name = before.or(after).map(|(name, _)| *name).unwrap_or_default();
+        let is_told = |side: usize| comparer.told_keys.get(side).is_some_and(|keys| keys.contains(name));
+        // Constants inside delegates were compared already.
+        if (before.is_none() || is_told(0)) && (after.is_none() || is_told(1)) {
+            continue;
+        }
         comparer.key(name, before.map(|(_, keyed)| keyed), after.map(|(_, keyed)| keyed));
     }
     comparer.keys();
@@ -365,8 +414,10 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
         let trailing = format!("{} bytes", trailing.end - trailing.start);
         [("size", size), ("segments", segments.to_string()), ("header", header), ("after the last segment", trailing)]
     };
+    // Files of two kinds have other headers.
+    let same_kind = one.kind() == other.kind();
     for ((name, before), (_, after)) in facts(one).into_iter().zip(facts(other)) {
-        if before != after {
+        if before != after && (same_kind || name == "size") {
             let (before, after) = (Some(before), Some(after));
             comparer.storage(Difference {
                 before,
@@ -392,8 +443,8 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
 }
 
 /// Pairs methods without a counterpart that differ only in their names, by their order.
-fn match_renamed(pairs: &mut Vec<(Option<&ExecutionPlan<'_>>, Option<&ExecutionPlan<'_>>)>) {
-    let is_added = |pair: &&(Option<&ExecutionPlan<'_>>, Option<&ExecutionPlan<'_>>)| pair.0.is_none();
+fn match_renamed(pairs: &mut Vec<(Option<Indexed<'_>>, Option<Indexed<'_>>)>) {
+    let is_added = |pair: &&(Option<Indexed<'_>>, Option<Indexed<'_>>)| pair.0.is_none();
     // Those that only the second file has come last.
     let first = pairs.len() - pairs.iter().rev().take_while(is_added).count();
     let mut added = pairs.split_off(first).into_iter().filter_map(|(_, after)| after).peekable();
@@ -401,7 +452,7 @@ fn match_renamed(pairs: &mut Vec<(Option<&ExecutionPlan<'_>>, Option<&ExecutionP
     for pair in pairs.iter_mut() {
         let (Some(before), None) = *pair else { continue };
         if let Some(after) = added.next() {
-            if !before.is_constant() && is_same_but_for_its_name(before, after) {
+            if !before.1.is_constant() && is_same_but_for_its_name(before.1, after.1) {
                 pair.1 = Some(after);
             } else {
                 rest.push((None, Some(after)));
@@ -410,6 +461,9 @@ fn match_renamed(pairs: &mut Vec<(Option<&ExecutionPlan<'_>>, Option<&ExecutionP
     }
     pairs.extend(rest.into_iter().chain(added.map(|after| (None, Some(after)))));
 }
+
+/// A method, and its index.
+type Indexed<'s> = (usize, &'s ExecutionPlan<'s>);
 
 fn is_same_but_for_its_name(one: &ExecutionPlan<'_>, other: &ExecutionPlan<'_>) -> bool {
     one.chains == other.chains
@@ -468,6 +522,16 @@ impl Difference {
     fn new(subject: DifferenceSubject, kind: DifferenceKind, method: Option<&str>, name: impl Into<String>) -> Self {
         // Every difference repeats the name.
         let method = method.map(|method| shortened(method).into_owned());
-        Self { subject, kind, method, name: name.into(), before: None, after: None, distance: None }
+        let name = name.into();
+        let (tensor_name, named_by, module) = (None, None, None);
+        Self { subject, kind, method, name, tensor_name, named_by, module, before: None, after: None, distance: None }
+    }
+
+    /// With the model's name of it, if that is known.
+    fn named(self, name: Option<&Name<'_>>) -> Self {
+        let Some(name) = name else { return self };
+        let module = name.module.map(|module| shortened(module).into_owned());
+        let (tensor_name, named_by) = (Some(shortened(&name.name).into_owned()), Some(name.named_by));
+        Self { tensor_name, named_by, module, ..self }
     }
 }

@@ -1,7 +1,6 @@
 //! The delegates of two methods, and what is inside their payloads.
 
 use super::Pair;
-use crate::delegate::Payload;
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::inspect::CompileSetting;
@@ -52,19 +51,30 @@ impl<'s> Pair<'_, 's> {
             };
             match (bytes(pte, one), bytes(other_pte, other)) {
                 (Ok(one), Ok(other)) => {
-                    if self.comparer.equal(one, other) != Some(true) {
-                        let text = |bytes: &[u8]| Some(format!("payload of {} bytes", bytes.len()));
-                        self.change(DifferenceSubject::Delegate, DifferenceKind::Changed, name, text(one), text(other));
+                    if self.comparer.equal(one, other) == Some(true) {
+                        // What the payloads look up by key may differ.
+                        let places = [(self.indices[0], index), (self.indices[1], other_index)];
+                        if let Some(rest) = left.checked_sub(one.len() as u64) {
+                            left = rest;
+                            self.comparer.inside(places, self.plans);
+                        }
+                    } else {
+                        let found = self.comparer.differences.len();
                         match left.checked_sub((one.len() + other.len()) as u64) {
                             Some(rest) => {
                                 left = rest;
-                                self.payload(index, (plan, other_plan), other_index);
+                                self.payload(index, other_index);
                             }
                             None => {
                                 let why = "not compared: payloads overlap, and have more bytes than the file";
                                 let (name, why) = (index.to_string(), Some(why.into()));
                                 self.change(DifferenceSubject::Payload, DifferenceKind::Changed, name, None, why);
                             }
+                        }
+                        if one.len() != other.len() || self.comparer.differences.len() == found {
+                            let text = |bytes: &[u8]| Some(format!("payload of {} bytes", bytes.len()));
+                            let (one, other) = (text(one), text(other));
+                            self.change(DifferenceSubject::Delegate, DifferenceKind::Changed, name, one, other);
                         }
                     }
                 }
@@ -76,6 +86,12 @@ impl<'s> Pair<'_, 's> {
                 }
             }
         }
+        let [indices, other_indices] = self.indices;
+        let only = |plan: &ExecutionPlan<'_>, used: &Keyed<usize, ()>| {
+            (0..plan.delegates().len()).filter(|index| !used.contains(index)).collect::<Vec<_>>()
+        };
+        self.comparer.only_inside(0, (indices, plan), only(plan, &used).into_iter());
+        self.comparer.only_inside(1, (other_indices, other_plan), only(other_plan, &other_used).into_iter());
         let id = |delegate: &BackendDelegate<'_>| Some(delegate.id().into());
         for (index, delegate) in plan.delegates().iter().enumerate().filter(|(index, _)| used.get(index).is_none()) {
             self.change(DifferenceSubject::Delegate, DifferenceKind::Removed, index.to_string(), id(delegate), None);
@@ -88,28 +104,22 @@ impl<'s> Pair<'_, 's> {
     }
 
     /// What differs inside two payloads, if this crate can read them.
-    fn payload(
-        &mut self,
-        index: usize,
-        (plan, other_plan): (&'s ExecutionPlan<'s>, &'s ExecutionPlan<'s>),
-        other_index: usize,
-    ) {
-        let open = |pte: &'s Pte<'s>, plan: &'s ExecutionPlan<'s>, index: usize| {
-            let delegate = plan.delegates().get(index)?;
-            match pte.delegate(delegate).ok()? {
-                Payload::Xnnpack(xnnpack) => Some(xnnpack),
-                _ => None,
-            }
-        };
-        let [pte, other_pte] = self.ptes;
-        let (Some(one), Some(other)) = (open(pte, plan, index), open(other_pte, other_plan, other_index)) else {
+    fn payload(&mut self, index: usize, other_index: usize) {
+        let places = [(self.indices[0], index), (self.indices[1], other_index)];
+        let (Some(one), Some(other)) = (self.comparer.xnnpack(0, places[0]), self.comparer.xnnpack(1, places[1]))
+        else {
             return;
         };
+        let all = self.comparer.inside(places, self.plans);
         let mut fields = Vec::new();
         tree::compare(&one.graph, &other.graph, &Path::ROOT, &mut |path, before, after| {
-            fields.push((format!("{index} {path}"), before, after));
+            let path = path.to_string();
+            // Constants were compared by what takes them.
+            if !(all && path.starts_with("constant_data[") && path.ends_with(".named_key")) {
+                fields.push((format!("{index} {path}"), before, after));
+            }
         });
-        if one.constant_data != other.constant_data {
+        if !all && one.constant_data != other.constant_data {
             let text = |bytes: &[u8]| format!("{} bytes", bytes.len());
             let (text, other_text) = (text(&one.constant_data), text(&other.constant_data));
             let other_text = if text == other_text { "other values".into() } else { other_text };

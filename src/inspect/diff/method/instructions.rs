@@ -2,8 +2,10 @@
 
 use super::text::{arguments, exact, label, number, shown};
 use super::{InstructionOf, Pair};
-use crate::inspect::diff::{DifferenceKind, DifferenceSubject};
+use crate::inspect::NamedBy;
+use crate::inspect::diff::{Difference, DifferenceKind, DifferenceSubject};
 use crate::keyed::Keyed;
+use crate::names::shortened;
 use crate::schema::program::{ExecutionPlan, Frame, InstructionArguments};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use imara_diff::{Algorithm, Token};
@@ -17,8 +19,9 @@ impl<'s> Pair<'_, 's> {
         let chains = plans.map(|plan| plan.chains().len().to_string());
         self.changed(DifferenceSubject::Instruction, "chains", &chains[0], &chains[1]);
         let mut numbers = Numbers::default();
-        let tokens = numbers.tokens(plans[0]);
-        let other_tokens = numbers.tokens(plans[1]);
+        // Values that are matched already, by their names, are the same argument.
+        let tokens = numbers.tokens(plans[0], &|value| self.values.get(&value).map(|_| value));
+        let other_tokens = numbers.tokens(plans[1], &|value| self.taken.get(&value).copied());
         let mut matched = imara_diff::Diff::default();
         matched.compute_with(Algorithm::Histogram, &tokens, &other_tokens, numbers.0.len() as u32);
         let mut partner: Vec<Option<usize>> = vec![None; before.len()];
@@ -103,7 +106,26 @@ impl<'s> Pair<'_, 's> {
     fn instruction_changed(&mut self, place: (usize, usize), before: String, after: String) {
         // The texts do not show which tensors they take, nor the end of a long list.
         let after = if before == after { "the same with other values".into() } else { after };
-        self.change(DifferenceSubject::Instruction, DifferenceKind::Changed, number(place), Some(before), Some(after));
+        self.instruction(0, DifferenceKind::Changed, place, Some(before), Some(after));
+    }
+
+    /// Adds a difference of an instruction of one side.
+    fn instruction(
+        &mut self,
+        side: usize,
+        kind: DifferenceKind,
+        place: (usize, usize),
+        before: Option<String>,
+        after: Option<String>,
+    ) {
+        let name = self.names.get(side).copied().flatten().and_then(|names| names.chains.get(place.0)?.get(place.1));
+        let mut change = Difference::new(DifferenceSubject::Instruction, kind, Some(self.name), number(place));
+        if let Some(name) = name {
+            change.tensor_name = Some(name.label.clone());
+            change.named_by = Some(NamedBy::Operator);
+            change.module = name.module.map(|module| shortened(module).into_owned());
+        }
+        self.comparer.difference(Difference { before, after, ..change });
     }
 
     /// Instructions without a counterpart; those that are equal on both sides were moved.
@@ -136,20 +158,12 @@ impl<'s> Pair<'_, 's> {
                         self.match_values(*one, *other, false);
                     }
                 }
-                None => {
-                    self.change(DifferenceSubject::Instruction, DifferenceKind::Removed, number(*place), text, None)
-                }
+                None => self.instruction(0, DifferenceKind::Removed, *place, text, None),
             }
         }
         for index in added.iter().filter(|index| moved.get(*index).is_none()) {
             if let Some((place, instruction)) = after.get(*index) {
-                self.change(
-                    DifferenceSubject::Instruction,
-                    DifferenceKind::Added,
-                    number(*place),
-                    None,
-                    Some(shown(other_plan, instruction)),
-                );
+                self.instruction(1, DifferenceKind::Added, *place, None, Some(shown(other_plan, instruction)));
             }
         }
     }
@@ -222,9 +236,13 @@ impl Numbers {
     }
 
     /// What makes two instructions the same: what they run, the kinds of their arguments, and numbers and strings among
-    /// them. Which tensors they take is compared separately.
-    fn tokens(&mut self, plan: &ExecutionPlan<'_>) -> Vec<Token> {
-        let values: Vec<u32> = plan.values().iter().map(|value| self.number(exact(plan, &value.val))).collect();
+    /// them. Which other tensors they take is compared separately. `known` has the number of a matched value.
+    fn tokens(&mut self, plan: &ExecutionPlan<'_>, known: &dyn Fn(usize) -> Option<usize>) -> Vec<Token> {
+        let mut values: Vec<u32> = Vec::with_capacity(plan.values().len());
+        for (index, value) in plan.values().iter().enumerate() {
+            let text = known(index).map_or_else(|| exact(plan, &value.val), |known| format!("matched {known}"));
+            values.push(self.number(text));
+        }
         let operators: Vec<u32> =
             plan.operators().iter().map(|operator| self.number(format!("operator {}", operator.full_name()))).collect();
         let mut token = |instruction: &InstructionArguments<'_>| {

@@ -6,10 +6,11 @@ mod text;
 mod values;
 
 use super::data::Comparer;
-use super::{Difference, DifferenceKind, DifferenceSubject};
+use super::{Difference, DifferenceKind, DifferenceSubject, Indexed};
 use crate::dataflow::{Calls, DelegateOutputs, size};
 use crate::file::pte::Pte;
 use crate::inspect::graph::value_text;
+use crate::inspect::names::{MethodNames, Name};
 use crate::keyed::{self, Keyed};
 use crate::names::shortened;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
@@ -20,13 +21,16 @@ pub(super) use text::returned;
 /// Compares two methods of one name.
 pub(super) fn compare<'s>(
     comparer: &mut Comparer<'s>,
-    (pte, plan): (&'s Pte<'s>, &'s ExecutionPlan<'s>),
-    (other_pte, other_plan): (&'s Pte<'s>, &'s ExecutionPlan<'s>),
+    (pte, (index, plan)): (&'s Pte<'s>, Indexed<'s>),
+    (other_pte, (other_index, other_plan)): (&'s Pte<'s>, Indexed<'s>),
 ) {
+    let names = [comparer.method_names(0, index), comparer.method_names(1, other_index)];
     let mut pair = Pair {
         comparer,
         ptes: [pte, other_pte],
         plans: [plan, other_plan],
+        indices: [index, other_index],
+        names,
         name: plan.name(),
         values: Keyed::new(),
         taken: Keyed::new(),
@@ -39,6 +43,7 @@ pub(super) fn compare<'s>(
         budget: 16 * (size(plan) + size(other_plan)),
     };
     pair.containers();
+    pair.same_names();
     pair.ends(DifferenceSubject::Input, [plan.inputs(), other_plan.inputs()]);
     pair.instructions();
     pair.ends(DifferenceSubject::Output, [plan.outputs(), other_plan.outputs()]);
@@ -55,6 +60,9 @@ struct Pair<'c, 's> {
     comparer: &'c mut Comparer<'s>,
     ptes: [&'s Pte<'s>; 2],
     plans: [&'s ExecutionPlan<'s>; 2],
+    /// The indices of the methods.
+    indices: [usize; 2],
+    names: [Option<&'s MethodNames<'s>>; 2],
     name: &'s str,
     /// The values that are matched with each other, by the first method's index.
     values: Keyed<usize, usize>,
@@ -66,8 +74,8 @@ struct Pair<'c, 's> {
     computed: [Vec<usize>; 2],
     /// How many values have another index.
     renumbered: usize,
-    /// Tensors that have another place in planned memory: what they are, the old and the new place.
-    replaced: Vec<(String, String, String)>,
+    /// Tensors that have another place in planned memory: the value, its shape, the old and the new place.
+    replaced: Vec<(usize, String, String, String)>,
     /// The operators' names with their overloads.
     operators: [Vec<String>; 2],
     /// How many list items may still be matched: many instructions may name one long list.
@@ -106,6 +114,20 @@ impl<'s> Pair<'_, 's> {
         self.comparer.difference(Difference { before, after, ..change });
     }
 
+    /// The name of a value of one side.
+    fn value_name(&self, side: usize, value: usize) -> Option<&'s Name<'s>> {
+        self.names.get(side).copied().flatten()?.values.get(value)?.as_ref()
+    }
+
+    /// Adds a difference of a value of the first method if two texts differ.
+    fn value_changed(&mut self, subject: DifferenceSubject, value: usize, what: &str, before: &str, after: &str) {
+        if before != after {
+            let change = Difference::new(subject, DifferenceKind::Changed, Some(self.name), format!("%{value}{what}"));
+            let change = change.named(self.value_name(0, value));
+            self.comparer.difference(Difference { before: Some(before.into()), after: Some(after.into()), ..change });
+        }
+    }
+
     fn containers(&mut self) {
         let [one, other] = self.plans.map(|plan| plan.container_meta_type.as_ref());
         let text = |text: Option<&'s str>| text.unwrap_or("absent");
@@ -118,7 +140,8 @@ impl<'s> Pair<'_, 's> {
     /// Matches inputs or outputs by position.
     fn ends(&mut self, subject: DifferenceSubject, indices: [&'s [i32]; 2]) {
         let [before, after] = indices;
-        for position in 0..before.len().max(after.len()) {
+        let moved = self.moved(subject, before, after);
+        for position in (0..before.len().max(after.len())).filter(|position| !moved.contains(position)) {
             let text = |plan: usize, list: &[i32]| {
                 list.get(position).and_then(|value| Some(value_text(self.plans.get(plan)?, *value)))
             };
@@ -128,9 +151,17 @@ impl<'s> Pair<'_, 's> {
                     self.same_items(subject, position, &one, &other, [before, after]);
                     let values = before.get(position).zip(after.get(position));
                     let fits = values.is_none_or(|(one, other)| self.match_values(*one, *other, true));
-                    if !fits {
-                        let texts = (Some("one value".into()), Some("another value".into()));
-                        self.change(subject, DifferenceKind::Changed, position.to_string(), texts.0, texts.1);
+                    if let (false, Some((one, other))) = (fits, values) {
+                        let text = |side: usize, value: i32| {
+                            let named = usize::try_from(value).ok().and_then(|value| self.value_name(side, value));
+                            named.map_or_else(
+                                || format!("%{value}"),
+                                |named| format!("%{value} {}", shortened(&named.name)),
+                            )
+                        };
+                        let (before, after) = (text(0, *one), text(1, *other));
+                        let after = if before == after { "another value".into() } else { after };
+                        self.change(subject, DifferenceKind::Changed, position.to_string(), Some(before), Some(after));
                     }
                 }
                 (before @ Some(_), None) => {
@@ -139,6 +170,37 @@ impl<'s> Pair<'_, 's> {
                 (None, after) => self.change(subject, DifferenceKind::Added, position.to_string(), None, after),
             }
         }
+    }
+
+    /// Reports inputs or outputs whose counterpart is known and has another position. Returns their positions on both sides that need no
+    /// other comparison.
+    fn moved(&mut self, subject: DifferenceSubject, before: &[i32], after: &[i32]) -> Keyed<usize, ()> {
+        let mut positions: Keyed<usize, usize> = Keyed::new();
+        for (position, value) in after.iter().enumerate().rev() {
+            if let Ok(value) = usize::try_from(*value) {
+                positions.insert(value, position);
+            }
+        }
+        // The position of the counterpart, if it is not the same.
+        let target = |position: usize| {
+            let value = usize::try_from(*before.get(position)?).ok()?;
+            let other = self.values.get(&value)?;
+            let is_same = after.get(position).is_some_and(|value| usize::try_from(*value) == Ok(*other));
+            positions.get(other).copied().filter(|_| !is_same)
+        };
+        let (mut names, mut moved) = (Vec::new(), Keyed::new());
+        for (first, second) in (0..before.len()).filter_map(|position| Some((position, target(position)?))) {
+            moved.add(first);
+            if target(second) != Some(first) {
+                names.push(format!("{first} is {second} of the second file"));
+            } else if first < second {
+                names.push(format!("s {first} and {second} are swapped"));
+            }
+        }
+        for name in names {
+            self.change(subject, DifferenceKind::Moved, name, None, None);
+        }
+        moved
     }
 
     /// Compares the items of long lists, because texts show only the first ones.
@@ -197,8 +259,8 @@ impl<'s> Pair<'_, 's> {
             self.changed(DifferenceSubject::Plan, &format!("buffer {}", index + 1), &before, &after);
         }
         let replaced = core::mem::take(&mut self.replaced);
-        for (value, before, after) in replaced {
-            self.changed(DifferenceSubject::Plan, &value, &before, &after);
+        for (value, shape, before, after) in replaced {
+            self.value_changed(DifferenceSubject::Plan, value, &format!(" {shape}"), &before, &after);
         }
     }
 

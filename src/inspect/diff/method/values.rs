@@ -4,12 +4,36 @@ use super::Pair;
 use super::text::{arguments, exact};
 use crate::inspect::diff::{Difference, DifferenceKind, DifferenceSubject, tree};
 use crate::inspect::graph::value_text;
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, sort};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
 use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec, vec::Vec};
 
 impl<'s> Pair<'_, 's> {
+    /// Matches the values whose name, as the author of the model gave it, is that of one value in each method.
+    pub(super) fn same_names(&mut self) {
+        let [one, other] = self.names.map(|names| {
+            let mut by_name: Keyed<&'s str, Option<usize>> = Keyed::new();
+            for (value, name) in names.map(|names| names.values.as_slice()).unwrap_or_default().iter().enumerate() {
+                if let Some(name) = name.as_ref().filter(|name| name.named_by.is_given()) {
+                    let is_first = !by_name.contains(&*name.name);
+                    by_name.insert(&name.name, is_first.then_some(value));
+                }
+            }
+            by_name
+        });
+        let mut pairs = Vec::new();
+        for (name, value) in one.sorted() {
+            if let (Some(value), Some(Some(second))) = (value, other.get(*name)) {
+                pairs.push((*value, *second));
+            }
+        }
+        sort(&mut pairs);
+        for (first, second) in pairs {
+            self.match_values(first as i32, second as i32, false);
+        }
+    }
+
     /// Matches two values. Returns `false` if one of them is matched with another one already. `reported`: whether it
     /// was reported already that they look different.
     pub(super) fn match_values(&mut self, one: i32, other: i32, reported: bool) -> bool {
@@ -36,7 +60,8 @@ impl<'s> Pair<'_, 's> {
                 self.renumbered += usize::from(first != second);
                 self.tensor(first, (tensor, other_tensor), reported);
                 let [pte, other_pte] = self.ptes;
-                self.comparer.tensors((pte, plan, first), (other_pte, other_plan, second));
+                let [index, other_index] = self.indices;
+                self.comparer.tensors((pte, (index, plan), first), (other_pte, (other_index, other_plan), second));
                 true
             }
             (KernelTypes::TensorList(one), KernelTypes::TensorList(other)) => {
@@ -72,14 +97,14 @@ impl<'s> Pair<'_, 's> {
         let text = |tensor: &Tensor<'_>| tensor.shape().to_string_with(tensor.shape_dynamism);
         let (shape, other_shape) = (text(one), text(other));
         if !reported {
-            self.changed(DifferenceSubject::Value, &format!("%{value}"), &shape, &other_shape);
+            self.value_changed(DifferenceSubject::Value, value, "", &shape, &other_shape);
         }
         let place = |tensor: &Tensor<'_>| match tensor.allocation_info {
             Some(place) => format!("buffer {} at {}", place.memory_id, place.memory_offset()),
             None => "not planned".into(),
         };
         if one.allocation_info != other.allocation_info {
-            self.replaced.push((format!("%{value} {shape}"), place(one), place(other)));
+            self.replaced.push((value, shape.clone(), place(one), place(other)));
         }
         if one == other {
             return;
@@ -96,13 +121,7 @@ impl<'s> Pair<'_, 's> {
             let inside = ["extra_tensor_info.device_type", "extra_tensor_info.device_index"].contains(&path.as_str());
             let seen = starts(&path, &elsewhere) || (shape != other_shape && starts(&path, &in_shape));
             if inside || !seen {
-                self.change(
-                    DifferenceSubject::Value,
-                    DifferenceKind::Changed,
-                    format!("%{value} {path}"),
-                    Some(before),
-                    Some(after),
-                );
+                self.value_changed(DifferenceSubject::Value, value, &format!(" {path}"), &before, &after);
             }
         }
     }
@@ -155,20 +174,20 @@ impl<'s> Pair<'_, 's> {
                     Some(second) => {
                         self.match_values(index as i32, second as i32, false);
                     }
-                    None => self.unused(DifferenceKind::Removed, index, text),
+                    None => self.unused(0, index, text),
                 }
             }
-            others.for_each(|second| self.unused(DifferenceKind::Added, second, text));
+            others.for_each(|second| self.unused(1, second, text));
         }
         for ((_, text), indices) in other.into_sorted() {
             for second in indices {
-                self.unused(DifferenceKind::Added, second, &text);
+                self.unused(1, second, &text);
             }
         }
         let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains(value)).collect();
-        self.comparer.only(0, pte, plan, lonely.into_iter());
+        self.comparer.only(0, pte, (self.indices[0], plan), lonely.into_iter());
         let lonely: Vec<usize> = (0..other_plan.values().len()).filter(|value| !self.taken.contains(value)).collect();
-        self.comparer.only(1, other_pte, other_plan, lonely.into_iter());
+        self.comparer.only(1, other_pte, (self.indices[1], other_plan), lonely.into_iter());
         if self.renumbered > 0 {
             let name = format!("{} of {} have another index", self.renumbered, plan.values().len());
             self.comparer.storage(Difference::new(
@@ -181,9 +200,12 @@ impl<'s> Pair<'_, 's> {
     }
 
     /// A value of one side that nothing uses.
-    fn unused(&mut self, kind: DifferenceKind, index: usize, text: &str) {
+    fn unused(&mut self, side: usize, index: usize, text: &str) {
         let text = Some(text.to_owned());
-        let (before, after) = if kind == DifferenceKind::Removed { (text, None) } else { (None, text) };
-        self.change(DifferenceSubject::Value, kind, format!("%{index}, which nothing uses"), before, after);
+        let (kind, before, after) =
+            if side == 0 { (DifferenceKind::Removed, text, None) } else { (DifferenceKind::Added, None, text) };
+        let change = Difference::new(DifferenceSubject::UnusedValue, kind, Some(self.name), format!("%{index}"));
+        let change = change.named(self.value_name(side, index));
+        self.comparer.difference(Difference { before, after, ..change });
     }
 }

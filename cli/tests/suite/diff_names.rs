@@ -1,0 +1,231 @@
+//! Differences by the names that the author of a model gave, and inside delegates.
+
+use crate::cli::{TempFile, pte};
+use executorch_format::delegate::{NamedBlobs, Payload};
+use executorch_format::inspect::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff};
+use executorch_format::naming::{NameSource, Names};
+use executorch_format::{Model, Pte, PteOptions};
+use executorch_format_support::data;
+use executorch_format_support::fixtures::fixture;
+use serde_json::Value;
+
+/// The differences between two programs with their ETRecords.
+fn compare(before: (&[u8], &[u8]), after: (&[u8], &[u8])) -> Diff {
+    let programs = [before.0, after.0].map(|bytes| Pte::parse(bytes).unwrap());
+    let sources = [before.1, after.1].map(|bytes| [NameSource::parse(bytes).unwrap()]);
+    let codes = programs.each_ref().map(|pte| pte.disassembly());
+    let names: Vec<Names<'_>> =
+        (0..2).map(|side| Names::new(&programs[side], &codes[side], &sources[side]).unwrap()).collect();
+    let models = [before.0, after.0].map(|bytes| Model::parse(bytes).unwrap());
+    let (one, other) = (Side::new(&models[0], &[]), Side::new(&models[1], &[]));
+    diff(&one.with_names(&names[0]), &other.with_names(&names[1]), &DiffOptions::default().with_tensors())
+}
+
+fn record(name: &str) -> (Vec<u8>, Vec<u8>) {
+    let read = |ending: &str| std::fs::read(data().join("etrecord").join(format!("{name}.{ending}"))).unwrap();
+    (read("pte"), read("etrecord"))
+}
+
+fn lines(differences: &[Difference]) -> Vec<String> {
+    differences.iter().map(Difference::to_string).collect()
+}
+
+#[test]
+fn weights_of_two_exports_are_matched_by_name() {
+    let (portable, xnnpack) = (record("net_portable"), record("net_xnnpack"));
+    let found = compare((&portable.0, &portable.1), (&xnnpack.0, &xnnpack.1));
+    let of = |list: &[Difference]| {
+        let weights = list.iter().filter(|change| change.subject == DifferenceSubject::Weight);
+        weights.map(|change| (change.kind, change.tensor_name.clone().unwrap())).collect::<Vec<_>>()
+    };
+    let changed = |name: &str| (DifferenceKind::Changed, name.to_owned());
+    let removed = |name: &str| (DifferenceKind::Removed, name.to_owned());
+    // XNNPACK's export folds the normalization into the convolution before it.
+    let expected = [
+        changed("layers.0.conv.weight"),
+        changed("layers.0.conv.bias"),
+        removed("layers.0.bn.weight"),
+        removed("layers.0.bn.bias"),
+        changed("layers.1.conv.weight"),
+        changed("layers.1.conv.bias"),
+    ];
+    assert_eq!(of(&found.differences), expected);
+    let moved: Vec<String> = of(&found.storage).into_iter().map(|(_, name)| name).collect();
+    assert_eq!(moved, ["stem.weight", "stem.bias", "head.weight", "head.bias"]);
+    // Keys of constants that were compared by name are not told again.
+    assert!(!found.differences.iter().any(|change| change.subject == DifferenceSubject::Key));
+    let input = found.differences.iter().find(|change| change.tensor_name.as_deref() == Some("x")).unwrap();
+    assert_eq!((input.subject, &*input.name), (DifferenceSubject::Plan, "%18 f32[1, 3, 8, 8]"));
+    let again = compare((&xnnpack.0, &xnnpack.1), (&portable.0, &portable.1));
+    assert_eq!(again.differences.len(), found.differences.len(), "{:?}", lines(&again.differences));
+}
+
+/// Two equal layers change places: by their operators and bytes alone, only the weights would differ.
+#[test]
+fn values_with_the_same_name_are_matched_before_their_place() {
+    let (file, record) = record("net_portable");
+    let mut pte = Pte::parse(&file).unwrap();
+    let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
+    let (one, other) = (plan.values()[2].clone(), plan.values()[6].clone());
+    let values = plan.values.as_mut().unwrap();
+    (values[2], values[6]) = (other, one);
+    let swapped = pte.image().unwrap().to_vec().unwrap();
+    let found = compare((&file, &record), (&swapped, &record));
+    let names = |diff: &Diff| diff.differences.iter().map(|change| change.tensor_name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&found), [Some("layers.0.conv.weight".into()), Some("layers.1.conv.weight".into())]);
+    assert!(found.differences.iter().all(|change| change.distance.is_some()), "{found:?}");
+}
+
+#[test]
+fn one_changed_weight_inside_a_delegate_is_named_and_measured() {
+    let (file, record) = record("net_xnnpack");
+    let program = Pte::parse(&file).unwrap();
+    let code = program.disassembly();
+    let sources = [NameSource::parse(&record).unwrap()];
+    let names = Names::new(&program, &code, &sources).unwrap();
+    let mut inside = program.delegate_constants();
+    names.add_to_delegate_constants(&program, &mut inside);
+    let weight = inside.constants.iter().find(|constant| constant.user.name == Some("head.weight")).unwrap();
+    let at = weight.offset.unwrap() as usize;
+    let mut other = file.clone();
+    let value = f32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    other[at..at + 4].copy_from_slice(&(value + 0.5).to_le_bytes());
+    let found = compare((&file, &record), (&other, &record));
+    assert_eq!(
+        lines(&found.differences),
+        ["forward weight head.weight delegate 1: XNNFullyConnected 0 weight fp32[5, 8]"]
+    );
+    let distance = found.differences[0].distance.unwrap();
+    assert_eq!((distance.elements, distance.changed), (40, 1));
+    assert!((distance.absolute - 0.5).abs() < 1e-6);
+    // Without names, the node and the argument are known. A replaced weight has another key.
+    let (before, new) = (TempFile::new("before.pte", &file), TempFile::new("new.bin", &other[at..at + 160]));
+    let after = TempFile::new("after.pte", b"");
+    let names = data().join("etrecord/net_xnnpack.etrecord");
+    let status = pte_in_place(&before, &after, &format!("head.weight={}", new.0.display()), &names);
+    assert!(status.success());
+    let output = pte().arg("diff").args([&before.0, &after.0]).args(["--tensors", "--json"]).output().unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let differences = found["differences"].as_array().unwrap();
+    assert_eq!(differences.len(), 1, "{found}");
+    assert_eq!(
+        (&differences[0]["tensor_name"], &differences[0]["named_by"], &differences[0]["distance"]["changed"]),
+        (&"XNNFullyConnected 0 weight".into(), &"operator".into(), &1.into())
+    );
+}
+
+fn pte_in_place(
+    before: &TempFile,
+    after: &TempFile,
+    target: &str,
+    names: &std::path::Path,
+) -> std::process::ExitStatus {
+    let mut command = pte();
+    command.arg("replace").arg(&before.0).arg(target).arg("-o").arg(&after.0).arg("--names").arg(names);
+    command.output().unwrap().status
+}
+
+/// The number of a quantized weight is its element times its scale.
+#[test]
+fn quantized_weights_are_measured_by_their_dequantized_numbers() {
+    let file = fixture("1.5.1/quant_xnnpack/quant_xnnpack.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let blobs = NamedBlobs::new(&pte, []);
+    let opened = pte.open_payloads();
+    let Ok(Payload::Xnnpack(payload)) = &opened[0].payload else { panic!() };
+    let constants = pte.delegate_constants().constants;
+    let weight =
+        constants.iter().find(|constant| constant.user.delegate == Some(0) && constant.user.dims.len() == 4).unwrap();
+    let numbers = payload.dequantized(weight.user.value.unwrap(), &blobs).unwrap().unwrap();
+    let at = weight.offset.unwrap() as usize;
+    let mut other = file.bytes().to_vec();
+    let element = other[at] as i8;
+    other[at] = if element > 0 { element - 3 } else { element + 3 } as u8;
+    let (before, after) = (Model::parse(file.bytes()).unwrap(), Model::parse(&other).unwrap());
+    let found = diff(&Side::new(&before, &[]), &Side::new(&after, &[]), &DiffOptions::default().with_tensors());
+    let [change] = &found.differences[..] else { panic!("{:?}", lines(&found.differences)) };
+    let distance = change.distance.unwrap();
+    let scale = f64::from(numbers.scales().next().unwrap());
+    assert_eq!((distance.elements, distance.changed), (numbers.elements() as u64, 1));
+    assert!((distance.absolute / scale - 3.0).abs() < 1e-4, "{} {scale}", distance.absolute);
+}
+
+#[test]
+fn outputs_that_changed_places_are_swapped() {
+    let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
+    let reordered = |order: &[usize]| {
+        let mut pte = Pte::parse(file.bytes()).unwrap();
+        let outputs = pte.program.execution_plan.as_mut().unwrap()[0].outputs.as_mut().unwrap().to_mut();
+        let old = outputs.clone();
+        for (new, old) in outputs.iter_mut().zip(order.iter().map(|index| old[*index])) {
+            *new = old;
+        }
+        let after = pte.image().unwrap().to_vec().unwrap();
+        let (before, after) = (Model::parse(file.bytes()).unwrap(), Model::parse(&after).unwrap());
+        lines(&diff(&Side::new(&before, &[]), &Side::new(&after, &[]), &DiffOptions::default()).differences)
+    };
+    assert_eq!(reordered(&[1, 0]), ["forward outputs 0 and 1 are swapped"]);
+    assert_eq!(
+        reordered(&[2, 0, 1]),
+        [
+            "forward output 0 is 1 of the second file",
+            "forward output 1 is 2 of the second file",
+            "forward output 2 is 0 of the second file"
+        ]
+    );
+}
+
+#[test]
+fn a_bundle_and_its_program_differ_in_test_cases_only() {
+    let bundle = fixture("1.5.1/bundled/bundled.bpte");
+    let program = executorch_format::Bpte::parse(bundle.bytes()).unwrap();
+    let copy = TempFile::new("bundled.pte", program.bundled_program.program());
+    let (bundle, program) = (bundle.path.clone(), copy.0.clone());
+    for (files, mark) in [([&bundle, &program], '-'), ([&program, &bundle], '+')] {
+        let output = pte().arg("diff").args(files).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(&format!("method forward\n  {mark} test case 0\n  {mark} test case 1\n")), "{text}");
+        assert!(!text.contains("header") && text.ends_with("2 differences\n"), "{text}");
+    }
+}
+
+#[test]
+fn values_that_nothing_uses_are_folded_to_a_line_at_the_end() {
+    let file = fixture("1.5.1/linear/linear.pte");
+    let mut pte_file = Pte::parse(file.bytes()).unwrap();
+    let plan = &mut pte_file.program.execution_plan.as_mut().unwrap()[0];
+    let unused = plan.values()[0].clone();
+    plan.values.as_mut().unwrap().extend(vec![unused; 20]);
+    plan.non_const_buffer_sizes.as_mut().unwrap().to_mut()[1] += 16;
+    let [before, after] =
+        [file.bytes().to_vec(), pte_file.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap()]
+            .map(|bytes| TempFile::new("a.pte", &bytes));
+    let run = |more: &[&str]| {
+        let output = pte().arg("diff").args([&before.0, &after.0]).args(more).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = run(&[]);
+    let end: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("method")).take(3).collect();
+    assert!(end[1].starts_with("  ~ planned memory of buffer 1"), "{text}");
+    assert_eq!(end[2], "  + 20 values that no instruction takes (-v)");
+    assert_eq!(run(&["-v"]).matches("+ unused value").count(), 20);
+}
+
+#[test]
+fn each_side_can_have_its_own_names() {
+    let [portable, other] =
+        ["net_portable.pte", "net_xnnpack.pte"].map(|name| TempFile::new(name, &record(&name[..name.len() - 4]).0));
+    let folder = data().join("etrecord");
+    let run = |more: &[&std::ffi::OsStr]| {
+        let output = pte().arg("diff").args([&portable.0, &other.0]).args(more).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert!(!run(&[]).1.contains("layers.0.conv.weight"));
+    let (before, after) = (folder.join("net_portable.etrecord"), folder.join("net_xnnpack.etrecord"));
+    let (code, text) = run(&["--before-names".as_ref(), before.as_ref(), "--after-names".as_ref(), after.as_ref()]);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("~ weight layers.0.conv.weight %2 f32[8, 8, 3, 3]"), "{text}");
+    assert!(text.contains("- instruction 1 (layers.0.conv): aten::convolution.out("), "{text}");
+    // A record of another program was asked for.
+    assert_eq!(run(&["--before-names".as_ref(), after.as_ref()]).0, Some(2));
+}

@@ -1,0 +1,327 @@
+//! Compares the constants inside XNNPACK's payloads, which are known by their names or by the nodes that take them.
+
+use super::data::{Comparer, Weight};
+use super::{Difference, DifferenceKind, DifferenceSubject, Indexed};
+use crate::delegate::xnnpack::{ConstantPlace, ConstantUse, scales_constant};
+use crate::delegate::{Payload, Xnnpack};
+use crate::inspect::names::Name;
+use crate::inspect::numbers::Values;
+use crate::inspect::takers;
+use crate::keyed::Keyed;
+use crate::schema::program::ExecutionPlan;
+use crate::schema::xnnpack::XNNTensorValue;
+use crate::tensor::TensorShape;
+use alloc::{format, string::String, string::ToString, vec::Vec};
+
+/// The bytes by which constants are found that may be the same, and how many of these are compared.
+const MOST_START: usize = 64;
+const MOST_ALIKE: usize = 8;
+
+/// Constants are compared with the feature that names them, so that a page without it stays small.
+pub(super) const COMPARES_INSIDE: bool = cfg!(feature = "names");
+
+/// The data of a constant inside a payload.
+pub(super) struct Inside<'s> {
+    method: &'s str,
+    delegate: usize,
+    /// The node that takes it, and the argument: `XNNConv2d 3 weight`.
+    label: String,
+    name: Option<&'s Name<'s>>,
+    payload: &'s Xnnpack<'s>,
+    /// Index of the value in the payload.
+    value: usize,
+    tensor: &'s XNNTensorValue<'s>,
+    bytes: &'s [u8],
+    /// The scales of quantized elements, if they are a constant too.
+    scales: Option<&'s [u8]>,
+    /// The keys of the elements and of the scales.
+    keys: [Option<&'s str>; 2],
+}
+
+impl<'s> Inside<'s> {
+    fn given_name(&self) -> Option<&'s str> {
+        self.name.filter(|name| name.named_by.is_given()).map(|name| &*name.name)
+    }
+
+    fn place(&self) -> String {
+        format!("delegate {}", self.delegate)
+    }
+
+    fn difference(&self, kind: DifferenceKind) -> Difference {
+        let name = format!("delegate {}: {} {}", self.delegate, self.label, self.tensor);
+        Difference::new(DifferenceSubject::Weight, kind, Some(self.method), name).named(self.name)
+    }
+}
+
+impl<'s> Comparer<'s> {
+    /// The XNNPACK payload of a delegate, by the indices of the method and the delegate.
+    pub(super) fn xnnpack(&self, side: usize, place: (usize, usize)) -> Option<&'s Xnnpack<'s>> {
+        let index = self.opened.get(side)?.get(&place)?;
+        match &self.payloads.get(side)?.get(*index)?.payload {
+            Ok(Payload::Xnnpack(xnnpack)) => Some(xnnpack),
+            _ => None,
+        }
+    }
+
+    fn constants_inside(
+        &self,
+        side: usize,
+        payload: &'s Xnnpack<'s>,
+        (method, delegate): (usize, usize),
+        plan: &'s ExecutionPlan<'s>,
+    ) -> Vec<Inside<'s>> {
+        let Some(blobs) = self.blobs.get(side) else { return Vec::new() };
+        let names = self.method_names(side, method).and_then(|names| names.delegates.get(delegate));
+        let takers = takers(payload);
+        let key = |index: u32| match payload.constant(index) {
+            Some(ConstantPlace::Named { key, .. }) => Some(key),
+            _ => None,
+        };
+        let mut found = Vec::new();
+        for constant in payload.constants() {
+            // Data in a .ptd that was not given is not compared.
+            let Ok(bytes) = payload.constant_bytes(constant.index, blobs) else { continue };
+            for used in &constant.uses {
+                let ConstantUse::Tensor { value, tensor } = *used else { continue };
+                let node = takers.get(&value).and_then(|taken| taken.first());
+                let node = node.and_then(|(index, role)| Some((payload.graph.xnodes().get(*index)?, index, role)));
+                let label = node.map_or_else(
+                    || format!("value {value}"),
+                    |(node, index, role)| format!("{} {index} {role}", node.name()),
+                );
+                let quantization = payload.graph.xvalues().get(value).and_then(|value| value.quant_params());
+                let scales = quantization.and_then(scales_constant).map(|(index, ..)| index);
+                found.push(Inside {
+                    method: plan.name(),
+                    delegate,
+                    label,
+                    name: names.and_then(|names| names.constants.get(&value)),
+                    payload,
+                    value,
+                    tensor,
+                    bytes,
+                    scales: scales.and_then(|index| payload.constant_bytes(index, blobs).ok()),
+                    keys: [key(constant.index), scales.and_then(key)],
+                });
+            }
+        }
+        found
+    }
+
+    /// Compares the constants of two delegates: those with the same name, and, if the nodes are of the same kinds, those that the same node
+    /// takes. Returns `true` if each constant was compared.
+    pub(super) fn inside(
+        &mut self,
+        [place, other_place]: [(usize, usize); 2],
+        plans: [&'s ExecutionPlan<'s>; 2],
+    ) -> bool {
+        if !COMPARES_INSIDE {
+            return false;
+        }
+        let (Some(one), Some(other)) = (self.xnnpack(0, place), self.xnnpack(1, other_place)) else { return false };
+        // Delegates may share a payload.
+        let shared = [self.opened[0].get(&place).copied(), self.opened[1].get(&other_place).copied()];
+        if let Some(is_whole) = self.compared_payloads.get(&shared) {
+            return *is_whole;
+        }
+        let before = self.constants_inside(0, one, place, plans[0]);
+        let after = self.constants_inside(1, other, other_place, plans[1]);
+        let kinds = |payload: &'s Xnnpack<'s>| payload.graph.xnodes().iter().map(|node| node.name());
+        let same_nodes = kinds(one).eq(kinds(other));
+        let count =
+            |payload: &Xnnpack<'_>| payload.constants().iter().map(|constant| constant.uses.len()).sum::<usize>();
+        let scales = |list: &[Inside<'_>]| list.iter().filter(|inside| inside.scales.is_some()).count();
+        let is_whole = count(one) == before.len() + scales(&before) && count(other) == after.len() + scales(&after);
+        let (mut by_name, mut by_label) = (Keyed::<&str, usize>::new(), Keyed::<&str, usize>::new());
+        for (index, inside) in after.iter().enumerate() {
+            if let Some(name) = inside.given_name() {
+                by_name.or_insert(name, index);
+            }
+            by_label.or_insert(&inside.label, index);
+        }
+        let mut taken: Keyed<usize, ()> = Keyed::new();
+        let mut rest = Vec::new();
+        for inside in before {
+            let named = inside.given_name().and_then(|name| by_name.get(name));
+            let found = named.or_else(|| by_label.get(&*inside.label).filter(|_| same_nodes)).copied();
+            match found.and_then(|index| Some((index, after.get(index)?))) {
+                Some((index, other)) if taken.add(index) => self.pair_inside(&inside, other),
+                _ => rest.push(inside),
+            }
+        }
+        let is_whole = is_whole && rest.is_empty() && taken.len() == after.len();
+        let after = after.into_iter().enumerate().filter(|(index, _)| !taken.contains(index));
+        let after: Vec<Inside<'s>> = after.map(|(_, inside)| inside).collect();
+        for (list, more) in self.lonely_inside.iter_mut().zip([rest, after]) {
+            list.extend(more.into_iter().filter(|inside| inside.given_name().is_some()));
+        }
+        self.compared_payloads.insert(shared, is_whole);
+        is_whole
+    }
+
+    /// The constants of delegates without a counterpart on the other side.
+    pub(super) fn only_inside(
+        &mut self,
+        side: usize,
+        (method, plan): Indexed<'s>,
+        delegates: impl Iterator<Item = usize>,
+    ) {
+        for delegate in delegates.filter(|_| COMPARES_INSIDE) {
+            let Some(payload) = self.xnnpack(side, (method, delegate)) else { continue };
+            let inside = self.constants_inside(side, payload, (method, delegate), plan);
+            if let Some(list) = self.lonely_inside.get_mut(side) {
+                list.extend(inside);
+            }
+        }
+    }
+
+    fn tell_keys(&mut self, side: usize, inside: &Inside<'s>) {
+        if let Some(keys) = self.told_keys.get_mut(side) {
+            for key in inside.keys.into_iter().flatten() {
+                keys.add(key);
+            }
+        }
+    }
+
+    fn pair_inside(&mut self, one: &Inside<'s>, other: &Inside<'s>) {
+        let (text, other_text) = (one.tensor.to_string(), other.tensor.to_string());
+        let mut change = one.difference(DifferenceKind::Changed);
+        if text != other_text {
+            (change.before, change.after) = (Some(text), Some(other_text));
+            self.difference(change);
+        } else {
+            let equal = self.equal(one.bytes, other.bytes);
+            let same_scales = match (one.scales, other.scales) {
+                (Some(one), Some(other)) => self.equal(one, other),
+                (one, other) => Some(one.is_none() && other.is_none()),
+            };
+            if equal == Some(true) && same_scales == Some(true) {
+                return;
+            }
+            let numbers = |side: usize, inside: &Inside<'s>| {
+                let numbers = inside.payload.dequantized(inside.value, self.blobs.get(side)?).ok()??;
+                Some(Values::Numbers(numbers))
+            };
+            match (equal.and(same_scales), numbers(0, one), numbers(1, other)) {
+                (None, ..) => {
+                    change.after = Some("not compared: too many tensors share their bytes".into());
+                    self.difference(change);
+                }
+                (_, Some(one), Some(other)) => self.apart(change, [one, other]),
+                _ => self.difference(change),
+            }
+        }
+        self.tell_keys(0, one);
+        self.tell_keys(1, other);
+    }
+
+    /// Matches what has no counterpart yet: constants inside delegates with each other, by their names, and weights of values with these.
+    pub(super) fn across(&mut self, [removed, added]: [Vec<Weight<'s>>; 2]) {
+        let [before, after] = core::mem::take(&mut self.lonely_inside);
+        let mut by_name: Keyed<String, Option<Inside<'s>>> = Keyed::new();
+        let mut rest = Vec::new();
+        for inside in after {
+            match inside.given_name() {
+                Some(name) if !by_name.contains(name) => _ = by_name.insert(name.into(), Some(inside)),
+                _ => rest.push(inside),
+            }
+        }
+        let mut other_rest = Vec::new();
+        for inside in before {
+            match inside.given_name().and_then(|name| by_name.get_mut(name)?.take()) {
+                Some(other) => self.pair_inside(&inside, &other),
+                None => other_rest.push(inside),
+            }
+        }
+        rest.extend(by_name.into_sorted().into_iter().filter_map(|(_, inside)| inside));
+        self.with_inside(1, &removed, &rest);
+        self.with_inside(0, &added, &other_rest);
+    }
+
+    /// Matches weights of values with constants inside the delegates of the other side, `side`: by name, or by equal bytes.
+    fn with_inside(&mut self, side: usize, weights: &[Weight<'s>], inside: &[Inside<'s>]) {
+        // Bytes that are equal start with the same ones.
+        let start = |bytes: &'s [u8]| (bytes.len(), bytes.get(..MOST_START).unwrap_or(bytes));
+        let (mut by_name, mut by_start) = (Keyed::<&str, usize>::new(), Keyed::<(usize, &[u8]), Vec<usize>>::new());
+        for (index, constant) in inside.iter().enumerate() {
+            if let Some(name) = constant.given_name() {
+                by_name.or_insert(name, index);
+            }
+            by_start.entry(start(constant.bytes)).push(index);
+        }
+        let mut taken: Keyed<usize, ()> = Keyed::new();
+        let kind = if side == 0 { DifferenceKind::Added } else { DifferenceKind::Removed };
+        for weight in weights {
+            let named = weight.given_name().and_then(|name| by_name.get(name)).copied();
+            let found = named.filter(|index| !taken.contains(index)).or_else(|| {
+                let alike = by_start.get(&start(weight.bytes)).map(Vec::as_slice).unwrap_or_default();
+                let mut alike = alike.iter().copied().filter(|index| !taken.contains(index)).take(MOST_ALIKE);
+                alike.find(|index| {
+                    let other = inside.get(*index);
+                    other.is_some_and(|other| self.equal(weight.bytes, other.bytes) == Some(true))
+                })
+            });
+            match found.and_then(|index| Some((index, inside.get(index)?))) {
+                Some((index, constant)) => {
+                    taken.add(index);
+                    self.entered(weight, constant, side);
+                }
+                None => self.difference(weight.difference(kind)),
+            }
+        }
+        let mut told: Keyed<&str, ()> = Keyed::new();
+        for index in taken.sorted() {
+            told.add(inside.get(index.0).and_then(Inside::given_name).unwrap_or_default());
+        }
+        let kind = if side == 0 { DifferenceKind::Removed } else { DifferenceKind::Added };
+        for (_, constant) in inside.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
+            let Some(name) = constant.given_name() else { continue };
+            self.tell_keys(side, constant);
+            // One that several delegates have is told once.
+            if told.add(name) {
+                self.difference(constant.difference(kind));
+            }
+        }
+    }
+
+    /// A weight of a value that is inside a delegate on the other side, which `side` has.
+    fn entered(&mut self, weight: &Weight<'s>, inside: &Inside<'s>, side: usize) {
+        self.tell_keys(side, inside);
+        let is_same = weight.bytes == inside.bytes || is_reordered(&weight.shape, weight.bytes, inside.bytes);
+        let (mut before, mut after) = (weight.place.to_string(), inside.place());
+        if !is_same {
+            before = format!("{before} {}", weight.shape);
+            after = format!("{after} {}", inside.tensor);
+        }
+        if side == 0 {
+            core::mem::swap(&mut before, &mut after);
+        }
+        let kind = if is_same { DifferenceKind::Moved } else { DifferenceKind::Changed };
+        let change = if side == 0 { inside.difference(kind) } else { weight.difference(kind) };
+        let change = Difference { before: Some(before), after: Some(after), ..change };
+        if is_same { self.storage(change) } else { self.difference(change) }
+    }
+}
+
+/// Whether the elements are the same in XNNPACK's order: filters have the channels of the input last, or, if depthwise, those of the
+/// output. Linear weights are transposed.
+fn is_reordered(shape: &TensorShape<'_>, bytes: &[u8], inside: &[u8]) -> bool {
+    let sizes: Vec<usize> = shape.sizes.iter().map(|size| usize::try_from(*size).unwrap_or_default()).collect();
+    let element = shape.scalar_type.element_size().unwrap_or_default();
+    let [first, second, ..] = *sizes else { return false };
+    let count = sizes.iter().try_fold(element, |bytes, size| bytes.checked_mul(*size));
+    if !shape.is_natural() || count != Some(bytes.len()) || bytes.len() != inside.len() || bytes.is_empty() {
+        return false;
+    }
+    let is_transposed = |matrices: usize, rows: usize| {
+        let columns = bytes.len() / element / matrices / rows;
+        let size = bytes.len() / matrices;
+        bytes.chunks(size).zip(inside.chunks(size)).all(|(matrix, other)| {
+            other.chunks(element).enumerate().all(|(index, value)| {
+                let start = (index % rows * columns + index / rows) * element;
+                matrix.get(start..start + element) == Some(value)
+            })
+        })
+    };
+    is_transposed(first, second) || is_transposed(1, first)
+}
