@@ -3,7 +3,8 @@
 //! cargo run --example walk -- model.pte
 
 use executorch_format::schema::any::{Value, visit};
-use executorch_format::{Escaped, Model, Path};
+use executorch_format::text::Escaped;
+use executorch_format::{Model, Path};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: walk FILE")?;

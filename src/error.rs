@@ -4,8 +4,8 @@ use crate::path::{FieldPath, Step};
 use alloc::{borrow::Cow, boxed::Box, format, string::String, vec::Vec};
 use core::fmt;
 
-/// The result of reading or writing a file.
-pub type Result<T> = core::result::Result<T, Error>;
+/// The result of reading or writing a file. With a second type it is [`core::result::Result`], so that importing it takes nothing away.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// What is wrong with a file, and where: the kind of fault, the byte offset from the start of the file, and the path
 /// of the field in the schema's names (`execution_plan[0].values[12].val.Tensor.sizes`).

@@ -175,13 +175,9 @@ pub use flatbuffer::read::Limits;
 pub use flatbuffer::text::Text;
 pub use flatbuffer::write::{FieldOrder, VtableSharing};
 pub use model::Model;
-pub use names::{Escaped, is_deceptive, shortened};
 pub use path::{FieldPath, Path, Step};
 #[cfg(feature = "payloads")]
 pub use quantized::Dequantized;
-pub use sizes::format_size;
-#[cfg(feature = "verify")]
-pub use sizes::parse_size;
 pub use tensor::{Element, TensorShape, TensorView};
 #[cfg(feature = "write")]
 pub use write::collect::{DataCollector, NewEntry};
@@ -193,6 +189,14 @@ pub use write::image::Image;
 pub use write::options::{PtdOptions, PteOptions};
 #[cfg(all(feature = "std", feature = "write"))]
 pub use write::save::{Prepared, Progress};
+
+/// Names and sizes as text for people, and sizes that people write.
+pub mod text {
+    pub use crate::names::{Escaped, is_deceptive, shortened};
+    pub use crate::sizes::format_size;
+    #[cfg(feature = "verify")]
+    pub use crate::sizes::parse_size;
+}
 
 /// The examples of the pages, as tests.
 #[cfg(doctest)]

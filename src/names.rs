@@ -15,7 +15,7 @@ const CUT: usize = 200;
 /// Nothing is escaped.
 ///
 /// ```
-/// use executorch_format::shortened;
+/// use executorch_format::text::shortened;
 ///
 /// assert_eq!(shortened("layer.weight"), "layer.weight");
 /// assert!(shortened(&"x".repeat(60_000)).ends_with("xxx\u{2026}(60000 bytes)"));
@@ -103,7 +103,7 @@ pub fn is_deceptive(character: char) -> bool {
 /// name of more than 1,000 characters is cut, see [`shortened`].
 ///
 /// ```
-/// use executorch_format::Escaped;
+/// use executorch_format::text::Escaped;
 ///
 /// assert_eq!(Escaped("layer\u{1b}[2J.weight").to_string(), r"layer\u{1b}[2J.weight");
 /// assert_eq!(Escaped(r"a\n").to_string(), r"a\\n");

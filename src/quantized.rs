@@ -213,12 +213,12 @@ pub(crate) fn elements(dims: &[u32]) -> usize {
     dims.iter().fold(1usize, |count, size| count.saturating_mul(*size as usize))
 }
 
-fn bfloat16(bits: u16) -> f32 {
+pub(crate) fn bfloat16(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
 /// IEEE half precision. The crate `half` is optional.
-fn half(bits: u16) -> f32 {
+pub(crate) fn half(bits: u16) -> f32 {
     let (sign, fraction) = (u32::from(bits >> 15) << 31, u32::from(bits & 0x3ff));
     match u32::from(bits >> 10 & 31) {
         0 => {

@@ -7,7 +7,7 @@ use alloc::{format, string::String};
 /// A number of bytes for people: `640 B`, `1.5 MiB`.
 ///
 /// ```
-/// use executorch_format::format_size;
+/// use executorch_format::text::format_size;
 ///
 /// assert_eq!(format_size(640), "640 B");
 /// assert_eq!(format_size(3 << 19), "1.5 MiB");
@@ -29,7 +29,7 @@ pub fn format_size(bytes: u64) -> String {
 /// and `KB`, `MB`, `GB`, `TB` (of 1,000), in upper or lower case.
 ///
 /// ```
-/// use executorch_format::parse_size;
+/// use executorch_format::text::parse_size;
 ///
 /// assert_eq!(parse_size("1.5 KiB")?, 1536);
 /// assert!(parse_size("1 mile").is_err());

@@ -29,7 +29,7 @@ Examples:
   pte disasm model.pte --operator 'aten::*mm*' --range 100..200
   pte disasm model.pte --method forward > forward.txt
   pte disasm model.pte --names model.etrecord
-  diff <(pte disasm --oneline old.pte) <(pte disasm --oneline new.pte)"
+  diff <(pte disasm --oneline old.pte | cut -c9-) <(pte disasm --oneline new.pte | cut -c9-)"
 )]
 #[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Only this method
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
-    /// Print each instruction on one line, without where values live: for grep and diff
+    /// Print each instruction on one line, with its number in 8 columns and without where values live: for grep and diff
     #[arg(long, group = "form")]
     oneline: bool,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub struct Arguments {
     form: JsonArguments,
 }
 
-/// Which instructions are printed. With one of these, their numbers are too.
+/// Which instructions are printed.
 #[derive(clap::Args)]
 pub struct Filter {
     /// Only calls of operators, backends and nodes whose name matches, such as 'aten::mm*'

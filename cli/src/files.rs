@@ -8,21 +8,33 @@ use std::{fs, io};
 /// The extensions of files that are taken from folders, in upper or lower case.
 const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
 
+/// A help text about files, which says whether this build takes URLs.
+macro_rules! files {
+    ($before:literal $(, $after:literal)?) => {
+        if cfg!(feature = "remote") {
+            concat!($before, ", by path or URL; - is standard input" $(, $after)?)
+        } else {
+            concat!($before, "; - is standard input" $(, $after)?, " (URLs need a build with the feature `remote`)")
+        }
+    };
+}
+
+/// The help of FILE for commands about files of any kind.
+const ANY: &str = files!(".pte, .ptd, .bpte and .etdp (.etdump) files");
+
 /// The help of FILE for commands about programs.
-pub const PROGRAMS: &str =
-    ".pte and .bpte files, by path or URL; - is standard input; .ptd files named with them hold their external data";
+pub const PROGRAMS: &str = files!(".pte and .bpte files", "; .ptd files named with them hold their external data");
 
 /// The help of FILE for commands about bundles.
-pub const BUNDLES: &str = ".bpte files, by path or URL; - is standard input";
+pub const BUNDLES: &str = files!(".bpte files");
 
 /// The help of FILE for commands about traces.
-pub const TRACES: &str = ".etdp (.etdump) files, by path or URL; - is standard input";
+pub const TRACES: &str = files!(".etdp (.etdump) files");
 
 /// The files of a command that takes several, of any kind unless the command has another help for `files`.
 #[derive(clap::Args)]
 pub struct FileArguments {
-    /// .pte, .ptd, .bpte and .etdp (.etdump) files, by path or URL; - is standard input
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required = true, help = ANY)]
     pub files: Vec<PathBuf>,
     /// Take every such file in folders and the folders in them, or below a URL
     #[arg(short, long)]
@@ -108,7 +120,7 @@ pub fn batches(
 }
 
 /// Whether a path has an extension of model files.
-fn is_model(path: &Path) -> bool {
+pub fn is_model(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 

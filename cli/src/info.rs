@@ -12,9 +12,9 @@ use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::remote::Need;
-use executorch_format::inspect::Summary;
+use executorch_format::inspect::{MethodMemory, PlannedTensor, Summary};
 use executorch_format::validate::{Deployment, MissingData, Releases};
-use executorch_format::{Model, ParseOptions};
+use executorch_format::{Model, ParseOptions, Pte};
 use serde::Serialize;
 
 /// Summarize each file: methods, shapes, operators, delegates, memory, weights, metadata
@@ -57,9 +57,38 @@ pub struct Info<'t> {
     /// The program inside a bundle; `None` for any other file, and if it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<&'t Summary<'t>>,
+    /// The mutable buffers that have no initial values. `pte memory --json` has them too.
+    #[serde(skip)]
+    mutable: Vec<MutableBuffers>,
     /// Whether its end is missing. The summary is then made from its first part.
     #[serde(skip)]
     is_cut: bool,
+}
+
+/// Tensors of a method that keep their content from run to run and have no initial values in the file.
+struct MutableBuffers {
+    method: String,
+    /// Indices of values.
+    values: Vec<usize>,
+    bytes: u64,
+}
+
+impl MutableBuffers {
+    /// Those of each method that has any.
+    fn of(pte: &Pte<'_>) -> Vec<Self> {
+        let of_method = |method: MethodMemory<'_>| {
+            let plan = pte.method(method.name)?;
+            let tensors = method.buffers.iter().flat_map(|buffer| &buffer.tensors).filter(|tensor| tensor.kept);
+            let is_without = |tensor: &&PlannedTensor<'_>| {
+                plan.tensor(tensor.value).is_some_and(|tensor| tensor.data_buffer_idx == 0)
+            };
+            let tensors: Vec<_> = tensors.filter(is_without).collect();
+            let values = tensors.iter().map(|tensor| tensor.value).collect();
+            let bytes = tensors.iter().map(|tensor| tensor.bytes).sum();
+            (!tensors.is_empty()).then(|| Self { method: method.name.to_owned(), values, bytes })
+        };
+        pte.memory().methods.into_iter().filter_map(of_method).collect()
+    }
 }
 
 /// Prints a summary of each file, then fails if references in it are out of range. Goes on after a file that fails.
@@ -92,6 +121,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Model::Pte(pte) => pte.missing_data(&ptds),
             _ => None,
         };
+        let is_text = documents.is_none() && !arguments.table;
+        let mutable = match (&model, &program) {
+            (Model::Pte(pte), _) | (_, Some(Ok(pte))) if is_text => MutableBuffers::of(pte),
+            _ => Vec::new(),
+        };
         let info = Info {
             file,
             file_size,
@@ -99,6 +133,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             releases,
             external_data,
             program: inside.as_ref(),
+            mutable,
             is_cut: cut.is_some(),
         };
         match documents {

@@ -1,8 +1,9 @@
 //! JSON on stdout, streamed: one line for each field of a table, one line for a list of numbers.
 
 use crate::failure::Failure;
+use crate::text;
 use clap::ArgMatches;
-use executorch_format::is_deceptive;
+use executorch_format::text::is_deceptive;
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
@@ -117,9 +118,33 @@ pub fn print_alone(value: &impl Serialize) -> Result<(), Failure> {
     print_with(value, Strings::default())
 }
 
-/// [`print_alone`], with strings of any length.
+/// [`print_alone`], with strings of any length. On a terminal, only the first lines are printed.
 pub fn print_uncut(value: &impl Serialize) -> Result<(), Failure> {
-    print_with(value, Strings::UNCUT)
+    const MOST: usize = 200;
+    let most = text::most(MOST);
+    if most == usize::MAX {
+        return print_with(value, Strings::UNCUT);
+    }
+    let mut whole = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(
+        &mut whole,
+        Indented { strings: Strings::UNCUT, ..Indented::default() },
+    ))?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    write_lines(&mut out, &whole, most)?;
+    Ok(out.flush()?)
+}
+
+/// Writes the first lines of a text, cut to the terminal, and says how many more there are.
+fn write_lines(out: &mut impl Write, whole: &[u8], most: usize) -> io::Result<()> {
+    let whole = String::from_utf8_lossy(whole);
+    for line in whole.lines().take(most) {
+        writeln!(out, "{}", text::cut(line, 0))?;
+    }
+    match whole.lines().count().saturating_sub(most) {
+        0 => Ok(()),
+        more => writeln!(out, "… {more} more lines (-v)"),
+    }
 }
 
 fn print_with(value: &impl Serialize, strings: Strings) -> Result<(), Failure> {

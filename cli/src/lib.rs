@@ -4,7 +4,10 @@
 
 #[cfg(feature = "remote")]
 mod catalog;
-mod check;
+#[cfg(not(feature = "remote"))]
+#[path = "catalog/missing.rs"]
+mod catalog;
+mod completions;
 mod convert;
 mod data;
 mod diff;
@@ -13,6 +16,7 @@ mod dump;
 mod edit;
 mod failure;
 mod files;
+mod fit;
 mod graph;
 mod help;
 mod info;
@@ -53,17 +57,21 @@ use crate::save::Pending;
 use clap::{FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
 /// Inspects, verifies and rewrites ExecuTorch model files: .pte (programs) and .ptd (named tensors and blobs)
 #[derive(Parser)]
 #[command(name = "pte", version, arg_required_else_help = true)]
-#[command(after_help = "The file name - is standard input, or standard output for a file to write.
+#[command(
+    after_help = "`pte FILE` is short for `pte info FILE`. The file name - is standard input, or standard output for a file to write.
+`pte completions` and `pte man` print completions for a shell and manual pages.
 
-Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, a name that matches nothing, or a file that cannot be read or written; for several files, the highest.")]
+Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, a name that matches nothing, or a file that cannot be read or written; for several files, the highest."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// Show whole names and lists on a terminal too, and each change of an edit
+    /// Do not shorten names and lists; list every change
     #[arg(short, long, global = true)]
     verbose: bool,
     /// Print only errors and requested output
@@ -74,44 +82,49 @@ struct Arguments {
     stores: remote::StoreArguments,
 }
 
+/// The commands, in the order of their groups in [`help`].
 #[derive(Subcommand)]
 enum Command {
-    Check(check::Arguments),
+    #[command(aliases = ["inspect", "show"])]
     Info(info::Arguments),
-    Diff(diff::Arguments),
-    Dump(dump::Arguments),
-    Graph(graph::Arguments),
     List(list::Arguments),
-    Report(report::Arguments),
     Size(size::Arguments),
     Memory(memory::Arguments),
     Ops(ops::Arguments),
     Disasm(disasm::Arguments),
+    Graph(graph::Arguments),
+    Report(report::Arguments),
+    Diff(diff::Arguments),
     Profile(profile::Arguments),
-    Rewrite(rewrite::Arguments),
+    Dump(dump::Arguments),
+    Bundle(edit::bundle::Arguments),
+    Catalog(catalog::Arguments),
+    #[command(alias = "validate")]
     Verify(verify::Arguments),
+    #[command(alias = "check")]
+    Fit(fit::Arguments),
     Replace(edit::replace::Arguments),
     Externalize(edit::externalize::Arguments),
     Internalize(edit::internalize::Arguments),
-    Dedup(edit::dedup::Arguments),
     Strip(edit::strip::Arguments),
+    Dedup(edit::dedup::Arguments),
     Select(edit::select::Arguments),
     Metadata(edit::metadata::Arguments),
     Extract(edit::extract::Arguments),
-    Bundle(edit::bundle::Arguments),
     Ptd(edit::ptd::Arguments),
+    Rewrite(rewrite::Arguments),
     Convert(convert::Arguments),
-    #[cfg(feature = "remote")]
-    Catalog(catalog::Arguments),
     ToC(to_c::Arguments),
-    Completions(manual::CompletionArguments),
+    Completions(completions::CompletionArguments),
     Man(manual::ManArguments),
 }
 
 /// Runs the command with the arguments of a process, the first of which is its name, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     text::show_whole(!io::stdout().is_terminal());
-    let matches = help::command().try_get_matches_from(arguments);
+    let command = help::command();
+    let arguments = with_command(&command, arguments.into_iter().collect());
+    let matches = command.try_get_matches_from(arguments);
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
@@ -135,6 +148,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     failure.report()
 }
 
+/// The arguments of a process with the command `info`, if the first that is not an option is a file instead of a command.
+fn with_command(command: &clap::Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let is_option = |argument: &OsString| argument.as_encoded_bytes().starts_with(b"-") && argument != text::STANDARD;
+    let Some(first) = arguments.iter().skip(1).find(|argument| !is_option(argument)) else { return arguments };
+    let path = Path::new(first);
+    let is_file = first == text::STANDARD || path.exists() || files::is_model(path) || remote::url(path).is_some();
+    if is_file && first != "help" && command.find_subcommand(first).is_none() {
+        arguments.insert(1, "info".into());
+    }
+    arguments
+}
+
 /// Runs a command, except that the files which it writes with its inputs open are not named yet.
 fn prepare(command: &Command) -> Result<Pending<'_>, Failure> {
     let read = match command {
@@ -149,7 +174,7 @@ fn prepare(command: &Command) -> Result<Pending<'_>, Failure> {
         Command::Bundle(arguments) => return edit::bundle::run(arguments),
         Command::Ptd(arguments) => return edit::ptd::run(arguments),
         Command::Convert(arguments) => return convert::run(arguments),
-        Command::Check(arguments) => check::run(arguments),
+        Command::Fit(arguments) => fit::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
         Command::Dump(arguments) => dump::run(arguments),
@@ -163,11 +188,39 @@ fn prepare(command: &Command) -> Result<Pending<'_>, Failure> {
         Command::Profile(arguments) => profile::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Extract(arguments) => edit::extract::run(arguments),
-        #[cfg(feature = "remote")]
         Command::Catalog(arguments) => catalog::run(arguments),
         Command::ToC(arguments) => to_c::run(arguments),
-        Command::Completions(arguments) => manual::complete(arguments),
+        Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => manual::print(arguments),
     };
     read.map(|()| Pending::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_command_is_summarized() {
+        let of = |line: &str| {
+            let words = line.split(' ').map(OsString::from).collect();
+            let words: Vec<_> =
+                with_command(&help::command(), words).into_iter().map(|word| word.into_string()).collect();
+            words.into_iter().collect::<Result<Vec<_>, _>>().map(|words| words.join(" ")).unwrap_or_default()
+        };
+        for (line, expected) in [
+            ("pte model.pte", "pte info model.pte"),
+            ("pte -v model.pte weights.ptd", "pte info -v model.pte weights.ptd"),
+            ("pte --json -", "pte info --json -"),
+            ("pte s3://bucket/model", "pte info s3://bucket/model"),
+            ("pte verify model.pte", "pte verify model.pte"),
+            ("pte check model.pte", "pte check model.pte"),
+            ("pte help info", "pte help info"),
+            ("pte verfy model.pte", "pte verfy model.pte"),
+            ("pte --version", "pte --version"),
+            ("pte", "pte"),
+        ] {
+            assert_eq!(of(line), expected);
+        }
+    }
 }

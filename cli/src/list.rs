@@ -34,7 +34,7 @@ pub struct Arguments {
     /// The order of the list
     #[arg(long, value_enum, default_value_t = Order::Kind)]
     sort: Order,
-    /// Maximum blobs to show
+    /// Maximum blobs to show [default: all; on a terminal 50]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     #[command(flatten)]

@@ -1,26 +1,15 @@
-//! `pte completions` and `pte man`: completions for shells, and manual pages.
+//! `pte man`: manual pages.
 
 use crate::Arguments;
 use crate::failure::Failure;
 use crate::near::Names;
-use crate::save::{OutputArguments, make_output_folder, refuse_foreign};
+use crate::save::{make_output_folder, refuse_foreign};
 use crate::text;
 use clap::CommandFactory;
-use clap_complete::Shell;
 use clap_mangen::Man;
-use std::path::PathBuf;
-use std::{fs, io};
-
-/// Print completions of the command and its options for a shell
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  pte completions bash > ~/.local/share/bash-completion/completions/pte
-  pte completions zsh -o ~/.zfunc/_pte")]
-pub struct CompletionArguments {
-    shell: Shell,
-    #[command(flatten)]
-    output: OutputArguments,
-}
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// Print manual pages, or write all of them into a folder
 #[derive(clap::Args)]
@@ -36,13 +25,6 @@ pub struct ManArguments {
     output: Option<PathBuf>,
 }
 
-/// Prints completions for a shell.
-pub fn complete(arguments: &CompletionArguments) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "pte", &mut script);
-    arguments.output.write(script)
-}
-
 /// Prints a manual page, or writes all.
 pub fn print(arguments: &ManArguments) -> Result<(), Failure> {
     let mut command = Arguments::command();
@@ -56,7 +38,9 @@ pub fn print(arguments: &ManArguments) -> Result<(), Failure> {
                 refuse_foreign(&path, ".TH pte")?;
             }
         }
-        return clap_mangen::generate_to(command, folder).map_err(unwritable);
+        command = command.disable_help_subcommand(true);
+        command.build();
+        return write_pages(&command, folder).map_err(unwritable);
     }
     command.build();
     // `to-c` is the only subcommand with a dash in its name.
@@ -74,5 +58,56 @@ pub fn print(arguments: &ManArguments) -> Result<(), Failure> {
         rest = rest.get(next.get_name().len()..).unwrap_or_default().trim_start_matches('-');
         found = next;
     }
-    Ok(Man::new(found.clone()).title(title).render(&mut io::stdout())?)
+    Ok(io::stdout().write_all(&page(Man::new(found.clone()).title(title), found)?)?)
+}
+
+/// Writes the pages of a command and its subcommands into a folder.
+fn write_pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
+    for subcommand in command.get_subcommands() {
+        write_pages(subcommand, folder)?;
+    }
+    let man = Man::new(command.clone());
+    fs::write(folder.join(man.get_filename()), page(man, command)?)
+}
+
+/// A page, with the parts of the help after the options as sections of their own.
+fn page(man: Man, command: &clap::Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    if command.get_subcommands().next().is_some() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    man.render_options_section(&mut page)?;
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let parts = |start: &str| help.split("\n\n").filter_map(|part| part.strip_prefix(start)).collect::<Vec<_>>();
+    let is_note = |part: &&str| !part.is_empty() && ![EXAMPLES, EXIT_CODES].iter().any(|start| part.starts_with(start));
+    let notes: Vec<&str> = help.split("\n\n").filter(is_note).collect();
+    let status = parts(EXIT_CODES).first().map_or(EXIT_STATUS, |status| *status);
+    for (name, parts) in [("NOTES", notes), ("EXIT STATUS", vec![status]), ("EXAMPLES", parts(EXAMPLES))] {
+        if !parts.is_empty() {
+            // Lines stay as they are.
+            writeln!(page, ".SH {name}\n.nf\n{}\n.fi", escaped(parts.join("\n\n").trim_matches('\n')))?;
+        }
+    }
+    Ok(page)
+}
+
+/// Starts of parts of the help.
+const EXAMPLES: &str = "Examples:";
+const EXIT_CODES: &str = "Exit codes:";
+
+/// The exit codes of commands whose help has none.
+const EXIT_STATUS: &str = "0 success, 1 a file is invalid, 2 wrong usage, a name that matches nothing, or a file that cannot be read or written;\nfor several files, the highest.";
+
+/// A text as roff shows it.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    let line = |line: &str| match line.starts_with(['.', '\'']) {
+        true => format!("\\&{line}"),
+        false => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }

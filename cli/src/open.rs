@@ -137,7 +137,7 @@ impl Input {
         } else {
             // Windows does not open folders.
             if path.is_dir() {
-                let hint = "it is a folder: name the files in it, or use --recursive where a command has it";
+                let hint = "it is a directory: name the files in it, or add --recursive";
                 return Err(unreadable(io::Error::other(hint)));
             }
             let file = File::open(path).map_err(unreadable)?;
@@ -311,7 +311,7 @@ fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
         MOST_METADATA
     };
     if read_to(&mut bytes, end.saturating_add(MOST_TRAILING))? {
-        let fault = format!("it goes on past the {end} bytes that it can have: write it to a file first");
+        let fault = format!("the stream is longer than the {end} bytes its header allows: write it to a file first");
         return Err(unreadable(io::Error::other(fault)));
     }
     Ok(bytes)

@@ -3,7 +3,6 @@
 mod print;
 mod yaml;
 
-use crate::check;
 use crate::convert::refused;
 use crate::data::each_program;
 use crate::failure::Failure;
@@ -23,17 +22,12 @@ use std::path::PathBuf;
 ///
 /// Operators have the types and dim orders of their tensors.
 #[derive(clap::Args)]
-#[command(
-    after_help = "TARGET is a file as for `pte check --target`: TOML, or YAML as ExecuTorch's selective build reads it (operators, \
-et_kernel_metadata, include_all_operators), with two optional keys, the lists of names scalar_types and backends.
-Exit code 1: a target does not have something that a file needs.
+#[command(after_help = "`pte fit --target` compares these needs with what a device has.
 
 Examples:
   pte ops model.pte
   pte ops model.pte --by module --names model.etrecord
-  pte ops --yaml --merge a.pte b.pte > selected_operators.yaml
-  pte ops --check firmware.yaml model.pte"
-)]
+  pte ops --yaml --merge a.pte b.pte > selected_operators.yaml")]
 #[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
     #[command(flatten)]
@@ -42,7 +36,7 @@ pub struct Arguments {
     #[arg(long)]
     merge: bool,
     /// Count the instructions of each module instead, with the nodes inside delegates
-    #[arg(long, value_name = "WHAT", conflicts_with_all = ["merge", "yaml", "check"])]
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["merge", "yaml"])]
     by: Option<By>,
     /// Maximum modules [default: all; on a terminal 30]
     #[arg(long, value_name = "N", requires = "by")]
@@ -54,9 +48,6 @@ pub struct Arguments {
     /// Print YAML that ExecuTorch's selective build reads, for all files together
     #[arg(long, group = "form")]
     yaml: bool,
-    /// List what each file needs and a target does not have
-    #[arg(long, group = "form", value_name = "TARGET")]
-    check: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -91,9 +82,6 @@ pub struct MergedOperators<'t> {
 /// Prints what each file needs, or all together.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.only_with(arguments.yaml, "--yaml")?;
-    if let Some(target) = &arguments.check {
-        return check::check(&arguments.files, target, &arguments.form);
-    }
     let together = arguments.merge || arguments.yaml;
     let mut documents = (arguments.form.any() && !together).then(|| json::Files::start(&arguments.form));
     let (mut all, mut files, mut apart) = (Operators::default(), Vec::new(), false);

@@ -148,9 +148,12 @@ mod session {
 mod session {
     use super::{Failure, Need, PathBuf};
 
+    /// What installs a command with the feature.
+    pub const INSTALL: &str = "in a clone, `cargo install --path cli --features remote` builds one with it";
+
     fn failure(url: &str) -> Failure {
-        let error = std::io::Error::other("this pte reads no URLs: it was built without the feature `remote`");
-        Failure::Unreadable { file: url.into(), error }
+        let fault = "this pte reads no URLs: it was built without the feature `remote`";
+        Failure::Unreadable { file: url.into(), error: std::io::Error::other(format!("{fault} ({INSTALL})")) }
     }
 
     /// Nothing is opened.

@@ -1,5 +1,6 @@
 //! `pte rewrite`: writes a file again, unchanged or with a recomputed layout.
 
+use crate::edit::{self, only_a_file};
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::{LastArgument, Pending, prepare};
@@ -18,13 +19,18 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte rewrite model.pte copy.pte
-  pte rewrite --segment-alignment 4096 --delegate segment model.pte model.pte
+  pte rewrite --segment-alignment 4096 --delegate segment model.pte -i
   curl -s https://example.com/model.pte | pte rewrite --relayout - - > model.pte")]
+#[command(mut_arg("last", |argument| argument.required_unless_present("in_place").conflicts_with("in_place")))]
+#[command(mut_arg("to", |argument| argument.conflicts_with("in_place")))]
 pub struct Arguments {
     /// A .pte, .ptd, .bpte or .etdp file, or an XNNPACK payload cut out of a .pte; - is standard input
     input: PathBuf,
     #[command(flatten)]
     output: LastArgument,
+    /// Replace the file itself; if that fails, it is unchanged
+    #[arg(short, long)]
+    in_place: bool,
     #[command(flatten)]
     options: Options,
 }
@@ -97,8 +103,12 @@ fn header_length(text: &str) -> Result<u32, String> {
 
 /// Writes the file again.
 pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
+    if arguments.in_place {
+        only_a_file(&arguments.input)?;
+    }
     let input = Input::open(&arguments.input)?;
-    let (options, output) = (&arguments.options, arguments.output.path());
+    let options = &arguments.options;
+    let output = if arguments.in_place { &*arguments.input } else { arguments.output.path() };
     let unwritable = |error: Error| Failure::unwritable(output, error);
     match input.parse()? {
         Model::Pte(pte) => {
@@ -112,6 +122,9 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
                 return Err(Failure::Usage(format!("{option} is for .pte files, and {file} is a .ptd")));
             }
             options.check_trailing(ptd.trailing_bytes(), input.path())?;
+            if let Some(note) = edit::old_schema(&ptd).filter(|_| options.any()) {
+                status::say(format_args!("note: {note}"));
+            }
             let ptd = if options.any() { ptd.lay_out(&options.for_ptd()).map_err(unwritable)? } else { ptd };
             prepare(&input.copied(ptd.image().map_err(unwritable)?), output, &input)
         }

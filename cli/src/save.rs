@@ -61,7 +61,7 @@ impl OutputArguments {
     /// Fails if an output is named without `option`, which produces it.
     pub fn only_with(&self, given: bool, option: &str) -> Result<(), Failure> {
         match &self.output {
-            Some(_) if !given => Err(Failure::Usage(format!("--output is for what {option} makes"))),
+            Some(_) if !given => Err(Failure::Usage(format!("--output requires {option}"))),
             _ => Ok(()),
         }
     }
@@ -194,7 +194,7 @@ pub fn make_folder(file: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| {
         let error = match error.kind() {
             ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
-                io::Error::new(error.kind(), format!("{} is no folder", text::path(folder)))
+                io::Error::new(error.kind(), format!("{} is not a directory", text::path(folder)))
             }
             _ => error,
         };

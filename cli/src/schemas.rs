@@ -1,7 +1,7 @@
 //! JSON Schemas of all documents, generated from the types that are serialized.
 
 use crate::json::{FORMAT, Failed, OnlyFailed};
-use crate::{check, convert, diff, disasm, dump, edit, graph, info, list, memory, ops, profile, report, size, verify};
+use crate::{convert, diff, disasm, dump, edit, fit, graph, info, list, memory, ops, profile, report, size, verify};
 use regex_lite::Regex;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -40,7 +40,7 @@ const EDITS: &[&str] = &[
 /// Every document.
 const DOCUMENTS: &[Document] = &[
     document("bundle", &["bundle"], "", files::<edit::bundle::Listing>),
-    document("check", &["check", "ops"], "--target or --check", files::<check::Verdict>),
+    document("fit", &["fit"], "--target", files::<fit::Verdict>),
     document("convert", &["convert"], "", whole::<convert::Outcome>),
     document("dedup-several", &["dedup"], "several files", whole::<edit::dedup::Common>),
     document("diff", &["diff"], "", whole::<diff::Comparison>),

@@ -5,7 +5,7 @@ use crate::near::Names;
 use crate::open::read_settings;
 use crate::{status, text};
 use executorch_format::schema::ScalarType;
-use executorch_format::validate::{Lack, Library, Release, Target, TargetCheck};
+use executorch_format::validate::{Fit, Lack, Library, Release, Target};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
@@ -52,6 +52,11 @@ fn named(path: &Path) -> Option<Result<Target, Failure>> {
     }))
 }
 
+/// The names of known runtimes, without a release.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    RUNTIMES.iter().map(|runtime| runtime.name)
+}
+
 /// Reads a target file, as YAML if it has that extension, else as TOML; or takes a known runtime by its name.
 pub fn read(path: &Path) -> Result<Target, Failure> {
     if let Some(target) = named(path).filter(|_| !path.exists()) {
@@ -77,7 +82,7 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
     // A target without settings would be fine with everything.
     if target == Target::default() {
         let expected =
-            "the target is empty: expected settings, such as runtime = \"1.5\" (`pte check --help` lists them)";
+            "the target is empty: expected settings, such as runtime = \"1.5\" (`pte fit --help` lists them)";
         return Err(Failure::usage_of(path, &expected));
     }
     target.check().map_err(|error| Failure::usage_of(path, &error))?;
@@ -151,8 +156,8 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
 }
 
 /// Prints what the target does not have of what a model needs, and what is not known.
-pub fn print(path: &Path, target: &Target, check: &TargetCheck) -> Result<(), Failure> {
-    let TargetCheck { lacks, unknown, .. } = check;
+pub fn print(path: &Path, target: &Target, check: &Fit) -> Result<(), Failure> {
+    let Fit { lacks, unknown, .. } = check;
     if lacks.is_empty() && unknown.is_empty() && status::is_quiet() {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Formats sizes, counts and names for people.
 
-pub use executorch_format::format_size as size;
-use executorch_format::{Escaped, is_deceptive};
+pub use executorch_format::text::format_size as size;
+use executorch_format::text::{Escaped, is_deceptive};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// A size as an argument, such as `64KiB`.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    executorch_format::parse_size(text).map_err(|error| error.to_string())
+    executorch_format::text::parse_size(text).map_err(|error| error.to_string())
 }
 
 /// The name of a value in all output: `%12`, and `forward:%12` in a program with several methods. `method` is already escaped.

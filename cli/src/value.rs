@@ -34,6 +34,14 @@ pub fn ambiguous(text: &str, pte: &Pte<'_>) -> Option<String> {
     Some(format!("{text} is a value of each of {} methods: write the method too, as in {method}:{text}", methods.len()))
 }
 
+/// Says how to write a value of which only the number was given.
+pub fn of_number(text: &str, pte: &Pte<'_>) -> Option<String> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let method = *computing(pte).first().filter(|_| is_number)?;
+    let method = crate::text::name(method, 40);
+    Some(format!("no tensor \"{text}\": a value is written %{text} (here {method}:%{text})"))
+}
+
 /// All names of a value, for patterns.
 pub fn names(method: &str, value: usize, several: bool) -> Vec<String> {
     let mut names = vec![format!("{method}:%{value}"), format!("{method}.{value}")];
@@ -62,5 +70,8 @@ mod tests {
         assert_eq!(parse("decode:%3", &several), Some(("decode", 3)));
         assert!(ambiguous("%3", &several).is_some_and(|hint| hint.contains(":%3")));
         assert_eq!(ambiguous("%3", &one), None);
+        let hint = of_number("0", &one);
+        assert_eq!(hint.as_deref(), Some("no tensor \"0\": a value is written %0 (here forward:%0)"));
+        assert_eq!((of_number("weight", &one), of_number("", &one)), (None, None));
     }
 }

@@ -1,7 +1,7 @@
 //! `pte verify`: checks files, and reports each fault with its place.
 
 pub mod output;
-mod page;
+pub mod page;
 pub mod runtimes;
 mod sarif;
 

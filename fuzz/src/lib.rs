@@ -2,6 +2,7 @@
 //! and on all inputs that once failed.
 
 mod build_tree;
+mod change_tree;
 mod convert;
 mod differential;
 mod edit;
@@ -15,6 +16,7 @@ mod smoke;
 mod verify_agrees;
 
 pub use build_tree::build_tree;
+pub use change_tree::change_tree;
 pub use convert::{read_npy, read_safetensors};
 pub use differential::differential;
 pub use edit::edit;

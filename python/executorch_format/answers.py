@@ -681,7 +681,7 @@ class Saving(Answer):
 
 @dataclass(frozen=True, repr=False)
 class ChangeUser(Answer):
-    """What refers to a changed blob: a method's value, a method's delegate, or a key."""
+    """A reference to a changed blob: a method's value, a method's delegate, or a key."""
 
     method: str | None
     value: int | None

@@ -110,7 +110,7 @@ pub enum Subject {
     Program,
 }
 
-/// What refers to a blob.
+/// A reference to a blob.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -118,14 +118,14 @@ pub enum Subject {
 pub enum User {
     /// A tensor.
     Value {
-        /// The method's name, [`shortened`](crate::shortened).
+        /// The method's name, [`shortened`](crate::text::shortened).
         method: String,
         /// Index into the method's values.
         value: usize,
     },
     /// A delegate.
     Delegate {
-        /// The method's name, [`shortened`](crate::shortened).
+        /// The method's name, [`shortened`](crate::text::shortened).
         method: String,
         /// Index into the method's delegates.
         delegate: usize,
@@ -176,7 +176,7 @@ impl EditReport {
 }
 
 impl User {
-    /// What refers to a blob, from the tree.
+    /// A reference to a blob, from the tree.
     pub(super) fn of(user: &DataUser<'_>) -> Self {
         match *user {
             DataUser::Tensor { plan, value, .. } => Self::Value { method: shortened(plan.name()).into(), value },
@@ -198,9 +198,9 @@ impl fmt::Display for User {
     }
 }
 
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Action {
+    fn name(self) -> &'static str {
+        match self {
             Self::Added => "added",
             Self::Replaced => "replaced",
             Self::Removed => "removed",
@@ -209,7 +209,13 @@ impl fmt::Display for Action {
             Self::Shared => "shared",
             Self::Renamed => "renamed",
             Self::Extracted => "extracted",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -231,12 +237,17 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Shows as `externalized constant layer.weight (forward:%12): 64 bytes to 0`.
+/// Shows as `moved constant layer.weight (forward:%12) to a .ptd file: 64 bytes`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// At most this many users that keep the old bytes are named.
         const MOST: usize = 10;
         let Self { action, subject, name, users, others, bytes_before, bytes_after } = self;
+        let (action, place) = match action {
+            Action::Externalized => ("moved", " to a .ptd file"),
+            Action::Internalized => ("moved", " from a .ptd file"),
+            other => (other.name(), ""),
+        };
         write!(f, "{action} {subject}")?;
         if !name.is_empty() {
             write!(f, " {name}")?;
@@ -245,8 +256,10 @@ impl fmt::Display for Change {
             write!(f, "{}{user}", if index == 0 { " (" } else { ", " })?;
         }
         f.write_str(if users.is_empty() { "" } else { ")" })?;
+        f.write_str(place)?;
         match (*bytes_before, *bytes_after) {
             (0, 0) => {}
+            (size, 0) | (0, size) => write!(f, ": {}", counted(size, "byte"))?,
             (before, after) if before == after => write!(f, ": {}", counted(before, "byte"))?,
             (before, after) => write!(f, ": {before} bytes to {after}")?,
         }

@@ -1,4 +1,4 @@
-//! What a file could do without. Each edit that could make it smaller is tried on a copy.
+//! Possible size savings. Each edit that could make it smaller is tried on a copy.
 
 use super::Strip;
 use super::verify::new_errors_of_image;
@@ -33,7 +33,7 @@ pub struct Saving {
     pub options: &'static [&'static str],
 }
 
-/// What a file could do without.
+/// A possible size saving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

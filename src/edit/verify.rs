@@ -19,7 +19,7 @@ const EXCUSES: [(&Rule, &Rule); 3] = [
     (rule::SEGMENT_BOUNDS, rule::SEGMENT_DATA_SIZE),
 ];
 
-/// The errors at the strict level that `after` has, of rules of which `before` has no error. Empty if the edit adds
+/// Returns the strict errors in `after` from rules that `before` did not break. Empty if the edit adds
 /// none.
 ///
 /// `after` is checked as it would be read from its file, without writing the file.
@@ -39,7 +39,7 @@ pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>>
 /// Fails if the image is not that of `after`, and cannot be read as such a file.
 pub fn new_errors_of_image(before: &[Finding], after: &Model<'_>, image: &Image<'_>) -> Result<Vec<Finding>> {
     let found = match after {
-        // What is written as it was read, is read as it is.
+        // Unchanged metadata needs no second parse.
         _ if image.is_from_source() => after.validate(Level::Strict),
         Model::Pte(pte) => {
             let metadata = image.metadata_bytes();

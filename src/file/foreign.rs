@@ -35,7 +35,7 @@ const FORMATS: &[Format] = &[
 /// The error for such bytes. `expected` is the kind of file that was expected.
 #[cold]
 pub(super) fn error(bytes: &[u8], expected: &'static str) -> Error {
-    // Of a whole file no more is said than of the bytes that `probe` reads.
+    // Looks only at the first `PROBE_SIZE` bytes.
     match name(bytes.get(..PROBE_SIZE).unwrap_or(bytes)) {
         Some(found) => Error::at(bytes.len().min(4), ErrorKind::Foreign { expected, found }),
         None => {

@@ -10,7 +10,7 @@ use crate::schema::program::{
 };
 use alloc::{vec, vec::Vec};
 
-/// What refers to data in a program's file, or in a `.ptd` file.
+/// A reference to data in a program's file, or in a `.ptd` file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DataUser<'t> {
@@ -164,7 +164,7 @@ pub(crate) fn payloads_mut<'t>(program: &'t mut Program<'_>) -> Vec<&'t mut Back
     payloads
 }
 
-/// A list of where tensors' data starts. The runtime takes initial states from list 0 only.
+/// An offset table for constants or initial states. The runtime takes initial states from list 0 only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DataList {
     /// Constants: in `constant_segment` or, in early files, `constant_buffer`.

@@ -68,6 +68,9 @@ pub enum Segment<'a> {
     Parts(Vec<(u64, Cow<'a, [u8]>)>),
 }
 
+/// The most zeros beside a part of a segment that are copied: more than any exporter aligns to.
+const MOST_ZEROS: u64 = 1 << 20;
+
 impl<'a> Segment<'a> {
     /// Its parts in order, each at its offset from the segment's start. An absent segment has no parts.
     pub fn parts(&self) -> impl Iterator<Item = (u64, &[u8])> {
@@ -179,12 +182,15 @@ impl<'a> Segment<'a> {
     }
 
     /// `size` bytes from its start in one piece, with zeros between its parts and after them; `None` if its parts have
-    /// more than `size` bytes, or if it is whole and has fewer.
+    /// more than `size` bytes, if it is whole and has fewer, or if there are more zeros than [`MOST_ZEROS`] for each
+    /// part, as in a tree that was changed by hand.
     pub(crate) fn joined(&self, size: u64) -> Option<Cow<'a, [u8]>> {
         let Self::Parts(parts) = self else {
             return self.take(0, size);
         };
-        let mut bytes = vec![0; usize::try_from(size).ok().filter(|_| self.len() <= size)?];
+        let most = parts.iter().fold(MOST_ZEROS, |most, (_, part)| most.saturating_add(MOST_ZEROS + part.len() as u64));
+        let size = usize::try_from(size).ok().filter(|_| self.len() <= size && size <= most)?;
+        let mut bytes = vec![0; size];
         for (start, part) in parts {
             bytes.get_mut(usize::try_from(*start).ok()?..)?.get_mut(..part.len())?.copy_from_slice(part);
         }
@@ -361,4 +367,24 @@ pub fn offset_in(file: &[u8], part: &[u8]) -> Option<u64> {
 fn outside_segment(index: u32, offset: u64, size: u64, all: u64, parts: &str) -> Error {
     let (size, all) = (counted(size, "byte"), counted(all, "byte"));
     Error::reference(format!("{size} at offset {offset} of segment {index}, which has {all}{parts}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_joined_with_the_zeros_that_alignment_explains_and_no_more() {
+        let parts = |second| Segment::Parts(vec![(0, Cow::Borrowed(&[1][..])), (second, Cow::Borrowed(&[2][..]))]);
+        assert_eq!(parts(3).joined(6).as_deref(), Some(&[1, 0, 0, 2, 0, 0][..]));
+        assert_eq!(parts(3).joined(3), None, "more than these bytes");
+        let most = 3 * MOST_ZEROS + 2;
+        assert_eq!(parts(MOST_ZEROS).joined(most).map(|bytes| bytes.len() as u64), Some(most));
+        for (second, size) in [(3, most + 1), (3, 1 << 60), (3, u64::MAX), (1 << 60, 1 << 61), (u64::MAX, u64::MAX)] {
+            assert_eq!(parts(second).joined(size), None, "{second} {size}");
+            let entry = DataSegment { offset: 0, size };
+            let all = Segments { bytes: &[parts(second)], table: &[entry], base: 0, whole: true, file_size: None };
+            assert!(all.whole_segment(0).is_err());
+        }
+    }
 }

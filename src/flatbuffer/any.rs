@@ -59,7 +59,7 @@ pub trait AnyTable: Debug + Sealed {
     fn field(&self, index: usize) -> Option<&dyn AnyField>;
 
     /// The field with that index, mutable.
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField>;
 }
 
@@ -197,11 +197,11 @@ pub trait AnyField: Sealed {
     fn value(&self) -> Value<'_>;
 
     /// Changes it. Returns `false`, and changes nothing, if the change does not fit the field.
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool;
 
     /// The table in it, a union's member, or item `index` of a list of tables.
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable> {
         let _ = index;
         None
@@ -345,8 +345,8 @@ pub trait AnyTables: Sealed {
     fn get(&self, index: usize) -> Option<&dyn AnyTable>;
 }
 
-/// A change of a field, for tests of readers.
-#[cfg(any(test, feature = "testing"))]
+/// A change of a field.
+#[cfg(any(test, feature = "visit-mut"))]
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum FieldChange<'c> {
@@ -510,4 +510,58 @@ pub fn visit<'t>(table: &'t dyn AnyTable, path: &Path<'_>, visit: &mut dyn FnMut
             _ => {}
         }
     });
+}
+
+/// Calls `visit` with the path and every field of a table and of all tables in it, outer tables first. `visit` may change the field;
+/// the tables that are then in it are visited.
+///
+/// ```
+/// use executorch_format::schema::any::{FieldChange, Value, visit_mut};
+/// use executorch_format::{Path, Pte, Step};
+///
+/// // Anonymize a program: methods, tensors and lines of source lose their names. Operators keep theirs.
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/stacktrace/stacktrace.pte")?;
+/// let mut pte = Pte::parse(&file)?;
+/// let mut count = 0;
+/// visit_mut(&mut pte.program, &Path::ROOT, &mut |path, field| {
+///     let is_of_operator = path.index_in("operators").is_some();
+///     match (path.last(), field.value()) {
+///         (Some(Step::Field("name" | "fully_qualified_name")), Value::Text(_)) if !is_of_operator => {
+///             field.change(FieldChange::Text(format!("name{count}").as_bytes()));
+///             count += 1;
+///         }
+///         (Some(Step::Field("stacktrace")), _) => drop(field.change(FieldChange::Remove)),
+///         _ => {}
+///     }
+/// });
+/// let anonymous = pte.image()?.to_vec()?;
+/// assert_eq!(Pte::parse(&anonymous)?.methods()[0].name(), "name0");
+/// # Ok(())
+/// # }
+/// ```
+#[cfg(any(test, feature = "visit-mut"))]
+pub fn visit_mut(table: &mut dyn AnyTable, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &mut dyn AnyField)) {
+    for (index, description) in table.description().fields.iter().enumerate() {
+        let Some(field) = table.field_mut(index) else { continue };
+        let path = &path.field(description.name);
+        visit(path, field);
+        let (is_list, member) = match field.value() {
+            Value::Tables(_) => (true, None),
+            Value::Union { name, .. } => (false, name),
+            _ => (false, None),
+        };
+        let mut index = 0;
+        while let Some(table) = field.table_mut(index) {
+            match member {
+                _ if is_list => visit_mut(table, &path.index(index), visit),
+                Some(member) => visit_mut(table, &path.field(member), visit),
+                None => visit_mut(table, path, visit),
+            }
+            if !is_list {
+                break;
+            }
+            index += 1;
+        }
+    }
 }

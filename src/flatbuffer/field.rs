@@ -258,7 +258,7 @@ macro_rules! scalar {
                 core::fmt::Debug::fmt(self, f)
             }
 
-            #[cfg(any(test, feature = "testing"))]
+            #[cfg(any(test, feature = "visit-mut"))]
             fn change(&mut self, change: $crate::flatbuffer::any::FieldChange<'_>) -> bool {
                 use $crate::flatbuffer::{any::FieldChange, number::Number};
                 match change {
@@ -282,7 +282,7 @@ macro_rules! scalar {
                 core::fmt::Debug::fmt(self, f)
             }
 
-            #[cfg(any(test, feature = "testing"))]
+            #[cfg(any(test, feature = "visit-mut"))]
             fn change(&mut self, change: $crate::flatbuffer::any::FieldChange<'_>) -> bool {
                 use $crate::flatbuffer::{any::FieldChange, number::Number};
                 *self = match change {

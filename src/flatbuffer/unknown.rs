@@ -31,7 +31,7 @@ pub enum UnknownValue {
 }
 
 impl Unknown {
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     pub(crate) fn empty(tag: u8) -> Self {
         Self { tag, value: UnknownValue::Empty }
     }

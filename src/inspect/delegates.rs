@@ -3,6 +3,7 @@
 use super::{BlobCount, Fault, NamedBy, OperatorCalls};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
+use crate::file::key_index::KeyIndex;
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort_by};
 use crate::names::shortened;
@@ -51,7 +52,7 @@ pub struct DelegateConstantUser<'t> {
     pub delegate: Option<usize>,
     /// Index of the constant in the payload.
     pub constant: u32,
-    /// The key in the named data of this file or of a `.ptd`, [`shortened`](crate::shortened).
+    /// The key in the named data of this file or of a `.ptd`, [`shortened`](crate::text::shortened).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub key: Option<String>,
     /// Index of the value in the payload; `None` if no value uses it.
@@ -189,8 +190,9 @@ pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Ope
     all
 }
 
-/// Counts the constants of all payloads; several with one key are counted once.
-pub(super) fn count_constants(opened: &[OpenPayload<'_>]) -> BlobCount {
+/// Counts the constants of all payloads, or only those under keys that this file does not have; several with one key are
+/// counted once.
+pub(super) fn count_constants(opened: &[OpenPayload<'_>], not_in: Option<&KeyIndex<'_>>) -> BlobCount {
     let mut constants = BlobCount::default();
     let mut keys = Keyed::new();
     for opened in opened {
@@ -198,6 +200,13 @@ pub(super) fn count_constants(opened: &[OpenPayload<'_>]) -> BlobCount {
             continue;
         };
         for constant in payload.constants() {
+            let is_here = |keys: &KeyIndex<'_>| match &constant.place {
+                ConstantPlace::Named { key, .. } => keys.get(key).is_some(),
+                _ => true,
+            };
+            if not_in.is_some_and(is_here) {
+                continue;
+            }
             constants.users += constant.uses.len();
             let fresh = match &constant.place {
                 ConstantPlace::Named { key, .. } => keys.add(String::from(*key)),

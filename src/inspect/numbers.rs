@@ -1,15 +1,15 @@
 //! The elements of a tensor as numbers, of any type.
 
-use crate::quantized::Dequantized;
+use crate::error::{Error, Result};
+use crate::quantized::{Dequantized, bfloat16, half};
 use crate::schema::ScalarType;
 use crate::tensor::{Element, TensorView, copied};
-use alloc::{vec, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 
 /// Elements that are decoded at a time.
 const CHUNK: usize = 1 << 12;
 
-/// The elements as numbers; `None` for a type that has no numbers: complex, packed and 8-bit floats, and halves without the feature
-/// `half`.
+/// The elements as numbers; `None` for a type that has no numbers: complex, packed and 8-bit floats.
 fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
     fn numbers<T: Element>(bytes: &[u8], number: impl Fn(T) -> f64) -> Option<Vec<f64>> {
         Some(copied::<T>(bytes).ok()?.into_iter().map(number).collect())
@@ -27,10 +27,8 @@ fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
         ScalarType::DOUBLE => numbers::<f64>(bytes, |number| number),
         // A byte that is neither 0 nor 1 is taken as its number.
         ScalarType::BOOL => Some(bytes.iter().copied().map(f64::from).collect()),
-        #[cfg(feature = "half")]
-        ScalarType::HALF => numbers::<half::f16>(bytes, f64::from),
-        #[cfg(feature = "half")]
-        ScalarType::BFLOAT16 => numbers::<half::bf16>(bytes, f64::from),
+        ScalarType::HALF => numbers::<u16>(bytes, |bits| half(bits).into()),
+        ScalarType::BFLOAT16 => numbers::<u16>(bytes, |bits| bfloat16(bits).into()),
         _ => None,
     }
 }
@@ -56,8 +54,32 @@ pub struct Histogram {
 }
 
 impl TensorView<'_> {
-    /// A histogram with this many bins; `None` for a type without numbers (complex, packed and 8-bit floats, and halves
-    /// without the feature `half`), and if no element is finite.
+    /// Returns the elements as numbers, whatever their type, in the order of the bytes. Integers above 2^53 are rounded, a bool is its byte,
+    /// and of a quantized type it is the stored integer: [`Pte::dequantized`](crate::Pte::dequantized) applies scales and zero points.
+    ///
+    /// ```
+    /// use executorch_format::Pte;
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+    /// let pte = Pte::parse(&file)?;
+    /// for (value, tensor) in pte.methods()[0].tensors() {
+    ///     if let Some(view) = pte.tensor_view(tensor)? {
+    ///         println!("value {value}: {:?}", view.to_f64()?);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) for complex, packed and 8-bit floats.
+    pub fn to_f64(&self) -> Result<Vec<f64>> {
+        let scalar_type = self.shape().scalar_type;
+        decode(scalar_type, self.bytes()).ok_or_else(|| Error::tensor(format!("{scalar_type} has no numbers to read")))
+    }
+
+    /// A histogram with this many bins; `None` for a type without numbers (complex, packed and 8-bit floats), and if no
+    /// element is finite.
     ///
     /// ```
     /// use executorch_format::Pte;

@@ -26,7 +26,7 @@ impl Pte<'_> {
     /// Where the bytes of the file that this was read from go. Later changes are not included: write the file and read
     /// it again.
     ///
-    /// Takes time in proportion to the metadata and the graphs in payloads. [`Model::savings`] says what the file could do without.
+    /// Takes time in proportion to the metadata and the graphs in payloads. [`Model::savings`] lists possible size savings.
     ///
     /// If only the metadata was given, unclaimed bytes of the data are taken for padding, unless there are too many.
     ///

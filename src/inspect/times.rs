@@ -76,8 +76,14 @@ impl RunProfile<'_> {
         kernels
     }
 
-    /// The name under which an event is added up or compared; `None` if it is no step of a run, or part of one.
-    fn step(&self, event: &EventProfile<'_>, kernels: &Keyed<(Option<usize>, Option<usize>), &str>) -> Option<String> {
+    /// The name under which an event is added up or, with its number, compared; `None` if it is no step of a run, or part
+    /// of one.
+    fn step(
+        &self,
+        event: &EventProfile<'_>,
+        kernels: &Keyed<(Option<usize>, Option<usize>), &str>,
+        numbered: bool,
+    ) -> Option<String> {
         let backend = match &event.runs {
             Some(EventTarget::Delegate { backend, .. }) => backend,
             _ => "delegate",
@@ -90,7 +96,8 @@ impl RunProfile<'_> {
             }
             (EventKind::Delegate, _) => {
                 // XNNPACK numbers its steps.
-                let name = event.name.rsplit_once(" #").map_or(event.name, |(name, _)| name);
+                let plain = event.name.rsplit_once(" #").map_or(event.name, |(name, _)| name);
+                let name = if numbered { event.name } else { plain };
                 let number = event.delegate_debug_id.filter(|_| name.is_empty());
                 Some(match number {
                     Some(number) => format!("{backend}: event {number}"),
@@ -106,7 +113,7 @@ impl RunProfile<'_> {
         let kernels = self.kernels();
         let mut sums: Keyed<(bool, String), (usize, u64, f64)> = Keyed::new();
         for event in &self.events {
-            if let Some(name) = self.step(event, &kernels) {
+            if let Some(name) = self.step(event, &kernels, false) {
                 let (count, total, share) = sums.entry((event.kind == EventKind::Delegate, name));
                 *count += event.count;
                 *total = total.saturating_add(event.total);
@@ -132,7 +139,7 @@ impl RunProfile<'_> {
         let mut seen: Keyed<Step, usize> = Keyed::new();
         let mut steps = Vec::new();
         for event in &self.events {
-            let Some(name) = self.step(event, &kernels) else { continue };
+            let Some(name) = self.step(event, &kernels, true) else { continue };
             let place = event.chain.zip(event.instruction);
             let mut step = Step { name, inside: event.kind == EventKind::Delegate, place, nth: 0 };
             let count = seen.entry(step.clone());

@@ -15,7 +15,7 @@ use crate::file::source::Source;
 use crate::keyed::{set, sort};
 use crate::path::Path;
 use crate::schema::DataSegment;
-use alloc::{borrow::Cow, format, string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     also_zip(pte.source.as_ref(), report);
@@ -45,7 +45,11 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
     // Segments that nothing refers to.
     for (index, users) in pte.segment_users().into_iter().enumerate() {
-        if let (0, Some(Cow::Borrowed(bytes))) = (users, pte.segment(index as u32).ok()) {
+        if users > 0 {
+            continue;
+        }
+        // One in several parts, which no file has, would have to be copied.
+        if let Ok(bytes) = pte.whole_segment(index as u32).and_then(|data| pte.bytes(&data)) {
             found.data(bytes, &root.item("segments", index), report);
         }
     }

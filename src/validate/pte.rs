@@ -8,7 +8,7 @@ use super::{
     tensors, values, wire,
 };
 #[cfg(feature = "inspect")]
-use super::{Lack, Target, TargetCheck, target};
+use super::{Fit, Lack, Target, target};
 use crate::dataflow::DelegateOutputs;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
@@ -58,17 +58,17 @@ impl Pte<'_> {
     }
 
     /// What the file needs and the device does not have, assuming that all external data is there: see
-    /// [`check_target_with`](Self::check_target_with).
+    /// [`fit_with`](Self::fit_with).
     #[cfg(feature = "inspect")]
-    pub fn check_target(&self, target: &Target) -> Vec<Lack> {
-        self.check_target_with(target, None).lacks
+    pub fn fit(&self, target: &Target) -> Vec<Lack> {
+        self.fit_with(target, None).lacks
     }
 
     /// What the file needs and the device does not have, and what could not be determined, if the file is loaded with
     /// `data`; `None` assumes that all external data is there. It does not check the file itself: see
     /// [`validate`](Self::validate).
     #[cfg(feature = "inspect")]
-    pub fn check_target_with(&self, target: &Target, data: Option<&[&Ptd<'_>]>) -> TargetCheck {
+    pub fn fit_with(&self, target: &Target, data: Option<&[&Ptd<'_>]>) -> Fit {
         target::check(self, target, data)
     }
 

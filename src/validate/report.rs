@@ -135,6 +135,7 @@ impl<'f> Report<'f> {
     }
 
     /// How many findings there are, with those that are not listed.
+    #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.counts.iter().map(|(_, count)| count).sum()
     }

@@ -21,7 +21,7 @@ use crate::tensor::{Element, TensorView};
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 use core::fmt;
 
-/// Blobs, of which equal ones are stored once.
+/// A deduplicating set of blobs.
 #[derive(Default)]
 struct Shared<'a> {
     blobs: Vec<Cow<'a, [u8]>>,

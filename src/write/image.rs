@@ -17,7 +17,9 @@ use core::fmt;
 
 /// A file that is ready to be written: encoded metadata, borrowed blobs, and zeros between them.
 ///
-/// Made by [`Pte::image`] and [`Ptd::image`], which report everything that is wrong with a tree before anything is written.
+/// Made by [`Pte::image`] and [`Ptd::image`], which report everything that is wrong with a tree before anything is written. A clone
+/// copies the metadata alone.
+#[derive(Clone)]
 pub struct Image<'t> {
     metadata: Metadata<'t>,
     /// The bytes between and after blobs, at the same offsets as in the file. Past its end, there are zeros.
@@ -31,6 +33,7 @@ pub struct Image<'t> {
 }
 
 /// The FlatBuffer and the header.
+#[derive(Clone)]
 pub(super) enum Metadata<'t> {
     /// The bytes that the tree was read from.
     Source(&'t [u8]),

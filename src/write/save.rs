@@ -41,6 +41,9 @@ impl<'t> Image<'t> {
     /// instead. `bytes` must be a memory map of `file` from its start. The system then copies without passing the bytes
     /// through this process; on some file systems, both files share the same blocks.
     ///
+    /// `save` maps no file itself. Without this, each mapped page that it writes becomes resident: up to the size of the
+    /// file, which the system can take back. With this, those pages stay out of memory, and `save` needs only the metadata and its buffer.
+    ///
     /// ```
     /// # #[allow(unsafe_code)]
     /// # fn main() -> executorch_format::Result<()> {

@@ -31,9 +31,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("there is no such file"),
-            Self::Denied(found) => write!(f, "it may not be read: {found}"),
-            Self::Changed => f.write_str("it changed while it was read: try again"),
-            Self::NoRanges => f.write_str("the server does not give parts of files: download it first"),
+            Self::Denied(found) => write!(f, "access denied: {found}"),
+            Self::Changed => f.write_str("the file changed while it was being read: try again"),
+            Self::NoRanges => f.write_str("the server does not support range requests: download the file first"),
             Self::Url(found) | Self::Untrue(found) | Self::TooLarge(found) | Self::Failed(found) => f.write_str(found),
         }
     }

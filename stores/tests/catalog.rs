@@ -183,7 +183,7 @@ fn a_file_that_cannot_be_read_is_a_row_and_is_tried_again() {
         texts(&files, "error_kind"),
         [Some("unreadable".into()), Some("unreadable".into()), Some("unreadable".into())]
     );
-    assert_eq!(texts(&files, "error")[0].as_deref(), Some("it changed while it was read: try again"));
+    assert_eq!(texts(&files, "error")[0].as_deref(), Some("the file changed while it was being read: try again"));
     assert_eq!(texts(&files, "error")[2].as_deref(), Some("there is no such file"));
     assert_eq!(table(&out.0, "methods").num_rows(), 0);
     server.fault(Fault::None);

@@ -60,7 +60,7 @@ fn check(bytes: &[u8], options: &COptions, file: &str) -> Result<String, String>
     let array = CArray::new(&model, bytes, options).map_err(|error| error.to_string())?;
     let folder = std::env::temp_dir().join(format!("executorch-format-c-{}-{:p}", std::process::id(), bytes));
     std::fs::create_dir_all(&folder).unwrap();
-    array.save(file, &folder.join("model.h"), &folder.join("model.c")).unwrap();
+    array.save(file, folder.join("model.h"), folder.join("model.c")).unwrap();
     std::fs::write(folder.join("main.c"), MAIN).unwrap();
     if options.bytes == CBytes::Incbin {
         std::fs::write(folder.join(file), bytes).unwrap();
@@ -117,7 +117,7 @@ fn the_assembler_takes_the_bytes_from_the_file_and_says_where_it_changed() {
     let array = CArray::new(&model, file.bytes(), &options).unwrap();
     let folder = std::env::temp_dir().join(format!("executorch-format-incbin-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    array.save("x.pte", &folder.join("model.h"), &folder.join("model.c")).unwrap();
+    array.save("x.pte", folder.join("model.h"), folder.join("model.c")).unwrap();
     std::fs::write(folder.join("main.c"), MAIN).unwrap();
     std::fs::write(folder.join("x.pte"), b"other").unwrap();
     let told = compile("gcc", "-std=c11", &folder, &["main.c", "model.c"]).unwrap_err();
@@ -195,7 +195,7 @@ fn constant_methods_are_constants() {
     }
     let folder = std::env::temp_dir().join(format!("executorch-format-constants-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    array.save("x.pte", &folder.join("model.h"), &folder.join("model.c")).unwrap();
+    array.save("x.pte", folder.join("model.h"), folder.join("model.c")).unwrap();
     std::fs::write(folder.join("main.c"), CONSTANTS).unwrap();
     for (compiler, standard) in [("gcc", "-std=c11"), ("g++", "-std=c++17")] {
         let program = compile(compiler, standard, &folder, &["main.c", "model.c"]).unwrap();

@@ -83,7 +83,7 @@ fn two_models_together_need_what_either_needs() {
 fn a_target_lacks_what_it_does_not_name() {
     let lacks = |name: &str, target: &Target| {
         let fixture = fixture(name);
-        let lacks = Pte::parse(fixture.bytes()).unwrap().check_target(target);
+        let lacks = Pte::parse(fixture.bytes()).unwrap().fit(target);
         lacks.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let model = "1.5.1/linear/linear.pte";
@@ -121,7 +121,7 @@ fn a_target_with_a_runtime_has_the_operators_of_its_libraries() {
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let told = |target: &Target| {
         target.check().unwrap();
-        pte.check_target(target).iter().map(ToString::to_string).collect::<Vec<_>>()
+        pte.fit(target).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let old = Target::default().with_runtime(Some("0.5".parse().unwrap()));
     assert!(told(&old)[0].contains("0.5 refuses: missing-operators"), "{:?}", told(&old));
@@ -139,7 +139,7 @@ fn a_target_with_a_runtime_has_the_operators_of_its_libraries() {
 fn what_a_target_cannot_know_is_not_called_there() {
     let fixture = fixture("1.5.1/blob_inline/blob_inline.pte");
     let target = Target::default().with_runtime(Some("1.2".parse().unwrap())).with_method_allocator(Some(1 << 20));
-    let check = Pte::parse(fixture.bytes()).unwrap().check_target_with(&target, None);
+    let check = Pte::parse(fixture.bytes()).unwrap().fit_with(&target, None);
     let unknown: Vec<String> = check.unknown.iter().map(ToString::to_string).collect();
     assert!(check.lacks.is_empty() && unknown.len() == 3, "{check:?}");
     assert!(unknown[0].contains("1.2 loads: not checked: payloads of FxBlobBackend"), "{unknown:?}");
@@ -169,8 +169,8 @@ fn a_method_allocator_that_is_too_small_for_the_runtime_lacks() {
             let target = |available| {
                 Target::default().with_method_allocator(Some(available)).with_temp_allocator(temp_allocator)
             };
-            assert_eq!(pte.check_target(&target(taken)), [], "{name}");
-            let lacks = pte.check_target(&target(taken - 1));
+            assert_eq!(pte.fit(&target(taken)), [], "{name}");
+            let lacks = pte.fit(&target(taken - 1));
             assert!(
                 matches!(&lacks[..], [Lack::MethodAllocator { needed, .. }] if *needed == taken),
                 "{name}: {lacks:?}"

@@ -40,6 +40,32 @@ fn constants_of_every_type_have_the_exported_values() {
     assert_eq!(constants::<bool>(&pte), [[true, false, true, true, false]]);
 }
 
+#[cfg(feature = "inspect")]
+#[test]
+fn constants_of_every_type_are_numbers_too() {
+    let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let views = pte.methods()[0].tensors().filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
+    let numbers: Vec<(ScalarType, Vec<f64>)> =
+        views.map(|view| (view.shape().scalar_type, view.to_f64().unwrap())).collect();
+    for (scalar_type, expected) in [
+        (ScalarType::FLOAT, vec![1.0, -2.5, 3.25]),
+        (ScalarType::DOUBLE, vec![1.0, 1e300]),
+        (ScalarType::BYTE, vec![0.0, 128.0, 255.0]),
+        (ScalarType::CHAR, vec![-128.0, 0.0, 127.0]),
+        (ScalarType::SHORT, vec![-32768.0, 32767.0]),
+        (ScalarType::INT, vec![-2_147_483_648.0, 2_147_483_647.0]),
+        (ScalarType::LONG, vec![i64::MIN as f64, i64::MAX as f64]),
+        (ScalarType::BOOL, vec![1.0, 0.0, 1.0, 1.0, 0.0]),
+        (ScalarType::HALF, vec![1.0, -0.5, 65504.0]),
+    ] {
+        assert!(numbers.contains(&(scalar_type, expected)), "{scalar_type}: {numbers:?}");
+    }
+    let shape = TensorShape { scalar_type: ScalarType::FLOAT8E5M2, sizes: &[1], dim_order: &[0] };
+    let error = TensorView::new(shape, &[0]).unwrap().to_f64().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Tensor(_)), "{error}");
+}
+
 #[cfg(feature = "half")]
 #[test]
 fn half_precision_constants_have_the_exported_values() {

@@ -12,7 +12,7 @@ export interface Options {
   data?: Source[];
 }
 
-/** A device: the keys of `pte check --target`. What is left out is not checked. */
+/** A device: the keys of `pte fit --target`. What is left out is not checked. */
 export interface Target {
   runtime?: string;
   libraries?: string[];

@@ -44,7 +44,7 @@
       new ResizeObserver(() => fill(map, at, root.bytes, zoom)).observe(map);
       zoom(root);
       if (report.savings?.length) {
-        main.append(element("h2", {}, "What the file could do without"), viewer.table([
+        main.append(element("h2", {}, "Possible size savings"), viewer.table([
           { name: "what", of: (row) => row.kind.replaceAll("_", " ") }, { name: "bytes", number: true, of: (row) => row.size.toLocaleString("en") }, { name: "by", wide: true, of: (row) => row.command },
         ], report.savings));
       }

@@ -6,7 +6,7 @@ use crate::text;
 use executorch_format::inspect::{Argument, Code, MethodCode, Operation, TensorPlace};
 use std::io::{self, Write};
 
-/// Prints a method. Instructions have no numbers, which an inserted one would change for all that follow, unless only some are printed.
+/// Prints a method. Each instruction has the number that `--range` takes, in the first 8 columns.
 pub(super) fn method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::Result<()> {
     writeln!(out, "method {}", text::name(method.name, NAME))?;
     for (index, chain) in method.chains.iter().enumerate() {
@@ -20,7 +20,7 @@ pub(super) fn method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) ->
             if code.jumped_to && !filter.is_given() {
                 writeln!(out, "L{index}:")?;
             }
-            let number = if filter.is_given() { format!("{index:6}  ") } else { "  ".to_owned() };
+            let number = format!("{index:6}  ");
             writeln!(out, "{number}{}", text::cut(&line(method, code), number.len()))?;
         }
     }

@@ -7,7 +7,7 @@ use executorch_format::inspect::{
     Argument, Code, CodeValue, DelegateCode, Disassembly, InsideArgument, InsideNode, MethodCode, NamedBy, Operation,
     Returned, TensorPlace,
 };
-use executorch_format::shortened;
+use executorch_format::text::shortened;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 

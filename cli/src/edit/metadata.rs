@@ -77,11 +77,13 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         report.changes.append(&mut after.set_metadata(name, value).map_err(bad)?.changes);
         let shown = |pte: &Pte<'_>| {
             let entry = pte.metadata().into_iter().find(|entry| entry.name == name);
-            entry.map_or_else(|| Ok("nothing".to_owned()), |entry| content_text(&entry.content))
+            entry.map(|entry| content_text(&entry.content)).transpose()
         };
-        let (old, new) = (shown(&before)?, shown(&after)?);
-        if old != new {
-            report.notes.push(format!("{} was {old}, is {new}", text::name(name, 60)));
+        let (old, new, name) = (shown(&before)?, shown(&after)?, text::name(name, 60));
+        match (old, new) {
+            (None, Some(new)) => report.notes.push(format!("{name} = {new}")),
+            (Some(old), Some(new)) if old != new => report.notes.push(format!("{name} was {old}, is {new}")),
+            _ => {}
         }
     }
     destination.finish(&input, before, after, report)

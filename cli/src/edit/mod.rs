@@ -100,6 +100,20 @@ impl<'t> Output<'t> {
     }
 }
 
+/// A note about the schema of a `.ptd`, which edits keep, if runtimes find no data in it.
+pub fn old_schema(ptd: &Ptd<'_>) -> Option<String> {
+    ptd.flat_tensor.legacy.as_ref()?;
+    Some("the schema stays that of ExecuTorch 0.5 or 0.6, in which runtimes find no data: `pte ptd merge FILE -o NEW.ptd` writes the current one".to_owned())
+}
+
+/// Fails for a pipe, a device or standard input, which cannot be changed in place.
+pub fn only_a_file(input: &Path) -> Result<(), Failure> {
+    if input.as_os_str() != text::STANDARD && (!input.exists() || input.is_file()) {
+        return Ok(());
+    }
+    Err(Failure::usage_of(input, &"only a file can be changed in place: give --output OUT"))
+}
+
 impl Destination {
     /// Whether an output was given.
     pub fn is_given(&self) -> bool {
@@ -116,8 +130,8 @@ impl Destination {
         if !self.is_given() && !self.how.dry_run {
             return Err(Failure::Usage("nothing to write to: give --output OUT or --in-place".into()));
         }
-        if self.in_place && input.exists() && !input.is_file() {
-            return Err(Failure::usage_of(input, &"only a file can be changed in place: give --output OUT"));
+        if self.in_place {
+            only_a_file(input)?;
         }
         Ok(if self.in_place { Some(input) } else { self.output.as_deref() })
     }
@@ -140,6 +154,10 @@ impl Destination {
         let before = before.into();
         let trailing = before.trailing_bytes();
         let after = after.into();
+        let mut report = report;
+        if let Model::Ptd(ptd) = &after {
+            report.notes.extend(old_schema(ptd));
+        }
         let found = before.validate(Level::Strict);
         // It is not needed any more, and the result is read again.
         drop(before);
@@ -249,7 +267,11 @@ fn summary(out: &mut impl Write, report: &EditReport) -> io::Result<()> {
         *after = after.saturating_add(change.bytes_after);
     }
     for ((action, subject), (count, [before, after])) in kinds {
-        let bytes = if before == after { text::count_bytes(before) } else { format!("{before} bytes to {after}") };
+        let bytes = match (before, after) {
+            (size, 0) | (0, size) => text::count_bytes(size),
+            (before, after) if before == after => text::count_bytes(before),
+            (before, after) => format!("{before} bytes to {after}"),
+        };
         let what = match subject {
             Subject::NamedData | Subject::StackTraces | Subject::Names | Subject::Padding => {
                 format!("{subject} ({count})")

@@ -177,5 +177,8 @@ fn targets<'t>(
     if let Some(hint) = value::ambiguous(text, pte) {
         return Err(Failure::usage_of(file, &hint));
     }
+    if let Some(hint) = value::of_number(text, pte) {
+        return Err(Failure::usage_of(file, &hint));
+    }
     Err(Failure::no_match(file, "data with the name or key", text, there))
 }

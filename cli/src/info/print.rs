@@ -1,6 +1,6 @@
 //! The summary as text.
 
-use super::{Info, companions};
+use super::{Info, MutableBuffers, companions};
 use crate::failure::Failure;
 use crate::text;
 use anstyle::Style;
@@ -66,7 +66,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
                 )?,
                 false => loads_in(&mut out, info)?,
             }
-            print_program(&mut out, program)?;
+            print_program(&mut out, program, &info.mutable)?;
         }
         Content::FlatTensor(flat_tensor) => print_flat_tensor(&mut out, flat_tensor)?,
         Content::Bundle(bundle) => companions::print_bundle(&mut out, bundle)?,
@@ -77,7 +77,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
     if let Some(Summary { content: Content::Program(program), .. }) = info.program {
         writeln!(out, "  the program inside")?;
         loads_in(&mut out, info)?;
-        print_program(&mut out, program)?;
+        print_program(&mut out, program, &info.mutable)?;
     }
     Ok(out.flush()?)
 }
@@ -154,7 +154,7 @@ pub(super) fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> 
 }
 
 /// Prints what a device needs: first backends and methods, then the data.
-fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
+fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, mutable: &[MutableBuffers]) -> io::Result<()> {
     let mut backends: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     for backend in facts.methods.iter().flat_map(|method| &method.delegates) {
         let (delegates, bytes) = backends.entry(backend.id).or_default();
@@ -166,7 +166,7 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
         row(out, name, &format!("{}: {}", text::name(id, NAME), text::count(*delegates, "delegate")))?;
     }
     for method in &facts.methods {
-        print_method(out, method)?;
+        print_method(out, method, mutable.iter().find(|mutable| mutable.method == method.name))?;
     }
     companions::print_payloads(out, &facts.payloads)?;
     if !facts.metadata.is_empty() {
@@ -186,7 +186,11 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
     blobs(out, "in .ptd files", facts.external, "tensor")?;
     blobs(out, "named data", facts.named_data, "name")?;
     blobs(out, "payloads", facts.delegates, "delegate")?;
-    blobs(out, "payloads use", facts.delegate_constants, "value")
+    blobs(out, "payloads use", facts.delegate_constants, "value")?;
+    match facts.external_delegate_constants {
+        BlobCount { count: 0, .. } => Ok(()),
+        elsewhere => blobs(out, " in .ptd files", elsewhere, "value"),
+    }
 }
 
 /// The column at which the facts of a method start.
@@ -206,7 +210,7 @@ fn lines(out: &mut Out, name: &str, head: &str, parts: &[String]) -> io::Result<
     Ok(())
 }
 
-fn print_method(out: &mut Out, method: &Method<'_>) -> io::Result<()> {
+fn print_method(out: &mut Out, method: &Method<'_>, mutable: Option<&MutableBuffers>) -> io::Result<()> {
     writeln!(out, "  {HEAD}method {}{HEAD:#}", text::name(method.name, NAME))?;
     for (name, values) in [("inputs", &method.inputs), ("outputs", &method.outputs)] {
         let texts: Vec<String> = values.iter().map(value_text).collect();
@@ -236,11 +240,16 @@ fn print_method(out: &mut Out, method: &Method<'_>) -> io::Result<()> {
     let instructions = format!("{}: {}", method.instructions.total, kinds.join(", "));
     line(out, "instructions", &format!("{instructions}; {}", text::count(method.values, "value")))?;
     line(out, "planned memory", &planned(&method.planned_memory))?;
+    if let Some(MutableBuffers { values, bytes, .. }) = mutable {
+        let values: Vec<String> = values.iter().map(|value| format!("%{value}")).collect();
+        let head = format!("{}, without initial values: ", text::size(*bytes));
+        lines(out, "mutable buffers", &head, &values)?;
+    }
     let memory = &method.method_allocator;
     let sizes =
         |pointers| (memory.known(pointers, TempAllocator::Given), memory.known(pointers, TempAllocator::Missing));
     let ((with, without), (narrow_with, narrow_without)) = (sizes(PointerSize::Bits64), sizes(PointerSize::Bits32));
-    line(out, "method memory", &format!("{with} B, {narrow_with} B where pointers have 32 bits"))?;
+    line(out, "method memory", &format!("{with} B, {narrow_with} B on 32-bit targets"))?;
     line(out, "", &format!("without a temporary allocator {without} B, {narrow_without} B"))?;
     match memory.other_delegates {
         0 => Ok(()),
@@ -282,6 +291,7 @@ fn planned(memory: &PlannedMemory) -> String {
 
 fn value_text(value: &Value<'_>) -> String {
     match (&value.tensor, value.kind) {
+        (Some(tensor), _) if value.caller_memory => format!("{}, in the caller's memory", tensor_text(tensor)),
         (Some(tensor), _) => tensor_text(tensor),
         (None, Some(name)) => name.to_owned(),
         (None, None) => format!("unknown (value {})", value.value),

@@ -10,10 +10,13 @@ use executorch_format::inspect::{BlobUser, DelegateConstantUser};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+/// At most this many blobs are shown on a terminal.
+const MOST: usize = 50;
+
 /// Prints one line for each blob with all its users, values grouped by method, after the file's name if there are several files. `several`:
 /// there are several methods.
 pub fn table(path: Option<&Path>, listing: &Listing<'_>, several: bool, top: Option<usize>) -> Result<(), Failure> {
-    let most = top.unwrap_or(usize::MAX);
+    let most = top.unwrap_or_else(|| text::most(MOST));
     let shown = || listing.blobs.iter().take(most);
     let mut out = BufWriter::new(anstream::stdout().lock());
     if let Some(path) = path {
@@ -34,7 +37,8 @@ pub fn table(path: Option<&Path>, listing: &Listing<'_>, several: bool, top: Opt
     let left_out = listing.blobs.iter().skip(most);
     let (more, bytes) = left_out.fold((0, 0u64), |(count, bytes), blob| (count + 1, bytes.saturating_add(blob.size)));
     if more > 0 {
-        writeln!(out, "  … {more} more, {}", text::size(bytes))?;
+        let hint = if top.is_none() { " (-v)" } else { "" };
+        writeln!(out, "  … {more} more{hint}, {}", text::size(bytes))?;
     }
     let users = listing.blobs.iter().map(|blob| blob.users.len()).sum();
     let (blobs, users) = (text::count(listing.blobs.len(), "blob"), text::count(users, "user"));

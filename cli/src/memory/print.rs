@@ -160,9 +160,16 @@ fn print_tensors(
         let time = if tensor.kept { "always".to_owned() } else { times(method, tensor) };
         let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
         // A name that is made from an instruction is that of the one that writes it.
-        let maker = tensor.made_by.filter(|_| tensor.named_by.is_some_and(NamedBy::is_given));
+        let is_given = tensor.named_by.is_some_and(NamedBy::is_given);
+        let kept = if tensor.kept { " mutable buffer" } else { "" };
+        let maker = tensor.made_by.filter(|_| is_given);
         let maker = maker.map(|maker| format!(", from {}", text::name(maker, NAME))).unwrap_or_default();
-        let name = tensor.shape.name.map(|name| format!(" {}{maker}", text::name(name, NAME))).unwrap_or_default();
+        let name = tensor
+            .shape
+            .name
+            .filter(|_| is_given || !tensor.kept)
+            .map(|name| format!(" {}{maker}", text::name(name, NAME)))
+            .unwrap_or_default();
         let user = match (tensor.last_used_by, method.moment(tensor.last)) {
             (Some(user), _) => text::name(user, NAME),
             (None, moment) => moment.to_string(),
@@ -175,7 +182,7 @@ fn print_tensors(
             time,
             values(&tensor.shares_with),
             user,
-            format!("{shape}{name}"),
+            format!("{shape}{kept}{name}"),
         ]);
     }
     table.write(out)?;

@@ -1,7 +1,7 @@
 //! Operators as ExecuTorch's selective build reads them: `selected_operators.yaml`.
 
 use executorch_format::inspect::Operators;
-use executorch_format::is_deceptive;
+use executorch_format::text::is_deceptive;
 use std::path::PathBuf;
 
 /// What all files need, with the keys that `gen_oplist.py` writes. ExecuTorch's reader fails on other keys.

@@ -184,10 +184,7 @@ fn uses(
 /// Prints what can be removed from the file, and the command for it.
 fn offered(out: &mut Out, savings: Option<&[Offer]>) -> io::Result<()> {
     let Some(savings) = savings else {
-        return writeln!(
-            out,
-            "\nWhat it could do without was not looked for: that takes the whole file. Download it first."
-        );
+        return writeln!(out, "\nSavings were not computed: they need the whole file. Download it first.");
     };
     if savings.is_empty() {
         return Ok(());

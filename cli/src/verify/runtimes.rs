@@ -106,7 +106,7 @@ pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
-/// One line for each release.
+/// One line for all releases that do the same for the same reason.
 fn lines(path: &Path, verdicts: &[ReleaseVerdict]) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let is_plain = |verdict: &ReleaseVerdict| verdict.kernels.is_empty() && verdict.not_checked().is_none();
@@ -115,8 +115,35 @@ fn lines(path: &Path, verdicts: &[ReleaseVerdict]) -> Result<(), Failure> {
     if verdicts.iter().any(|verdict| said(&verdict)) {
         writeln!(out, "{}:", text::path(path))?;
     }
-    for verdict in verdicts.iter().filter(said) {
-        writeln!(out, "  {}", text::message(&verdict.to_string()))?;
+    let texts = verdicts.iter().filter(said).map(|verdict| {
+        let text = verdict.to_string();
+        (verdict.release, text.split_once(' ').map(|(_, text)| text.to_owned()).unwrap_or_default())
+    });
+    for (releases, text) in grouped(texts, verdicts) {
+        writeln!(out, "  {releases} {}", text::message(&text))?;
     }
     Ok(out.flush()?)
+}
+
+/// The releases of each text, such as `0.2, 0.4..0.7`, in the order of the first ones. A range has no release with another text.
+fn grouped(texts: impl Iterator<Item = (Release, String)>, all: &[ReleaseVerdict]) -> Vec<(String, String)> {
+    let mut groups: Vec<(Vec<[Release; 2]>, String)> = Vec::new();
+    let follows = |last: Release, next: Release| {
+        all.windows(2).any(|pair| matches!(pair, [one, other] if one.release == last && other.release == next))
+    };
+    for (release, text) in texts {
+        match groups.iter_mut().find(|(_, other)| *other == text) {
+            None => groups.push((vec![[release; 2]], text)),
+            Some((ranges, _)) => match ranges.last_mut() {
+                Some([_, last]) if follows(*last, release) => *last = release,
+                _ => ranges.push([release; 2]),
+            },
+        }
+    }
+    let range = |[first, last]: &[Release; 2]| match first == last {
+        true => first.to_string(),
+        false => format!("{first}..{last}"),
+    };
+    let name = |ranges: Vec<[Release; 2]>| ranges.iter().map(range).collect::<Vec<_>>().join(", ");
+    groups.into_iter().map(|(ranges, text)| (name(ranges), text)).collect()
 }

@@ -224,6 +224,11 @@ fn a_trace_is_compared_with_itself_and_with_another() {
     assert!(code == 0 && text.contains("cumsum.out"), "{text}");
     let line = text.lines().find(|line| line.ends_with("cumsum.out")).unwrap();
     assert!(line.contains("  -  "), "the first trace has none: {line}");
+    // Steps of a delegate keep their numbers, and the instruction that they are inside of.
+    let xnnpack = trace("profile_xnnpack");
+    let (_, text, _) = output(&["profile", "--before", xnnpack.to_str().unwrap()], &xnnpack);
+    let step = text.lines().find(|line| line.ends_with("  delegate: TanH (NC) #1")).unwrap();
+    assert!(step.starts_with("  2  "), "{text}");
 }
 
 #[test]

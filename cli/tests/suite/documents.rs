@@ -62,7 +62,7 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
     ("verify", &["verify 1.5.1/add_mul_external/add_mul_external.pte malformed/xnnpack-flatbuffer.pte"]),
     ("verify-runtime", &["verify --runtime all 1.5.1/evalue_kinds/evalue_kinds.pte 1.5.1/add/add.pte"]),
     ("rules", &["verify --rules"]),
-    ("check", &["check 1.5.1/multi_method/multi_method.pte payloads/other/ethosu.pte --target TARGET"]),
+    ("fit", &["fit 1.5.1/multi_method/multi_method.pte payloads/other/ethosu.pte --target TARGET"]),
     (
         "diff",
         &[

@@ -151,7 +151,7 @@ fn a_name_too_long_for_other_readers_is_written_so_that_they_read_it() {
 fn a_target_of_nested_brackets_is_refused_before_it_is_scanned() {
     let target = TempFile::new("nested.yaml", "[".repeat(200_000).as_bytes());
     let model = fixture("1.5.1/linear/linear.pte");
-    let output = run(&["ops", "--check", target.0.to_str().unwrap(), model.path.to_str().unwrap()]);
+    let output = run(&["fit", "--target", target.0.to_str().unwrap(), model.path.to_str().unwrap()]);
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("more than 128 brackets are open in line 1: expected lists of names"), "{error}");
@@ -163,7 +163,7 @@ fn a_target_of_nested_brackets_is_refused_before_it_is_scanned() {
 fn files_with_settings_are_read_up_to_a_limit() {
     let model = fixture("1.5.1/linear/linear.pte");
     let model = model.path.to_str().unwrap();
-    for arguments in [&["verify", "--policy", "/dev/zero", model][..], &["check", "--target", "/dev/zero", model]] {
+    for arguments in [&["verify", "--policy", "/dev/zero", model][..], &["fit", "--target", "/dev/zero", model]] {
         let output = run(arguments);
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");

@@ -1,25 +1,53 @@
-//! The jobs of `docs/jobs.md`, each run as it stands there.
+//! The jobs of `docs/jobs.md`, each run as it stands there, with the answers that stand there.
 
-use crate::cli::pte;
+use crate::cli::{pte, slashes};
 use executorch_format_support::{crate_root, data};
+use std::path::Path;
+
+/// Words with single spaces: the page does not repeat columns.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text of a file, or of all files in a folder.
+fn contents(path: &Path) -> String {
+    match std::fs::read_dir(path) {
+        Ok(entries) => entries.map(|entry| contents(&entry.unwrap().path())).collect(),
+        Err(_) => String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned(),
+    }
+}
 
 #[test]
-fn each_job_is_done_by_its_line() {
+fn each_job_is_done_by_its_line_with_the_answer_of_the_page() {
     let page = std::fs::read_to_string(crate_root().join("docs/jobs.md")).unwrap();
     let out = std::env::temp_dir().join(format!("executorch-format-{}-jobs", std::process::id()));
-    let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("pte ")).collect();
-    assert_eq!(lines.len(), 24);
-    for line in lines {
-        let (command, code) =
-            line.split_once(" # ").map_or((line, 0), |(command, code)| (command, code.parse().unwrap()));
-        let words = command.split(' ').skip(1).map(|word| word.replace("OUT", out.to_str().unwrap()));
-        let output = pte().current_dir(data()).args(words).output().unwrap();
-        assert_eq!(output.status.code(), Some(code), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    let mut lines = page.lines().peekable();
+    let mut jobs = 0;
+    while let Some(line) = lines.next() {
+        let Some(command) = line.strip_prefix("pte ") else { continue };
+        let answers: Vec<&str> =
+            std::iter::from_fn(|| lines.next_if(|line| line.starts_with("# "))).map(|line| &line[2..]).collect();
+        let (code, answers): (Vec<&str>, Vec<&str>) =
+            answers.into_iter().partition(|line| line.starts_with("exit code "));
+        let code = code.first().map_or(0, |code| code.trim_start_matches("exit code ").parse().unwrap());
+        let place = |word: &str| word.replace("OUT", out.to_str().unwrap());
+        let output = pte().current_dir(data()).args(command.split(' ').map(place)).output().unwrap();
+        let mut told =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        assert_eq!(output.status.code(), Some(code), "{line}: {told}");
         // What a command makes is there, and nothing of what it would make.
         for made in command.split(' ').filter(|word| word.starts_with("OUT/")) {
             let path = out.join(made.trim_start_matches("OUT/"));
             assert_eq!(path.exists(), !command.contains("--dry-run"), "{line}");
+            told += &contents(&path);
         }
+        let told = words(&slashes(&told));
+        assert!(!answers.is_empty(), "{line} has no answer: {told}");
+        for answer in answers {
+            assert!(told.contains(&words(answer)), "{line}: {answer} is not in {told}");
+        }
+        jobs += 1;
     }
+    assert_eq!(jobs, 30);
     let _ = std::fs::remove_dir_all(&out);
 }

@@ -15,7 +15,7 @@ const FILES: [(&str, &str); 4] = [
 /// Options without which a command does not read its file. FOLDER stands for a folder to write to.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("bundle", &[]),
-    ("check", &["--target", "portable-1.5"]),
+    ("fit", &["--target", "portable-1.5"]),
     ("dedup", &["--dry-run"]),
     ("diff", &["FILE"]),
     ("disasm", &[]),

@@ -35,3 +35,4 @@ mod savings;
 #[cfg(feature = "schemars")]
 mod schemas;
 mod see;
+mod shape;

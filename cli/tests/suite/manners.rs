@@ -51,7 +51,7 @@ fn names_that_deceive_are_escaped_in_text_exact_in_json_and_found() {
         let output = run(arguments, &[&file.0]);
         let shown = text(&output.stdout) + &text(&output.stderr);
         assert!(
-            !shown.chars().any(|character| character != '\n' && executorch_format::is_deceptive(character)),
+            !shown.chars().any(|character| character != '\n' && executorch_format::text::is_deceptive(character)),
             "{shown}"
         );
     }
@@ -118,7 +118,7 @@ fn many(command: &str) -> Output {
 #[cfg(unix)]
 #[test]
 fn many_files_are_told_of_in_their_order_and_need_not_be_open_together() {
-    for command in ["verify", "verify --runtime all", "check --target portable-1.5"] {
+    for command in ["verify", "verify --runtime all", "fit --target portable-1.5"] {
         let output = many(command);
         let told = text(&output.stdout);
         assert_eq!(output.status.code(), Some(2), "{command}: {told}");
@@ -277,7 +277,7 @@ fn a_device_lacks_what_it_lacks() {
     let model = fixture("1.5.1/add_mul/add_mul.pte").path;
     let check = |target: &str| {
         let target = TempFile::new("target.toml", target.as_bytes());
-        run(&["check", "--json", "--target", target.0.to_str().unwrap()], &[&model])
+        run(&["fit", "--json", "--target", target.0.to_str().unwrap()], &[&model])
     };
     let enough = check(
         "arena = 1000\nmethod-allocator = 10000\nruntime = \"1.5\"\n[operators]\n'aten::add.out' = []\n'aten::mm.out' = ['FLOAT']\n",
@@ -293,7 +293,7 @@ fn a_device_lacks_what_it_lacks() {
     assert_eq!(check("runtime = \"new\"").status.code(), Some(2));
     let data = fixture("1.5.1/ptd_names/ptd_names.ptd").path;
     let target = TempFile::new("empty.toml", b"");
-    let output = run(&["check", "--target", target.0.to_str().unwrap()], &[&data]);
+    let output = run(&["fit", "--target", target.0.to_str().unwrap()], &[&data]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }
 
@@ -308,19 +308,18 @@ fn check_and_ops_take_the_data_files_that_serve_a_program() {
         let output = run(arguments, files);
         (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
     };
-    let (bad, out, _) = code(&["check", "--target", target], &[&program]);
+    let (bad, out, _) = code(&["fit", "--target", target], &[&program]);
     assert!(bad == 1 && out.contains("external data: the data of 2 tensors"), "{out}");
-    for (options, files) in [
-        (&["check", "--target", target][..], &[&*program, &*data][..]),
-        (&["check", "-r", "--target", target], &[folder]),
-    ] {
+    for (options, files) in
+        [(&["fit", "--target", target][..], &[&*program, &*data][..]), (&["fit", "-r", "--target", target], &[folder])]
+    {
         let (good, out, errors) = code(options, files);
         assert!(good == 0 && out.contains("nothing is missing") && errors.is_empty(), "{out}{errors}");
     }
     let (good, out, errors) = code(&["ops", "-r"], &[folder]);
     assert!(good == 0 && out.contains("aten::mm.out") && errors.is_empty(), "{out}{errors}");
     // A file with data alone is no program.
-    for options in [&["ops"][..], &["check", "--target", target]] {
+    for options in [&["ops"][..], &["fit", "--target", target]] {
         let (bad, _, errors) = code(options, &[&data]);
         assert!(bad == 2 && errors.contains("a .ptd file, which has no program"), "{errors}");
     }
@@ -331,12 +330,12 @@ fn what_a_model_needs_is_enough_for_it_and_less_is_not() {
     let out = std::env::temp_dir().join(format!("executorch-format-{}-init.toml", std::process::id()));
     let target = out.to_str().unwrap();
     let init = |files: &[&Path]| {
-        let output = run(&["check", "--init", "-o", target], files);
+        let output = run(&["fit", "--init", "-o", target], files);
         assert!(output.status.success(), "{}", text(&output.stderr));
         std::fs::read_to_string(&out).unwrap()
     };
     let check = |file: &Path| {
-        let output = run(&["check", "--target", target], &[file]);
+        let output = run(&["fit", "--target", target], &[file]);
         (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
     };
     let models = executorch_format_support::fixtures::with_extension("pte");
@@ -375,7 +374,7 @@ fn runtimes_are_targets_by_their_names() {
     let add = fixture("1.5.1/add/add.pte").path;
     let delegated = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte").path;
     let check = |target: &str, file: &Path| {
-        let output = run(&["check", "--target", target], &[file]);
+        let output = run(&["fit", "--target", target], &[file]);
         (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
     };
     assert_eq!(check("portable-1.5", &add).0, 0);
@@ -402,7 +401,7 @@ fn settings_of_delegates_are_shown_as_text() {
 fn check_looks_at_the_program_in_a_bundle() {
     let target = TempFile::new("target.toml", b"method-allocator = 1\n");
     let bundle = fixture("payloads/bundle_scalars.bpte").path;
-    let output = run(&["check", "--json", "--target", target.0.to_str().unwrap()], &[&bundle]);
+    let output = run(&["fit", "--json", "--target", target.0.to_str().unwrap()], &[&bundle]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(document(&output)["files"][0]["lacks"][0]["lacks"], "method-allocator");
 }
@@ -466,7 +465,7 @@ fn faults_are_named_once() {
     let told = slashes(&text(&output.stderr));
     assert!(
         told.contains("add_mul.pte/out.pte: cannot be written: ")
-            && told.contains("add_mul.pte is no folder")
+            && told.contains("add_mul.pte is not a directory")
             && told.lines().count() == 1,
         "{told}"
     );
@@ -556,10 +555,10 @@ fn a_target_with_a_wrong_name_is_told_which_it_may_mean() {
     let target = TempFile::new("typo.toml", b"backends = [\"XnpackBackend\"]\n[operators]\n'aten::ad.out' = []\n");
     let target = target.0.to_str().unwrap();
     let add = fixture("1.5.1/add/add.pte").path;
-    let told = text(&run(&["check", "--target", target], &[&add]).stdout);
+    let told = text(&run(&["fit", "--target", target], &[&add]).stdout);
     assert!(told.contains("no operator \"aten::add.out\" (1 call); the target has \"aten::ad.out\""), "{told}");
     let delegated = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte").path;
-    let told = text(&run(&["check", "--target", target], &[&delegated]).stdout);
+    let told = text(&run(&["fit", "--target", target], &[&delegated]).stdout);
     assert!(told.contains("the target has \"XnpackBackend\""), "{told}");
 }
 

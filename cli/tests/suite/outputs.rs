@@ -165,7 +165,7 @@ fn a_model_is_not_replaced_by_a_file_of_another_kind() {
         "ops m.pte --yaml -o m.pte",
         "verify large.pte --format sarif -o large.pte",
         "verify -r . --format sarif -o m.pte",
-        "check m.pte --init -o m.pte",
+        "fit m.pte --init -o m.pte",
         "profile t.etdp --timeline -o t.etdp",
         "completions bash -o m.pte",
         "convert m.pte m.c",
@@ -212,7 +212,7 @@ fn a_folder_without_model_files_is_an_error_everywhere() {
     fs::write(folder.0.join("none/readme.txt"), b"no model").unwrap();
     for line in [
         "verify -r none",
-        "check --target portable-1.0 -r none",
+        "fit --target portable-1.0 -r none",
         "info -r none",
         "list -r none",
         "ops -r none",

@@ -64,7 +64,7 @@ fn patterns_do_not_make_names_of_any_length() {
 #[test]
 fn a_target_for_a_microcontroller_has_pointers_of_32_bits() {
     for (name, bits) in [("payloads/other/ethosu.pte", 32), ("1.5.1/add/add.pte", 64)] {
-        let target = text(&run(&["check", "--init"], &[&fixture(name).path]).stdout);
+        let target = text(&run(&["fit", "--init"], &[&fixture(name).path]).stdout);
         let expected = [format!("pointer-bits = {bits}\n"), format!("pointers of {bits} bits")];
         assert!(expected.iter().all(|expected| target.contains(expected)), "{target}");
     }
@@ -92,7 +92,7 @@ fn metadata_of_eight_bytes_is_shown_as_what_it_is() {
 
 #[test]
 fn the_target_file_of_the_help_is_one() {
-    let help = text(&run(&["check", "--help"], &[]).stdout);
+    let help = text(&run(&["fit", "--help"], &[]).stdout);
     let start = help.find("  runtime = ").unwrap();
     let example = &help[start..start + help[start..].find("`--init`").unwrap()];
     assert!(example.contains("scratch = ") && example.contains("accelerator = "), "{example}");
@@ -101,7 +101,7 @@ fn the_target_file_of_the_help_is_one() {
     let example: String = lines.map(|line| line.split('#').next().unwrap().to_owned() + "\n").collect();
     let target = TempFile::new("target.toml", example.as_bytes());
     let file = fixture("1.5.1/add/add.pte").path;
-    let output = pte().arg("check").arg(&file).arg("--target").arg(&target.0).output().unwrap();
+    let output = pte().arg("fit").arg(&file).arg("--target").arg(&target.0).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
 }
 

@@ -62,7 +62,7 @@ fn each_reason_that_is_printed_can_be_explained() {
 #[test]
 fn an_empty_target_or_policy_is_an_error() {
     let program = fixture("1.5.1/add/add.pte").path;
-    for (option, command) in [("--target", "check"), ("--policy", "verify"), ("--policy", "diff")] {
+    for (option, command) in [("--target", "fit"), ("--policy", "verify"), ("--policy", "diff")] {
         for (ending, content) in [("toml", "# nothing\n"), ("yaml", "{}\n")] {
             if option == "--policy" && ending == "yaml" {
                 continue;
@@ -79,7 +79,7 @@ fn an_empty_target_or_policy_is_an_error() {
 #[test]
 fn a_target_without_a_release_has_the_newest() {
     let program = fixture("1.5.1/add/add.pte").path;
-    let output = run(&["check", "--target", "portable"], &[&program]);
+    let output = run(&["fit", "--target", "portable"], &[&program]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("portable is portable-1.5, the newest release"), "{}", text(&output.stderr));
 }

@@ -67,7 +67,7 @@ fn a_url_says_what_the_file_says() {
         &["verify", "--format", "jsonl"],
         &["verify", "--format", "jsonl", "--level", "runtime"],
         &["verify", "--runtime", "all", "--jsonl"],
-        &["check", "--target", "portable-1.0", "--jsonl"],
+        &["fit", "--target", "portable-1.0", "--jsonl"],
     ] {
         let (one, other) = (run(arguments, &local), run(arguments, &distant));
         let said = String::from_utf8(other.stdout).unwrap().replace(&root, "");
@@ -105,7 +105,7 @@ fn metadata_takes_two_requests_or_three_and_no_constant() {
 #[test]
 fn a_server_that_does_wrong_is_an_error_in_bounded_time() {
     for (fault, command, said) in [
-        (Fault::IgnoresRange, "info", "does not give parts of files"),
+        (Fault::IgnoresRange, "info", "does not support range requests"),
         (Fault::Larger, "verify", ""),
         (Fault::Smaller, "info", ""),
         (Fault::Closes, "info", ""),
@@ -113,9 +113,9 @@ fn a_server_that_does_wrong_is_an_error_in_bounded_time() {
         (Fault::Silent, "info", ""),
         (Fault::Stalls, "info", ""),
         (Fault::Drips, "info", ""),
-        (Fault::Changes, "info", "it changed while it was read"),
-        (Fault::ChangesAndIgnoresIfMatch, "info", "it changed while it was read"),
-        (Fault::NoEtagAndChanges, "info", "it changed while it was read"),
+        (Fault::Changes, "info", "the file changed while it was being read"),
+        (Fault::ChangesAndIgnoresIfMatch, "info", "the file changed while it was being read"),
+        (Fault::NoEtagAndChanges, "info", "the file changed while it was being read"),
         (Fault::Fails, "info", "500"),
         (Fault::Nonsense, "info", ""),
     ] {

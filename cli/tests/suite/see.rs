@@ -113,18 +113,18 @@ fn a_target_that_lacks_something_is_exit_code_1() {
     // What the official form says of the model itself is enough for it.
     let enough = TempFile::new("target.yaml", text(&["ops", "--yaml"], &[model]).as_bytes());
     let target = enough.0.to_str().unwrap();
-    assert_eq!(text(&["ops", "--check", target], &[model]), format!("{model}: nothing is missing\n"));
+    assert_eq!(text(&["fit", "--target", target], &[model]), format!("{model}: nothing is missing\n"));
     let lacking =
         TempFile::new("target.yaml", b"operators: [aten::addmm.out]\nscalar_types: [f32]\nbackends: [CoreMLBackend]\n");
     let target = lacking.0.to_str().unwrap();
-    let output = run(&["ops", "--check", target], &[model, "1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
+    let output = run(&["fit", "--target", target], &[model, "1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("method \"forward\": no operator \"aten::permute_copy.out\" (2 calls)\n"), "{text}");
     assert!(text.contains("method \"forward\": no backend \"XnnpackBackend\" (1 delegate)\n"), "{text}");
     for bad in ["operators: {", "scalar_types: [f31]", "operators: 7"] {
         let made = TempFile::new("target.yaml", bad.as_bytes());
-        let output = run(&["ops", "--check", made.0.to_str().unwrap()], &[model]);
+        let output = run(&["fit", "--target", made.0.to_str().unwrap()], &[model]);
         assert_eq!(output.status.code(), Some(2), "{bad}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("target.yaml"), "{bad}");
     }

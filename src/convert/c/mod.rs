@@ -210,9 +210,15 @@ _Alignas({alignment})
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     #[cfg(feature = "std")]
-    pub fn save(&self, file: &str, header: &std::path::Path, source: &std::path::Path) -> Result<()> {
+    pub fn save(
+        &self,
+        file: &str,
+        header: impl AsRef<std::path::Path>,
+        source: impl AsRef<std::path::Path>,
+    ) -> Result<()> {
         use crate::Prepared;
 
+        let header = header.as_ref();
         let name = header.file_name().unwrap_or_default().to_string_lossy();
         let pieces = self.source(&name, file);
         Prepared::new(source, |out| pieces.into_iter().try_for_each(|piece| out.write_all(piece.as_bytes())))?

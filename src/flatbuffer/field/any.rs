@@ -1,7 +1,7 @@
 //! Fields inspected and changed without knowing their type.
 
 use super::Kind;
-#[cfg(any(test, feature = "testing"))]
+#[cfg(any(test, feature = "visit-mut"))]
 use crate::flatbuffer::any::FieldChange;
 use crate::flatbuffer::any::{AnyField, AnyTable, AnyTables, Sealed, Value};
 use crate::flatbuffer::description::TableDescription;
@@ -13,7 +13,7 @@ impl AnyField for Option<Text<'_>> {
         self.as_ref().map_or(Value::Absent, Value::Text)
     }
 
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
             FieldChange::Remove => *self = None,
@@ -37,7 +37,7 @@ impl<T: Kind> AnyField for Option<Cow<'_, [T]>> {
         self.as_ref().map_or(Value::Absent, |numbers| Value::Numbers(T::any_list(numbers)))
     }
 
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
             FieldChange::Remove => *self = None,
@@ -82,7 +82,7 @@ impl<T: AnyTable + Default> AnyField for Option<Vec<T>> {
         }
     }
 
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
             FieldChange::Remove => *self = None,
@@ -101,7 +101,7 @@ impl<T: AnyTable + Default> AnyField for Option<Vec<T>> {
         true
     }
 
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable> {
         match self.as_mut()?.get_mut(index) {
             Some(table) => Some(table),
@@ -118,7 +118,7 @@ impl<T: AnyTable + Default> AnyField for Option<T> {
         }
     }
 
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
             FieldChange::Remove => *self = None,
@@ -128,7 +128,7 @@ impl<T: AnyTable + Default> AnyField for Option<T> {
         true
     }
 
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
         match self {
             Some(table) => Some(table),
@@ -152,7 +152,7 @@ impl<T: AnyTable> AnyTable for Box<T> {
         (**self).field(index)
     }
 
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(any(test, feature = "visit-mut"))]
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
         (**self).field_mut(index)
     }

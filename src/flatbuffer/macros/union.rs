@@ -51,7 +51,7 @@ macro_rules! union_type {
         $crate::flatbuffer::macros::from_members! { $name $($from)? { $( $member($type), )* } }
 
         const _: () = {
-            #[cfg(any(test, feature = "testing"))]
+            #[cfg(any(test, feature = "visit-mut"))]
             use $crate::flatbuffer::any::FieldChange;
             use $crate::flatbuffer::any::{AnyField, AnyTable, Value};
             use $crate::flatbuffer::description::{FieldKind, MemberDescription, UnionDescription};
@@ -83,7 +83,7 @@ macro_rules! union_type {
                     Value::Union { name: self.name(), tag: self.tag(), member }
                 }
 
-                #[cfg(any(test, feature = "testing"))]
+                #[cfg(any(test, feature = "visit-mut"))]
                 fn change(&mut self, change: FieldChange<'_>) -> bool {
                     *self = match change {
                         FieldChange::Remove | FieldChange::Tag(0) => Self::None,
@@ -94,7 +94,7 @@ macro_rules! union_type {
                     true
                 }
 
-                #[cfg(any(test, feature = "testing"))]
+                #[cfg(any(test, feature = "visit-mut"))]
                 fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
                     match self {
                         $( Self::$member(member) => Some(member), )*

@@ -9,6 +9,7 @@ use alloc::{format, vec, vec::Vec};
 pub(crate) const HEAD_SIZE: usize = 8;
 
 /// A finished FlatBuffer without its first 8 bytes, in parts.
+#[derive(Clone)]
 pub(crate) struct Finished {
     /// Where the root table starts, in bytes from the start of the parts.
     pub(super) root: usize,

@@ -18,6 +18,7 @@ pub(super) struct Space {
 }
 
 /// A part: its bytes from `head` on are written.
+#[derive(Clone)]
 pub(super) struct Part {
     bytes: Vec<u8>,
     head: usize,

@@ -197,7 +197,8 @@ fn new_operators(before: &Pte<'_>, after: &Pte<'_>) -> Vec<String> {
 /// The first of some names.
 fn listed(names: &[String]) -> String {
     const MOST: usize = 8;
-    let mut shown: Vec<String> = names.iter().take(MOST).map(|name| crate::shortened(name).to_string()).collect();
+    let mut shown: Vec<String> =
+        names.iter().take(MOST).map(|name| crate::names::shortened(name).to_string()).collect();
     if names.len() > MOST {
         shown.push("…".into());
     }

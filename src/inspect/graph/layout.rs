@@ -1,4 +1,4 @@
-//! Where the nodes of a graph go in a picture, in layers from top to bottom.
+//! Graph layout for pictures, in layers from top to bottom.
 //!
 //! The time for it grows faster than the graph, so a large graph is cut into bands of some hundred nodes, one below the other. An edge that
 //! passes many layers is not drawn, and the node that takes it names where it comes from. A picture of a transformer would
@@ -11,7 +11,7 @@ use super::{
 use crate::keyed::{Keyed, sort_by, sort_by_key};
 use alloc::{vec, vec::Vec};
 
-/// Where the nodes of a graph go. Lengths are pixels of the unscaled picture.
+/// A graph layout. Lengths are pixels of the unscaled picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -42,6 +42,8 @@ pub struct ProgramSummary<'t> {
     /// The constants that payloads of a known kind use, in the payload, in named data or in a `.ptd` file. Constants
     /// with the same key are counted once.
     pub delegate_constants: BlobCount,
+    /// Those of them that are under keys which this file does not have: a `.ptd` file is to have them.
+    pub external_delegate_constants: BlobCount,
 }
 
 /// What is in a method.
@@ -84,6 +86,9 @@ pub struct Value<'t> {
     /// The shape, if it is a tensor.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub tensor: Option<ValueShape<'t>>,
+    /// Whether it is a tensor without planned memory: the caller has to give it memory before a run.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
+    pub caller_memory: bool,
 }
 
 /// The shape of a tensor of a method.
@@ -190,7 +195,8 @@ pub(in crate::inspect) fn of_pte<'t>(pte: &'t Pte<'_>) -> Summary<'t> {
         named_data: count(BlobKind::Named),
         delegates: count(BlobKind::Delegate),
         payloads: payloads::facts(pte, &opened),
-        delegate_constants: delegates::count_constants(&opened),
+        delegate_constants: delegates::count_constants(&opened, None),
+        external_delegate_constants: delegates::count_constants(&opened, Some(&pte.named_data_index())),
     };
     Summary {
         kind: FileKind::Pte,
@@ -243,7 +249,11 @@ fn values<'t>(plan: &'t ExecutionPlan<'_>, indices: &[i32]) -> Vec<Value<'t>> {
             Some(KernelTypes::Tensor(tensor)) => Some(ValueShape::of(tensor)),
             _ => None,
         };
-        Value { value: *index, kind: found.and_then(KernelTypes::name), tensor }
+        let has_no_memory = |tensor: &Tensor<'_>| {
+            tensor.allocation_info.is_none() && tensor.data_buffer_idx == 0 && !tensor.is_external()
+        };
+        let caller_memory = matches!(found, Some(KernelTypes::Tensor(tensor)) if has_no_memory(tensor));
+        Value { value: *index, kind: found.and_then(KernelTypes::name), tensor, caller_memory }
     };
     indices.iter().map(describe).collect()
 }

@@ -3,7 +3,7 @@
 use super::super::release::{Behaviour, Release};
 use super::super::releases::{Deployment, Library, ReleaseVerdict};
 use super::super::report::Name;
-use super::lacks::{Lack, TargetCheck, Unknown};
+use super::lacks::{Fit, Lack, Unknown};
 use super::{Target, calls, scalar_type};
 use crate::delegate::Payload;
 use crate::file::ptd::Ptd;
@@ -15,8 +15,8 @@ use crate::schema::ScalarType;
 use crate::schema::program::{DeviceType, ExecutionPlan};
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
-pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[&Ptd<'_>]>) -> TargetCheck {
-    let TargetCheck { mut lacks, mut unknown } = TargetCheck::default();
+pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[&Ptd<'_>]>) -> Fit {
+    let Fit { mut lacks, mut unknown } = Fit::default();
     if let (Some(source), Some(available)) = (&pte.source, target.largest_file) {
         let needed = source.bytes.len() as u64;
         lacks.extend((needed > available).then_some(Lack::FileSize { needed, available }));
@@ -62,7 +62,7 @@ pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[
     if let (Some(_), Some(runtime)) = (target.method_allocator, target.runtime) {
         unknown.extend((runtime != Release::LATEST).then_some(Unknown::RuntimeMemory { runtime }));
     }
-    TargetCheck { lacks, unknown }
+    Fit { lacks, unknown }
 }
 
 /// What the device's runtime does with a program.

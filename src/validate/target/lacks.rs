@@ -250,7 +250,7 @@ impl fmt::Display for Unknown {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct TargetCheck {
+pub struct Fit {
     /// What the file needs and the device does not have.
     pub lacks: Vec<Lack>,
     /// What may be missing. If both lists are empty, the file loads on the device, as far as the target describes it.

@@ -4,7 +4,7 @@ mod calls;
 mod check;
 mod lacks;
 
-pub use lacks::{Lack, TargetCheck, Unknown};
+pub use lacks::{Fit, Lack, Unknown};
 
 pub(super) use check::check;
 
@@ -33,14 +33,14 @@ use check::is_key;
 /// let pte = Pte::parse(&file)?;
 /// let operators = [("aten::mul.out".into(), vec!["FLOAT".into()])].into();
 /// let target = Target::default().with_operators(Some(operators)).with_arena(Some(64));
-/// for lack in pte.check_target(&target) {
+/// for lack in pte.fit(&target) {
 ///     println!("{lack}");
 /// }
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// As a file for `pte check --target`, in TOML:
+/// As a file for `pte fit --target`, in TOML:
 ///
 /// ```toml
 /// runtime = "1.2"

@@ -261,7 +261,7 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
             &["select", "{}", "-o", "{out}/out.pte", "--keep", "*"],
             &["metadata", "{}", "-o", "{out}/out.pte", "--set", "get_n=1"],
             &["ops", "{}", "{other}"],
-            &["check", "{}", "--target", "{out}/target.toml"],
+            &["fit", "{}", "--target", "{out}/target.toml"],
             &["verify", "{}", "--runtime", "0.7"],
             &["extract", "{}", "-o", "{out}/blobs"],
             &["convert", "{}", "{out}/out.safetensors", "--skip-unsupported"],

@@ -75,7 +75,7 @@ pub fn found(findings: Vec<Finding>, of: Option<(usize, &str)>) -> Vec<Found> {
     findings.into_iter().map(found).collect()
 }
 
-/// What the file could do without.
+/// Possible size savings.
 #[derive(Serialize)]
 pub struct Offer {
     kind: executorch_format::edit::SavingKind,

@@ -185,7 +185,7 @@ impl Session {
             serde_json::from_str(target).map_err(|error| format!("target: {error}"))?;
         let program = self.main()?.program().ok_or("only a program can be compared with a device")?;
         let data = self.data();
-        json(&program.check_target_with(&target, Some(&data[..]).filter(|data| !data.is_empty())))
+        json(&program.fit_with(&target, Some(&data[..]).filter(|data| !data.is_empty())))
     }
 
     /// The trace, if there is one.

@@ -189,7 +189,7 @@ impl<'s> Pair<'_, 's> {
         let lonely: Vec<usize> = (0..other_plan.values().len()).filter(|value| !self.taken.contains(value)).collect();
         self.comparer.only(1, other_pte, (self.indices[1], other_plan), lonely.into_iter());
         if self.renumbered > 0 {
-            let name = format!("{} of {} have another index", self.renumbered, plan.values().len());
+            let name = format!("s with another index: {} of {}", self.renumbered, plan.values().len());
             self.comparer.storage(Difference::new(
                 DifferenceSubject::Value,
                 DifferenceKind::Moved,

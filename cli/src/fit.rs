@@ -1,4 +1,4 @@
-//! `pte check`: whether a program will run on a device.
+//! `pte fit`: whether a program will run on a device.
 
 mod init;
 
@@ -10,16 +10,18 @@ use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::target;
 use executorch_format::Pte;
-use executorch_format::validate::TargetCheck;
+use executorch_format::validate::Fit;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Check whether programs will load on a device
+/// Check whether programs will load and run on a device
 ///
-/// What the device does not have is listed. Settings that the target file leaves out are not checked. Programs, also in bundles, take
+/// Lists what the device lacks. Settings that the target file leaves out are not checked. Programs, also in bundles, take
 /// external data from the .ptd files that are named with them, or, with --recursive, from those in the same folder.
 #[derive(clap::Args)]
-#[command(after_help = "A target file (a file that ends in .yaml has the keys that `pte ops --help` names):
+#[command(
+    after_help = "A target file in TOML. A file that ends in .yaml has the keys of ExecuTorch's selective build (operators, et_kernel_metadata,
+include_all_operators) and two optional lists of names, scalar_types and backends:
   runtime = \"1.2\"              # the release of ExecuTorch's runtime
   libraries = [\"portable\"]     # its kernel libraries: portable, optimized, quantized, cortex_m, python-wheel;
                                # left out, with no operators listed: portable
@@ -44,12 +46,13 @@ use std::path::{Path, PathBuf};
   python     what the Python wheel has
 
 Examples:
-  pte check model.pte weights.ptd --target board.toml
-  pte check --init model.pte -o board.toml
-  pte check --target portable-1.0 model.pte
-  pte check --recursive --jsonl models/ --target board.toml
+  pte fit model.pte weights.ptd --target board.toml
+  pte fit --init model.pte -o board.toml
+  pte fit --target portable-1.0 model.pte
+  pte fit --recursive --jsonl models/ --target board.toml
 
-Exit codes: 0 nothing that was checked is missing, 1 something is missing or a file is invalid, 2 wrong usage, or a file cannot be read.")]
+Exit codes: 0 nothing that was checked is missing, 1 something is missing or a file is invalid, 2 wrong usage, or a file cannot be read."
+)]
 #[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
     #[command(flatten)]
@@ -74,7 +77,7 @@ pub struct Verdict {
     /// Whether everything required is present.
     ok: bool,
     #[serde(flatten)]
-    check: TargetCheck,
+    check: Fit,
     errors: json::None,
 }
 
@@ -99,13 +102,13 @@ fn init(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Checks each program by a target file.
-pub fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(), Failure> {
+fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(), Failure> {
     let target = target::read(target)?;
     let opened = DataFiles::open(files.iter().flatten());
     let data = opened.parse();
     let mut documents = form.any().then(|| json::Files::start(form));
     let mut lacking = false;
-    let of_program = |path: &Path, pte: &Pte<'_>| pte.check_target_with(&target, Some(&serving(&data, path)));
+    let of_program = |path: &Path, pte: &Pte<'_>| pte.fit_with(&target, Some(&serving(&data, path)));
     let outcome =
         each_program_at_once(files, Need::Scales, documents.as_mut(), of_program, |path, check, documents| {
             lacking |= !check.lacks.is_empty();

@@ -1,11 +1,12 @@
 //! Writes a target file with what models need, for users to edit.
 
 use crate::text;
+use executorch_format::Pte;
 use executorch_format::inspect::{PointerSize, TempAllocator};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::DeviceType;
+use executorch_format::text::is_deceptive;
 use executorch_format::validate::{Behaviour, Library, Release};
-use executorch_format::{Pte, is_deceptive};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,7 @@ impl Needs {
     pub fn text(&self) -> String {
         let files: Vec<String> = self.files.iter().map(|file| text::path(file)).collect();
         let mut text = format!(
-            "# What {} needs, made by `pte check --init`. Put in what the device has: what is left out is not checked.\n",
+            "# What {} needs, made by `pte fit --init`. Put in what the device has: what is left out is not checked.\n",
             files.join(", ")
         );
         let mut line = |comment: &str, key: &str, value: Option<String>| {
