@@ -9,7 +9,6 @@ mod error;
 mod file;
 mod held;
 mod make;
-mod names;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;

@@ -1,7 +1,6 @@
 //! The names in a program, as plain data: see `naming`, which finds them.
 
 use super::{NamedBy, SourceLine};
-use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// A name, and where it is known from.
@@ -25,8 +24,9 @@ pub struct Name<'t> {
 pub struct Names<'t> {
     /// The methods, in the file's order.
     pub methods: Vec<MethodNames<'t>>,
-    /// The names of constants inside delegates that are named data, by the key. Keys over 512 bytes, which no writer makes, are left out.
-    pub keys: BTreeMap<String, Name<'t>>,
+    /// The names of constants inside delegates that are named data, sorted by the key. Keys over 512 bytes, which no writer makes, are
+    /// left out.
+    pub keys: Vec<(String, Name<'t>)>,
 }
 
 /// The names in a method.
@@ -47,10 +47,17 @@ pub struct MethodNames<'t> {
 pub struct DelegateNames<'t> {
     /// The path of the module that contains all of it, if a record has it.
     pub module: Option<&'t str>,
-    /// The names of the constants, by the index of the value in the payload.
-    pub constants: BTreeMap<usize, Name<'t>>,
+    /// For each value of the payload: its name, if it is a constant.
+    pub constants: Vec<Option<Name<'t>>>,
     /// For each node of the payload: its kind and index, such as `XNNConv2d 3`, and where in the model it comes from.
     pub nodes: Vec<InstructionName<'t>>,
+}
+
+impl<'t> DelegateNames<'t> {
+    /// The name of a value, if it is a constant.
+    pub fn constant(&self, value: usize) -> Option<&Name<'t>> {
+        self.constants.get(value)?.as_ref()
+    }
 }
 
 /// The name of an instruction, and where in the model it comes from.

@@ -1,6 +1,6 @@
 //! Names in the answers of [`inspect`](crate::inspect).
 
-use super::{MethodNames, Name, Names, modules};
+use super::{DelegateNames, MethodNames, Name, Names, modules};
 use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::inspect::{
@@ -11,10 +11,10 @@ use crate::inspect::{
 use crate::inspect::{Drawing, Report, Weight};
 #[cfg(feature = "devtools")]
 use crate::inspect::{EventKind, EventTarget, Profile, RunProfile};
+use crate::keyed::Keyed;
 #[cfg(feature = "layout")]
 use crate::model::Model;
 use crate::schema::program::InstructionArguments;
-use alloc::collections::BTreeMap;
 use alloc::{format, vec::Vec};
 
 impl<'t> Names<'t> {
@@ -56,14 +56,10 @@ impl<'t> Names<'t> {
         }
     }
 
-    fn of_user<'n>(
-        &'n self,
-        methods: &BTreeMap<&str, &'n MethodNames<'t>>,
-        user: &BlobUser<'_>,
-    ) -> Option<&'n Name<'t>> {
+    fn of_user<'n>(&'n self, methods: &Keyed<&str, &'n MethodNames<'t>>, user: &BlobUser<'_>) -> Option<&'n Name<'t>> {
         match user {
             BlobUser::Tensor { method, value, .. } => methods.get(*method)?.value(*value),
-            BlobUser::Key { key, .. } => self.keys.get(*key),
+            BlobUser::Key { key, .. } => self.key(key),
             _ => None,
         }
     }
@@ -86,9 +82,11 @@ impl<'t> Names<'t> {
         for weight in weights {
             let of_users = weight.users.iter().find_map(|user| self.of_user(&methods, user));
             let of_inside = || {
-                weight.inside.iter().filter(|used| !used.role.ends_with("scales")).find_map(|used| {
-                    methods.get(used.method?)?.delegates.get(used.delegate?)?.constants.get(&used.value)
-                })
+                weight
+                    .inside
+                    .iter()
+                    .filter(|used| !used.role.ends_with("scales"))
+                    .find_map(|used| methods.get(used.method?)?.delegates.get(used.delegate?)?.constant(used.value))
             };
             if let Some(name) = of_users.or_else(of_inside) {
                 (weight.name, weight.named_by, weight.module) = (Some(&*name.name), Some(name.named_by), name.module);
@@ -138,17 +136,17 @@ impl<'t> Names<'t> {
     /// Adds the names to the graphs of the same program.
     pub fn add_to_graphs<'n>(&'n self, pte: &Pte<'_>, graphs: &mut [Graph<'n>]) {
         let methods = self.by_method(pte);
-        let plans: BTreeMap<&str, usize> =
+        let plans: Keyed<&str, usize> =
             pte.methods().iter().enumerate().rev().map(|(index, plan)| (plan.name(), index)).collect();
         let opened = pte.open_payloads();
         // The graph shows the nodes of the first delegate that has a payload.
-        let mut inside: BTreeMap<(usize, usize), BTreeMap<i32, &'n Name<'t>>> = BTreeMap::new();
+        let mut inside: Keyed<(usize, usize), Keyed<i32, &'n Name<'t>>> = Keyed::new();
         for opened in &opened {
             let (Ok(Payload::Xnnpack(xnnpack)), Some(place)) = (&opened.payload, opened.delegates.first()) else {
                 continue;
             };
             let names = self.methods.get(place.0).and_then(|names| names.delegates.get(place.1));
-            inside.insert(*place, names.map(|names| by_id(xnnpack, &names.constants)).unwrap_or_default());
+            inside.insert(*place, names.map(|names| by_id(xnnpack, names)).unwrap_or_default());
         }
         for graph in graphs {
             let (Some(names), Some(index)) = (methods.get(graph.method), plans.get(graph.method)) else { continue };
@@ -224,7 +222,7 @@ impl<'t> Names<'t> {
     pub fn size_by_module<'n>(&'n self, pte: &Pte<'_>, report: &SizeReport<'_>) -> Vec<ModuleTotal<'n>> {
         let methods = self.by_method(pte);
         let mut amounts: Vec<(Option<&'n str>, u64)> = Vec::new();
-        let mut inside: BTreeMap<(&str, usize), u64> = BTreeMap::new();
+        let mut inside: Keyed<(&str, usize), u64> = Keyed::new();
         let (constants, mut last) = (pte.delegate_constants(), None);
         for constant in &constants.constants {
             let user = &constant.user;
@@ -233,7 +231,7 @@ impl<'t> Names<'t> {
             let own = Some((method, delegate, user.constant));
             if constant.offset.is_some() && core::mem::replace(&mut last, own) != own {
                 amounts.push((constant_name(&methods, user).and_then(|name| name.module), constant.size));
-                let sum = inside.entry((method, delegate)).or_default();
+                let sum = inside.entry((method, delegate));
                 *sum = sum.saturating_add(constant.size);
             }
         }
@@ -278,9 +276,9 @@ impl<'t> Names<'t> {
     pub fn time_by_module<'n>(run: &RunProfile<'n>) -> Vec<ModuleTotal<'n>> {
         let is_step =
             |event: &crate::inspect::EventProfile<'_>| event.kind == EventKind::Delegate && event.module.is_some();
-        let mut steps: BTreeMap<_, u64> = BTreeMap::new();
+        let mut steps: Keyed<_, u64> = Keyed::new();
         for event in run.events.iter().filter(|event| is_step(event)) {
-            let sum = steps.entry((event.chain, event.instruction)).or_default();
+            let sum = steps.entry((event.chain, event.instruction));
             *sum = sum.saturating_add(event.total);
         }
         let mut amounts = Vec::new();
@@ -302,7 +300,7 @@ impl<'t> Names<'t> {
         modules::tree(instructions.chain(nodes).map(|code| (code.module, 1)))
     }
 
-    fn by_method<'n, 'p>(&'n self, pte: &'p Pte<'_>) -> BTreeMap<&'p str, &'n MethodNames<'t>> {
+    fn by_method<'n, 'p>(&'n self, pte: &'p Pte<'_>) -> Keyed<&'p str, &'n MethodNames<'t>> {
         pte.methods().iter().map(|plan| plan.name()).zip(&self.methods).rev().collect()
     }
 }
@@ -314,18 +312,18 @@ impl<'t> MethodNames<'t> {
 }
 
 fn constant_name<'n, 't>(
-    methods: &BTreeMap<&str, &'n MethodNames<'t>>,
+    methods: &Keyed<&str, &'n MethodNames<'t>>,
     user: &DelegateConstantUser<'_>,
 ) -> Option<&'n Name<'t>> {
-    methods.get(user.method?)?.delegates.get(user.delegate?)?.constants.get(&user.value?)
+    methods.get(user.method?)?.delegates.get(user.delegate?)?.constant(user.value?)
 }
 
 /// The names of constants by the numbers that graphs have: see [`GraphArgument::value`].
-fn by_id<'n, 't>(xnnpack: &Xnnpack<'_>, constants: &'n BTreeMap<usize, Name<'t>>) -> BTreeMap<i32, &'n Name<'t>> {
+fn by_id<'n, 't>(xnnpack: &Xnnpack<'_>, constants: &'n DelegateNames<'t>) -> Keyed<i32, &'n Name<'t>> {
     let ids = xnnpack.graph.values_by_id();
-    let mut names = BTreeMap::new();
+    let mut names = Keyed::new();
     for (id, value) in ids.sorted() {
-        if let Some(name) = constants.get(value) {
+        if let Some(name) = constants.constant(*value) {
             names.insert(-1 - i32::try_from(*id).unwrap_or(i32::MAX - 1), name);
         }
     }

@@ -5,13 +5,17 @@
 use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::inspect::SourceLine;
+use crate::keyed::{Keyed, sort_by_key};
 use crate::names::shortened;
-use alloc::collections::BTreeMap;
-use alloc::{format, string::String, vec::Vec};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use std::io::{Cursor, Read};
-use zip::ZipArchive;
+use alloc::{borrow::Cow, format, string::String, vec::Vec};
+use core::{fmt, marker::PhantomData};
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+#[cfg(feature = "etrecord")]
+use {
+    std::io::{Cursor, Read},
+    zip::ZipArchive,
+};
 
 /// The entry that makes a ZIP file an ETRecord.
 const IDENTIFIER: &str = "ETRECORD_V0";
@@ -26,6 +30,11 @@ const HANDLES: &str = "debug_handle_map";
 /// An entry may take so many times the bytes of the whole file. JSON is compressed less.
 const MOST_EXPANSION: u64 = 64;
 
+/// The most bytes of an entry of a file of that size.
+fn most(file_size: u64) -> u64 {
+    MOST_EXPANSION.saturating_mul(file_size)
+}
+
 /// The names and places in the source that an ETRecord has for a program.
 ///
 /// ```
@@ -35,7 +44,7 @@ const MOST_EXPANSION: u64 = 64;
 /// let record = EtRecord::parse(&std::fs::read("tests/data/etrecord/net_portable.etrecord")?)?;
 /// let node = &record.methods[0].nodes[1];
 /// assert_eq!((node.operator.as_str(), node.module.as_str()), ("aten::convolution", "layers.0.conv"));
-/// assert_eq!(node.parameters["weight"].name, "layers.0.conv.weight");
+/// assert_eq!(node.parameter("weight").unwrap().name, "layers.0.conv.weight");
 /// # Ok(())
 /// # }
 /// ```
@@ -52,8 +61,8 @@ pub struct EtRecord {
 pub struct RecordedMethod {
     /// Its name.
     pub name: String,
-    /// For each instruction that has some, by its index: the handles of the nodes that it runs. 0 is none.
-    pub handles: BTreeMap<usize, Vec<u32>>,
+    /// For each instruction that has some, by its index, and sorted by it: the handles of the nodes that it runs. 0 is none.
+    pub handles: Vec<(usize, Vec<u32>)>,
     /// The operators, in the order of the graph.
     pub nodes: Vec<RecordedNode>,
     /// The names of the inputs that a caller gives, in order.
@@ -74,19 +83,32 @@ pub struct RecordedNode {
     pub module: String,
     /// The line of the model's source that it comes from.
     pub source: Option<SourceLine>,
-    /// The parameters, buffers and constants that it takes, by the name of the argument.
-    pub parameters: BTreeMap<String, Parameter>,
+    /// The parameters, buffers and constants that it takes, sorted by the argument.
+    pub parameters: Vec<Parameter>,
+}
+
+impl RecordedNode {
+    /// The parameter, buffer or constant that it takes as an argument of that name.
+    pub fn parameter(&self, argument: &str) -> Option<&Parameter> {
+        let at = self.parameters.binary_search_by(|parameter| parameter.argument.as_str().cmp(argument)).ok()?;
+        self.parameters.get(at)
+    }
 }
 
 /// A parameter, a buffer, or a constant of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Parameter {
+    /// The name of the operator's argument, such as `weight`.
+    pub argument: String,
     /// The model's name of it, such as `layers.0.conv.weight`.
     pub name: String,
     /// The size of each dimension, in elements; `None` if the record does not have it.
     pub sizes: Option<Vec<u64>>,
 }
+
+/// The content of an entry of a ZIP file; `None` if there is no such entry.
+pub type EntryContent<'e> = Option<Cow<'e, [u8]>>;
 
 impl EtRecord {
     /// Whether bytes are a ZIP file that may be an ETRecord.
@@ -94,24 +116,41 @@ impl EtRecord {
         bytes.starts_with(b"PK\x03\x04")
     }
 
-    /// Reads the edge programs of a record, and which instruction runs which of their nodes.
+    /// Returns `true` for the entries that [`from_entries`](Self::from_entries) asks for. The others are pickles, and may be large.
     ///
-    /// Fails with [`ErrorKind::Other`] if it is not a ZIP file with these entries, or if their JSON is broken.
-    pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut archive =
-            ZipArchive::new(Cursor::new(bytes)).map_err(|error| bad(format!("not a ZIP file: {error}")))?;
-        if archive.index_for_name(IDENTIFIER).is_none() {
+    /// Fails with [`ErrorKind::Other`] if it asks for an entry that takes more than 64 times the bytes of the file.
+    pub fn takes_entry(name: &str, size: u64, file_size: u64) -> Result<bool> {
+        let program = name.split_once('/').map_or(name, |(program, _)| program);
+        if ![IDENTIFIER, HANDLES].contains(&name) && program != EDGE_PROGRAM {
+            return Ok(false);
+        }
+        let most = most(file_size);
+        if size > most {
+            return Err(about(name, &format!("over {most} bytes, which is {MOST_EXPANSION} times the file")));
+        }
+        Ok(true)
+    }
+
+    /// Reads the edge programs of a record, and which instruction runs which of their nodes. `entry` is asked for the content of the
+    /// entries of the ZIP file by name.
+    ///
+    /// Fails with [`ErrorKind::Other`] if an entry is missing, or if its JSON is broken; and as `entry` does.
+    pub fn from_entries<'e>(entry: &mut dyn FnMut(&str) -> Result<EntryContent<'e>>) -> Result<Self> {
+        if entry(IDENTIFIER)?.is_none() {
             return Err(bad(format!("a ZIP file without the entry {IDENTIFIER}")));
         }
-        let handles: BTreeMap<String, BTreeMap<String, Handles>> = read(&mut archive, HANDLES, bytes.len())?;
+        let handles: Object<Object<Handles>> = read(HANDLES, entry(HANDLES)?)?;
         let mut methods = Vec::new();
-        for (method, instructions) in handles {
-            let entry = match archive.index_for_name(&format!("{EDGE_PROGRAM}/{method}")) {
-                Some(_) => format!("{EDGE_PROGRAM}/{method}"),
-                None => EDGE_PROGRAM.into(),
-            };
-            let program: Exported = read(&mut archive, &entry, bytes.len())?;
+        for (method, Object(instructions)) in handles.0 {
+            let mut name = format!("{EDGE_PROGRAM}/{method}");
+            let mut json = entry(&name)?;
+            if json.is_none() {
+                name = EDGE_PROGRAM.into();
+                json = entry(EDGE_PROGRAM)?;
+            }
+            let program: Exported = read(&name, json)?;
             let mut recorded = program.method();
+            let mut by_index = Keyed::new();
             for (instruction, handles) in instructions {
                 let index = instruction.parse().map_err(|_| {
                     bad(format!(
@@ -119,31 +158,85 @@ impl EtRecord {
                         shortened(&instruction)
                     ))
                 })?;
-                recorded.handles.insert(index, handles.list());
+                by_index.insert(index, handles.list());
             }
+            recorded.handles = by_index.into_sorted();
             recorded.name = method;
             methods.push(recorded);
         }
+        sort_by_key(&mut methods, |method| method.name.clone());
         Ok(Self { methods })
+    }
+
+    /// Reads a record, see [`from_entries`](Self::from_entries).
+    ///
+    /// Fails with [`ErrorKind::Other`], too, if it is not a ZIP file, or if an entry takes more than 64 times the bytes of the file.
+    #[cfg(feature = "etrecord")]
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut archive =
+            ZipArchive::new(Cursor::new(bytes)).map_err(|error| bad(format!("not a ZIP file: {error}")))?;
+        let size = bytes.len() as u64;
+        Self::from_entries(&mut |name| {
+            if archive.index_for_name(name).is_none() {
+                return Ok(None);
+            }
+            let entry = archive.by_name(name).map_err(|error| about(name, &error))?;
+            let mut content = Vec::new();
+            entry.take(most(size) + 1).read_to_end(&mut content).map_err(|error| about(name, &error))?;
+            Self::takes_entry(name, content.len() as u64, size)?;
+            Ok(Some(Cow::Owned(content)))
+        })
     }
 }
 
-/// Reads an entry as JSON.
-fn read<T: DeserializeOwned>(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str, file_size: usize) -> Result<T> {
-    let about = |error: &dyn core::fmt::Display| bad(format!("entry {}: {error}", shortened(name)));
-    let entry = archive.by_name(name).map_err(|error| about(&error))?;
-    let most = MOST_EXPANSION * file_size as u64;
-    let mut json = Vec::new();
-    entry.take(most + 1).read_to_end(&mut json).map_err(|error| about(&error))?;
-    if json.len() as u64 > most {
-        return Err(about(&format!("over {most} bytes, which is {MOST_EXPANSION} times the file")));
-    }
-    serde_json::from_slice(&json).map_err(|error| about(&error))
+/// Reads the content of an entry as JSON.
+fn read<T: DeserializeOwned>(name: &str, content: EntryContent<'_>) -> Result<T> {
+    let content = content.ok_or_else(|| about(name, &"it is missing"))?;
+    let json = core::str::from_utf8(&content).map_err(|error| about(name, &error))?;
+    serde_json::from_str(json).map_err(|error| about(name, &error))
+}
+
+#[cold]
+fn about(entry: &str, fault: &dyn core::fmt::Display) -> Error {
+    bad(format!("entry {}: {fault}", shortened(entry)))
 }
 
 #[cold]
 fn bad(what: String) -> Error {
     Error::other("ETRecord", 0, what)
+}
+
+/// A JSON object, in its order.
+struct Object<V>(Vec<(String, V)>);
+
+impl<V> Default for Object<V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Object<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
+        struct Entries<V>(PhantomData<V>);
+
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
+            type Value = Object<V>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> core::result::Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Object(entries))
+            }
+        }
+
+        deserializer.deserialize_map(Entries(PhantomData))
+    }
 }
 
 /// The handles of an instruction: one, or those of all nodes that a delegate took over.
@@ -179,7 +272,7 @@ struct GraphModule {
 struct Graph {
     nodes: Vec<Node>,
     #[serde(default)]
-    tensor_values: BTreeMap<String, TensorMeta>,
+    tensor_values: Object<TensorMeta>,
 }
 
 #[derive(Deserialize)]
@@ -257,16 +350,18 @@ struct UserInput {
 impl Exported {
     fn method(self) -> RecordedMethod {
         let GraphModule { graph, signature } = self.graph_module;
-        let mut parameters: BTreeMap<String, Parameter> = BTreeMap::new();
+        let tensor_values: Keyed<String, TensorMeta> = graph.tensor_values.0.into_iter().collect();
+        let mut parameters: Keyed<String, Parameter> = Keyed::new();
         let mut inputs = Vec::new();
         for spec in signature.input_specs {
             if let Some(input) = spec.user_input {
                 inputs.push(input.arg.as_tensor.map(|named| shortened(&named.name).into_owned()).unwrap_or_default());
             }
             let Some(spec) = spec.parameter.or(spec.buffer).or(spec.tensor_constant) else { continue };
-            let sizes = graph.tensor_values.get(&spec.arg.name);
+            let sizes = tensor_values.get(&spec.arg.name);
             let sizes = sizes.and_then(|meta| meta.sizes.iter().map(|size| size.as_int).collect());
-            parameters.insert(spec.arg.name, Parameter { name: shortened(&spec.parameter_name).into_owned(), sizes });
+            let name = shortened(&spec.parameter_name).into_owned();
+            parameters.insert(spec.arg.name, Parameter { argument: String::new(), name, sizes });
         }
         let nodes = graph.nodes.into_iter().map(|node| node.recorded(&parameters)).collect();
         RecordedMethod { nodes, inputs, ..RecordedMethod::default() }
@@ -274,19 +369,21 @@ impl Exported {
 }
 
 impl Node {
-    fn recorded(self, parameters: &BTreeMap<String, Parameter>) -> RecordedNode {
+    fn recorded(self, parameters: &Keyed<String, Parameter>) -> RecordedNode {
         let Metadata { debug_handle, nn_module_stack, stack_trace } = self.metadata;
         let parameter = |argument: NamedArgument| {
             let parameter = parameters.get(&argument.arg.as_tensor?.name)?;
-            Some((shortened(&argument.name).into_owned(), parameter.clone()))
+            Some(Parameter { argument: shortened(&argument.name).into_owned(), ..parameter.clone() })
         };
+        let mut taken: Vec<Parameter> = self.inputs.into_iter().filter_map(parameter).collect();
+        sort_by_key(&mut taken, |parameter| parameter.argument.clone());
         RecordedNode {
             name: self.name.map(|name| shortened(&name).into_owned()).unwrap_or_default(),
             operator: operator(&self.target),
             handle: debug_handle.and_then(|handle| handle.parse().ok()).filter(|handle| *handle != 0),
             module: nn_module_stack.as_deref().map(module).unwrap_or_default(),
             source: stack_trace.as_deref().and_then(source_line),
-            parameters: self.inputs.into_iter().filter_map(parameter).collect(),
+            parameters: taken,
         }
     }
 }

@@ -6,7 +6,7 @@ mod modules;
 mod state_dict;
 
 pub use crate::inspect::{DelegateNames, InstructionName, MethodNames, Name, Names};
-pub use etrecord::{EtRecord, Parameter, RecordedMethod, RecordedNode};
+pub use etrecord::{EntryContent, EtRecord, Parameter, RecordedMethod, RecordedNode};
 use modules::outer;
 
 use crate::convert::Safetensors;
@@ -20,7 +20,7 @@ use crate::inspect::{
     Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, Returned, TensorPlace, common_module,
     short, takers,
 };
-use alloc::collections::BTreeMap;
+use crate::keyed::Keyed;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
 /// Files besides the program that have names.
@@ -37,6 +37,7 @@ impl<'a> NameSource<'a> {
     /// Reads an ETRecord or a safetensors file.
     ///
     /// Fails as [`EtRecord::parse`] and [`Safetensors::parse`] do.
+    #[cfg(feature = "etrecord")]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         match EtRecord::is_zip(bytes) {
             true => EtRecord::parse(bytes).map(Self::Record),
@@ -88,7 +89,7 @@ impl<'t> Names<'t> {
         }
         // The first record that has a method names it.
         let methods = records.iter().flat_map(|record| &record.methods).rev();
-        let recorded: BTreeMap<&str, ByHandle<'t>> =
+        let recorded: Keyed<&str, ByHandle<'t>> =
             methods.map(|method| (&*method.name, ByHandle::new(method))).collect();
         let mut names = Self::default();
         for code in &disassembly.methods {
@@ -117,6 +118,12 @@ impl<'t> Names<'t> {
         found
     }
 
+    /// The name of a constant inside a delegate that is named data.
+    pub fn key(&self, key: &str) -> Option<&Name<'t>> {
+        let at = self.keys.binary_search_by(|(own, _)| own.as_str().cmp(key)).ok()?;
+        self.keys.get(at).map(|(_, name)| name)
+    }
+
     /// Names the outputs of training programs: `TrainingModule` finds gradients and parameters by constant methods.
     fn add_training(&mut self, pte: &'t Pte<'_>) {
         let constant = |kind: &str, method: &str| {
@@ -142,13 +149,14 @@ impl<'t> Names<'t> {
 
     /// Names the nodes of XNNPACK's payloads, and constants by the node that takes them. A record has where nodes come from, and their
     /// arguments. Delegates that share a payload are named by the first of them, as in [`Pte::delegate_constants`].
-    fn add_delegates(&mut self, pte: &'t Pte<'_>, recorded: &BTreeMap<&str, ByHandle<'t>>) {
+    fn add_delegates(&mut self, pte: &'t Pte<'_>, recorded: &Keyed<&str, ByHandle<'t>>) {
+        let mut keys: Keyed<String, Name<'t>> = Keyed::new();
         for opened in pte.open_payloads() {
             let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
             else {
                 continue;
             };
-            let recorded = pte.methods().get(*method).and_then(|plan| recorded.get(plan.name()));
+            let recorded = pte.methods().get(*method).and_then(|plan| recorded.get(&plan.name()));
             let own = self.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate));
             let Some(names) = own else { continue };
             for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
@@ -160,6 +168,7 @@ impl<'t> Names<'t> {
                 });
             }
             let takers = takers(xnnpack);
+            names.constants.resize(xnnpack.graph.xvalues().len(), None);
             for constant in xnnpack.constants() {
                 for used in &constant.uses {
                     let value = used.value();
@@ -180,13 +189,16 @@ impl<'t> Names<'t> {
                     let is_scales = matches!(used, ConstantUse::Scales { .. });
                     if let ConstantPlace::Named { key, .. } = &constant.place {
                         if key.len() <= LONGEST_KEY && !is_scales {
-                            self.keys.entry((*key).into()).or_insert_with(|| name.clone());
+                            keys.or_insert_with((*key).into(), || name.clone());
                         }
                     }
-                    names.constants.entry(value).or_insert(name);
+                    if let Some(own) = names.constants.get_mut(value).filter(|own| own.is_none()) {
+                        *own = Some(name);
+                    }
                 }
             }
         }
+        self.keys = keys.into_sorted();
     }
 }
 
@@ -245,15 +257,15 @@ impl<'t> MethodNames<'t> {
 /// A method of a record, with its nodes by handle.
 struct ByHandle<'t> {
     recorded: &'t RecordedMethod,
-    nodes: BTreeMap<u32, Vec<&'t RecordedNode>>,
+    nodes: Keyed<u32, Vec<&'t RecordedNode>>,
 }
 
 impl<'t> ByHandle<'t> {
     fn new(recorded: &'t RecordedMethod) -> Self {
-        let mut nodes: BTreeMap<u32, Vec<&RecordedNode>> = BTreeMap::new();
+        let mut nodes: Keyed<u32, Vec<&RecordedNode>> = Keyed::new();
         for node in &recorded.nodes {
             if let Some(handle) = node.handle {
-                nodes.entry(handle).or_default().push(node);
+                nodes.entry(handle).push(node);
             }
         }
         Self { recorded, nodes }
@@ -265,13 +277,14 @@ impl<'t> ByHandle<'t> {
 
     /// The parameter that a node takes as an argument of that name.
     fn parameter(&self, handle: u32, argument: &str) -> Option<&'t Parameter> {
-        self.of(handle).iter().find_map(|node| node.parameters.get(argument))
+        self.of(handle).iter().find_map(|node| node.parameter(argument))
     }
 
     /// The nodes that an instruction runs.
     fn nodes(&self, instruction: usize) -> impl Iterator<Item = &'t RecordedNode> {
-        let handles = self.recorded.handles.get(&instruction).map(Vec::as_slice).unwrap_or_default();
-        handles.iter().flat_map(|handle| self.of(*handle)).copied()
+        let handles = &self.recorded.handles;
+        let own = handles.binary_search_by_key(&instruction, |(index, _)| *index).ok().and_then(|at| handles.get(at));
+        own.into_iter().flat_map(|(_, handles)| handles).flat_map(|handle| self.of(*handle)).copied()
     }
 }
 
@@ -281,7 +294,7 @@ struct Method<'c, 't> {
     record: Option<&'c ByHandle<'t>>,
     found: MethodNames<'t>,
     /// How many instructions there were of each operator, and its name in labels: many instructions may share a long one.
-    counts: BTreeMap<&'t str, (usize, String)>,
+    counts: Keyed<&'t str, (usize, String)>,
     /// Instructions with nodes in the record, and those among them whose operator is that of a node.
     recorded: usize,
     fitting: usize,
@@ -294,13 +307,13 @@ impl<'c, 't> Method<'c, 't> {
             chains: Vec::new(),
             delegates: vec![DelegateNames::default(); code.delegates.len()],
         };
-        Self { code, record, found, counts: BTreeMap::new(), recorded: 0, fitting: 0 }
+        Self { code, record, found, counts: Keyed::new(), recorded: 0, fitting: 0 }
     }
 
     fn names(mut self) -> Result<MethodNames<'t>> {
         let count = self.code.chains.first().map_or(0, |chain| chain.instructions.len());
-        let last = self.record.as_ref().and_then(|record| record.recorded.handles.last_key_value());
-        if let Some((last, _)) = last.filter(|(last, _)| **last >= count) {
+        let last = self.record.as_ref().and_then(|record| record.recorded.handles.last());
+        if let Some((last, _)) = last.filter(|(last, _)| *last >= count) {
             return Err(misfit(&format!(
                 "it has instruction {last} of method {}, which has {count}",
                 short(self.code.name)
@@ -352,7 +365,7 @@ impl<'c, 't> Method<'c, 't> {
             Operation::Unknown => ("unknown", Default::default()),
         };
         let name = || short(runs.rsplit_once("::").map_or(runs, |(_, name)| name));
-        let (count, name) = self.counts.entry(runs).or_insert_with(|| (0, name()));
+        let (count, name) = self.counts.or_insert_with(runs, || (0, name()));
         let label = format!("{name}.{count}");
         *count += 1;
         let nodes: Vec<&'t RecordedNode> = match (&self.record, index) {
@@ -382,7 +395,7 @@ impl<'c, 't> Method<'c, 't> {
                 self.found.set(argument.value.into(), Cow::Owned(name), NamedBy::Operator);
                 continue;
             }
-            if let Some(parameter) = same.and_then(|node| node.parameters.get(&*place)) {
+            if let Some(parameter) = same.and_then(|node| node.parameter(&place)) {
                 let own =
                     tensor.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
                 let elements =

@@ -1,7 +1,7 @@
 //! Amounts added up by module.
 
 use crate::inspect::ModuleTotal;
-use alloc::collections::BTreeMap;
+use crate::keyed::{Keyed, sort_by_key};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 512;
 
 /// Adds up amounts by module: see [`ModuleTotal`] for the order.
 pub(super) fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, u64)>) -> Vec<ModuleTotal<'t>> {
-    let mut totals: BTreeMap<&'t str, ModuleTotal<'t>> = BTreeMap::new();
+    let mut totals: Keyed<&'t str, ModuleTotal<'t>> = Keyed::new();
     let mut unknown = ModuleTotal::default();
     for (path, amount) in amounts {
         let Some(path) = path.map(bounded) else {
@@ -19,24 +19,24 @@ pub(super) fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, u64)>
             continue;
         };
         for (depth, module) in [""].into_iter().chain(modules(path)).enumerate() {
-            let total = totals.entry(module).or_insert_with(|| ModuleTotal {
-                path: Some(module),
-                depth,
-                ..ModuleTotal::default()
-            });
+            let total =
+                totals.or_insert_with(module, || ModuleTotal { path: Some(module), depth, ..ModuleTotal::default() });
             add(total, amount, module == path);
         }
     }
-    let mut inside: BTreeMap<&'t str, Vec<ModuleTotal<'t>>> = BTreeMap::new();
-    let mut next: Vec<ModuleTotal<'t>> = totals.remove("").into_iter().collect();
-    for (path, total) in totals {
-        inside.entry(outer(path)).or_default().push(total);
+    let mut inside: Keyed<&'t str, Vec<ModuleTotal<'t>>> = Keyed::new();
+    let mut next = Vec::new();
+    for (path, total) in totals.into_sorted() {
+        match path {
+            "" => next.push(total),
+            path => inside.entry(outer(path)).push(total),
+        }
     }
     let mut tree = Vec::new();
     while let Some(module) = next.pop() {
-        let mut modules = module.path.and_then(|path| inside.remove(path)).unwrap_or_default();
+        let mut modules = module.path.and_then(|path| inside.get_mut(path)).map(core::mem::take).unwrap_or_default();
         // The last is taken first.
-        modules.sort_by_key(|module| (module.total, Reverse(module.path)));
+        sort_by_key(&mut modules, |module| (module.total, Reverse(module.path)));
         next.append(&mut modules);
         tree.push(module);
     }

@@ -4,7 +4,7 @@ use super::{NamedBy, Names};
 use crate::convert::{SafeTensor, Safetensors};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
-use alloc::collections::BTreeMap;
+use crate::keyed::Keyed;
 use alloc::{borrow::Cow, vec::Vec};
 
 /// At most this many tensors with the same bytes are told apart.
@@ -13,23 +13,23 @@ const MOST: usize = 64;
 /// Names the constants and initial states that have the bytes of a tensor, or those of a matrix after it is transposed. Of several tensors
 /// with the same bytes, the one whose name ends in the argument's (`weight`) is meant, if it is the only one.
 pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safetensors<'_>) {
-    let mut by_bytes: BTreeMap<Cow<'t, [u8]>, Vec<&'t str>> = BTreeMap::new();
+    let mut by_bytes: Keyed<Cow<'t, [u8]>, Vec<&'t str>> = Keyed::new();
     for tensor in &state.tensors {
         for bytes in [Some(Cow::Borrowed(&*tensor.bytes)), transposed(tensor).map(Cow::Owned)].into_iter().flatten() {
-            let same = by_bytes.entry(bytes).or_default();
+            let same = by_bytes.entry(bytes);
             if same.len() < MOST && same.last() != Some(&&*tensor.name) {
                 same.push(&tensor.name);
             }
         }
     }
     // Many tensors can have the same data, which is compared once.
-    let mut compared: BTreeMap<DataRef, &[&'t str]> = BTreeMap::new();
+    let mut compared: Keyed<DataRef, &[&'t str]> = Keyed::new();
     for (plan, names) in pte.methods().iter().zip(&mut names.methods) {
         for (value, tensor) in plan.tensors() {
             let (Ok(TensorData::Constant(data)) | Ok(TensorData::Mutable(data))) = pte.tensor_data(tensor) else {
                 continue;
             };
-            let same = *compared.entry(data).or_insert_with(|| {
+            let same = *compared.or_insert_with(data, || {
                 let bytes = pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty());
                 bytes.and_then(|bytes| by_bytes.get(bytes)).map(Vec::as_slice).unwrap_or_default()
             });

@@ -25,7 +25,7 @@ mod foreign;
 mod graphs;
 mod malformed;
 mod memory;
-#[cfg(feature = "names")]
+#[cfg(feature = "etrecord")]
 mod names;
 mod operators;
 mod pages;

@@ -71,7 +71,10 @@ fn a_record_names_the_constants_inside_delegates() {
     assert_eq!(modules, ["", "", "head"]);
     // Without a record, nodes name them.
     let names = Names::new(&pte, &pte.disassembly(), &[]).unwrap();
-    assert_eq!(names.methods[0].delegates[1].constants.values().next().unwrap().name, "XNNFullyConnected 0 weight");
+    assert_eq!(
+        names.methods[0].delegates[1].constants.iter().flatten().next().unwrap().name,
+        "XNNFullyConnected 0 weight"
+    );
 }
 
 #[test]
@@ -115,7 +118,8 @@ fn a_record_of_another_program_is_refused_with_the_reason() {
         refused(&xnnpack, record("net_portable.etrecord")).contains("instruction 11 of method forward, which has 3")
     );
     let mut other = record("net_portable.etrecord");
-    other.methods[0].nodes[1].parameters.get_mut("weight").unwrap().sizes = Some(vec![4, 8, 3, 3]);
+    other.methods[0].nodes[1].parameters.iter_mut().find(|own| own.argument == "weight").unwrap().sizes =
+        Some(vec![4, 8, 3, 3]);
     assert!(
         refused(&portable, other).contains("layers.0.conv.weight has the sizes [4, 8, 3, 3], but %2 of method forward")
     );

@@ -31,12 +31,28 @@
         const rows = { ArrowUp: -1, ArrowDown: 1, PageUp: -ROWS, PageDown: ROWS }[event.key];
         if (rows) { event.preventDefault(); move(rows); }
       } });
-      const note = element("p", { class: "note" });
+      // A text, or bytes in hexadecimal: the next place after the one that is marked.
+      const sought = element("input", { "aria-label": "Text to search for, or bytes such as 45 54 31 32", placeholder: "Text, or bytes: 45 54 31 32", onkeydown: (event) => { if (event.key === "Enter") search(); } });
+      const search = async () => {
+        const text = sought.value;
+        if (!text) return;
+        const pattern = /^\s*[0-9a-f]{2}(\s+[0-9a-f]{2})+\s*$/i.test(text) ? Uint8Array.from(text.trim().split(/\s+/), (byte) => parseInt(byte, 16)) : new TextEncoder().encode(text);
+        const from = state.start + (state.size ? 1 : 0);
+        const at = await page.ask("search", [state.index, pattern, from]) ?? (from ? await page.ask("search", [state.index, pattern, 0]) : null);
+        sought.setAttribute("aria-invalid", at === null);
+        if (at === null) { note.textContent = "The file does not have that."; return; }
+        Object.assign(state, { at: at - (at % 16), start: at, size: pattern.length });
+        fill();
+      };
+      const note = element("p", { class: "note", role: "status" });
       const tools = element("div", {});
-      main.append(element("div", { class: "tools" }, select, place, element("button", { onclick: go }, "Go"), element("button", { onclick: () => move(-ROWS) }, "Back"), element("button", { onclick: () => move(ROWS) }, "Forward")), note, table, tools);
+      main.append(element("div", { class: "tools" }, select, place, element("button", { onclick: go }, "Go"), element("button", { onclick: () => move(-ROWS) }, "Back"), element("button", { onclick: () => move(ROWS) }, "Forward"), sought, element("button", { onclick: () => search() }, "Find")), note, table, tools);
       const fill = async () => {
         const { at, start, size } = state;
-        const bytes = new Uint8Array(await file().blob.slice(at, at + ROWS * 16).arrayBuffer());
+        const { blob } = file();
+        const bytes = new Uint8Array(await blob.slice(at, at + ROWS * 16).arrayBuffer());
+        // Another view, or none, is shown by now.
+        if (!table.isConnected) return;
         const digits = Math.max(8, file().file_size.toString(16).length);
         const marked = (position) => position >= start && position < start + (size || 1);
         const line = (row) => {
@@ -53,17 +69,32 @@
         };
         table.replaceChildren(...Array.from({ length: Math.ceil(bytes.length / 16) }, (_, row) => line(row)).flat().map((part) => (part instanceof Node ? part : document.createTextNode(part))));
         note.textContent = start >= file().file_size ? `The file ends before byte ${start.toLocaleString("en")}: it has ${file().file_size.toLocaleString("en")} bytes.` : size ? `${size.toLocaleString("en")} bytes from ${start.toLocaleString("en")} on are marked.` : `Byte ${start.toLocaleString("en")} of ${file().file_size.toLocaleString("en")}.`;
+        note.append(...page.owner(state.index, start));
         tools.replaceChildren(...(size ? [page.rangeTools(state.index, start, size, "bytes")] : []));
       };
       fill();
     },
   });
 
+  // The part of the file that a byte is in: a weight, or a part that the sizes have.
+  page.owner = (index, at) => {
+    const { report } = page;
+    const offset = index === page.roles.main ? at - (report.program_offset || 0) : at;
+    const has = (one) => one.offset !== undefined && one.offset !== null && one.offset <= offset && offset < one.offset + one.size;
+    const weight = (report.weights || []).find((one) => (one.index ?? page.roles.main) === index && has(one));
+    if (weight) {
+const name = viewer.weightNames(report).name(weight);
+      return [` It is byte ${(offset - weight.offset).toLocaleString("en")} of `, viewer.link(() => viewer.open("weights", name), name || "a weight"), "."];
+    }
+    const part = index === page.roles.main ? (report.size?.parts || []).find(has) : undefined;
+    return part ? [` It is in ${[part.kind, part.backend, part.detail].filter(Boolean).join(" ")}: ${viewer.kinds[part.kind] || "a part of the file"}.`] : [];
+  };
+
   // The actions on any range of a file: show it, save it, hash it.
   page.rangeTools = (index, start, size, name) => element("div", { class: "actions" },
     element("button", { onclick: () => viewer.open("bytes", page.range(index, start, size)) }, "Bytes"),
     element("button", { onclick: () => page.download(page.files[index].blob.slice(start, start + size), `${page.clean(name)}.bin`) }, "Save these bytes"),
-    page.job("SHA-256", (progress) => page.ask("hash", [index, start, size], progress), (answer, box) => box.append(element("code", {}, answer))));
+    page.job("SHA-256", (progress) => page.ask("hash", [index, start, size], progress), (answer, box) => box.append(element("code", {}, answer), viewer.copy("Copy", () => answer))));
 
   // The name of a file to download.
   page.clean = (name) => String(name).replace(/[^\w.-]+/g, "_").replace(/^\.+/, "").slice(0, 100) || "data";

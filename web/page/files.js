@@ -9,12 +9,15 @@
   const say = (text) => { get("status").textContent = text; };
 
   const words = {
-    main: (file) => (file.error && !file.kind ? "not readable" : "shown"), other: () => "compared with", data: () => "weights of the program", trace: () => "times of the program", unused: () => "not used: Start over to see it alone",
+    main: (file) => (file.error && !file.kind ? "not readable" : "shown"), other: () => "compared with", data: () => "weights of the program", names: () => "names for the program", trace: () => "times of the program", unused: () => "not used: Start over to see it alone",
   };
-  const role = (index) => (index === page.roles.main ? "main" : index === page.roles.other ? "other" : page.roles.data.includes(index) ? "data" : index === page.roles.trace ? "trace" : "unused");
+  const role = (index) => (index === page.roles.main ? "main" : index === page.roles.other ? "other" : page.roles.data.includes(index) ? "data" : index === page.roles.trace ? "trace" : page.roles.names?.includes(index) ? "names" : "unused");
+
+  // Why a file is not used. Files with names are of no kind of their own: a part of the report says whether they fit.
+  const fault = (file, index) => (index === page.roles.main ? undefined : page.roles.names?.includes(index) ? page.misfits?.[page.roles.names.indexOf(index)] : file.error?.message);
 
   function list() {
-    get("files").replaceChildren(...page.files.map((file, index) => element("li", {}, file.file, element("b", {}, ` ${viewer.bytes(file.file_size)}, ${words[role(index)](file)}`), file.error && index !== page.roles.main ? element("span", { class: "error" }, ` ${file.error.message}`) : null)));
+    get("files").replaceChildren(...page.files.map((file, index) => element("li", {}, file.file, element("b", {}, ` ${viewer.bytes(file.file_size)}, ${words[role(index)](file)}`), fault(file, index) ? element("span", { class: "error" }, ` ${fault(file, index)}`) : null)));
     get("over").hidden = !page.files.length;
   }
 
@@ -46,8 +49,8 @@
     if (report.error) return ["findings", "releases"];
     const kind = report.summary.kind;
     const program = kind === "pte";
-    return [...(page.roles.other !== undefined && page.roles.other !== null ? ["compare"] : []), "size", ...(program ? ["memory", "operators"] : []), "findings", "weights", ...(program ? ["graphs", "releases"] : kind === "ptd" ? ["releases"] : []), ...(report.program_offset !== undefined ? ["cases"] : []),
-      ...(kind === "etdp" || page.roles.trace !== null ? ["profile"] : []), "savings"];
+    return [...(page.roles.other !== undefined && page.roles.other !== null ? ["compare"] : []), ...(page.roles.names?.length ? ["names"] : []), "size", ...(program ? ["modules", "memory", "operators"] : []), "findings", "weights", ...(program ? ["graphs", "releases"] : kind === "ptd" ? ["releases"] : []), ...(report.program_offset !== undefined ? ["cases"] : []),
+      ...(kind === "etdp" || page.roles.trace !== null ? ["profile"] : [])];
   }
 
   // Which of the page's files an external weight is in.
@@ -77,6 +80,10 @@
           if (mine !== round) return;
           report[part] = answer ?? undefined;
           if (part === "weights") locate(report.weights || []);
+          if (part === "names") {
+            page.misfits = (answer || []).map((file) => file.error);
+            list();
+          }
         } catch (error) {
           if (mine !== round) return;
           report.failed = { ...report.failed, [part]: error.message };
@@ -93,6 +100,7 @@
     round += 1;
     page.files = [];
     page.roles = {};
+    page.misfits = undefined;
     page.restart();
     list();
     say("");
@@ -107,6 +115,10 @@
   const welcome = get("welcome");
   get("over").onclick = page.over;
   get("input").onchange = (event) => { page.taken = page.take(event.target.files).finally(() => { event.target.value = ""; }); };
+  get("sample").onclick = () => {
+    const files = sampleFiles.map(([name, content]) => new File([Uint8Array.from(atob(content), (character) => character.charCodeAt(0))], name));
+    page.taken = page.take(files);
+  };
   addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
   addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("over"); });
   addEventListener("drop", (event) => {

@@ -45,7 +45,22 @@
         { name: "what", words: true, of: (row) => `${row.subject.replaceAll("_", " ")} ${row.kind}` }, { name: "which", wide: true, of: (row) => [row.method, row.tensor_name, row.name].filter(Boolean).join(" ") },
         { name: "before", wide: true, mono: true, of: (row) => row.before ?? "" }, { name: "after", wide: true, mono: true, of: (row) => [row.after ?? "", distance(row)].filter(Boolean).join(": ") },
       ];
-      main.append(viewer.table(columns, diff.differences, { none: "No difference." }));
+      // The subjects that differ, the most frequent first, and a text.
+      const counts = new Map();
+      for (const { subject } of diff.differences) counts.set(subject, (counts.get(subject) || 0) + 1);
+      const subjects = [...counts].sort((one, other) => other[1] - one[1]);
+      const kind = element("select", { "aria-label": "Show differences of", onchange: () => fill() }, element("option", { value: "" }, "all subjects"), subjects.map(([subject, number]) => element("option", { value: subject }, `${subject.replaceAll("_", " ")} (${number.toLocaleString("en")})`)));
+      const words = element("input", { class: "grow", type: "search", placeholder: "Name or value…", "aria-label": "Filter the differences", oninput: () => fill() });
+      const found = element("span", { class: "note", role: "status" });
+      const list = element("div", {});
+      const fill = () => {
+        const fitting = diff.differences.filter((row) => (!kind.value || row.subject === kind.value) && columns.some((column) => String(column.of(row)).toLowerCase().includes(words.value.toLowerCase())));
+        found.textContent = fitting.length < diff.differences.length ? `${fitting.length.toLocaleString("en")} of ${diff.differences.length.toLocaleString("en")}` : "";
+        list.replaceChildren(viewer.table(columns, fitting, { none: diff.differences.length ? "No difference has that." : "No difference." }));
+      };
+      if (diff.differences.length > 1) main.append(element("div", { class: "tools" }, kind, words, found));
+      main.append(list);
+      fill();
       if (diff.storage.length) main.append(heading("Stored differently"), note("Places, sizes and the order of what has no order: the model is the same."), viewer.table(columns, diff.storage));
       const signed = (number) => `${number > 0 ? "+" : ""}${number.toLocaleString("en")}`;
       const grown = growth.filter((row) => row.before !== row.after);
@@ -65,25 +80,44 @@
       for (const fault of profile.errors) main.append(element("p", { class: "error" }, fault));
       if (profile.errors.length) main.append(note("The trace does not fit the program, so its times are not on the graph."));
       const time = (ticks) => viewer.time(ticks);
+      const ticks = element("select", { "aria-label": "One tick of the trace is", onchange: () => { viewer.tick = Number(ticks.value); viewer.redraw(); } }, [["a nanosecond", 1], ["a microsecond", 1e3], ["a millisecond", 1e6]].map(([name, value]) => element("option", { value, selected: value === viewer.tick }, name)));
+      main.append(element("p", { class: "tools" }, "One tick of the platform’s clock, which the trace does not say, is ", ticks));
+      const bar = (share) => [`${(100 * share).toFixed(1)} %`, element("span", { class: "share" }, element("i", { style: `width: ${Math.min(100, 100 * share)}%` }))];
       profile.runs.forEach((run, index) => {
-        main.append(heading(`${run.name}${run.method ? `: ${run.method}` : ""}${run.test_case === null || run.test_case === undefined ? "" : `, test case ${run.test_case}`}`), note(`${viewer.count(run.count, "run")}, ${time(run.total / run.count)}${run.count > 1 ? " each" : ""}. One tick of the platform's clock is taken to be a nanosecond: the trace does not say.`));
+        main.append(heading(`${run.name}${run.method ? `: ${run.method}` : ""}${run.test_case === null || run.test_case === undefined ? "" : `, test case ${run.test_case}`}`), note(`${viewer.count(run.count, "run")}, ${time(run.total / run.count)}${run.count > 1 ? " each" : ""}.`));
         const where = (row) => {
           if (!viewer.has("graph") || row.instruction === null || row.instruction === undefined) return row.instruction ?? "";
           return viewer.link(() => viewer.open("graph", `instruction ${row.instruction}`), row.instruction);
         };
         const runs = (row) => (row.runs ? row.runs.operator || row.runs.backend || row.runs.instruction_kind : "");
+        // The instructions of one run, one after the other, each as wide as it took.
+        const steps = run.events.filter((row) => row.kind === "instruction" && row.total > 0);
+        if (steps.length > 1) {
+          const label = (row) => `${row.label ?? (runs(row) || row.name)}: ${time(row.total / run.count)}, ${(100 * row.share).toFixed(1)} %`;
+          main.append(element("div", { class: "run", role: "group", "aria-label": "The instructions of one run, in their order" }, steps.slice(0, 2000).map((row, at) => element("button", {
+            "aria-label": label(row), style: `flex: ${row.total} 0 0; background: ${Object.values(viewer.colors)[at % 5]}`,
+            onclick: () => viewer.has("graph") && row.instruction !== null && viewer.open("graph", `instruction ${row.instruction}`), onmousemove: (event) => viewer.tip(label(row), event), onmouseleave: () => viewer.tip(),
+          }))));
+        }
+        const modules = profile.by_module?.[index];
+        if (modules?.some((row) => row.path)) {
+          main.append(element("h3", {}, "By module"), viewer.table([
+            { name: "module", wide: true, of: (row) => element("span", { style: `padding-left: ${row.depth * 14}px` }, row.path === null ? "of no module, or not known" : viewer.module(row.path)) },
+            { name: "time", number: true, of: (row) => time(row.total / run.count) }, { name: "by itself", number: true, of: (row) => time(row.own / run.count) }, { name: "share", number: true, of: (row) => bar(row.total / (run.total || 1)) },
+          ], modules, { fixed: true, choose: (row) => viewer.open("graph", row.path), choosable: (row) => row.path && viewer.has("graph") }));
+        }
         if (profile.by_operator[index].length) {
-          main.append(viewer.table([{ name: "operator", mono: true, of: (row) => `${row.inside ? "  " : ""}${row.name}` }, { name: "times", number: true, of: (row) => row.count.toLocaleString("en") }, { name: "in one run", number: true, of: (row) => time(row.total / run.count) }, { name: "of the run", number: true, of: (row) => `${(100 * row.share).toFixed(1)} %` }], profile.by_operator[index]));
+          main.append(viewer.table([{ name: "operator", mono: true, of: (row) => `${row.inside ? "  " : ""}${row.name}` }, { name: "times", number: true, of: (row) => row.count.toLocaleString("en") }, { name: "in one run", number: true, value: (row) => row.total, of: (row) => time(row.total / run.count) }, { name: "of the run", number: true, value: (row) => row.share, of: (row) => bar(row.share) }], profile.by_operator[index], { fixed: profile.by_operator[index].some((row) => row.inside) }));
         }
         // An event of one time has no median; one outside of a method, no instruction.
         const once = run.events.every((row) => row.count === 1);
         const placed = run.events.some((row) => row.runs);
         main.append(element("h3", {}, "By event"), viewer.table([
-          { name: "event", mono: true, wide: true, of: (row) => row.name },
+          { name: "event", mono: true, wide: true, of: (row) => [row.name, row.label && row.label !== row.name ? element("small", {}, ` ${row.label}`) : null, row.module ? element("small", {}, ` ${viewer.module(row.module)}`) : null] },
           ...(placed ? [{ name: "instruction", number: true, of: where }, { name: "runs", mono: true, wide: true, of: runs }] : []), { name: "times", number: true, of: (row) => row.count.toLocaleString("en") },
-          { name: once ? "time" : "median", number: true, of: (row) => time(row.median) },
-          ...(once ? [] : [{ name: "shortest", number: true, of: (row) => time(row.min) }, { name: "longest", number: true, of: (row) => time(row.max) }]),
-          { name: "of the run", number: true, of: (row) => `${(100 * row.share).toFixed(1)} %` },
+          { name: once ? "time" : "median", number: true, value: (row) => row.median, of: (row) => time(row.median) },
+          ...(once ? [] : [{ name: "shortest", number: true, value: (row) => row.min, of: (row) => time(row.min) }, { name: "longest", number: true, value: (row) => row.max, of: (row) => time(row.max) }]),
+          { name: "of the run", number: true, value: (row) => row.share, of: (row) => bar(row.share) },
         ], run.events));
       });
     },
@@ -178,9 +212,9 @@
         const list = element("ul", {});
         for (const entry of branch.entries) {
           const where = entry.offset === null || entry.offset === undefined ? null : element("span", { class: "place" }, viewer.link(() => viewer.open("bytes", page.range(index, place(entry.offset), entry.size)), `@${entry.offset.toLocaleString("en")}, ${viewer.count(entry.size, "byte")}`));
-          const head = [element("b", { class: "mono" }, entry.name), " ", entry.value ? element("span", { class: "mono value" }, entry.value) : null, entry.table ? element("span", { class: "note" }, ` ${entry.table}${entry.count === null || entry.count === undefined ? "" : ` × ${entry.count.toLocaleString("en")}`}`) : null, where];
+          const head = [element("b", { class: "mono" }, entry.name), " ", entry.value ? element("span", { class: "mono value" }, entry.value) : null, entry.table ? element("span", { class: "note" }, ` ${entry.table}${entry.count === null || entry.count === undefined ? "" : ` × ${entry.count.toLocaleString("en")}`}`) : null];
           const inner = entry.table && entry.count !== 0;
-          const item = element("li", { "data-path": entry.path }, inner ? element("details", {}, element("summary", {}, ...head)) : head);
+          const item = element("li", { "data-path": entry.path, class: !inner && "leaf" }, inner ? element("details", {}, element("summary", {}, ...head)) : head, where);
           if (inner) {
             const details = item.firstChild;
             details.load = () => (details.loaded ||= below(details, entry.path));

@@ -21,7 +21,9 @@
 
   const jobs = {
     add: ([file]) => {
-      const added = JSON.parse(page.add(file.name, file.size, { read: (start, size) => bytes(file, start, size) }));
+      const read = (start, size) => bytes(file, start, size);
+      const entries = () => entriesOf(read(0, file.size), wasm_bindgen.takes_entry);
+      const added = JSON.parse(page.add(file.name, file.size, { read, entries }));
       files.push(file);
       return added;
     },
@@ -55,6 +57,18 @@
       const all = new Uint8Array(size);
       await pieces(id, files[index], start, size, (piece, at) => all.set(piece, at));
       return new Blob([saving.finish(all)]);
+    },
+    // Where bytes are for the first time from a place on; `null` if nowhere. Pieces overlap, so that none is missed between two.
+    search: async ([index, pattern, start], id) => {
+      const file = files[index];
+      const text = (bytes) => { let out = ""; for (let at = 0; at < bytes.length; at += 8192) out += String.fromCharCode(...bytes.subarray(at, at + 8192)); return out; };
+      const wanted = text(pattern);
+      for (let at = start; at < file.size; at += PIECE) {
+        if (ended.has(id)) throw new Error("ended");
+        const found = text(bytes(file, at, Math.min(PIECE + pattern.length, file.size - at))).indexOf(wanted);
+        if (found >= 0) return at + found;
+      }
+      return null;
     },
     memory: () => instance.memory.buffer.byteLength,
   };

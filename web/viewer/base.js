@@ -100,19 +100,100 @@ const viewer = { views: [] };
   viewer.inside = (use, shaped) => `${use.operator ? `${use.operator} ${use.node}: ` : ""}${use.role}${shaped ? ` ${viewer.insideShape(use)}` : ""}`;
   viewer.insideShape = (use) => `${use.type}[${use.sizes.join(", ")}]`;
 
+  // What a column is sorted by: its `value`, or else the text of its cell, which is a number if it reads like one.
+  const sortKey = (column, row) => {
+    if (column.value) return column.value(row);
+    const text = viewer.element("span", {}, column.of(row)).textContent.trim();
+    const number = text.replace(/,/g, "").replace(/^< /, "").replace(/ %$/, "");
+    return number !== "" && Number.isFinite(Number(number)) ? Number(number) : text;
+  };
+  const compare = (one, other) => (typeof one === "number" && typeof other === "number" ? one - other : String(one).localeCompare(String(other), "en", { numeric: true }));
+
+  // A table whose rows are sorted by a click on the head of a column, unless `options.fixed` says that their order has a meaning.
   viewer.table = (columns, rows, options = {}) => {
     const { element } = viewer;
-    const head = element("tr", {}, columns.map((column) => element("th", { class: column.number && "number" }, column.name)));
     if (!rows.length) return element("p", { class: "note" }, options.none || "None.");
-    const chosen = (row) => ({ class: "link", tabindex: 0, onclick: (event) => options.choose(row, event.currentTarget), onkeydown: (event) => event.key === "Enter" && options.choose(row, event.currentTarget) });
+    const chosen = (row) => ({ class: "link", tabindex: 0, onclick: (event) => options.choose(row, event.currentTarget), onkeydown: (event) => event.key === "Enter" && event.target === event.currentTarget && options.choose(row, event.currentTarget) });
     const line = (row, index) => element("tr", options.choose && (!options.choosable || options.choosable(row)) ? chosen(row) : {},
       columns.map((column) => element("td", { class: column.number ? "number" : `${column.mono ? "mono" : ""} ${column.wide ? "wide" : ""} ${column.words ? "words" : ""}` }, column.of(row, index))));
-    const most = options.most || 500;
-    const body = element("tbody", {}, rows.slice(0, most).map(line));
-    const table = element("table", { class: columns.length > 6 && "many" }, element("thead", {}, head), body);
-    if (rows.length <= most) return table;
-    const more = element("button", { onclick: () => { body.append(...rows.slice(most).map(line)); more.remove(); } }, `Show ${(rows.length - most).toLocaleString("en")} more`);
-    return element("div", {}, table, element("p", { class: "tools" }, more));
+    let most = options.most || 500;
+    let shown = rows;
+    const body = element("tbody", {});
+    const fill = () => body.replaceChildren(...shown.slice(0, most).map(line));
+    // First by the largest number or by the first text, then the other way round, then as it was.
+    const sort = (column, head) => {
+      const before = head.getAttribute("aria-sort");
+      const first = column.number ? "descending" : "ascending";
+      const now = before === null ? first : before === first ? (column.number ? "ascending" : "descending") : null;
+      for (const other of heads) other.removeAttribute("aria-sort");
+      shown = rows;
+      if (now) {
+        head.setAttribute("aria-sort", now);
+        const sign = now === "descending" ? -1 : 1;
+        const keyed = rows.map((row) => [sortKey(column, row), row]).sort(([one], [other]) => sign * compare(one, other));
+        shown = keyed.map(([, row]) => row);
+      }
+      fill();
+    };
+    const sorts = rows.length > 1 && !options.fixed;
+    const heads = columns.map((column) => {
+      const head = element("th", { class: column.number && "number", scope: "col" }, sorts ? element("button", { class: "sort", onclick: () => sort(column, head) }, column.name) : column.name);
+      return head;
+    });
+    fill();
+    const table = element("table", { class: columns.length > 6 && "many" }, element("thead", {}, element("tr", {}, heads)), body);
+    // All rows, as a sheet takes them.
+    const clean = (cell) => viewer.element("span", {}, cell).textContent.replace(/\s+/g, " ").trim();
+    const sheet = () => [columns.map((column) => column.name), ...shown.map((row, index) => columns.map((column) => clean(column.of(row, index))))].map((cells) => cells.join("\t")).join("\n");
+    const more = rows.length > most ? element("button", { onclick: () => { most = Infinity; fill(); more.remove(); } }, `Show ${(rows.length - most).toLocaleString("en")} more`) : null;
+    const copy = rows.length > 3 ? viewer.copy("Copy the table", sheet) : null;
+    return more || copy ? element("div", { class: "rows" }, table, element("p", { class: "tools" }, more, copy)) : table;
+  };
+
+  // A button that copies a text.
+  viewer.copy = (title, text) => {
+    const button = viewer.element("button", { class: "copy", onclick: async (event) => {
+      event.stopPropagation();
+      try {
+        await navigator.clipboard.writeText(text());
+        button.textContent = "Copied";
+      } catch {
+        button.textContent = "The browser does not allow it";
+      }
+      setTimeout(() => { button.textContent = title; }, 1500);
+    } }, title);
+    return button;
+  };
+
+  // A path of modules, shortened from its start.
+  viewer.module = (path) => (path === "" ? "the model" : viewer.cut(path, 80));
+
+  // One search for all views: an offset, a value or an instruction, a weight, a node, an operator. It returns where that is.
+  viewer.find = (report, text) => {
+    const words = text.trim();
+    if (!words) return undefined;
+    const lower = words.toLowerCase();
+    const named = (one) => one !== undefined && one !== null && String(one).toLowerCase() === lower;
+    const has = (one) => one !== undefined && one !== null && String(one).toLowerCase().includes(lower);
+    const weights = report.weights || [];
+const { name } = viewer.weightNames(report);
+    if (/^(0x[0-9a-f]+|\d+)$/i.test(words)) {
+      if (viewer.has("bytes")) return ["bytes", `${report.main ?? 0}:${Number(words)}`];
+      const weight = weights.find((one) => one.offset <= Number(words) && Number(words) < one.offset + one.size);
+      return weight && ["weights", name(weight)];
+    }
+    if (/^(%\d+|instruction \d+|node \d+)$/i.test(words) && viewer.has("graph")) return ["graph", lower];
+    const finders = [
+      () => { const weight = weights.find((one) => named(one.name) || named(one.key)); return weight && ["weights", name(weight)]; },
+      () => report.operators?.operators.some((one) => named(one.name)) && viewer.has("graph") && ["graph", words],
+      () => { const weight = weights.find((one) => has(one.name) || has(one.key)); return weight && ["weights", name(weight)]; },
+      () => viewer.has("graph") && (report.graphs || []).some((graph) => graph.nodes.some((node) => has(node.label) || has(node.title) || has(node.name) || has(node.module))) && ["graph", words],
+    ];
+    for (const finder of finders) {
+      const found = finder();
+      if (found) return found;
+    }
+    return undefined;
   };
 
   viewer.tip = (text, event) => {
@@ -149,8 +230,10 @@ const viewer = { views: [] };
     return { canvas, redraw, now };
   };
 
-  // Times of traces. Ticks are assumed to be nanoseconds.
-  viewer.time = (ticks) => {
+  // Times of traces. A trace does not say how long a tick is: nanoseconds, unless the user knows better.
+  viewer.tick = 1;
+  viewer.time = (count) => {
+    const ticks = count * viewer.tick;
     const [unit, per] = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]].find(([, per]) => ticks >= per) || ["ns", 1];
     return `${Number((ticks / per).toPrecision(3))} ${unit}`;
   };
@@ -172,7 +255,15 @@ const viewer = { views: [] };
     const { element } = viewer;
     document.title = `${viewer.text(report.file)} – pte report`;
     const kind = words[report.summary?.kind] || "File";
-    document.getElementById("head").replaceChildren(element("h1", {}, report.file), element("p", {}, `${kind}, ${viewer.bytes(report.file_size)}${report.file_size < 1024 ? "" : ` (${report.file_size.toLocaleString("en")} bytes)`}`));
+    const sought = element("input", { type: "search", placeholder: "Tensor, operator, %12 or offset", "aria-label": "Search in all views: a tensor, an operator, a value such as %12, or an offset in bytes", onkeydown: (event) => {
+      if (event.key !== "Enter") return;
+      const found = viewer.find(report, sought.value);
+      sought.setAttribute("aria-invalid", sought.value.trim() !== "" && !found);
+      nowhere.textContent = found || !sought.value.trim() ? "" : "Nothing has that name.";
+      if (found) viewer.open(...found);
+    } });
+    const nowhere = element("span", { class: "note", role: "status" });
+    document.getElementById("head").replaceChildren(element("h1", {}, report.file), element("p", {}, `${kind}, ${viewer.bytes(report.file_size)}${report.file_size < 1024 ? "" : ` (${report.file_size.toLocaleString("en")} bytes)`}`), report.summary ? element("p", { class: "tools", role: "search" }, sought, nowhere) : "");
     const tabs = document.getElementById("tabs");
     const main = document.getElementById("main");
     let views = [];

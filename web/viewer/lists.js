@@ -34,6 +34,20 @@
     },
   });
 
+  // What the weights of a report are called: by the model if that is known, and by the file.
+  viewer.weightNames = (report) => {
+    const weights = report.weights || [];
+    const several = new Set(weights.flatMap((weight) => weight.users.map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
+    const user = (user) => (user.key !== undefined ? viewer.name(user.key) : `${several ? `${viewer.name(user.method)}:` : ""}%${user.value}`);
+    // A constant of a backend's node is named by its use, with its key in small letters.
+    const delegates = new Set(weights.flatMap((weight) => (weight.inside || []).map((use) => `${use.method} ${use.delegate}`))).size;
+    const within = (use) => `${several && use.method !== null ? `${viewer.name(use.method)} ` : ""}${delegates > 1 && use.delegate !== null ? `delegate ${use.delegate} ` : ""}${viewer.inside(use)}`;
+    const own = (weight) => (weight.inside?.length ? within(weight.inside[0]) : weight.users.length ? user(weight.users[0]) : "");
+    const name = (weight) => weight.name || own(weight);
+    const key = (weight) => (weight.inside?.length ? weight.key ?? weight.users[0]?.key : undefined);
+    return { user, within, own, name, key };
+  };
+
   viewer.views.push({
     name: "weights",
     short: "Weights",
@@ -44,18 +58,11 @@
     draw(report, main, argument) {
       const list = element("div", { class: "list" });
       const side = element("div", { class: "side" });
-      const several = new Set(report.weights.flatMap((weight) => weight.users.map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
-      const user = (user) => (user.key !== undefined ? viewer.name(user.key) : `${several ? `${viewer.name(user.method)}:` : ""}%${user.value}`);
-      // A constant of a backend's node is named by its use, with its key in small letters.
-      const delegates = new Set(report.weights.flatMap((weight) => (weight.inside || []).map((use) => `${use.method} ${use.delegate}`))).size;
-      const within = (use) => `${several && use.method !== null ? `${viewer.name(use.method)} ` : ""}${delegates > 1 && use.delegate !== null ? `delegate ${use.delegate} ` : ""}${viewer.inside(use)}`;
-      const own = (weight) => (weight.inside?.length ? within(weight.inside[0]) : weight.users.length ? user(weight.users[0]) : "");
-      const name = (weight) => weight.name || own(weight);
+      const { user, within, own, name, key } = viewer.weightNames(report);
       const form = (weight) => (weight.inside?.length ? viewer.insideShape(weight.inside[0]) : shape(weight.users.find(shape)) || "blob");
       const uses = (weight) => weight.inside?.length || weight.users.length;
-      const key = (weight) => (weight.inside?.length ? weight.key ?? weight.users[0]?.key : undefined);
       const filter = element("input", { class: "grow", type: "search", placeholder: "Name or shape…", "aria-label": "Filter the weights" });
-      const columns = [{ name: "name", wide: true, of: (weight) => [name(weight), weight.name && weight.name !== own(weight) ? element("small", {}, ` ${own(weight)}`) : null, key(weight) === undefined ? null : element("div", { class: "key" }, key(weight))] }, { name: "shape", mono: true, of: form }, { name: "size", number: true, of: (weight) => bytes(weight.size) }, { name: "users", number: true, of: uses }];
+      const columns = [{ name: "name", wide: true, of: (weight) => [name(weight), weight.name && weight.name !== own(weight) ? element("small", {}, ` ${own(weight)}`) : null, key(weight) === undefined ? null : element("div", { class: "key" }, key(weight))] }, { name: "shape", mono: true, of: form }, { name: "size", number: true, value: (weight) => weight.size, of: (weight) => bytes(weight.size) }, { name: "users", number: true, of: uses }];
       const choose = (weight, row) => {
         list.querySelector(".chosen")?.classList.remove("chosen");
         row?.classList.add("chosen");

@@ -37,7 +37,7 @@
       }
       if (summary.keys) {
         main.append(element("h2", {}, "Keys"), viewer.table([
-          { name: "key", of: (row) => viewer.name(row.key) }, { name: "shape", mono: true, of: (row) => shape(row) || "blob" }, { name: "size", number: true, of: (row) => bytes(row.size) },
+          { name: "key", of: (row) => viewer.name(row.key) }, { name: "shape", mono: true, of: (row) => shape(row) || "blob" }, { name: "size", number: true, value: (row) => row.size, of: (row) => bytes(row.size) },
         ], summary.keys, { none: "It has no keys." }));
       }
     },

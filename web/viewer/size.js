@@ -8,7 +8,7 @@
     short: "Size",
     part: "size",
     fits: (report) => report.size,
-    uses: ["weights", "modules", "savings"],
+    uses: ["weights", "modules"],
     draw(report, main, argument) {
       const modules = (report.modules || []).some((module) => module.path) ? report.modules : [];
       const byModule = modules.length > 0 && argument === "module";
@@ -43,10 +43,9 @@
       for (const part of [map, crumbs, list]) part.addEventListener("keydown", (event) => { if (event.key === "Escape" && at.parent) zoom(at.parent); });
       new ResizeObserver(() => fill(map, at, root.bytes, zoom)).observe(map);
       zoom(root);
-      if (report.savings?.length) {
-        main.append(element("h2", {}, "Possible size savings"), viewer.table([
-          { name: "what", of: (row) => row.kind.replaceAll("_", " ") }, { name: "bytes", number: true, of: (row) => row.size.toLocaleString("en") }, { name: "by", wide: true, of: (row) => row.command },
-        ], report.savings));
+      const idle = (kind) => report.size.parts.filter((part) => part.kind === kind).reduce((sum, part) => sum + part.size, 0);
+      if (idle("unreferenced") || idle("padding") > root.bytes / 100) {
+        main.append(element("p", { class: "note" }, `Nothing refers to ${bytes(idle("unreferenced"))}, and ${bytes(idle("padding"))} align what follows: pte size lists what can be removed, and the command that does it.`));
       }
     },
   });

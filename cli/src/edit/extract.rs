@@ -1,7 +1,5 @@
 //! `pte extract`: writes blobs of a file into a folder.
 
-mod dequantized;
-
 use super::pattern::{self, Patterns};
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
@@ -14,10 +12,9 @@ use clap::ValueEnum;
 use executorch_format::convert::Npy;
 use executorch_format::edit::{Extracted, Extraction, Subject, User, default_key};
 use executorch_format::naming::Names;
-use executorch_format::{ErrorKind, Model, NewEntry, Prepared, Ptd, PtdOptions, TensorShape, TensorView};
+use executorch_format::{ErrorKind, Model, NewEntry, Prepared, Ptd, PtdOptions, TensorView};
 use glob::Pattern;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +24,6 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pte extract model.pte -o blobs
   pte extract model.pte --name '%1*' --as npy -o blobs
-  pte extract model.pte --as npy --dequantized -o weights
   pte extract model.pte --unpack -o blobs     # Core ML: blobs/forward.delegate0.unpacked/model.mlpackage")]
 pub struct Arguments {
     /// A .pte or .ptd file, or a .bpte: the program inside it
@@ -45,9 +41,6 @@ pub struct Arguments {
     /// Ethos-U, the sections of a VGF file, graphs and data of TOSA, OpenVINO, MLX, Vulkan and XNNPACK
     #[arg(long)]
     unpack: bool,
-    /// Write quantized tensors as their dequantized numbers (f32): those that an operator dequantizes, and weights of XNNPACK delegates
-    #[arg(long)]
-    dequantized: bool,
     #[command(flatten)]
     names: NamesArguments,
     #[command(flatten)]
@@ -87,13 +80,13 @@ enum Form {
 
 impl Form {
     /// Gives the file of a tensor the ending of this form.
-    fn name(self, file: &mut Extracted<'_>, is_tensor: bool) {
+    fn name(self, file: &mut Extracted<'_>) {
         let ending = match self {
             Self::Raw => return,
             Self::Ptd => "ptd",
             Self::Npy => "npy",
         };
-        if is_tensor {
+        if file.shape.is_some() {
             file.file = format!("{}.{ending}", file.file.trim_end_matches(".bin"));
         }
     }
@@ -142,25 +135,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             false => print(&extraction),
         };
     };
-    let mut quantized = BTreeSet::new();
-    if arguments.dequantized {
-        dequantized::visit(&model, &extraction, &mut |index, _| quantized.extend(Some(index)));
-        if quantized.is_empty() {
-            return Err(Failure::usage_of(input.path(), &"no blob that was chosen is a quantized tensor"));
-        }
-    }
     make_output_folder(folder)?;
-    for (index, file) in extraction.files.iter_mut().enumerate() {
-        let is_tensor = file.shape.is_some() || quantized.contains(&index);
-        arguments.tensors.name(file, is_tensor);
-    }
+    extraction.files.iter_mut().for_each(|file| arguments.tensors.name(file));
     let path = folder.join(MANIFEST);
     refuse_foreign(folder, &extraction)?;
-    for (_, file) in extraction.files.iter().enumerate().filter(|(index, _)| !quantized.contains(index)) {
+    for file in &extraction.files {
         write(&model, file, folder, arguments.tensors, input.path())?;
-    }
-    if arguments.dequantized {
-        dequantized::write(&model, &extraction, folder, arguments.tensors, input.path())?;
     }
     let manifest = Manifest::new(input.path(), &extraction);
     put(&path, &json::to_vec_indented(&manifest)?)?;
@@ -252,6 +232,7 @@ fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 fn write(model: &Model<'_>, file: &Extracted<'_>, folder: &Path, form: Form, input: &Path) -> Result<(), Failure> {
+    let bad = |error| Failure::bad(input, &error);
     if let Some(unpacked) = &file.unpacked {
         return unpacked.files.iter().try_for_each(|part| {
             let path = folder.join(&part.file);
@@ -259,22 +240,9 @@ fn write(model: &Model<'_>, file: &Extracted<'_>, folder: &Path, form: Form, inp
             put(&path, part.bytes)
         });
     }
-    let bytes = model.bytes(&file.data).map_err(|error| Failure::bad(input, &error))?;
-    write_tensor(model, file, (file.shape, bytes), folder, form, input)
-}
-
-/// Writes a blob in a form, if it is a tensor, which has a shape.
-fn write_tensor(
-    model: &Model<'_>,
-    file: &Extracted<'_>,
-    (shape, bytes): (Option<TensorShape<'_>>, &[u8]),
-    folder: &Path,
-    form: Form,
-    input: &Path,
-) -> Result<(), Failure> {
-    let bad = |error| Failure::bad(input, &error);
+    let bytes = model.bytes(&file.data).map_err(bad)?;
     let path = folder.join(&file.file);
-    let Some(shape) = shape.filter(|_| form != Form::Raw) else { return put(&path, bytes) };
+    let Some(shape) = file.shape.filter(|_| form != Form::Raw) else { return put(&path, bytes) };
     let view = TensorView::new(shape, bytes).map_err(bad)?;
     let saved = match form {
         Form::Npy => save_array(&view, &path, bad)?,

@@ -95,7 +95,7 @@ impl<'s> Comparer<'s> {
                     method: plan.name(),
                     delegate,
                     label,
-                    name: names.and_then(|names| names.constants.get(&value)),
+                    name: names.and_then(|names| names.constant(value)),
                     payload,
                     value,
                     tensor,

@@ -22,7 +22,18 @@ const SCRIPTS: &[&str] = &[
     include_str!("../../page/views.js"),
 ];
 
-const WORKER: &str = include_str!("../../page/worker.js");
+/// The worker's scripts, after that of the module.
+const WORKER: &[&str] = &[
+    include_str!("../../page/vendor/fflate.min.js"),
+    include_str!("../../page/zip.js"),
+    include_str!("../../page/worker.js"),
+];
+
+/// The files of the sample on the first page.
+const SAMPLE: &[(&str, &[u8])] = &[
+    ("net_portable.pte", include_bytes!("../../../tests/data/etrecord/net_portable.pte")),
+    ("net_portable.etrecord", include_bytes!("../../../tests/data/etrecord/net_portable.etrecord")),
+];
 
 const TEMPLATE: &str = include_str!("../../page/page.html");
 
@@ -48,12 +59,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("module: {} bytes, {} compressed", wasm.len(), packed.len());
     let glue = fs::read_to_string(alone.join("page.js"))?;
     // A string in a script, escaped so that it cannot end the script.
-    let worker = text(&format!("{glue}\n{WORKER}"));
+    let worker = text(&format!("{glue}\n{}", WORKER.join("\n")));
     let start = format!(
-        "{}\n{}\nconst packedModule = \"{}\";\nconst workerSource = {worker};\n{}",
+        "{}\n{}\nconst packedModule = \"{}\";\nconst workerSource = {worker};\nconst sampleFiles = [{}];\n{}",
         executorch_format_viewer::scripts(),
         "\"use strict\";",
         STANDARD.encode(packed),
+        SAMPLE
+            .iter()
+            .map(|(name, content)| format!("[{}, \"{}\"],", text(name), STANDARD.encode(content)))
+            .collect::<String>(),
         SCRIPTS.concat(),
     );
     let style = format!("{}{STYLE}", executorch_format_viewer::STYLE);

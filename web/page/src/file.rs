@@ -2,12 +2,23 @@
 
 use executorch_format::inspect::{Remains, remains};
 use executorch_format::{DataRef, Error, FileKind, Model, PROBE_SIZE, ParseOptions, Pte, Segment, probe};
+#[cfg(feature = "names")]
+use executorch_format::{
+    convert::Safetensors,
+    naming::{EtRecord, NameSource},
+};
 use std::borrow::Cow;
 
 /// Where the bytes of a file come from.
 pub trait Storage {
     /// `size` bytes from `start`.
     fn read(&self, start: u64, size: u64) -> Result<Vec<u8>, String>;
+
+    /// The entries of a ZIP file for which [`EtRecord::takes_entry`] returns `true`, with their content.
+    #[cfg(feature = "names")]
+    fn entries(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
+        Err("ZIP files are not read here".into())
+    }
 }
 
 impl Storage for [u8] {
@@ -45,6 +56,9 @@ pub struct File {
     pub program_offset: Option<u64>,
     /// What was found in it, if it cannot be parsed.
     pub remains: Option<Remains>,
+    /// The names in it, if it is an ETRecord or a state dict.
+    #[cfg(feature = "names")]
+    pub names: Option<Result<NameSource<'static>, String>>,
 }
 
 impl File {
@@ -54,21 +68,16 @@ impl File {
     /// Fails if the bytes cannot be read. A file with faults is opened, too.
     pub fn open(name: String, size: u64, storage: &(impl Storage + ?Sized)) -> Result<Self, String> {
         let first = storage.read(0, size.min(PROBE_SIZE as u64))?;
-        let failed = |name, kind, error| {
-            Ok(Self {
-                name,
-                size,
-                kind,
-                whole: false,
-                model: Err(error),
-                bundle: None,
-                program_offset: None,
-                remains: None,
-            })
-        };
+        let failed = |kind, error| Ok(Self::new(name.clone(), size, kind, false, Err(error)));
         let probe = match probe(&first) {
             Ok(probe) => probe,
-            Err(error) => return failed(name, None, error),
+            #[cfg(feature = "names")]
+            Err(error) => {
+                let names = names(&name, &first, size, storage);
+                return failed(None, error).map(|file| Self { names, ..file });
+            }
+            #[cfg(not(feature = "names"))]
+            Err(error) => return failed(None, error),
         };
         let kind = Some(probe.kind);
         let whole = size <= WHOLE || probe.header.is_none();
@@ -80,23 +89,14 @@ impl File {
         }
         let end = match if whole { Ok(0..size) } else { probe.metadata(size) } {
             Ok(range) => range.end,
-            Err(error) => return failed(name, kind, error),
+            Err(error) => return failed(kind, error),
         };
         if end > MOST {
             return Err(format!("its metadata has {end} bytes, and {MOST} is the most that is read"));
         }
         let bytes: &'static [u8] = storage.read(0, end)?.leak();
         let options = if whole { ParseOptions::default() } else { ParseOptions::metadata_of(size) };
-        let mut file = Self {
-            name,
-            size,
-            kind,
-            whole,
-            model: Model::parse_with(bytes, &options),
-            bundle: None,
-            program_offset: None,
-            remains: None,
-        };
+        let mut file = Self::new(name, size, kind, whole, Model::parse_with(bytes, &options));
         if file.model.is_err() {
             file.remains = Some(remains(bytes, probe.kind));
         }
@@ -105,6 +105,21 @@ impl File {
             read_payloads(pte, storage)?;
         }
         Ok(file)
+    }
+
+    fn new(name: String, size: u64, kind: Option<FileKind>, whole: bool, model: Result<Model<'static>, Error>) -> Self {
+        Self {
+            name,
+            size,
+            kind,
+            whole,
+            model,
+            bundle: None,
+            program_offset: None,
+            remains: None,
+            #[cfg(feature = "names")]
+            names: None,
+        }
     }
 
     /// Takes the program out of a bundle.
@@ -128,6 +143,35 @@ impl File {
     pub fn start(&self) -> u64 {
         self.program_offset.unwrap_or_default()
     }
+}
+
+/// Reads the names of an ETRecord, which is a ZIP file, or of a state dict.
+#[cfg(feature = "names")]
+fn names(
+    name: &str,
+    first: &[u8],
+    size: u64,
+    storage: &(impl Storage + ?Sized),
+) -> Option<Result<NameSource<'static>, String>> {
+    let is_zip = EtRecord::is_zip(first);
+    if !is_zip && !name.ends_with(".safetensors") {
+        return None;
+    }
+    let read = || -> Result<NameSource<'static>, String> {
+        if size > MOST {
+            return Err(format!("{size} bytes, and {MOST} is the most that is read for names"));
+        }
+        let names = if is_zip {
+            let entries = storage.entries()?;
+            let content = |name: &str| entries.iter().find(|(entry, _)| entry == name);
+            EtRecord::from_entries(&mut |name| Ok(content(name).map(|(_, content)| content.as_slice().into())))
+                .map(NameSource::Record)
+        } else {
+            Safetensors::parse(storage.read(0, size)?.leak()).map(NameSource::StateDict)
+        };
+        names.map_err(|error| error.to_string())
+    };
+    Some(read())
 }
 
 /// Reads the segments with payloads, the small ones first.

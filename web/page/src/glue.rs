@@ -13,11 +13,43 @@ extern "C" {
     fn read(this: &Reader, start: f64, size: f64) -> Result<Vec<u8>, wasm_bindgen::JsValue>;
 }
 
+#[cfg(feature = "names")]
+#[wasm_bindgen]
+extern "C" {
+    /// An entry of a ZIP file.
+    type Entry;
+
+    #[wasm_bindgen(method, getter)]
+    fn name(this: &Entry) -> String;
+
+    #[wasm_bindgen(method, getter)]
+    fn content(this: &Entry) -> Vec<u8>;
+
+    /// The entries of a ZIP file for which [`takes_entry`] returns `true`. An error is a string.
+    #[wasm_bindgen(method, catch)]
+    fn entries(this: &Reader) -> Result<Vec<Entry>, wasm_bindgen::JsValue>;
+}
+
+/// Returns `true` for the entries of a ZIP file that a page reads; an error if such an entry is too large for the file.
+#[cfg(feature = "names")]
+#[wasm_bindgen]
+pub fn takes_entry(name: &str, size: f64, file_size: f64) -> Result<bool, String> {
+    executorch_format::naming::EtRecord::takes_entry(name, size as u64, file_size as u64)
+        .map_err(|error| error.to_string())
+}
+
 impl Storage for Reader {
     fn read(&self, start: u64, size: u64) -> Result<Vec<u8>, String> {
         let bytes =
             Reader::read(self, start as f64, size as f64).map_err(|_| "the file cannot be read any more".to_owned())?;
         if bytes.len() as u64 == size { Ok(bytes) } else { Err("the file has become shorter".to_owned()) }
+    }
+
+    #[cfg(feature = "names")]
+    fn entries(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
+        let entries = Reader::entries(self)
+            .map_err(|error| format!("not a ZIP file that can be read: {}", error.as_string().unwrap_or_default()))?;
+        Ok(entries.iter().map(|entry| (entry.name(), entry.content())).collect())
     }
 }
 

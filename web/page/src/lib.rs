@@ -6,6 +6,8 @@ mod export;
 mod file;
 mod glue;
 mod jobs;
+#[cfg(feature = "names")]
+mod names;
 mod quantized;
 mod report;
 mod session;

@@ -1,9 +1,9 @@
 //! What the viewer takes, in parts, so that the first can be seen before the last is there.
 
 use crate::file::File;
-use executorch_format::inspect::{OperatorTime, Profile, Remains, RunProfile, Summary};
+use executorch_format::inspect::{ModuleTotal, OperatorTime, Profile, Remains, RunProfile, Summary};
 use executorch_format::validate::Finding;
-use executorch_format::{Error, Etdp, FileKind, Model, Pte};
+use executorch_format::{Error, FileKind, Model};
 use serde::Serialize;
 
 /// What the first view shows.
@@ -75,32 +75,6 @@ pub fn found(findings: Vec<Finding>, of: Option<(usize, &str)>) -> Vec<Found> {
     findings.into_iter().map(found).collect()
 }
 
-/// Possible size savings.
-#[derive(Serialize)]
-pub struct Offer {
-    kind: executorch_format::edit::SavingKind,
-    size: u64,
-    command: String,
-}
-
-pub fn savings(file: &File, model: &Model<'_>) -> Vec<Offer> {
-    if file.program_offset.is_some() || !file.whole {
-        return Vec::new();
-    }
-    let ending = file.kind.map_or("pte", FileKind::extension).trim_start_matches('.');
-    let savings = model.savings().into_iter().filter(|saving| saving.is_worth_it(file.size));
-    let offer = |saving: executorch_format::edit::Saving| {
-        let options = saving.options.join(" ");
-        let gap = if options.is_empty() { "" } else { " " };
-        let command = match saving.command {
-            "rewrite" => format!("pte rewrite {options}{gap}FILE smaller.{ending}"),
-            other => format!("pte {other} FILE {options}{gap}-o smaller.{ending}"),
-        };
-        Offer { kind: saving.kind, size: saving.bytes, command }
-    };
-    savings.map(offer).collect()
-}
-
 /// How long things took.
 #[derive(Serialize)]
 pub struct Times<'t> {
@@ -108,9 +82,13 @@ pub struct Times<'t> {
     profile: Profile<'t>,
     /// For each group of runs, the times added up by operator.
     by_operator: Vec<Vec<OperatorTime>>,
+    /// For each group of runs, the times added up by module, if names were looked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_module: Vec<Vec<ModuleTotal<'t>>>,
 }
 
-pub fn times<'t>(etdp: &'t Etdp<'static>, pte: Option<&'t Pte<'static>>) -> Times<'t> {
-    let profile = etdp.profile(pte, None);
-    Times { by_operator: profile.runs.iter().map(RunProfile::by_operator).collect(), profile }
+impl<'t> Times<'t> {
+    pub fn of(profile: Profile<'t>) -> Self {
+        Self { by_operator: profile.runs.iter().map(RunProfile::by_operator).collect(), profile, by_module: Vec::new() }
+    }
 }

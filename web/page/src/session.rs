@@ -5,7 +5,7 @@ use crate::file::{File, Storage};
 use crate::jobs::{Plain, Spread};
 use crate::quantized::{Files, Quantized};
 use crate::report;
-use executorch_format::inspect::{DiffOptions, Growth, Side, diff};
+use executorch_format::inspect::{DiffOptions, Drawing, Graph, Growth, Side, diff};
 use executorch_format::validate::{Deployment, Finding, Level, Releases, releases_of_error};
 use executorch_format::{FileKind, Model, Ptd, Pte, Segment};
 use serde::Serialize;
@@ -32,6 +32,8 @@ pub struct Roles {
     pub data: Vec<usize>,
     /// A trace of the program.
     pub trace: Option<usize>,
+    /// ETRecords and state dicts, which have names for the program.
+    pub names: Vec<usize>,
     /// Files that are not used: a third program, for example.
     pub unused: Vec<usize>,
 }
@@ -75,7 +77,7 @@ impl Session {
         })
     }
 
-    fn file(&self, index: usize) -> Result<&File, String> {
+    pub(crate) fn file(&self, index: usize) -> Result<&File, String> {
         self.files.get(index).ok_or_else(|| format!("there is no file {index}"))
     }
 
@@ -92,6 +94,10 @@ impl Session {
                 Some(FileKind::Etdp) if is_program(&main) && roles.trace.is_none() => roles.trace = Some(index),
                 Some(FileKind::Pte | FileKind::Bpte) if is_program(&main) && roles.other.is_none() => {
                     roles.other = Some(index)
+                }
+                #[cfg(feature = "names")]
+                None if is_program(&main) && self.files.get(index).is_some_and(|file| file.names.is_some()) => {
+                    roles.names.push(index)
                 }
                 found if found == kind(&main) && found.is_some() && roles.other.is_none() => roles.other = Some(index),
                 _ => roles.unused.push(index),
@@ -115,12 +121,11 @@ impl Session {
     }
 
     /// The file that the views are about.
-    fn main(&self) -> Result<&File, String> {
+    pub(crate) fn main(&self) -> Result<&File, String> {
         self.file(self.roles().main)
     }
 
-    /// A part of what the views show: `first`, `size`, `memory`, `operators`, `findings`, `weights`, `graphs`, `savings`, `releases`,
-    /// `cases` or `profile`.
+    /// A part of what the views show: `first`, `size`, `memory`, `operators`, `findings`, `weights`, `graphs`, `releases`, `cases` or `profile`; with the feature `names`, of a program, `names` and `modules` too.
     pub fn part(&self, name: &str) -> Result<String, String> {
         let file = self.main()?;
         let model = match &file.model {
@@ -135,6 +140,10 @@ impl Session {
             }
         };
         let data = self.data();
+        #[cfg(feature = "names")]
+        if let (Some(pte), Some(part)) = (file.program(), crate::names::Part::of(name)) {
+            return self.named_part(part, pte, model, &data);
+        }
         match name {
             "first" => json(&report::First::of(file, model)),
             "size" => json(&model.size_report().ok()),
@@ -142,9 +151,10 @@ impl Session {
             "operators" => json(&file.program().map(Pte::operators)),
             "findings" => json(&self.findings(file, model, &data)),
             "weights" => json(&model.weights_with(&data)),
-            "graphs" => json(&self.graphs(model)?),
-            "savings" => json(&report::savings(file, model)),
+            "graphs" => json(&self.graphs(model, |_| ())?),
             "releases" => json(&self.releases(model, &data)),
+            // Of programs alone, and with the feature of that name.
+            "names" | "modules" => Ok("null".into()),
             "cases" => json(&file.bundle.as_ref().map(Model::summary)),
             "profile" => self.profile(model),
             _ => Err(format!("no part is called {name}")),
@@ -189,7 +199,7 @@ impl Session {
     }
 
     /// The trace, if there is one.
-    fn trace(&self) -> Result<Option<&executorch_format::Etdp<'static>>, String> {
+    pub(crate) fn trace(&self) -> Result<Option<&executorch_format::Etdp<'static>>, String> {
         let Some(index) = self.roles().trace else { return Ok(None) };
         match &self.file(index)?.model {
             Ok(Model::Etdp(etdp)) => Ok(Some(etdp)),
@@ -198,9 +208,15 @@ impl Session {
         }
     }
 
-    fn graphs<'t>(&'t self, model: &'t Model<'static>) -> Result<Vec<executorch_format::inspect::Drawing<'t>>, String> {
+    /// The graphs of a program with the times of its trace, after `add` has added to them.
+    pub(crate) fn graphs<'t>(
+        &'t self,
+        model: &'t Model<'static>,
+        add: impl FnOnce(&mut [Graph<'t>]),
+    ) -> Result<Vec<Drawing<'t>>, String> {
         let Model::Pte(pte) = model else { return Ok(Vec::new()) };
         let mut graphs = pte.graphs();
+        add(&mut graphs);
         if let Some(etdp) = self.trace()? {
             let profile = etdp.profile(Some(pte), None);
             for graph in graphs.iter_mut().filter(|_| profile.mismatches.is_empty()) {
@@ -209,13 +225,13 @@ impl Session {
                 }
             }
         }
-        Ok(graphs.into_iter().map(executorch_format::inspect::Drawing::of).collect())
+        Ok(graphs.into_iter().map(Drawing::of).collect())
     }
 
     fn profile(&self, model: &Model<'static>) -> Result<String, String> {
         match (model, self.trace()?) {
-            (Model::Etdp(etdp), _) => json(&report::times(etdp, None)),
-            (Model::Pte(pte), Some(etdp)) => json(&report::times(etdp, Some(pte))),
+            (Model::Etdp(etdp), _) => json(&report::Times::of(etdp.profile(None, None))),
+            (Model::Pte(pte), Some(etdp)) => json(&report::Times::of(etdp.profile(Some(pte), None))),
             _ => Ok("null".into()),
         }
     }
@@ -227,7 +243,16 @@ impl Session {
         let opened = |file: &'_ File| file.model.clone().map_err(|error| format!("{}: {error}", file.name));
         let models = [opened(one)?, opened(other)?];
         let data: Vec<Ptd<'static>> = self.data().into_iter().cloned().collect();
-        let [before, after] = models.each_ref().map(|model| Side::new(model, &data));
+        #[cfg_attr(not(feature = "names"), allow(unused_mut))]
+        let [mut before, mut after] = models.each_ref().map(|model| Side::new(model, &data));
+        #[cfg(feature = "names")]
+        let sources = [self.sources_of(&models[0])?, self.sources_of(&models[1])?];
+        #[cfg(feature = "names")]
+        let names = [crate::names::names_of(&models[0], &sources[0]), crate::names::names_of(&models[1], &sources[1])];
+        #[cfg(feature = "names")]
+        {
+            (before.names, after.names) = (names[0].as_ref(), names[1].as_ref());
+        }
         let found = diff(&before, &after, &DiffOptions::default().with_tensors());
         let sizes = models.each_ref().map(|model| model.size_report());
         let growth = match &sizes {

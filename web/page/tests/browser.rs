@@ -211,7 +211,52 @@ fn a_bundle_and_a_trace_have_views_of_their_own() {
     assert!(every_view(&mut browser).contains(&"times".to_owned()));
     browser.evaluate("viewer.open('times')").unwrap();
     let times = text(&mut browser, "#main");
-    assert!(["0", "2"].iter().all(|at| times.contains(&format!("DELEGATE_CALL{at}XnnpackBackend"))), "{times}");
+    for (label, at) in [(0, 0), (1, 2)] {
+        let row = format!("DELEGATE_CALL XnnpackBackend.{label}{at}XnnpackBackend");
+        assert!(times.contains(&row), "{row}: {times}");
+    }
+    assert_eq!(browser.evaluate("document.querySelectorAll('.run button').length").unwrap(), 3);
+}
+
+#[test]
+fn names_come_from_a_record_and_lead_from_view_to_view() {
+    let Some(mut browser) = page() else { return };
+    browser.evaluate("document.getElementById('sample').click()").unwrap();
+    browser.evaluate("page.taken.then(() => page.rest)").unwrap();
+    assert!(every_view(&mut browser).contains(&"weights".to_owned()));
+    assert!(text(&mut browser, "#files").contains("names for the program"));
+    let search = |browser: &mut Browser, words: &str| {
+        let press = "new KeyboardEvent('keydown', { key: 'Enter', bubbles: true })";
+        let set = format!(
+            "(() => {{ const box = document.querySelector('#head input'); box.value = {words:?}; box.dispatchEvent({press}); return location.hash; }})()"
+        );
+        browser.evaluate(&set).unwrap().as_str().unwrap().to_owned()
+    };
+    assert_eq!(search(&mut browser, "layers.1.conv.weight"), "#weights=layers.1.conv.weight");
+    assert_eq!(text(&mut browser, "#main .side h3"), "layers.1.conv.weight");
+    assert_eq!(search(&mut browser, "%2"), "#graph=node%202");
+    assert_eq!(search(&mut browser, "7040"), "#bytes=0%3A7040");
+    browser.wait_for("document.querySelector('#main .note a')").unwrap();
+    assert!(text(&mut browser, "#main").contains("It is byte 0 of layers.0.conv.weight."));
+    assert_eq!(search(&mut browser, "nothing at all"), "#bytes=0%3A7040");
+    assert!(text(&mut browser, "#head").contains("Nothing has that name."));
+    // The first click on a head of numbers sorts by the largest, the second by the smallest.
+    browser.evaluate("viewer.open('weights')").unwrap();
+    let click = "(() => { document.querySelectorAll('#main th button')[2].click(); return document.querySelector('#main tbody td').textContent; })()";
+    assert_eq!(browser.evaluate(click).unwrap(), "layers.0.conv.weight %2");
+    assert_eq!(browser.evaluate(click).unwrap(), "%14");
+    // A text is found in the bytes.
+    browser.evaluate("viewer.open('bytes')").unwrap();
+    let find = "(() => { document.querySelectorAll('#main .tools input')[1].value = 'aten::convolution'; [...document.querySelectorAll('#main .tools button')].at(-1).click(); })()";
+    browser.evaluate(find).unwrap();
+    browser.wait_for("document.querySelector('#main .hex mark')").unwrap();
+
+    // A record of another program names nothing, and says why.
+    browser.evaluate("page.over()").unwrap();
+    let record = fixture("etrecord/net_portable.pte").path.with_file_name("net_portable.etrecord");
+    give(&mut browser, &[&data().join("payloads/profile_xnnpack.pte"), &record]);
+    assert!(text(&mut browser, "#files .error").contains("the ETRecord is not that of this program"));
+    every_view(&mut browser);
 }
 
 /// Keeps the first bytes that are written, and then takes no more.

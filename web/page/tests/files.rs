@@ -41,7 +41,9 @@ fn part(session: &Session, name: &str) -> Value {
     serde_json::from_str(&session.part(name).unwrap_or_else(|error| panic!("{name}: {error}"))).unwrap()
 }
 
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
+    "names",
+    "modules",
     "first",
     "size",
     "memory",
@@ -49,7 +51,6 @@ const PARTS: [&str; 11] = [
     "findings",
     "weights",
     "graphs",
-    "savings",
     "releases",
     "cases",
     "profile",

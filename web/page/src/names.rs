@@ -1,0 +1,135 @@
+//! Parts of a program's report with names: from itself, and from ETRecords and state dicts that fit it.
+
+use crate::report::Times;
+use crate::session::{Session, json};
+use executorch_format::inspect::Disassembly;
+use executorch_format::naming::{NameSource, Names};
+use executorch_format::{Model, Ptd, Pte};
+use serde::Serialize;
+
+/// A part that has names in it.
+pub enum Part {
+    /// Which files with names are used.
+    Names,
+    Size,
+    /// The file's bytes by module.
+    Modules,
+    Memory,
+    Weights,
+    Graphs,
+    Profile,
+}
+
+impl Part {
+    /// The part of that name.
+    pub fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "names" => Self::Names,
+            "size" => Self::Size,
+            "modules" => Self::Modules,
+            "memory" => Self::Memory,
+            "weights" => Self::Weights,
+            "graphs" => Self::Graphs,
+            "profile" => Self::Profile,
+            _ => return None,
+        })
+    }
+}
+
+/// A file with names.
+#[derive(Serialize)]
+pub(crate) struct NameFile<'f> {
+    file: &'f str,
+    /// Why it is not used.
+    error: Option<String>,
+}
+
+impl Session {
+    /// The names of a program from itself and from those files that fit it, and for each file whether it does.
+    pub(crate) fn name_sources(
+        &self,
+        pte: &Pte<'static>,
+        disassembly: &Disassembly<'_>,
+    ) -> Result<(Vec<NameSource<'static>>, Vec<NameFile<'_>>), String> {
+        let (mut sources, mut files) = (Vec::new(), Vec::new());
+        for index in self.roles().names {
+            let file = self.file(index)?;
+            let error = match &file.names {
+                // A file of another program does not name this one.
+                Some(Ok(source)) => match Names::new(pte, disassembly, std::slice::from_ref(source)) {
+                    Ok(_) => {
+                        sources.push(source.clone());
+                        None
+                    }
+                    Err(error) => Some(error.to_string()),
+                },
+                Some(Err(error)) => Some(error.clone()),
+                None => None,
+            };
+            files.push(NameFile { file: &file.name, error });
+        }
+        Ok((sources, files))
+    }
+
+    /// The files with names that fit a model.
+    pub(crate) fn sources_of(&self, model: &Model<'static>) -> Result<Vec<NameSource<'static>>, String> {
+        match model {
+            Model::Pte(pte) => Ok(self.name_sources(pte, &pte.disassembly())?.0),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    pub(crate) fn named_part(
+        &self,
+        part: Part,
+        pte: &Pte<'static>,
+        model: &Model<'static>,
+        data: &[&Ptd<'static>],
+    ) -> Result<String, String> {
+        let disassembly = pte.disassembly();
+        let (sources, files) = self.name_sources(pte, &disassembly)?;
+        let names = Names::new(pte, &disassembly, &sources).map_err(|error| error.to_string())?;
+        match part {
+            Part::Names => json(&files),
+            Part::Size => {
+                let mut size = model.size_report().map_err(|error| error.to_string())?;
+                names.add_to_size_report(pte, &mut size);
+                json(&size)
+            }
+            Part::Modules => {
+                let size = model.size_report().map_err(|error| error.to_string())?;
+                let mut modules = names.size_by_module(pte, &size);
+                modules.retain(|module| module.path.is_some());
+                json(&modules)
+            }
+            Part::Memory => {
+                let mut memory = pte.memory();
+                names.add_to_memory(pte, &mut memory);
+                json(&memory)
+            }
+            Part::Weights => {
+                let mut weights = model.weights_with(data);
+                names.add_to_weights(pte, &mut weights);
+                json(&weights)
+            }
+            Part::Graphs => json(&self.graphs(model, |graphs| names.add_to_graphs(pte, graphs))?),
+            Part::Profile => {
+                let Some(etdp) = self.trace()? else { return Ok("null".into()) };
+                let mut profile = etdp.profile(Some(pte), None);
+                names.add_to_profile(pte, &mut profile);
+                let by_module = profile.runs.iter().map(Names::time_by_module).collect();
+                let mut times = Times::of(profile);
+                times.by_module = by_module;
+                json(&times)
+            }
+        }
+    }
+}
+
+/// The names of a program.
+pub(crate) fn names_of<'t>(model: &'t Model<'static>, sources: &'t [NameSource<'static>]) -> Option<Names<'t>> {
+    match model {
+        Model::Pte(pte) => Names::new(pte, &pte.disassembly(), sources).ok(),
+        _ => None,
+    }
+}
