@@ -137,6 +137,7 @@ const viewer = { views: [] };
     };
     const sorts = rows.length > 1 && !options.fixed;
     const heads = columns.map((column) => {
+      if (!column.name) return element("td");
       const head = element("th", { class: column.number && "number", scope: "col" }, sorts ? element("button", { class: "sort", onclick: () => sort(column, head) }, column.name) : column.name);
       return head;
     });
@@ -147,7 +148,7 @@ const viewer = { views: [] };
     const sheet = () => [columns.map((column) => column.name), ...shown.map((row, index) => columns.map((column) => clean(column.of(row, index))))].map((cells) => cells.join("\t")).join("\n");
     const more = rows.length > most ? element("button", { onclick: () => { most = Infinity; fill(); more.remove(); } }, `Show ${(rows.length - most).toLocaleString("en")} more`) : null;
     const copy = rows.length > 3 ? viewer.copy("Copy the table", sheet) : null;
-    return more || copy ? element("div", { class: "rows" }, table, element("p", { class: "tools" }, more, copy)) : table;
+    return element("div", { class: "rows", tabindex: sorts || options.choose ? undefined : 0 }, table, more || copy ? element("p", { class: "tools" }, more, copy) : null);
   };
 
   // A button that copies a text.
@@ -278,6 +279,7 @@ const { name } = viewer.weightNames(report);
       main.setAttribute("aria-label", view.short || view.title(report));
       if (waits(view)) main.append(element("p", { class: "note", role: "status" }, "Working…"));
       else view.draw(report, main, argument);
+      main.prepend(element("h2", { class: "heard" }, view.short || view.title(report)));
     };
     const fill = () => {
       const keys = tabs.contains(document.activeElement);

@@ -17,7 +17,7 @@
       const read = element("button", { title: "Show the start, large enough to be read" }, "Start");
       const fold = element("button", { "aria-pressed": false }, "Blocks");
       const stage = element("div", { class: "stage" });
-      const side = element("div", { class: "side" });
+      const side = element("div", { class: "side", tabindex: 0, role: "region", "aria-label": "Details" });
       main.append(element("div", { class: "tools" }, select, search, found, read, fit, fold), element("div", { class: "split" }, stage, side));
       // A large graph is first shown as its outline, in which a block or a delegate is one box.
       let shown;

@@ -57,7 +57,7 @@
     whole: true,
     draw(report, main, argument) {
       const list = element("div", { class: "list" });
-      const side = element("div", { class: "side" });
+      const side = element("div", { class: "side", tabindex: 0, role: "region", "aria-label": "Details" });
       const { user, within, own, name, key } = viewer.weightNames(report);
       const form = (weight) => (weight.inside?.length ? viewer.insideShape(weight.inside[0]) : shape(weight.users.find(shape)) || "blob");
       const uses = (weight) => weight.inside?.length || weight.users.length;

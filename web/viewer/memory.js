@@ -11,7 +11,7 @@
     whole: true,
     draw(report, main, argument) {
       const choices = report.memory.methods.flatMap((method) => method.buffers.filter((buffer) => buffer.tensors.length).map((buffer) => ({ method, buffer })));
-      const side = element("div", { class: "side" });
+      const side = element("div", { class: "side", tabindex: 0, role: "region", "aria-label": "Details" });
       const stage = element("div", { class: "stage" });
       const label = element("span", { class: "note" });
       const select = element("select", { "aria-label": "Method and buffer", onchange: () => start(choices[select.value]) }, choices.map(({ method, buffer }, index) => element("option", { value: index }, `${viewer.cut(viewer.name(method.name), 40)}, buffer ${buffer.memory_id}: ${bytes(buffer.size)}`)));
@@ -135,7 +135,7 @@
     const list = () => {
       const idle = (tensor) => tensor.idle.some((gap) => gap.first <= time && time <= gap.last);
       const alive = buffer.tensors.filter((tensor) => tensor.first <= time && time <= tensor.last && !idle(tensor)).sort((one, other) => other.size - one.size);
-      side.replaceChildren(element("h2", {}, time === buffer.needed_at ? `Peak: ${moment(time)}` : `At ${moment(time)}`),
+      side.replaceChildren(element("h3", {}, time === buffer.needed_at ? `Peak: ${moment(time)}` : `At ${moment(time)}`),
         element("p", { class: "note" }, `${viewer.count(alive.length, "tensor")} needed, ${bytes(alive.reduce((sum, tensor) => sum + tensor.size, 0))} (tensors that share memory are each counted).`),
         element("ul", {}, alive.slice(0, 200).map((tensor) => element("li", {}, viewer.link(() => choose(tensor), tensor.name || `%${tensor.value}`), " ", element("span", { class: "mono" }, shape(tensor)), `, ${bytes(tensor.size)}`, tensor.name ? element("small", {}, ` %${tensor.value}`) : "", element("small", {}, ", from ", at(tensor.made_by, tensor.first), " to ", at(tensor.last_used_by, tensor.last))))),
         ...(alive.length > 200 ? [element("p", { class: "note" }, `… ${(alive.length - 200).toLocaleString("en")} more`)] : []),
