@@ -202,22 +202,22 @@ fn a_search_says_what_it_finds_and_goes_there() {
     let Some((mut browser, _page)) = opened(&made.0) else { return };
     browser.evaluate("viewer.open('graph')").unwrap();
     // The last instruction is far below the window.
-    browser.evaluate("document.querySelector('input').focus()").unwrap();
+    browser.evaluate("document.querySelector('#main input').focus()").unwrap();
     browser.type_text("addmm").unwrap();
-    assert_eq!(texts(&mut browser, ".tools [role=status]"), "1 match; Enter shows the next");
+    assert_eq!(texts(&mut browser, "#main .tools [role=status]"), "1 match; Enter shows the next");
     let found = "viewer.graph.nodes.findIndex((node) => JSON.stringify(node).includes('aten::addmm'))";
     let found = browser.evaluate(found).unwrap();
     let place = browser.evaluate(&format!("viewer.graph.box({found})")).unwrap();
     assert!(place[1].as_f64().unwrap() < 800.0, "{place}");
     browser.press("Enter").unwrap();
-    assert_eq!(texts(&mut browser, ".tools [role=status]"), "1 of 1 match");
+    assert_eq!(texts(&mut browser, "#main .tools [role=status]"), "1 of 1 match");
     assert_eq!(browser.evaluate("viewer.graph.chosen()").unwrap(), found);
     browser.type_text("nowhere").unwrap();
-    assert_eq!(texts(&mut browser, ".tools [role=status]"), "No match");
+    assert_eq!(texts(&mut browser, "#main .tools [role=status]"), "No match");
     // From the list of operators.
     browser.evaluate("viewer.open('operators')").unwrap();
     browser.evaluate("document.querySelector('tr.link').click()").unwrap();
-    assert_eq!(texts(&mut browser, ".tools [role=status]"), "52 matches; Enter shows the next");
+    assert_eq!(texts(&mut browser, "#main .tools [role=status]"), "52 matches; Enter shows the next");
 }
 
 #[test]
