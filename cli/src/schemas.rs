@@ -23,6 +23,7 @@ pub struct Document {
 /// The commands that change files.
 const EDITS: &[&str] = &[
     "bundle",
+    "bundle create",
     "dedup",
     "externalize",
     "internalize",

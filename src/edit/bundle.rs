@@ -1,9 +1,15 @@
-//! Replacing the program in a bundle.
+//! Replacing the program in a bundle, and adding test cases.
 
-use super::report::{Action, EditReport, Subject};
-use crate::error::Result;
+use super::new_data::NewData;
+use super::report::{Action, Change, EditReport, Subject, User};
+use crate::error::{Error, Result, counted};
 use crate::file::bpte::Bpte;
 use crate::file::pte::Pte;
+use crate::names::shortened;
+use crate::schema::bundled::{self, BundledMethodTestCase, BundledMethodTestSuite, Value, ValueUnion};
+use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
+use crate::tensor::TensorShape;
+use alloc::string::ToString;
 use alloc::{borrow::Cow, format, vec::Vec};
 
 impl<'a> Bpte<'a> {
@@ -44,4 +50,119 @@ impl<'a> Bpte<'a> {
         }
         Ok(report)
     }
+
+    /// Adds a test case for a method: data for each of its inputs that is a tensor, and for each output, or none if nothing is to be compared.
+    /// Inputs that are numbers are part of the program, which accepts no others, and are filled in.
+    ///
+    /// From [`Bpte::new`], this gives the bytes that ExecuTorch's `BundledProgram` and `serialize_from_bundled_program_to_flatbuffer` of 1.5 write,
+    /// except for channels-last tensors: Python stores them in the natural dim order, which the runtime then refuses.
+    ///
+    /// ```
+    /// use executorch_format::edit::NewData;
+    /// use executorch_format::{Bpte, NewEntry};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let program = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+    /// let ones = || NewData::from(NewEntry::from_slice("ones", vec![2, 2], &[1f32; 4]));
+    /// let mut bpte = Bpte::new(program);
+    /// bpte.add_case("forward", &[ones()], &[])?;
+    /// assert_eq!(bpte.test_cases().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails as [`program`](Self::program) does, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the program has no such method,
+    /// and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the data does not fit the method's inputs and outputs. [`new_errors`](super::new_errors) checks the rest.
+    pub fn add_case(&mut self, method: &str, inputs: &[NewData<'a>], expected: &[NewData<'a>]) -> Result<EditReport> {
+        let case = {
+            let program = self.program()?;
+            let plan = program.method(method);
+            let plan = plan.ok_or_else(|| Error::reference(format!("the program has no method {method:?}")))?;
+            let of_inputs = values(plan, plan.inputs(), inputs, "input")?;
+            let of_outputs = match expected.is_empty() {
+                true => Vec::new(),
+                false => values(plan, plan.outputs(), expected, "output")?,
+            };
+            BundledMethodTestCase { inputs: Some(of_inputs), expected_outputs: Some(of_outputs) }
+        };
+        let size = inputs.iter().chain(expected).map(|data| data.bytes.len() as u64).sum();
+        let suites = self.bundled_program.method_test_suites.get_or_insert_default();
+        // Python writes them in the order of their names.
+        let at = suites.partition_point(|suite| suite.method_name() < method);
+        let suite = match suites.get(at).is_some_and(|suite| suite.method_name() == method) {
+            true => suites.get_mut(at),
+            false => {
+                let method_name = Some(method.to_string().into());
+                suites.insert(at, BundledMethodTestSuite { method_name, test_cases: None });
+                suites.get_mut(at)
+            }
+        };
+        let cases = suite.map(|suite| suite.test_cases.get_or_insert_default());
+        let Some(cases) = cases else { return Ok(EditReport::default()) };
+        cases.push(case);
+        let name = format!("{} {}", shortened(method), cases.len() - 1);
+        Ok(alloc::vec![Change::new(Action::Added, Subject::TestCase, name, 0, size)].into())
+    }
+}
+
+/// The values of a test case for a method's inputs or outputs.
+fn values<'a>(plan: &ExecutionPlan<'_>, indices: &[i32], given: &[NewData<'a>], what: &str) -> Result<Vec<Value<'a>>> {
+    let is_tensor = |index: &&i32| matches!(plan.value(**index).map(|value| &value.val), Some(KernelTypes::Tensor(_)));
+    let tensors = indices.iter().filter(is_tensor).count();
+    if tensors != given.len() {
+        let (found, method) = (counted(given.len(), what), plan.name());
+        return Err(Error::tensor(format!(
+            "{found} for {method:?}, expected {tensors}, one for each {what} that is a tensor"
+        )));
+    }
+    let mut given = given.iter();
+    let mut values = Vec::new();
+    for index in indices {
+        let val = match plan.value(*index).map(|value| &value.val) {
+            Some(KernelTypes::Tensor(tensor)) => match given.next() {
+                Some(data) => ValueUnion::Tensor(tensor_of(plan, *index, tensor, data)?),
+                None => continue,
+            },
+            Some(KernelTypes::Int(number)) => ValueUnion::Int(bundled::Int { int_val: number.int_val }),
+            Some(KernelTypes::Bool(number)) => ValueUnion::Bool(bundled::Bool { bool_val: number.bool_val }),
+            Some(KernelTypes::Double(number)) => ValueUnion::Double(bundled::Double { double_val: number.double_val }),
+            other => {
+                let kind = other.and_then(KernelTypes::name).unwrap_or("of an unknown kind");
+                let fault = format!(
+                    "%{index}, an {what} of {:?}, is {kind}: a bundle has only tensors and numbers",
+                    plan.name()
+                );
+                return Err(Error::tensor(fault));
+            }
+        };
+        values.push(Value { val });
+    }
+    Ok(values)
+}
+
+/// The data for a tensor of the method, in its dim order. A dynamic one has the sizes of the data.
+fn tensor_of<'a>(
+    plan: &ExecutionPlan<'_>,
+    index: i32,
+    tensor: &Tensor<'_>,
+    data: &NewData<'a>,
+) -> Result<bundled::Tensor<'a>> {
+    let user =
+        User::Value { method: shortened(plan.name()).into(), value: usize::try_from(index).unwrap_or(usize::MAX) };
+    let own = tensor.shape();
+    let sizes = match &data.tensor_layout {
+        Some(layout)
+            if tensor.shape_dynamism != TensorShapeDynamism::STATIC && layout.sizes().len() == own.sizes.len() =>
+        {
+            layout.sizes()
+        }
+        _ => own.sizes,
+    };
+    let bytes = data.clone().with_permute().bytes_for(&user, &TensorShape { sizes, ..own })?;
+    Ok(bundled::Tensor {
+        scalar_type: own.scalar_type,
+        sizes: Some(sizes.to_vec().into()),
+        data: Some(bytes),
+        dim_order: Some(own.dim_order.to_vec().into()),
+    })
 }

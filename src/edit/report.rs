@@ -108,6 +108,8 @@ pub enum Subject {
     Padding,
     /// The program in a bundle.
     Program,
+    /// A test case of a bundle.
+    TestCase,
 }
 
 /// A reference to a blob.
@@ -233,6 +235,7 @@ impl fmt::Display for Subject {
             Self::Names => "names",
             Self::Padding => "padding",
             Self::Program => "program",
+            Self::TestCase => "test case",
         })
     }
 }

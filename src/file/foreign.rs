@@ -78,6 +78,7 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
         [b'E', b'T', ..] => version(&identifier, "ET12"),
         [b'F', b'T', ..] => version(&identifier, "FT01"),
         [b'B', b'P', ..] => version(&identifier, "BP08"),
+        [b'E', b'D', b'0', b'0'] => "an ETDump without its size: put that before it, as a little-endian u32".into(),
         _ if is_onnx(bytes) => "probably an ONNX model: export the original model with ExecuTorch".into(),
         _ if matches!(bytes, [0x80, 2..=5, ..]) => {
             "a Python pickle, such as an old PyTorch checkpoint: save its weights as safetensors".into()
@@ -186,6 +187,7 @@ mod tests {
         check(b"\x14\0\0\0NPTG\0\0\0\0", "native backend");
         check(b"\x20\0\0\0ET13\0\0\0\0", "version ET13 of the format, expected ET12");
         check(b"\x20\0\0\0FT02\0\0\0\0", "version FT02 of the format, expected FT01");
+        check(b"\x14\0\0\0ED00\0\0\0\0", "an ETDump without its size");
         check(b"\x2c\0\0\0BP06\0\0\0\0", "version BP06 of the format, expected BP08");
         check(b"\xca\xfe\xba\xbe\x02\x01\x01\0\0\0\0\0", "unknown identifier");
         assert_eq!(name(b"abc"), None);

@@ -1,12 +1,14 @@
 //! Bundled programs: what is in real ones, and how they are written.
 
 use crate::damage::{each, stride};
+use executorch_format::edit::NewData;
 use executorch_format::inspect::BlobKind;
 use executorch_format::schema::bundled::{
     BundledMethodTestCase, BundledMethodTestSuite, Double, Int, Tensor, Value, ValueUnion,
 };
+use executorch_format::schema::flat_tensor::TensorLayout;
 use executorch_format::validate::{Level, Severity};
-use executorch_format::{Bpte, Detected, Model, Pte, WriteStyle};
+use executorch_format::{Bpte, Detected, Model, NewEntry, Pte, TensorView, WriteStyle};
 use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
 
 fn bundles() -> Vec<Fixture> {
@@ -223,4 +225,81 @@ fn every_byte_of_a_bundle_can_be_wrong_and_every_length_too_short() {
             read(&file.bytes()[..index]);
         }
     });
+}
+
+/// A bundle with the test cases of another one, added one by one.
+fn rebuilt(bpte: &Bpte<'_>) -> Result<Bpte<'static>, executorch_format::Error> {
+    let mut made = Bpte::new(bpte.bundled_program.program().to_vec());
+    for (suite, _, case) in bpte.test_cases() {
+        let data = |values: &[Value<'_>]| {
+            let tensors = values.iter().filter_map(Value::tensor);
+            let data = tensors.map(|tensor| {
+                let layout = TensorLayout::from(tensor.shape()).into_owned();
+                NewData::bytes("data", tensor.data().to_vec()).with_tensor_layout(Some(layout))
+            });
+            data.collect::<Vec<_>>()
+        };
+        made.add_case(suite.method_name(), &data(case.inputs()), &data(case.expected_outputs()))?;
+    }
+    Ok(made)
+}
+
+#[test]
+fn a_bundle_from_nothing_has_the_bytes_that_python_writes() {
+    let names =
+        ["1.5.1/bundled/bundled", "payloads/bundle_xnnpack", "payloads/bundle_scalars", "payloads/bundle_methods"];
+    for name in names {
+        let file = fixture(&format!("{name}.bpte"));
+        let bpte = Bpte::parse(file.bytes()).unwrap();
+        let mut made = rebuilt(&bpte).unwrap();
+        if name.ends_with("methods") {
+            // Python stores a channels-last input and output in the natural dim order, and the runtime then refuses them.
+            let suites = made.bundled_program.method_test_suites.as_mut().unwrap();
+            let zeta = suites.iter_mut().find(|suite| suite.method_name() == "zeta").unwrap();
+            let case = &mut zeta.test_cases.as_mut().unwrap()[0];
+            let mut changed = 0;
+            for value in case.inputs.iter_mut().chain(&mut case.expected_outputs).flatten() {
+                let ValueUnion::Tensor(tensor) = &mut value.val else { continue };
+                if tensor.dim_order() == [0, 2, 3, 1] {
+                    let view = TensorView::new(tensor.shape(), tensor.data()).unwrap();
+                    tensor.data = Some(view.in_dim_order(&[0, 1, 2, 3]).unwrap().into());
+                    tensor.dim_order = Some(vec![0, 1, 2, 3].into());
+                    changed += 1;
+                }
+            }
+            assert_eq!(changed, 2);
+        }
+        assert!(made == bpte, "{name}");
+        assert!(made.image().unwrap().to_vec().unwrap() == file.bytes(), "{name}");
+    }
+}
+
+#[test]
+fn a_test_case_that_does_not_fit_the_method_is_refused() {
+    let file = fixture("1.5.1/add_mul/add_mul.pte");
+    const ONES: &[f32] = &[1.0; 6];
+    let data = |sizes: Vec<i32>| {
+        let elements = sizes.iter().product::<i32>() as usize;
+        let entry = NewEntry::from_slice("x.npy", sizes, &ONES[..elements]);
+        NewData::from(entry)
+    };
+    let fault = |method: &str, inputs: &[NewData<'static>], expected: &[NewData<'static>]| {
+        let mut bpte = Bpte::new(file.bytes());
+        let error = bpte.add_case(method, inputs, expected).unwrap_err().to_string();
+        assert_eq!(bpte, Bpte::new(file.bytes()), "a refused case changes nothing");
+        error
+    };
+    let good = data(vec![2, 2]);
+    assert!(fault("other", std::slice::from_ref(&good), &[]).contains("no method \"other\""));
+    let found = fault("forward", &[], &[]);
+    assert!(found.contains("0 inputs for \"forward\", expected 1"), "{found}");
+    let found = fault("forward", std::slice::from_ref(&good), &[good.clone(), good.clone()]);
+    assert!(found.contains("2 outputs for \"forward\", expected 1"), "{found}");
+    let found = fault("forward", &[data(vec![2, 3])], &[]);
+    assert!(found.contains("forward:%2 is f32[2, 2], x.npy holds f32[2, 3]"), "{found}");
+    let found = fault("forward", &[NewData::bytes("x.bin", vec![0; 15])], &[]);
+    assert!(found.contains("16 bytes; x.bin holds 15 bytes"), "{found}");
+    let mut bpte = Bpte::new(file.bytes());
+    bpte.add_case("forward", &[NewData::bytes("x.bin", vec![0; 16])], &[]).unwrap();
+    assert_eq!(bpte.validate(Level::Strict), []);
 }

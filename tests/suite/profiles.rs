@@ -310,3 +310,22 @@ fn a_node_has_the_time_that_it_took_in_one_run() {
         assert!(expected > 0.0 && (found - expected).abs() <= 1e-9 * expected, "{found}, expected {expected}");
     });
 }
+
+/// Python's `serialize_to_etdump_flatcc` aligns times from the start of the FlatBuffer, and its size is put before it.
+#[test]
+fn a_trace_that_is_aligned_from_after_its_size_is_read() {
+    let file = fixture("payloads/profile_portable.etdp");
+    let good = Etdp::parse(file.bytes()).unwrap();
+    // Four bytes more after the root's offset and the identifier: all offsets but the root's are relative.
+    let bytes = file.bytes();
+    let [size, root] = [0, 4].map(|at| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap()) + 4);
+    let moved = [&size.to_le_bytes()[..], &root.to_le_bytes(), b"ED00", &[0; 4], &bytes[12..]].concat();
+    Etdp::check(&moved).unwrap();
+    let read = Etdp::parse(&moved).unwrap();
+    assert_eq!(read, good);
+    assert_eq!(read.validate(Level::Strict), []);
+    // From neither start.
+    let [size, root] = [size + 2, root + 2];
+    let odd = [&size.to_le_bytes()[..], &root.to_le_bytes(), b"ED00", &[0; 6], &bytes[12..]].concat();
+    assert!(Etdp::parse(&odd).is_err());
+}

@@ -1,5 +1,6 @@
-//! `pte bundle`: lists the test cases of a bundle, extracts its program, or replaces it.
+//! `pte bundle`: lists the test cases of a bundle, extracts its program, or replaces it; and makes bundles.
 
+use super::source::Source;
 use super::{Destination, EditReport, Output, finish};
 use crate::failure::{Failure, each};
 use crate::files::{self, FileArguments};
@@ -9,8 +10,10 @@ use crate::open::Input;
 use crate::save::Pending;
 use crate::table::{Column, Table};
 use crate::text;
+use clap::{Args, Subcommand};
 use executorch_format::edit::{Action, Change, Subject};
 use executorch_format::inspect::{BundleSummary, Content, TestValue};
+use executorch_format::schema::program::KernelTypes;
 use executorch_format::{Bpte, Error, Model};
 use serde::Serialize;
 use std::io::{BufWriter, Write};
@@ -24,9 +27,13 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pte bundle model.bpte
   pte bundle model.bpte --extract-program -o model.pte
-  pte bundle model.bpte --program new.pte -i")]
+  pte bundle model.bpte --program new.pte -i
+  pte bundle create model.pte --case x.npy --expect y.npy -o model.bpte")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(mut_arg("files", |argument| argument.help(files::BUNDLES)))]
 pub struct Arguments {
+    #[command(subcommand)]
+    action: Option<Command>,
     #[command(flatten)]
     files: FileArguments,
     /// Write the program to --output
@@ -35,6 +42,36 @@ pub struct Arguments {
     /// Replace the program by this .pte
     #[arg(long, value_name = "NEW.pte")]
     program: Option<PathBuf>,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Create(Create),
+}
+
+/// Make a bundle from a program and test cases, or add test cases to a bundle
+///
+/// Each case has a file for each input of the method that is a tensor, in their order; numbers are part of the program. For several cases, --case is
+/// given several times, or with the files of all of them, and --expect with as many outputs, or not at all.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  pte bundle create model.pte --case x.npy --expect y.npy -o model.bpte
+  pte bundle create model.pte --case a.npy b.npy --case c.npy d.npy -o model.bpte
+  pte bundle create model.bpte --method decode --case tokens.npy -i")]
+struct Create {
+    /// A .pte, or a .bpte to which the cases are added
+    file: PathBuf,
+    /// The method; may be left out if the program has one
+    #[arg(long)]
+    method: Option<String>,
+    /// The inputs: .npy files; other files as for pte replace
+    #[arg(long, required = true, num_args = 1.., value_name = "INPUT")]
+    case: Vec<String>,
+    /// The expected outputs
+    #[arg(long, num_args = 1.., value_name = "OUTPUT")]
+    expect: Vec<String>,
     #[command(flatten)]
     destination: Destination,
 }
@@ -51,7 +88,10 @@ pub struct Listing<'t> {
 
 /// Lists bundles, or changes one.
 pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let Arguments { files, extract_program, program, destination } = arguments;
+    let Arguments { action, files, extract_program, program, destination } = arguments;
+    if let Some(Command::Create(arguments)) = action {
+        return create(arguments);
+    }
     if !extract_program && program.is_none() {
         if destination.is_given() {
             return Err(Failure::Usage("nothing to write: give --extract-program, or --program NEW.pte".into()));
@@ -70,6 +110,73 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let mut after = before.clone();
     let report = after.replace_program(new.bytes()).map_err(|error| Failure::bad(new.path(), &error))?;
     destination.finish(&input, before, after, report)
+}
+
+fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
+    let Create { file, method, case, expect, destination } = arguments;
+    let input = destination.open(file)?;
+    let before = match input.parse()? {
+        Model::Bpte(bpte) => bpte,
+        Model::Pte(_) if destination.is_in_place() => {
+            return Err(Failure::usage_of(file, &"a program is not replaced by a bundle: give --output OUT"));
+        }
+        Model::Pte(_) => Bpte::new(input.bytes()),
+        _ => return Err(Failure::usage_of(file, &"expected a .pte or .bpte")),
+    };
+    let program = before.program().map_err(|error| Failure::bad(input.path(), &error))?;
+    let plan = match (method, program.methods()) {
+        (Some(name), _) => program.method(name).ok_or_else(|| Failure::no_method(file, name, &program))?,
+        (None, [only]) => only,
+        (None, plans) => {
+            let fault = format!("{}: name one with --method", text::count(plans.len(), "method"));
+            return Err(Failure::usage_of(file, &fault));
+        }
+    };
+    let is_tensor = |index: &&i32| matches!(plan.value(**index).map(|value| &value.val), Some(KernelTypes::Tensor(_)));
+    let [inputs, outputs] = [plan.inputs(), plan.outputs()].map(|values| values.iter().filter(is_tensor).count());
+    let cases = split(case, inputs, "input")?;
+    let expected = split(expect, outputs, "output")?;
+    if !expected.is_empty() && expected.len() != cases.len() {
+        let [cases, expected] = [cases.len(), expected.len()].map(|count| text::count(count, "case"));
+        return Err(Failure::Usage(format!(
+            "{cases} with inputs, {expected} with outputs: expected as many, or no outputs"
+        )));
+    }
+    let open = |files: &[String]| files.iter().map(|file| Source::open(file)).collect::<Result<Vec<_>, _>>();
+    let sources = [open(case)?, open(expect)?];
+    let mut data = Vec::new();
+    for list in &sources {
+        data.push(list.iter().map(|source| source.read("")).collect::<Result<Vec<_>, _>>()?);
+    }
+    let [case_data, expected_data] = &data[..] else { return Ok(Pending::default()) };
+    let (mut after, mut report) = (before.clone(), EditReport::default());
+    for index in 0..cases.len() {
+        let inputs = case_data.chunks(inputs).nth(index).unwrap_or_default();
+        let outputs =
+            if expected.is_empty() { &[] } else { expected_data.chunks(outputs).nth(index).unwrap_or_default() };
+        let added = after
+            .add_case(plan.name(), inputs, outputs)
+            .map_err(|error| Failure::Usage(format!("case {index}: {error}")))?;
+        report.changes.extend(added.changes);
+    }
+    // What the program has and what the test cases need from it is compared, not that the program is good.
+    let before = before.clone();
+    destination.finish(&input, before, after.into_owned(), report)
+}
+
+/// Splits a list of files into those of each case.
+fn split<'t>(files: &'t [String], count: usize, what: &str) -> Result<Vec<&'t [String]>, Failure> {
+    match files.len().checked_rem(count) {
+        Some(0) => Ok(files.chunks(count).collect()),
+        None if files.is_empty() => Ok(Vec::new()),
+        _ => {
+            let found = text::count(files.len(), "file");
+            Err(Failure::Usage(format!(
+                "{found}, expected {} for each case, as the method has",
+                text::count(count, what)
+            )))
+        }
+    }
 }
 
 fn list_all(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {

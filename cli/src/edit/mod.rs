@@ -120,6 +120,11 @@ impl Destination {
         self.output.is_some() || self.in_place
     }
 
+    /// Whether the input is replaced.
+    pub fn is_in_place(&self) -> bool {
+        self.in_place
+    }
+
     /// Whether the edit is only shown, and in which form.
     pub fn how(&self) -> &How {
         &self.how

@@ -1,7 +1,8 @@
 //! The commands that change a file, run as a user runs them.
 
 use crate::cli::{TempFile, pte};
-use executorch_format::{Ptd, Pte};
+use executorch_format::convert::Npy;
+use executorch_format::{Bpte, Ptd, Pte, TensorView};
 use executorch_format_support::fixtures::{Fixture, fixture};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -564,4 +565,65 @@ fn payloads_are_unpacked_into_the_files_of_their_backends() {
     let (code, message) = refused(&["extract", "p.pte", "--unpack", "-o", "none"], &folder);
     assert!(code == Some(2) && message.contains("no payload that can be unpacked"), "{message}");
     assert!(!folder.file("none").exists());
+}
+
+#[test]
+fn a_bundle_is_made_from_a_program_and_arrays() {
+    let folder = Folder::new("new-bundle");
+    folder.copy(&fixture("1.5.1/bundled/bundled.bpte"), "theirs.bpte");
+    good(&["bundle", "theirs.bpte", "--extract-program", "-o", "m.pte"], &folder);
+    let theirs = std::fs::read(folder.file("theirs.bpte")).unwrap();
+    let bundle = Bpte::parse(&theirs).unwrap();
+    let mut line = vec!["bundle".to_owned(), "create".to_owned(), "m.pte".to_owned()];
+    for (number, (_, _, case)) in bundle.test_cases().enumerate() {
+        for (option, values) in [("case", case.inputs()), ("expect", case.expected_outputs())] {
+            for (index, value) in values.iter().enumerate() {
+                let tensor = value.tensor().unwrap();
+                let view = TensorView::new(tensor.shape(), tensor.data()).unwrap();
+                let name = format!("{option}{number}-{index}.npy");
+                Npy::of(&view).unwrap().image().unwrap().save(folder.file(&name)).unwrap();
+                line.extend([format!("--{option}"), name]);
+            }
+        }
+    }
+    let words =
+        |more: &[&str]| line.iter().cloned().chain(more.iter().map(|&word| word.to_owned())).collect::<Vec<_>>();
+    let told = good(&words(&["-o", "ours.bpte"]).iter().map(String::as_str).collect::<Vec<_>>(), &folder);
+    assert!(told.contains("added test case forward 0"), "{told}");
+    assert!(std::fs::read(folder.file("ours.bpte")).unwrap() == theirs);
+    good(&["verify", "--level", "strict", "ours.bpte"], &folder);
+    good(&["bundle", "create", "ours.bpte", "--case", "case0-0.npy", "-i"], &folder);
+    let listed = good(&["bundle", "ours.bpte"], &folder);
+    assert!(listed.contains("none: nothing is compared"), "{listed}");
+
+    folder.copy(&fixture("1.5.1/multi_method/multi_method.pte"), "methods.pte");
+    for (line, fault) in [
+        (&["bundle", "create", "m.pte", "--case", "case0-0.npy", "-i"][..], "not replaced by a bundle"),
+        (
+            &["bundle", "create", "m.pte", "--case", "case0-0.npy", "--method", "fwd", "-o", "x.bpte"],
+            "no method is called",
+        ),
+        (&["bundle", "create", "methods.pte", "--case", "case0-0.npy", "-o", "x.bpte"], "name one with --method"),
+        (&["bundle", "create", "m.pte", "--case", "m.pte", "-o", "x.bpte"], "m.pte holds"),
+        (&["bundle", "create", "m.pte", "-o", "x.bpte"], "--case"),
+        (
+            &[
+                "bundle",
+                "create",
+                "m.pte",
+                "--case",
+                "case0-0.npy",
+                "--expect",
+                "expect0-0.npy",
+                "expect0-0.npy",
+                "-o",
+                "x.bpte",
+            ],
+            "1 case with inputs, 2 cases with outputs",
+        ),
+    ] {
+        let (code, message) = refused(line, &folder);
+        assert!(code == Some(2) && message.contains(fault), "{line:?}: {message}");
+        assert!(!folder.file("x.bpte").exists());
+    }
 }

@@ -178,6 +178,7 @@ const ONE: &[(&str, &str)] = &[
     ("edit", "internalize --dry-run FILE 1.5.1/add_mul_external/_default_external_constant.ptd"),
     ("edit", "metadata --dry-run --set answer=42 FILE"),
     ("edit", "bundle --dry-run --extract-program FILE"),
+    ("edit", "bundle create --dry-run FILE --case FILE"),
     ("edit", "ptd rename --dry-run --prefix x. FILE"),
     ("edit", "ptd create --dry-run key=FILE"),
     ("edit", "select --dry-run --method forward FILE"),

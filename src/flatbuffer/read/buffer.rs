@@ -79,6 +79,8 @@ impl Limits {
 #[derive(Debug)]
 pub(in crate::flatbuffer) struct Buffer<'a> {
     pub(super) bytes: &'a [u8],
+    /// The position of the root's offset: 0, or the size of a prefix.
+    root: Cell<u32>,
     /// What is left of the limits.
     bytes_left: Cell<u32>,
     memory_left: Cell<u64>,
@@ -149,7 +151,8 @@ impl<'a> Buffer<'a> {
         }
         let (bytes_left, newer_tables) = (Cell::new(limits.most(bytes.len() as u32)), Cell::new(0));
         let memory_left = Cell::new(limits.memory.unwrap_or(u64::MAX));
-        Ok(Self { bytes, bytes_left, memory_left, limits: *limits, newer_tables, irregular: Cell::new(false) })
+        let root = Cell::new(0);
+        Ok(Self { bytes, root, bytes_left, memory_left, limits: *limits, newer_tables, irregular: Cell::new(false) })
     }
 
     /// What was found while it was read.
@@ -177,12 +180,20 @@ impl<'a> Buffer<'a> {
 impl<'a> Buffer<'a> {
     /// The root table, whose offset is at that position.
     pub(in crate::flatbuffer) fn root(&self, position: u32) -> Result<Place<'_, 'a>> {
+        self.root.set(position);
         let start = Place { buffer: self, position };
         start.follow(start.u32(position).unwrap_or_default())
     }
 }
 
 impl<'s, 'a> Place<'s, 'a> {
+    /// Returns `true` for a multiple of `size` from the start of the buffer. After a size prefix, it may also be one from the end of the prefix:
+    /// flatcc aligns from before it, and flatc, where the prefix is added later, from after it.
+    #[inline(always)]
+    pub(super) fn is_aligned(self, position: u32, size: u32) -> bool {
+        position % size == 0 || position.wrapping_sub(self.buffer.root.get()) % size == 0
+    }
+
     #[inline(always)]
     pub(in crate::flatbuffer) fn at(self, position: u32) -> Self {
         Self { position, ..self }

@@ -191,7 +191,7 @@ impl Walk {
         let (index, slot) = (usize::from(step.field), usize::from(step.slot));
         let position = table.position.wrapping_add(step.slot.into());
         if let FieldKind::Number(number) = field.kind {
-            if number.size() > 4 && position as usize % number.size() != 0 {
+            if number.size() > 4 && !table.is_aligned(position, number.size() as u32) {
                 return Err(misaligned(position));
             }
             if V::VALUES {
