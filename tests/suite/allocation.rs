@@ -234,3 +234,34 @@ fn a_limit_on_memory_bounds_what_is_allocated() {
         }
     });
 }
+
+/// Its constants are parts of one segment, which no rule has to see in one piece.
+#[cfg(feature = "verify")]
+#[test]
+fn validating_a_program_from_nothing_copies_no_constants() {
+    use executorch_format::schema::program::{EValue, ExecutionPlan, Program, Tensor};
+    use executorch_format::schema::{DataSegment, ScalarType};
+    use executorch_format::validate::Level;
+    use executorch_format::{DataCollector, PteOptions};
+
+    const ELEMENTS: usize = 1 << 20;
+    let weights = [vec![1u8; ELEMENTS], vec![2; ELEMENTS]];
+    let mut data = DataCollector::new();
+    let values: Vec<EValue> = weights
+        .iter()
+        .map(|weight| Tensor::new(ScalarType::BYTE, vec![ELEMENTS as i32]).with_data(data.constant(&weight[..])).into())
+        .collect();
+    let program = Program {
+        execution_plan: Some(vec![ExecutionPlan::new("forward", values, Vec::new(), Vec::new(), 0)]),
+        ..Program::default()
+    };
+    let mut pte = data.finish(program, &PteOptions::default()).unwrap();
+    let taken = |pte: &Pte<'_>| measure(|| drop(pte.validate(Level::Strict))).bytes_total;
+    assert!(taken(&pte) < ELEMENTS as u64 / 4, "{} bytes", taken(&pte));
+    // A tree that was changed by hand says what it likes.
+    for DataSegment { size, .. } in pte.program.segments.iter_mut().flatten() {
+        *size = 1 << 60;
+    }
+    assert!(taken(&pte) < ELEMENTS as u64 / 4, "{} bytes", taken(&pte));
+    assert!(pte.segment(0).is_err() && pte.clone().into_owned().segment(0).is_err());
+}

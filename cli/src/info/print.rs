@@ -232,9 +232,9 @@ fn print_method(out: &mut Out, method: &Method<'_>, mutable: Option<&MutableBuff
     for backend in &method.delegates {
         let (id, payload) = (text::name(backend.id, NAME), text::size(backend.payload_bytes));
         line(out, "delegates", &format!("{id}: {}, payload {payload}", backend.delegates))?;
-        operators(out, "", &backend.operators)?;
+        operators(out, "", &format!("{} of node", text::count(backend.operators.len(), "kind")), &backend.operators)?;
     }
-    operators(out, "operators", &method.operators)?;
+    operators(out, "operators", &method.operators.len().to_string(), &method.operators)?;
     let kinds: Vec<String> =
         method.instructions.by_kind.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     let instructions = format!("{}: {}", method.instructions.total, kinds.join(", "));
@@ -265,8 +265,8 @@ fn more(count: usize) -> String {
     format!("… {count} more (-v)")
 }
 
-/// How many kinds of operators there are, and how often the first of them are called.
-fn operators(out: &mut Out, name: &str, operators: &[OperatorCalls]) -> io::Result<()> {
+/// Prints how many kinds of operators there are, and how often the first of them are called.
+fn operators(out: &mut Out, name: &str, count: &str, operators: &[OperatorCalls]) -> io::Result<()> {
     if operators.is_empty() {
         return Ok(());
     }
@@ -277,7 +277,7 @@ fn operators(out: &mut Out, name: &str, operators: &[OperatorCalls]) -> io::Resu
     if operators.len() > most {
         shown.push(more(operators.len() - most));
     }
-    lines(out, name, &format!("{}: ", operators.len()), &shown)
+    lines(out, name, &format!("{count}: "), &shown)
 }
 
 fn planned(memory: &PlannedMemory) -> String {

@@ -107,7 +107,7 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
     Ok(())
 }
 
-/// Types with dim orders; equal neighbours are counted: `4 × f32 0,1`.
+/// Types, ranks and dim orders; equal neighbours are counted: `4 × f32 2-D contiguous`.
 fn tensors(tensors: &[TensorUse]) -> String {
     let runs = tensors.chunk_by(|one, other| one == other).map(|run| {
         let tensor = run.first().map(tensor).unwrap_or_default();
@@ -118,8 +118,13 @@ fn tensors(tensors: &[TensorUse]) -> String {
 }
 
 fn tensor(tensor: &TensorUse) -> String {
-    let order: Vec<String> = tensor.dim_order.iter().map(u8::to_string).collect();
-    format!("{} {}", scalar_type(tensor.scalar_type), order.join(",")).trim_end().to_owned()
+    let order = match &tensor.dim_order[..] {
+        [] | [0] => String::new(),
+        [0, 2, 3, 1] => " channels last".to_owned(),
+        order if order.iter().copied().eq(0..order.len() as u8) => " contiguous".to_owned(),
+        order => format!(" dim order {}", order.iter().map(u8::to_string).collect::<Vec<_>>().join(",")),
+    };
+    format!("{} {}-D{order}", scalar_type(tensor.scalar_type), tensor.dim_order.len())
 }
 
 fn scalar_type(scalar_type: ScalarType) -> String {

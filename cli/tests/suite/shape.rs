@@ -179,3 +179,16 @@ fn every_rule_and_reason_that_is_printed_is_explained() {
     assert!(found > 1000, "{found}");
     assert!(run(&["verify", "--explain", known[0]], &[]).status.success());
 }
+
+#[cfg(not(feature = "remote"))]
+#[test]
+fn a_build_without_stores_says_how_to_get_them() {
+    let hint = "`cargo install --path cli --features remote`";
+    let catalog = run(&["catalog", "models", "--out", "tables"], &[]);
+    let info = run(&["info", "s3://bucket/model.pte"], &[]);
+    for output in [catalog, info] {
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && told.contains(hint), "{told}");
+    }
+    assert!(text(&run(&["info", "-h"], &[])).contains("URLs need a build"));
+}
