@@ -1,5 +1,7 @@
 //! `pte profile`: the times in an ETDump.
 
+mod csv;
+
 use crate::failure::{Failure, each};
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
@@ -31,6 +33,7 @@ use std::path::{Path, PathBuf};
   pte profile trace.etdp --program model.pte --names model.etrecord --by module
   pte profile new.etdp --before old.etdp --by operator
   pte profile trace.etdp --program model.pte --timeline -o trace.json   (then open it in ui.perfetto.dev)
+  pte profile trace.etdp --program model.pte --format csv > times.csv
   pte profile --json trace.etdp | jq '.files[].runs[].events[] | [.name, .total]'")]
 #[command(mut_arg("files", |argument| argument.help(files::TRACES)))]
 pub struct Arguments {
@@ -53,6 +56,9 @@ pub struct Arguments {
     /// Compare with this older trace: the times of one run, before and now
     #[arg(long, value_name = "OLD.etdp", conflicts_with_all = ["longest", "timeline"])]
     before: Option<PathBuf>,
+    /// Print a table for spreadsheets, with times in ticks
+    #[arg(long, value_enum, group = "form", value_name = "FORMAT", conflicts_with = "before")]
+    format: Option<Format>,
     /// Print JSON that Perfetto, chrome://tracing and speedscope open: every event at its time
     #[arg(long, group = "form")]
     timeline: bool,
@@ -76,6 +82,12 @@ enum By {
     Operator,
     /// The modules of the model; needs --program
     Module,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Comma-separated values, as in RFC 4180
+    Csv,
 }
 
 /// The times of a trace by operator, in ticks.
@@ -188,6 +200,11 @@ fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> R
         if let Some((pte, names)) = program {
             names.add_to_profile(pte, &mut profile);
         }
+        if arguments.by == By::Module && arguments.format.is_some() {
+            return Err(Failure::Usage(
+                "--format csv has events or operators: modules are a tree, see --json".to_owned(),
+            ));
+        }
         if arguments.by == By::Module {
             let modules: Vec<_> = profile.runs.iter().flat_map(Names::time_by_module).collect();
             modules::check(path, &modules)?;
@@ -201,6 +218,7 @@ fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> R
                 documents.add(&FileTimes { file: path.display().to_string(), runs, errors: &profile.mismatches })?
             }
             Some(documents) => documents.add(&FileProfile { file: path.display().to_string(), profile: &profile })?,
+            None if arguments.format.is_some() => csv::write(path, &profile, arguments.by == By::Operator, &mut apart)?,
             None => {
                 let path = arguments.files.are_several().then_some(path);
                 table(path, &profile, arguments, std::mem::replace(&mut apart, true))?
@@ -257,8 +275,8 @@ fn compare(before: &Path, after: &Path, program: Option<&Pte<'_>>, arguments: &A
                 let place = change.chain.zip(change.instruction).map_or_else(|| "-".to_owned(), place);
                 let [before, after] = [change.before, change.after]
                     .map(|ticks| ticks.map_or_else(|| "-".to_owned(), |ticks| time(ticks, arguments.tick)));
-                let indent = if change.inside { "  " } else { "" };
-                let what = format!("{indent}{}", text::name(&change.name, 60));
+                // The largest change is first, so a step is not below its backend, whose name it has.
+                let what = text::name(&change.name, 60);
                 let percent = percent(change.before, change.after);
                 table.row([place, before, after, percent.trim_start_matches(", ").to_owned(), what]);
             }
@@ -379,7 +397,15 @@ fn title(run: &RunProfile<'_>, tick: Tick) -> String {
     let method = run.method.map(|method| format!(" of method {}", text::name(method, 80))).unwrap_or_default();
     let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
     let (count, total) = (text::count(run.count, "time"), time(run.total as f64, tick));
-    format!("{}{method}{case}: {count}, {total}", text::name(run.name, 80))
+    let shares = match run.in_delegates.saturating_add(run.in_other_instructions) {
+        0 => String::new(),
+        _ => {
+            let share = |ticks| ticks as f64 / run.total.max(1) as f64 * 100.0;
+            let [delegates, others] = [run.in_delegates, run.in_other_instructions].map(share);
+            format!("; {delegates:.1} % in delegates, {others:.1} % in other instructions")
+        }
+    };
+    format!("{}{method}{case}: {count}, {total}{shares}", text::name(run.name, 80))
 }
 
 fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 7] {

@@ -592,6 +592,10 @@ class Run(Answer):
     method: str | None
     count: int
     total: int
+    in_delegates: int
+    """Ticks in calls of delegates."""
+    in_other_instructions: int
+    """Ticks in other instructions."""
     events: Answers[Event]
 
 

@@ -49,11 +49,14 @@ impl<'t> Key<'t> {
 /// The runtime's name of an event for each kind of instruction, by the schema's name.
 const CALLS: [(&str, &str); 5] = [
     ("OPERATOR_CALL", "KernelCall"),
-    ("DELEGATE_CALL", "DelegateCall"),
+    (DELEGATE_CALL, "DelegateCall"),
     ("MOVE_CALL", "MoveCall"),
     ("JF_CALL", "JumpFalseCall"),
     ("FREE_CALL", "FreeCall"),
 ];
+
+/// The runtime's name of the call of a delegate.
+pub(super) const DELEGATE_CALL: &str = "DELEGATE_CALL";
 
 /// The prefix of the kernel's name in the event of a kernel.
 pub(super) const KERNEL: &str = "native_call_";

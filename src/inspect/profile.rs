@@ -1,6 +1,6 @@
 //! How long things took, from an ETDump: the events of similar runs, with what they ran according to the program.
 
-use super::events::{Key, Methods, Times, instruction, plan_of, target};
+use super::events::{DELEGATE_CALL, Key, Methods, Times, instruction, plan_of, target};
 use super::linked::ProfiledNode;
 use crate::file::etdp::Etdp;
 use crate::file::pte::Pte;
@@ -61,6 +61,10 @@ pub struct RunProfile<'t> {
     pub count: usize,
     /// The time from the first start to the last end, summed over the runs, in ticks.
     pub total: u64,
+    /// The part of it in calls of delegates, in ticks.
+    pub in_delegates: u64,
+    /// The part of it in other instructions, in ticks.
+    pub in_other_instructions: u64,
     /// The events: whole methods first, then each instruction followed by its parts, in the order in which they first
     /// ran.
     pub events: Vec<EventProfile<'t>>,
@@ -261,12 +265,20 @@ impl<'t> Group<'t> {
             (event.kind != EventKind::Method, first.get(&event.place()).copied(), is_part)
         };
         sort_by_key(&mut events, key);
+        let sum = |of_delegates: bool| {
+            let is = |event: &&EventProfile<'_>| {
+                event.kind == EventKind::Instruction && (event.name == DELEGATE_CALL) == of_delegates
+            };
+            events.iter().filter(is).map(|event| event.total).fold(0, u64::saturating_add)
+        };
         RunProfile {
             name: self.run.name(),
             test_case: self.run.test_case(),
             method: plan.map(|plan| plan.name()),
             count: self.count,
             total,
+            in_delegates: sum(true),
+            in_other_instructions: sum(false),
             events,
         }
     }

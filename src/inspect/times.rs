@@ -1,5 +1,6 @@
 //! Times of a profile: added up by operator, compared with another trace, and put on a graph.
 
+use super::events::DELEGATE_CALL;
 use super::{EventKind, EventProfile, EventTarget, Graph, Profile, RunProfile};
 use crate::keyed::{Keyed, sort_by};
 use alloc::{format, string::String, string::ToString, vec::Vec};
@@ -86,7 +87,7 @@ impl RunProfile<'_> {
     ) -> Option<String> {
         let backend = match &event.runs {
             Some(EventTarget::Delegate { backend, .. }) => backend,
-            _ => "delegate",
+            _ => NO_BACKEND,
         };
         match (event.kind, &event.runs) {
             (EventKind::Instruction, Some(EventTarget::Delegate { backend, .. })) => Some((*backend).into()),
@@ -108,7 +109,8 @@ impl RunProfile<'_> {
         }
     }
 
-    /// The times added up by operator and, inside delegates, by what the backend names its steps: the longest first.
+    /// The times added up by operator and, inside delegates, by what the backend names its steps. The longest first; steps come after their backend, the
+    /// longest first.
     pub fn by_operator(&self) -> Vec<OperatorTime> {
         let kernels = self.kernels();
         let mut sums: Keyed<(bool, String), (usize, u64, f64)> = Keyed::new();
@@ -121,9 +123,25 @@ impl RunProfile<'_> {
             }
         }
         let time = |((inside, name), (count, total, share))| OperatorTime { name, inside, count, total, share };
-        let mut times: Vec<OperatorTime> = sums.into_sorted().into_iter().map(time).collect();
+        let times: Vec<OperatorTime> = sums.into_sorted().into_iter().map(time).collect();
+        let (mut steps, mut times): (Vec<_>, Vec<_>) = times.into_iter().partition(|time| time.inside);
         sort_by(&mut times, |one, other| other.total.cmp(&one.total));
-        times
+        sort_by(&mut steps, |one, other| other.total.cmp(&one.total));
+        let mut of_backends: Keyed<&str, Vec<OperatorTime>> = Keyed::new();
+        let names: Vec<String> = steps.iter().map(|step| backend_of(&step.name).into()).collect();
+        for (step, backend) in steps.into_iter().zip(&names) {
+            of_backends.entry(backend.as_str()).push(step);
+        }
+        let mut sorted = Vec::new();
+        for time in times {
+            let name = if time.name == DELEGATE_CALL { NO_BACKEND } else { &time.name };
+            let steps = of_backends.get_mut(name).map(core::mem::take);
+            sorted.push(time);
+            sorted.extend(steps.into_iter().flatten());
+        }
+        // A trace can have the steps of a call without the call.
+        sorted.extend(of_backends.into_sorted().into_iter().flat_map(|(_, steps)| steps));
+        sorted
     }
 
     /// How long its steps took in one run, by operator or by instruction.
@@ -149,6 +167,14 @@ impl RunProfile<'_> {
         }
         steps
     }
+}
+
+/// The name of a backend that is not known, because there is no program.
+const NO_BACKEND: &str = "delegate";
+
+/// The backend of a step.
+fn backend_of(step: &str) -> &str {
+    step.split_once(": ").map_or(step, |(backend, _)| backend)
 }
 
 /// A step of a run, which is compared with the equal step of another.

@@ -329,3 +329,41 @@ fn a_trace_that_is_aligned_from_after_its_size_is_read() {
     let odd = [&size.to_le_bytes()[..], &root.to_le_bytes(), b"ED00", &[0; 6], &bytes[12..]].concat();
     assert!(Etdp::parse(&odd).is_err());
 }
+
+#[test]
+fn the_time_of_a_run_is_split_into_delegates_and_other_instructions_and_steps_are_below_their_backend() {
+    let program = fixture("payloads/profile_xnnpack.pte");
+    let pte = Pte::parse(program.bytes()).unwrap();
+    let file = fixture("payloads/profile_xnnpack.etdp");
+    let etdp = Etdp::parse(file.bytes()).unwrap();
+    for program in [Some(&pte), None] {
+        let profile = etdp.profile(program, None);
+        let run = profile.runs.iter().find(|run| run.name == "Execute").unwrap();
+        let of = |instruction: usize| {
+            let is = |event: &&EventProfile<'_>| {
+                event.kind == EventKind::Instruction && event.instruction == Some(instruction)
+            };
+            run.events.iter().find(is).unwrap().total
+        };
+        assert_eq!(run.in_delegates, of(0) + of(2));
+        assert_eq!(run.in_other_instructions, of(1));
+        assert!(run.in_delegates + run.in_other_instructions <= run.total);
+        let times = run.by_operator();
+        let names: Vec<_> = times.iter().map(|time| (time.inside, time.name.as_str())).collect();
+        let expected = match program {
+            Some(_) => [
+                (false, "XnnpackBackend"),
+                (true, "XnnpackBackend: Fully Connected (NC, F32) GEMM"),
+                (true, "XnnpackBackend: TanH (NC)"),
+                (false, "aten::cumsum.out"),
+            ],
+            None => [
+                (false, "DELEGATE_CALL"),
+                (true, "delegate: Fully Connected (NC, F32) GEMM"),
+                (true, "delegate: TanH (NC)"),
+                (false, "cumsum.out"),
+            ],
+        };
+        assert_eq!(names, expected);
+    }
+}

@@ -306,3 +306,34 @@ fn the_nodes_inside_delegates_are_instructions_too() {
     let told = text(&["disasm"], &["payloads/other/ethosu.pte"]);
     assert!(told.contains("compile_flags = --accelerator-config=ethos-u55-128"), "{told}");
 }
+
+#[test]
+fn a_profile_for_spreadsheets_has_a_line_for_each_event_or_operator() {
+    let file = |name: &str| executorch_format_support::data().join("payloads").join(name).display().to_string();
+    let (trace, program) = (file("profile_xnnpack.etdp"), file("profile_xnnpack.pte"));
+    let run = |more: &[&str]| {
+        let output = pte().args(["profile", &trace, "--program", &program]).args(more).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, text, message) = run(&["--format", "csv"]);
+    assert_eq!(code, Some(0), "{message}");
+    let lines: Vec<_> = text.lines().collect();
+    let columns = "file,run,method,test_case,runs,run_total,kind,chain,instruction,name,operator,count,total,median,mean,min,max,share";
+    assert_eq!(lines[0], columns);
+    let json: serde_json::Value = serde_json::from_str(&run(&["--json"]).1).unwrap();
+    let runs = json["files"][0]["runs"].as_array().unwrap();
+    let events: usize = runs.iter().map(|run| run["events"].as_array().unwrap().len()).sum();
+    assert_eq!(lines.len(), 1 + events);
+    let gemm = lines.iter().find(|line| line.contains("\"Fully Connected (NC, F32) GEMM #1\"")).unwrap();
+    assert!(gemm.contains(",Execute,forward,,1,") && gemm.contains(",delegate,0,0,"), "{gemm}");
+
+    let (_, text, _) = run(&["--format", "csv", "--by", "operator"]);
+    assert!(text.starts_with("file,run,method,test_case,runs,run_total,name,inside,count,total,share\r\n"), "{text}");
+    assert!(text.contains(",XnnpackBackend,false,2,"), "{text}");
+    let (code, _, message) = run(&["--format", "csv", "--by", "module"]);
+    assert!(code == Some(2) && message.contains("--format csv has events or operators"), "{message}");
+    let (code, ..) = run(&["--format", "csv", "--json"]);
+    assert_eq!(code, Some(2));
+    let (_, text, _) = run(&[]);
+    assert!(text.contains(" % in delegates, ") && text.contains(" % in other instructions"), "{text}");
+}
