@@ -1,7 +1,7 @@
 //! A graph as SVG.
 
-use super::color;
 use super::xml::Xml;
+use super::{DARK, color};
 use crate::inspect::{CHARACTERS, Edge, Graph, GraphLayout, LINE, MOST_WEIGHTS, Node, NodeKind, Placed};
 use crate::keyed::Keyed;
 use crate::names::shortened;
@@ -58,7 +58,7 @@ impl fmt::Display for GraphSvg<'_> {
             f,
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" font-family="sans-serif" font-size="12">"#
         )?;
-        writeln!(f, r##"<rect width="100%" height="100%" fill="#ffffff"/>"##)?;
+        writeln!(f, r##"<style>{DARK}</style><rect width="100%" height="100%" fill="#ffffff"/>"##)?;
         writeln!(
             f,
             r##"<marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8z" fill="#667788"/></marker>"##

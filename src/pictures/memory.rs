@@ -1,5 +1,6 @@
 //! Planned memory as SVG: from left to right the instructions, from bottom to top the addresses, a box for each tensor.
 
+use super::DARK;
 use super::xml::Xml;
 use crate::inspect::{BufferMemory, Memory, MethodMemory, PlannedTensor};
 use crate::names::shortened;
@@ -58,7 +59,7 @@ impl fmt::Display for MemorySvg<'_> {
             f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">"
         )?;
-        writeln!(f, "<style>{STYLE}</style><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>")?;
+        writeln!(f, "<style>{STYLE}{DARK}</style><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>")?;
         write_text(f, "h", LEFT, 28.0, &format!("Planned memory of {}", shortened(self.file)))?;
         let explanation = [
             "A box is a tensor, by its value's number: from left to right, the instructions while it is needed; from bottom to top, its bytes.",

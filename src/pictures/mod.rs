@@ -33,6 +33,9 @@ pub use memory::MemorySvg;
 
 use crate::inspect::NodeKind;
 
+/// A style of an SVG: where the reader prefers dark colours, light and dark change places, and hues stay.
+const DARK: &str = "@media (prefers-color-scheme:dark){svg{filter:invert(.9) hue-rotate(180deg)}}";
+
 /// The colour that a kind of node is filled with in every picture.
 fn color(kind: NodeKind) -> &'static str {
     match kind {

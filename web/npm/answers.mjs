@@ -5,7 +5,7 @@ import { compile } from "json-schema-to-typescript";
 
 const folder = process.argv[2];
 const read = (name) => JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8")).$defs;
-const definitions = { ...read("info"), ...read("check"), ...read("report") };
+const definitions = { ...read("info"), ...read("fit"), ...read("report") };
 // Parts of these that are not answers here.
 const { lacks, unknown } = definitions.Verdict.properties;
 const { findings, graphs, memory, operators, size, summary, weights } = definitions.Page.properties;

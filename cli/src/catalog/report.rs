@@ -54,7 +54,7 @@ fn page(out: &mut dyn Write, name: &str, overview: &Overview) -> io::Result<()> 
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>Catalogue {title}</title>\n<style>{}\nhtml, body {{ height: auto; }} main {{ overflow: visible; }}</style>\n</head>\n<body>\n",
+         <title>Catalogue {title}</title>\n<style>{}\nhtml, body {{ height: auto; }} main {{ display: block; padding: 16px 20px; }}</style>\n</head>\n<body>\n",
         executorch_format_viewer::STYLE
     )?;
     let (files, size, run) = (overview.files, crate::text::size(overview.bytes), overview.run);
