@@ -60,12 +60,12 @@ pub struct Page<'t> {
 }
 
 /// The page about a file with the name `name` and this size in bytes, which for an unsaved file is its future size.
-pub fn page(name: &str, file_size: u64, model: &Model<'_>) -> io::Result<Vec<u8>> {
+pub fn page(name: &str, file_size: u64, model: &Model<'_>, report: &Report<'_>) -> io::Result<Vec<u8>> {
     let page = Page {
         file: name.to_owned(),
         file_size,
         program_offset: None,
-        report: &model.report(),
+        report,
         savings: Vec::new(),
         findings: model.validate(Level::Strict),
         errors: [],

@@ -205,9 +205,10 @@ class Model:
         """Every range of bytes that something refers to, with its users."""
         return Blobs._of(self._native.blobs())
 
-    def diff(self, after: Model) -> Diff:
-        """The differences between this file and `after`."""
-        return Diff._of(self._native.diff(after._native))
+    def diff(self, after: Model, *, tensors: bool = False) -> Diff:
+        """The differences between this file and `after`. What has the same name in both programs is compared with each other: see
+        `Program.with_names`. `tensors`: how far the values of changed weights are apart."""
+        return Diff._of(self._native.diff(after._native, tensors))
 
     def releases(self, *, data: Data | Iterable[Data] = ()) -> Answers[Release]:
         """What each release of ExecuTorch's runtime does with it, the oldest first. `data` are the `.ptd` files that a

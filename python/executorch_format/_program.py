@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self, Union, overload
 
 from executorch_format._answer import Answers, frozen
 from executorch_format._data import Data
 from executorch_format._error import Error
-from executorch_format._model import Model, Progress, natives
+from executorch_format._model import AnyFile, Model, Progress, natives, source
 from executorch_format._native import File, Source
-from executorch_format._tensors import NamedData, Names, NewLayout, Tensor, Tensors, missing, new_data, tensor
+from executorch_format._tensors import NamedData, Names, NewLayout, Numbers, Tensor, Tensors, missing, new_data, tensor
 from executorch_format.answers import (
     Candidate,
     CompileSpec,
@@ -106,8 +107,7 @@ class Method:
     @cached_property
     def values(self) -> Answers[Value]:
         """All values, by the indices that instructions use."""
-        names = {data.index: data.name for data in self._contents.candidates if data.method == self.name}
-        return Answers(_value(index, names.get(index), value) for index, value in enumerate(self._code["values"]))
+        return Answers(_value(index, value) for index, value in enumerate(self._code["values"]))
 
     def _pick(self, indices: Iterable[int]) -> Answers[Value]:
         # Indices out of range are left out: `verify` reports them.
@@ -193,14 +193,14 @@ class Method:
         return self._contents.native.picture(self.name, False)
 
 
-def _value(index: int, name: str | None, value: dict[str, Any]) -> Value:
+def _value(index: int, value: dict[str, Any]) -> Value:
     constant: Any = value.get("constant")
     # JSON has no infinities.
     if value.get("type") == "Double":
         constant = float(constant)
     elif value.get("type") == "DoubleList":
         constant = constant and [float(item) for item in constant]
-    return Value._of({**value, "index": index, "name": name, "constant": constant})
+    return Value._of({**value, "index": index, "constant": constant})
 
 
 class Methods(Names[Method]):
@@ -227,6 +227,28 @@ class Program(Model):
         return keys
 
     @cached_property
+    def _given(self) -> dict[str, str]:
+        """The keys of data by the names that the author of the model gave, apart from names that several have."""
+        found: dict[str, set[str]] = {}
+        for name, _, key in self._native.given():
+            found.setdefault(name, set()).add(key)
+        return {name: min(keys) for name, keys in found.items() if len(keys) == 1}
+
+    def with_names(self, *files: AnyFile) -> Self:
+        """The same program with the model's own names, from ETRecords and from state dicts as safetensors; without files, from the ETRecord
+        beside it, `MODEL.etrecord`. Answers have these names, and so have `tensors`, `named_data`, `dequantized` and edits, next to the keys:
+        `program.with_names().tensors["layers.0.conv.weight"]`.
+
+        Raises `Error` if a record is that of another program, and `OSError` if a file cannot be read.
+        """
+        if not files:
+            if self.path is None:
+                raise ValueError("a program without a path has no ETRecord beside it: name the file")
+            files = (Path(self.path).with_suffix(".etrecord"),)
+        native = self._native.with_names([source(file, True)[0] for file in files])
+        return type(self)(native, self.path, self.changes)
+
+    @cached_property
     def methods(self) -> Methods:
         """Its methods by name."""
         methods: dict[str, Method] = {}
@@ -236,13 +258,26 @@ class Program(Model):
 
     @cached_property
     def tensors(self) -> Tensors:
-        """Its weights by name: constants and initial states, with the names that `externalize` gives. Data that tensors share is listed once."""
-        return Tensors({name: tensor(name, shape, data) for name, shape, data in self._native.named() if shape is not None})
+        """Its weights by name: constants and initial states, with the names that `externalize` gives, and the model's own. Data that tensors
+        share is listed once."""
+        found = {name: tensor(name, shape, data) for name, shape, data in self._native.named() if shape is not None}
+        return Tensors(found, self._given)
+
+    @cached_property
+    def dequantized(self) -> Numbers:
+        """The numbers of quantized tensors, and of all constants inside XNNPACK's delegates, as float32. Each is computed when it is taken."""
+        entries: dict[str, tuple[int, tuple[int, ...]]] = {}
+        names: dict[str, set[str]] = {}
+        for index, (key, name, dims) in enumerate(self._native.numbers()):
+            entries.setdefault(key, (index, tuple(dims)))
+            if name is not None:
+                names.setdefault(name, set()).add(key)
+        return Numbers(self._native, entries, {name: min(keys) for name, keys in names.items() if len(keys) == 1})
 
     @cached_property
     def named_data(self) -> NamedData:
         """Blobs that its delegates look up by name."""
-        return NamedData(dict(self._native.named_data()))
+        return NamedData(dict(self._native.named_data()), self._given)
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
@@ -270,7 +305,7 @@ class Program(Model):
         raise Error("no method computes anything", rule="foreign")
 
     def _changed(self, changed: tuple[File, Any]) -> Self:
-        return type(self)(changed[0], self.path, EditReport._of(changed[1]))
+        return type(self)(changed[0].with_names_of(self._native), self.path, EditReport._of(changed[1]))
 
     @overload
     def replace(self, name: str | tuple[str, int], data: Any, /, *, shared: bool = ..., key: str | None = ...) -> Self: ...
@@ -300,6 +335,7 @@ class Program(Model):
             if not isinstance(place, str):
                 news.append((*place, *new_data(new), shared))
                 continue
+            place = self._key(place)
             made_up = self._made_up(place)
             if made_up is None:
                 news.append((place, None, *new_data(new), shared))
@@ -307,6 +343,10 @@ class Program(Model):
                 # Shared data has one such name.
                 news.append((made_up.method, made_up.index, *new_data(new), True))
         return self._changed(self._native.replace(news, key))
+
+    def _key(self, name: str) -> str:
+        """The key of data by the model's own name of it, or the name itself if it is a key."""
+        return name if name in self._keys or name in self.named_data._items else self._given.get(name, name)
 
     def _made_up(self, name: str) -> Candidate | None:
         """The data that has this name only in `tensors`; `None` if the name is in the file."""
@@ -320,7 +360,7 @@ class Program(Model):
     def externalize(self, choose: Choose | None = None, *, alignment: int | None = None) -> tuple[Self, Data]:
         """Moves weights into a `.ptd`: the chosen ones, or all, under their names. `alignment` is that of the data, in bytes."""
         keys: dict[int, str] = {}
-        names = None if choose is None or callable(choose) else set(choose)
+        names = None if choose is None or callable(choose) else {self._key(name) for name in choose}
         for index, candidate in enumerate(self._inside.candidates):
             key = _chosen(candidate, choose, names)
             if key is not None:

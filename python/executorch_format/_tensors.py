@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import importlib
 import math
+import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from executorch_format._error import Error
-from executorch_format._native import Source
+from executorch_format._native import File, Source
 from executorch_format.answers import ScalarType
 
 if TYPE_CHECKING:
@@ -184,14 +185,14 @@ class Names(Mapping[str, V]):
 
     _what = "name"
 
-    def __init__(self, items: dict[str, V]) -> None:
-        self._items = items
+    def __init__(self, items: dict[str, V], aliases: Mapping[str, str] = types.MappingProxyType({})) -> None:
+        self._items, self._aliases = items, aliases
 
     def _find(self, name: str) -> V:
         try:
-            return self._items[name]
+            return self._items[name if name in self._items else self._aliases[name]]
         except KeyError:
-            raise missing(self._what, name, self._items) from None
+            raise missing(self._what, name, {**self._items, **self._aliases}) from None
 
     def __getitem__(self, name: str) -> V:
         return self._find(name)
@@ -203,7 +204,7 @@ class Names(Mapping[str, V]):
         return len(self._items)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._items
+        return name in self._items or self._aliases.get(name) in self._items  # type: ignore[call-overload]
 
     def __repr__(self) -> str:
         names = list(self._items)
@@ -230,8 +231,8 @@ class Tensors(Mapping[str, "npt.NDArray[Any]"]):
     class _Entries(Names[Tensor]):
         _what = "tensor"
 
-    def __init__(self, entries: dict[str, Tensor]) -> None:
-        self._entries = self._Entries(entries)
+    def __init__(self, entries: dict[str, Tensor], aliases: Mapping[str, str] = types.MappingProxyType({})) -> None:
+        self._entries = self._Entries(entries, aliases)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         return self.entry(name).numpy()
@@ -259,6 +260,32 @@ class Tensors(Mapping[str, "npt.NDArray[Any]"]):
     def to_dicts(self) -> list[dict[str, Any]]:
         """A list of dicts, as for `pandas.DataFrame`."""
         return [entry.to_dict() for entry in self.entries()]
+
+
+class Numbers(Mapping[str, "npt.NDArray[np.float32]"]):
+    """Numbers of constants by name, as arrays of float32: those of quantized elements are `(element - zero point) * scale`."""
+
+    class _Entries(Names[tuple[int, tuple[int, ...]]]):
+        _what = "quantized tensor"
+
+    def __init__(self, native: File, entries: dict[str, tuple[int, tuple[int, ...]]], aliases: Mapping[str, str]) -> None:
+        self._native, self._entries = native, self._Entries(entries, aliases)
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.float32]:
+        index, sizes = self._entries[name]
+        return _numpy().frombuffer(self._native.dequantized(index), "<f4").reshape(sizes)  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __repr__(self) -> str:
+        return repr(self._entries).replace("_Entries", "Numbers", 1)
 
 
 NewLayout = tuple[str, list[int], list[int]]

@@ -345,7 +345,7 @@ class Value(Answer):
     name: str | None
     """The name of a weight."""
     named_by: str | None
-    """Where the name is known from: `file`."""
+    """Where the name is known from: `file`, `record`, `state_dict`, `input` or `operator`."""
     scalar_type: ScalarType | None
     sizes: tuple[int, ...] | None
     dim_order: tuple[int, ...] | None
@@ -382,6 +382,17 @@ class Frame(Answer):
 
 
 @dataclass(frozen=True, repr=False)
+class SourceLine(Answer):
+    """A line of the model's source."""
+
+    file: str
+    line: int
+    function: str
+    text: str | None
+    """The line itself."""
+
+
+@dataclass(frozen=True, repr=False)
 class Instruction(Answer):
     """An instruction. Fields that do not apply to its `operation` are `None`."""
 
@@ -403,6 +414,12 @@ class Instruction(Answer):
     jumped_to: bool
     assumed: str | None
     """Why `output` of its arguments is only assumed."""
+    label: str | None
+    """Its operator or backend, and how many such instructions come before it: `convolution.3`."""
+    module: str | None
+    """The path of the module that it comes from, if it is known."""
+    source: SourceLine | None
+    """The line of the model's source that it comes from, if it is known."""
     stack: Answers[Frame]
     """The Python calls that led to it, outermost first, if the file has them."""
 
@@ -510,6 +527,23 @@ class Graph(Answer):
 
 
 @dataclass(frozen=True, repr=False)
+class Distance(Answer):
+    """How far the values of two tensors of one shape are apart."""
+
+    elements: int
+    changed: int
+    """Elements that differ."""
+    unbounded: int
+    """Elements that differ and have no distance, because one of both is infinite or NaN."""
+    absolute: float
+    """The largest absolute difference of two finite elements."""
+    relative: float
+    """The largest difference relative to the larger of both elements."""
+    cosine: float | None
+    """The cosine similarity of both tensors."""
+
+
+@dataclass(frozen=True, repr=False)
 class Difference(Answer):
     """One difference between two files."""
 
@@ -524,6 +558,8 @@ class Difference(Answer):
     module: str | None
     before: str | None
     after: str | None
+    distance: Distance | None
+    """How far the values are apart, if that was asked for."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,8 +2,10 @@
 
 use crate::error::{raise, unfit};
 use crate::held::{Held, PySource};
+use crate::names::NameFiles;
 use executorch_format::edit::MetadataContent;
 use executorch_format::inspect::{self, DiffOptions, Returned, Side};
+use executorch_format::naming::Names;
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
 use executorch_format::validate::{Deployment, Level};
 use executorch_format::{Error, Image, Model, Ptd, Pte, TensorShape};
@@ -15,9 +17,9 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// A tree with its bytes. It does not change.
+/// A tree with its bytes, and files with names for it. It does not change.
 #[pyclass(frozen, module = "executorch_format._native")]
-pub struct File(pub Arc<Held>);
+pub struct File(pub Arc<Held>, pub Arc<NameFiles>);
 
 /// Computes an answer without the interpreter's lock, and converts it to plain Python data.
 fn ask<'py, T: Serialize + Send>(
@@ -36,7 +38,7 @@ type Blob<'py> = (String, Option<Described<'py>>, Bound<'py, PyMemoryView>);
 
 impl File {
     pub fn held(held: Held) -> Self {
-        Self(Arc::new(held))
+        Self(Arc::new(held), Arc::default())
     }
 
     fn model(&self) -> &Model<'_> {
@@ -47,6 +49,19 @@ impl File {
         match self.model() {
             Model::Pte(pte) => Ok(pte),
             other => Err(unfit(py, format!("a {} is not a program (.pte)", other.kind()))),
+        }
+    }
+
+    /// The names in a program, from the file itself and from those that were given with it.
+    pub fn names<'t>(&'t self, py: Python<'_>, pte: &'t Pte<'_>) -> PyResult<Names<'t>> {
+        py.detach(|| Names::new(pte, &pte.disassembly(), &self.1.sources)).map_err(|error| raise(py, &error))
+    }
+
+    /// The names in a file of any kind; `None` if it is not a program.
+    fn names_in<'t>(&'t self, py: Python<'_>, model: &'t Model<'_>) -> PyResult<Option<Names<'t>>> {
+        match model {
+            Model::Pte(pte) => self.names(py, pte).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -180,7 +195,15 @@ impl File {
     }
 
     fn blobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        ask(py, || Ok(self.0.file()?.blobs()))
+        let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
+        let names = self.names_in(py, file)?;
+        ask(py, || {
+            let mut blobs = file.blobs();
+            if let (Model::Pte(pte), Some(names)) = (file, &names) {
+                names.add_to_blobs(pte, &mut blobs);
+            }
+            Ok(blobs)
+        })
     }
 
     /// All tensors that have a name, and the blobs of a `.ptd`: its keys, or the weights of a program.
@@ -217,12 +240,25 @@ impl File {
     }
 
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        ask(py, || self.0.file()?.size_report())
+        let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
+        let names = self.names_in(py, file)?;
+        ask(py, || {
+            let mut report = file.size_report()?;
+            if let (Model::Pte(pte), Some(names)) = (file, &names) {
+                names.add_to_size_report(pte, &mut report);
+            }
+            Ok(report)
+        })
     }
 
     fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
-        ask(py, || Ok(pte.memory()))
+        let names = self.names(py, pte)?;
+        ask(py, || {
+            let mut memory = pte.memory();
+            names.add_to_memory(pte, &mut memory);
+            Ok(memory)
+        })
     }
 
     fn operators<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -232,14 +268,22 @@ impl File {
 
     fn disassembly<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
-        ask(py, || Ok(pte.disassembly()))
+        let names = self.names(py, pte)?;
+        ask(py, || {
+            let mut disassembly = pte.disassembly();
+            names.add_to_disassembly(&mut disassembly);
+            Ok(disassembly)
+        })
     }
 
     /// A method's graph in Graphviz's language or as SVG; `None` for a method that computes nothing.
     fn picture(&self, py: Python<'_>, method: &str, dot: bool) -> PyResult<Option<String>> {
         let pte = self.pte(py)?;
+        let names = self.names(py, pte)?;
         Ok(py.detach(|| {
-            let graph = pte.graphs().into_iter().find(|graph| graph.method == method)?;
+            let mut graphs = pte.graphs();
+            names.add_to_graphs(pte, &mut graphs);
+            let graph = graphs.into_iter().find(|graph| graph.method == method)?;
             Some(if dot { graph.dot().to_string() } else { graph.svg().to_string() })
         }))
     }
@@ -247,7 +291,12 @@ impl File {
     /// Every method that computes something, as a graph.
     fn graphs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
-        ask(py, || Ok(pte.graphs()))
+        let names = self.names(py, pte)?;
+        ask(py, || {
+            let mut graphs = pte.graphs();
+            names.add_to_graphs(pte, &mut graphs);
+            Ok(graphs)
+        })
     }
 
     /// The names and values of a program's metadata.
@@ -320,10 +369,19 @@ impl File {
     }
 
     /// What differs between this file and `after`.
-    fn diff<'py>(&self, py: Python<'py>, after: &Self) -> PyResult<Bound<'py, PyAny>> {
+    fn diff<'py>(&self, py: Python<'py>, after: &Self, tensors: bool) -> PyResult<Bound<'py, PyAny>> {
+        let file = |file: &'_ Arc<Held>| py.detach(|| file.file().map(|_| ())).map_err(|error| raise(py, &error));
+        file(&self.0)?;
+        file(&after.0)?;
+        let models = (self.0.file(), after.0.file());
+        let (Ok(before), Ok(other)) = models else { return Err(unfit(py, "a file cannot be written".into())) };
+        let (names, other_names) = (self.names_in(py, before)?, after.names_in(py, other)?);
+        let (names, other_names) = (names.unwrap_or_default(), other_names.unwrap_or_default());
+        let mut options = DiffOptions::default();
+        options.tensors = tensors;
         ask(py, || {
-            let (before, after) = (self.0.file()?, after.0.file()?);
-            Ok(inspect::diff(&Side::new(before, &[]), &Side::new(after, &[]), &DiffOptions::default()))
+            let (before, after) = (Side::new(before, &[]), Side::new(other, &[]));
+            Ok(inspect::diff(&before.with_names(&names), &after.with_names(&other_names), &options))
         })
     }
 
@@ -334,18 +392,33 @@ impl File {
         program: Option<&Self>,
         method: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let program = program.map(|program| program.pte(py)).transpose()?;
-        match self.model() {
-            Model::Etdp(trace) => ask(py, || Ok(trace.profile(program, method))),
-            other => Err(unfit(py, format!("a {} is not an ETDump (.etdp)", other.kind()))),
-        }
+        let pte = program.map(|program| program.pte(py)).transpose()?;
+        let names = program.zip(pte).map(|(program, pte)| program.names(py, pte)).transpose()?;
+        let Model::Etdp(trace) = self.model() else {
+            return Err(unfit(py, format!("a {} is not an ETDump (.etdp)", self.model().kind())));
+        };
+        ask(py, || {
+            let mut profile = trace.profile(pte, method);
+            if let (Some(pte), Some(names)) = (pte, &names) {
+                names.add_to_profile(pte, &mut profile);
+            }
+            Ok(profile)
+        })
     }
 
     /// The page of `pte report`.
     fn report(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         let size = self.size_in_bytes(py)?;
-        let page = py.detach(|| Ok(pte::page(name, size, self.0.file()?)));
-        let html = page.map_err(|error| raise(py, &error))?.map_err(|error| unfit(py, error.to_string()))?;
+        let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
+        let names = self.names_in(py, file)?;
+        let html = py.detach(|| {
+            let report = match (file, &names) {
+                (Model::Pte(pte), Some(names)) => names.report(file, pte),
+                _ => file.report(),
+            };
+            pte::page(name, size, file, &report)
+        });
+        let html = html.map_err(|error| unfit(py, error.to_string()))?;
         Ok(String::from_utf8(html)?)
     }
 

@@ -9,6 +9,7 @@ mod error;
 mod file;
 mod held;
 mod make;
+mod names;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;

@@ -22,6 +22,9 @@ README = Path(__file__).parents[1] / "README.md"
 FILES = {
     "model.pte": "1.5.1/multi_method/multi_method.pte",
     "delegated.pte": "1.5.1/linear_xnnpack/linear_xnnpack.pte",
+    "net.pte": "etrecord/net_portable.pte",
+    "net.etrecord": "etrecord/net_portable.etrecord",
+    "quantized.pte": "1.5.1/quant_xnnpack/quant_xnnpack.pte",
     "old.pte": "1.5.1/add/add.pte",
     "new.pte": "1.5.1/add_mul/add_mul.pte",
     "traced.pte": "1.5.1/stacktrace/stacktrace.pte",

@@ -52,6 +52,8 @@ DEFINITIONS = {
     answers.GraphEdge: ("graph", "Edge"),
     answers.Graph: ("graph", "Graph"),
     answers.Difference: ("diff", "Difference"),
+    answers.Distance: ("diff", "Distance"),
+    answers.SourceLine: ("disasm", "SourceLine"),
     answers.EventTarget: ("profile", "EventTarget"),
     answers.ProfiledNode: ("profile", "ProfiledNode"),
     answers.Event: ("profile", "EventProfile"),
@@ -75,12 +77,12 @@ OTHERS: dict[type[Answer], set[str]] = {
     answers.Operators: {"modules"},
     # The place in a list of the document.
     answers.Value: {"index"},
-    # Only the command reads other files for the names.
-    answers.Instruction: {"chain", "index", "label", "module", "source"},
+    # In other documents, a file has this name.
+    answers.SourceLine: {"file"},
+    # The place in a list of the document.
+    answers.Instruction: {"chain", "index"},
     # Only with a trace.
     answers.GraphNode: {"time"},
-    # Only `pte diff --tensors` has it.
-    answers.Difference: {"distance"},
 }
 
 

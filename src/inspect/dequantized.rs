@@ -1,5 +1,7 @@
 //! A program's own quantized constants as numbers. The operators that take them decide the scales and zero points.
 
+use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
+use crate::delegate::{NamedBlobs, Payload};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::keyed::Keyed;
@@ -20,6 +22,64 @@ pub struct QuantizedTensor<'t> {
     pub operator: &'t str,
     /// The numbers; an error if shapes, scales and zero points do not match, are not in the program, or were not read.
     pub numbers: Result<Dequantized<'t>>,
+}
+
+/// A constant whose numbers are known: a tensor that an operator dequantizes, or a constant inside an XNNPACK payload.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ConstantNumbers<'t> {
+    /// Index of the method.
+    pub method: usize,
+    /// Index of the delegate that it is inside; `None` for a value of the method.
+    pub delegate: Option<usize>,
+    /// Index into the method's values, or into those of the payload.
+    pub value: usize,
+    /// The key of the named data that it is, if it is inside a payload.
+    pub key: Option<&'t str>,
+    /// The numbers; an error if shapes, scales and zero points do not match, or are not in the program.
+    pub numbers: Result<Dequantized<'t>>,
+}
+
+impl Pte<'_> {
+    /// Calls `found` with each constant whose numbers are known: those of [`dequantized`](Self::dequantized), then the constants inside
+    /// payloads of XNNPACK, quantized or not. A payload that several delegates share is visited for the first of them.
+    ///
+    /// ```
+    /// use executorch_format::Pte;
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/quant_xnnpack/quant_xnnpack.pte")?;
+    /// let mut count = 0;
+    /// Pte::parse(&file)?.visit_numbers(&mut |constant| {
+    ///     count += constant.numbers.as_ref().map_or(0, |numbers| numbers.elements());
+    /// });
+    /// assert_eq!(count, 466);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn visit_numbers(&self, found: &mut dyn FnMut(&ConstantNumbers<'_>)) {
+        for QuantizedTensor { method, value, numbers, .. } in self.dequantized() {
+            found(&ConstantNumbers { method, delegate: None, value, key: None, numbers });
+        }
+        let blobs = NamedBlobs::new(self, []);
+        for opened in self.open_payloads() {
+            let (Ok(Payload::Xnnpack(payload)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
+            else {
+                continue;
+            };
+            for constant in payload.constants() {
+                let key = match constant.place {
+                    ConstantPlace::Named { key, .. } => Some(key),
+                    _ => None,
+                };
+                for used in &constant.uses {
+                    let ConstantUse::Tensor { value, .. } = *used else { continue };
+                    let Some(numbers) = payload.dequantized(value, &blobs).transpose() else { continue };
+                    found(&ConstantNumbers { method: *method, delegate: Some(*delegate), value, key, numbers });
+                }
+            }
+        }
+    }
 }
 
 /// How an operator takes its first argument, its scales and its zero points.

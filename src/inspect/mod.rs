@@ -69,7 +69,7 @@ pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
 pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
-pub use dequantized::QuantizedTensor;
+pub use dequantized::{ConstantNumbers, QuantizedTensor};
 #[cfg(feature = "diff")]
 pub use diff::{
     Diff, DiffLimits, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Excess, GrowthLimit, Side, diff,

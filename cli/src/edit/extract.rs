@@ -1,5 +1,7 @@
 //! `pte extract`: writes blobs of a file into a folder.
 
+mod dequantized;
+
 use super::pattern::{self, Patterns};
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
@@ -12,9 +14,10 @@ use clap::ValueEnum;
 use executorch_format::convert::Npy;
 use executorch_format::edit::{Extracted, Extraction, Subject, User, default_key};
 use executorch_format::naming::Names;
-use executorch_format::{ErrorKind, Model, NewEntry, Prepared, Ptd, PtdOptions, TensorView};
+use executorch_format::{ErrorKind, Model, NewEntry, Prepared, Ptd, PtdOptions, TensorShape, TensorView};
 use glob::Pattern;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +27,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pte extract model.pte -o blobs
   pte extract model.pte --name '%1*' --as npy -o blobs
+  pte extract model.pte --as npy --dequantized -o weights
   pte extract model.pte --unpack -o blobs     # Core ML: blobs/forward.delegate0.unpacked/model.mlpackage")]
 pub struct Arguments {
     /// A .pte or .ptd file, or a .bpte: the program inside it
@@ -41,6 +45,9 @@ pub struct Arguments {
     /// Ethos-U, the sections of a VGF file, graphs and data of TOSA, OpenVINO, MLX, Vulkan and XNNPACK
     #[arg(long)]
     unpack: bool,
+    /// Write quantized tensors as their dequantized numbers (f32): those that an operator dequantizes, and weights of XNNPACK delegates
+    #[arg(long)]
+    dequantized: bool,
     #[command(flatten)]
     names: NamesArguments,
     #[command(flatten)]
@@ -80,13 +87,13 @@ enum Form {
 
 impl Form {
     /// Gives the file of a tensor the ending of this form.
-    fn name(self, file: &mut Extracted<'_>) {
+    fn name(self, file: &mut Extracted<'_>, is_tensor: bool) {
         let ending = match self {
             Self::Raw => return,
             Self::Ptd => "ptd",
             Self::Npy => "npy",
         };
-        if file.shape.is_some() {
+        if is_tensor {
             file.file = format!("{}.{ending}", file.file.trim_end_matches(".bin"));
         }
     }
@@ -135,12 +142,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             false => print(&extraction),
         };
     };
+    let mut quantized = BTreeSet::new();
+    if arguments.dequantized {
+        dequantized::visit(&model, &extraction, &mut |index, _| quantized.extend(Some(index)));
+        if quantized.is_empty() {
+            return Err(Failure::usage_of(input.path(), &"no blob that was chosen is a quantized tensor"));
+        }
+    }
     make_output_folder(folder)?;
-    extraction.files.iter_mut().for_each(|file| arguments.tensors.name(file));
+    for (index, file) in extraction.files.iter_mut().enumerate() {
+        let is_tensor = file.shape.is_some() || quantized.contains(&index);
+        arguments.tensors.name(file, is_tensor);
+    }
     let path = folder.join(MANIFEST);
     refuse_foreign(folder, &extraction)?;
-    for file in &extraction.files {
+    for (_, file) in extraction.files.iter().enumerate().filter(|(index, _)| !quantized.contains(index)) {
         write(&model, file, folder, arguments.tensors, input.path())?;
+    }
+    if arguments.dequantized {
+        dequantized::write(&model, &extraction, folder, arguments.tensors, input.path())?;
     }
     let manifest = Manifest::new(input.path(), &extraction);
     put(&path, &json::to_vec_indented(&manifest)?)?;
@@ -232,7 +252,6 @@ fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 fn write(model: &Model<'_>, file: &Extracted<'_>, folder: &Path, form: Form, input: &Path) -> Result<(), Failure> {
-    let bad = |error| Failure::bad(input, &error);
     if let Some(unpacked) = &file.unpacked {
         return unpacked.files.iter().try_for_each(|part| {
             let path = folder.join(&part.file);
@@ -240,9 +259,22 @@ fn write(model: &Model<'_>, file: &Extracted<'_>, folder: &Path, form: Form, inp
             put(&path, part.bytes)
         });
     }
-    let bytes = model.bytes(&file.data).map_err(bad)?;
+    let bytes = model.bytes(&file.data).map_err(|error| Failure::bad(input, &error))?;
+    write_tensor(model, file, (file.shape, bytes), folder, form, input)
+}
+
+/// Writes a blob in a form, if it is a tensor, which has a shape.
+fn write_tensor(
+    model: &Model<'_>,
+    file: &Extracted<'_>,
+    (shape, bytes): (Option<TensorShape<'_>>, &[u8]),
+    folder: &Path,
+    form: Form,
+    input: &Path,
+) -> Result<(), Failure> {
+    let bad = |error| Failure::bad(input, &error);
     let path = folder.join(&file.file);
-    let Some(shape) = file.shape.filter(|_| form != Form::Raw) else { return put(&path, bytes) };
+    let Some(shape) = shape.filter(|_| form != Form::Raw) else { return put(&path, bytes) };
     let view = TensorView::new(shape, bytes).map_err(bad)?;
     let saved = match form {
         Form::Npy => save_array(&view, &path, bad)?,

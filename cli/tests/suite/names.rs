@@ -228,3 +228,32 @@ fn a_value_needs_its_method_only_where_several_compute_something() {
     let message = error(&["replace", several.to_str().unwrap(), "%3=net.py", "-o", "out.pte"], 2);
     assert!(message.contains("%3 is a value of each of 3 methods") && message.contains(":%3"), "{message}");
 }
+
+/// `(element - zero point) * scale`, with the scales that the operator takes.
+#[test]
+fn quantized_weights_are_extracted_as_their_numbers() {
+    let program = data().join("1.5.1/quant_xnnpack/quant_xnnpack.pte");
+    let folder = TempFile::new("weights", b"");
+    std::fs::remove_file(&folder.0).unwrap();
+    let arguments = ["extract", program.to_str().unwrap(), "--as", "npy", "--dequantized", "-o"];
+    let manifest = text(&[&arguments[..], &[folder.0.to_str().unwrap(), "--json"]].concat());
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let bytes = std::fs::read(&program).unwrap();
+    let pte = executorch_format::Pte::parse(&bytes).unwrap();
+    let mut checked = 0;
+    pte.visit_numbers(&mut |constant| {
+        let blobs = manifest["files"][0]["blobs"].as_array().unwrap();
+        let blob = blobs.iter().find(|blob| blob["name"].as_str() == constant.key).unwrap();
+        let file = std::fs::read(folder.0.join(blob["file"].as_str().unwrap())).unwrap();
+        let numbers = constant.numbers.as_ref().unwrap();
+        let expected: Vec<u8> = numbers.values().flat_map(f32::to_le_bytes).collect();
+        assert!(file.starts_with(b"\x93NUMPY") && file.ends_with(&expected), "{blob}");
+        assert!(String::from_utf8_lossy(&file[..128]).contains("'<f4'"));
+        checked += 1;
+    });
+    std::fs::remove_dir_all(&folder.0).unwrap();
+    assert_eq!(checked, 6);
+    let message = error(&["extract", "net_portable.pte", "--dequantized", "-o", folder.0.to_str().unwrap()], 2);
+    assert!(message.contains("no blob that was chosen is a quantized tensor"), "{message}");
+    assert!(!folder.0.exists());
+}
