@@ -1,5 +1,6 @@
 //! `pte ops`: the operators and backends that models need.
 
+mod macs;
 mod print;
 mod yaml;
 
@@ -14,7 +15,7 @@ use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::status;
 use clap::ValueEnum;
-use executorch_format::inspect::{ModuleTotal, Operators};
+use executorch_format::inspect::{Macs, ModuleTotal, Operators};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 Examples:
   pte ops model.pte
   pte ops model.pte --by module --names model.etrecord
+  pte ops model.pte --macs
   pte ops --yaml --merge a.pte b.pte > selected_operators.yaml")]
 #[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
@@ -35,7 +37,10 @@ pub struct Arguments {
     /// Merge the files: what a runtime for all of them needs
     #[arg(long)]
     merge: bool,
-    /// Count the instructions of each module instead, with the nodes inside delegates
+    /// Count multiply-accumulates and parameters instead: of convolutions, matrix products and attention, also inside XNNPACK delegates
+    #[arg(long, conflicts_with_all = ["merge", "yaml"])]
+    macs: bool,
+    /// Count the instructions of each module instead, with the nodes inside delegates; with --macs, their multiply-accumulates
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["merge", "yaml"])]
     by: Option<By>,
     /// Maximum modules [default: all; on a terminal 30]
@@ -68,6 +73,9 @@ pub struct FileOperators<'t> {
     /// The number of instructions and of nodes inside delegates by module, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     modules: Vec<ModuleTotal<'t>>,
+    /// The multiply-accumulates of each method, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    macs: Option<Macs<'t>>,
 }
 
 /// What several files need together.
@@ -98,19 +106,28 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             Some(documents) if arguments.by.is_none() => {
                 let (file, modules) = (path.display().to_string(), Vec::new());
-                documents.add(&FileOperators { file, operators: &operators, modules })?
+                let macs = arguments.macs.then(|| pte.macs());
+                documents.add(&FileOperators { file, operators: &operators, modules, macs })?
             }
             documents if arguments.by.is_some() => arguments.names.with(path, pte, |names| {
-                let modules = names.calls_by_module();
+                let macs = arguments.macs.then(|| pte.macs());
+                let modules = match &macs {
+                    Some(macs) => names.macs_by_module(macs),
+                    None => names.calls_by_module(),
+                };
                 modules::check(path, &modules)?;
                 match documents {
                     Some(documents) => {
                         let file = path.display().to_string();
-                        documents.add(&FileOperators { file, operators: &operators, modules })
+                        documents.add(&FileOperators { file, operators: &operators, modules, macs })
+                    }
+                    None if arguments.macs => {
+                        macs::modules(path, &modules, arguments.top, std::mem::replace(&mut apart, true))
                     }
                     None => print::modules(path, &modules, arguments.top, std::mem::replace(&mut apart, true)),
                 }
             })?,
+            _ if arguments.macs => macs::text(path, &pte.macs(), std::mem::replace(&mut apart, true))?,
             _ => print::text(path, &operators, std::mem::replace(&mut apart, true))?,
         }
         if arguments.yaml {

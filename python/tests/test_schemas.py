@@ -71,10 +71,10 @@ DEFINITIONS = {
 OTHERS: dict[type[Answer], set[str]] = {
     # Only `pte list --hash` has it.
     answers.Blob: {"sha256"},
-    # `Model.savings` has the former; only the command counts by module.
+    # `Model.savings` has the former; only the command counts by module, and multiply-accumulates.
     answers.Size: {"savings", "modules"},
     answers.Memory: {"modules"},
-    answers.Operators: {"modules"},
+    answers.Operators: {"modules", "macs"},
     # The place in a list of the document.
     answers.Value: {"index"},
     # In other documents, a file has this name.

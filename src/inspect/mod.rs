@@ -34,6 +34,7 @@ mod events;
 mod graph;
 #[cfg(feature = "devtools")]
 mod linked;
+mod macs;
 mod memory;
 mod model;
 mod modules;
@@ -84,6 +85,7 @@ pub use graph::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
 pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed, Way};
 #[cfg(feature = "devtools")]
 pub use linked::ProfiledNode;
+pub use macs::{CallMacs, Macs, MethodMacs, OperatorMacs};
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};
 pub use modules::ModuleTotal;
 pub use names::{DelegateNames, InstructionName, MethodNames, Name, Names};

@@ -4,8 +4,8 @@ use super::{DelegateNames, MethodNames, Name, Names, modules};
 use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::inspect::{
-    BlobUser, Blobs, BufferMemory, DelegateConstantUser, DelegateConstants, Disassembly, Graph, GraphArgument, Memory,
-    ModuleTotal, Node, PlannedTensor, SizeKind, SizeReport, short,
+    BlobUser, Blobs, BufferMemory, DelegateConstantUser, DelegateConstants, Disassembly, Graph, GraphArgument, Macs,
+    Memory, ModuleTotal, Node, PlannedTensor, SizeKind, SizeReport, short,
 };
 #[cfg(feature = "layout")]
 use crate::inspect::{Drawing, Report, Weight};
@@ -298,6 +298,23 @@ impl<'t> Names<'t> {
         let instructions = self.methods.iter().flat_map(|method| &method.chains).flatten();
         let nodes = self.methods.iter().flat_map(|method| &method.delegates).flat_map(|delegate| &delegate.nodes);
         modules::tree(instructions.chain(nodes).map(|code| (code.module, 1)))
+    }
+
+    /// Adds up the multiply-accumulates of each module, also those of nodes inside delegates. Those that are not known count as 0.
+    pub fn macs_by_module(&self, macs: &Macs<'_>) -> Vec<ModuleTotal<'_>> {
+        let mut amounts = Vec::new();
+        for method in &macs.methods {
+            let Some(names) = self.methods.get(method.index) else { continue };
+            for call in &method.calls {
+                let of_call = names.chains.get(call.chain).and_then(|chain| chain.get(call.instruction));
+                let node = call
+                    .node
+                    .zip(call.delegate)
+                    .and_then(|(node, delegate)| names.delegates.get(delegate)?.nodes.get(node)?.module);
+                amounts.push((node.or(of_call.and_then(|call| call.module)), call.macs.unwrap_or_default()));
+            }
+        }
+        modules::tree(amounts)
     }
 
     fn by_method<'n, 'p>(&'n self, pte: &'p Pte<'_>) -> Keyed<&'p str, &'n MethodNames<'t>> {

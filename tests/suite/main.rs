@@ -23,6 +23,7 @@ mod flow;
 mod foreign;
 #[cfg(feature = "layout")]
 mod graphs;
+mod macs;
 mod malformed;
 mod memory;
 #[cfg(feature = "etrecord")]

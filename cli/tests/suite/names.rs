@@ -257,3 +257,22 @@ fn quantized_weights_are_extracted_as_their_numbers() {
     assert!(message.contains("no blob that was chosen is a quantized tensor"), "{message}");
     assert!(!folder.0.exists());
 }
+
+#[test]
+fn multiply_accumulates_are_counted_by_operator_and_by_module() {
+    let counted = text(&["ops", "--macs", "net_xnnpack.pte"]);
+    assert!(counted.contains("method forward: 49,288 MACs, 1,437 parameters\n"), "{counted}");
+    assert!(counted.contains("1,392       864      3  XNNConv2d"), "{counted}");
+    let modules = text(&["ops", "--macs", "--by", "module", "net_portable.pte"]);
+    assert!(modules.contains("20,736        layers.0.conv\n"), "{modules}");
+    let answer: Value = serde_json::from_str(&text(&["ops", "--macs", "--json", "net_portable.pte"])).unwrap();
+    let method = &answer["files"][0]["macs"]["methods"][0];
+    assert_eq!((&method["macs"], &method["parameters"]), (&49288.into(), &1501.into()));
+    assert_eq!(
+        (&method["calls"][0]["operator"], &method["calls"][0]["macs"]),
+        (&"aten::convolution".into(), &7776.into())
+    );
+    let opaque = data().join("payloads/other/ethosu.pte");
+    let counted = text(&["ops", "--macs", opaque.to_str().unwrap()]);
+    assert!(counted.contains("not counted: 1 call of EthosUBackend"), "{counted}");
+}

@@ -1,0 +1,101 @@
+//! Multiply-accumulates as text.
+
+use crate::failure::Failure;
+use crate::table::{Column, Table, bar, percent};
+use crate::text;
+use executorch_format::inspect::{Macs, MethodMacs, ModuleTotal};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// At most this many operators are shown on a terminal.
+const MOST: usize = 30;
+
+/// The characters of a name that are shown on a terminal.
+const NAME: usize = 48;
+
+/// Prints the multiply-accumulates of each method by operator, after an empty line if `apart`.
+pub(super) fn text(path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    if apart {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}: multiply-accumulates of convolutions, matrix products and attention", text::path(path))?;
+    for method in &macs.methods {
+        writeln!(out, "method {}: {}", text::name(method.name, NAME), total(method))?;
+        let operators = method.by_operator();
+        let mut table = Table::new([
+            ("MACS", Column::Right),
+            ("SHARE", Column::Right),
+            ("", Column::Bar),
+            ("PARAMETERS", Column::Right),
+            ("ELEMENTS", Column::Right),
+            ("CALLS", Column::Right),
+            ("OPERATOR", Column::Left),
+        ]);
+        for operator in operators.iter().take(text::most(MOST)) {
+            let is_unknown = operator.unknown == operator.calls;
+            let macs = if is_unknown { "not known".to_owned() } else { grouped(operator.macs) };
+            let share = if is_unknown { String::new() } else { percent(operator.macs, method.macs) };
+            let (bar, calls) = (bar(operator.macs, method.macs), operator.calls.to_string());
+            let (parameters, elements) = (grouped(operator.parameters), grouped(operator.elements));
+            table.row([macs, share, bar, parameters, elements, calls, text::name(operator.operator, NAME)]);
+        }
+        table.write(&mut out)?;
+        let more = operators.len().saturating_sub(text::most(MOST));
+        if more > 0 {
+            writeln!(out, "  … {more} more (-v)")?;
+        }
+        let unknown = operators.iter().filter(|operator| operator.unknown > 0);
+        for operator in unknown.take(text::most(MOST)) {
+            let calls = text::count(operator.unknown, "call");
+            writeln!(out, "not counted: {calls} of {}", text::name(operator.operator, NAME))?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// Prints the multiply-accumulates by module, after an empty line if `apart`.
+pub(super) fn modules(
+    path: &Path,
+    modules: &[ModuleTotal<'_>],
+    top: Option<usize>,
+    apart: bool,
+) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    if apart {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}: multiply-accumulates", text::path(path))?;
+    let most = top.unwrap_or_else(|| text::most(MOST));
+    crate::modules::write(&mut out, modules, "MACS", most, grouped)?;
+    Ok(out.flush()?)
+}
+
+fn total(method: &MethodMacs<'_>) -> String {
+    let bound = if method.is_bound { "at most, with dynamic shapes at their upper bounds, " } else { "" };
+    let part = if method.is_complete { "" } else { ", without what is not counted" };
+    format!("{bound}{} MACs, {} parameters{part}", grouped(method.macs), grouped(method.parameters))
+}
+
+/// A number with a comma between groups of three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn digits_are_in_groups_of_three() {
+        assert_eq!([0, 999, 1000, 300_774_272].map(grouped), ["0", "999", "1,000", "300,774,272"]);
+    }
+}

@@ -1,0 +1,364 @@
+//! Multiply-accumulates and parameters, from the shapes of tensors.
+
+use super::disassembly::{Argument, CodeValue, MethodCode, Operation, TensorPlace};
+use crate::delegate::xnnpack::{ConstantPlace, NodeIds};
+use crate::delegate::{OpenPayload, Payload, Xnnpack};
+use crate::file::pte::Pte;
+use crate::keyed::{Keyed, sort_by};
+use crate::schema::program::TensorShapeDynamism;
+use crate::schema::xnnpack::XNNTensorValue;
+use alloc::{string::String, vec::Vec};
+
+/// The multiply-accumulates of a program.
+///
+/// Counted are the products that are added up: those of convolutions, of matrix products, and of attention (queries by keys, and weights by
+/// values, without a mask). A bias, a normalization, a pooling or an activation counts none: the elements that these write are
+/// [`elements`](CallMacs::elements). A dynamic shape counts with its upper bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Macs<'t> {
+    /// The methods that run something, in the file's order.
+    pub methods: Vec<MethodMacs<'t>>,
+}
+
+/// The multiply-accumulates of a method.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MethodMacs<'t> {
+    /// Index of the method.
+    pub index: usize,
+    /// The method's name.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+    pub name: &'t str,
+    /// The sum of all calls that are counted. Instructions in a loop count once.
+    pub macs: u64,
+    /// The elements of constants that its calls take, each constant once: parameters, and buffers such as those of a normalization.
+    pub parameters: u64,
+    /// Whether a shape that counts is dynamic, so that the sum is an upper bound.
+    pub is_bound: bool,
+    /// Whether the multiply-accumulates of each call are known.
+    pub is_complete: bool,
+    /// The calls of kernels and delegates, in order. Calls of an XNNPACK delegate are its nodes; a second call of the same delegate is one
+    /// row.
+    pub calls: Vec<CallMacs<'t>>,
+}
+
+/// The multiply-accumulates of an instruction, or of a node inside an XNNPACK delegate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CallMacs<'t> {
+    /// Index of the chain.
+    pub chain: usize,
+    /// Index into the chain's instructions.
+    pub instruction: usize,
+    /// Index of the delegate, if it is one that runs.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub delegate: Option<usize>,
+    /// Index of the node inside the delegate.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub node: Option<usize>,
+    /// The operator without its overload, the kind of the node, or the backend.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+    pub operator: &'t str,
+    /// The multiply-accumulates; `None` if they are not known, such as those of a delegate of another backend.
+    pub macs: Option<u64>,
+    /// The elements that it writes.
+    pub elements: u64,
+    /// The elements of the constants that it takes.
+    pub parameters: u64,
+}
+
+/// The multiply-accumulates of an operator, or of a kind of node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperatorMacs<'t> {
+    /// The operator without its overload, the kind of the node, or the backend.
+    pub operator: &'t str,
+    /// The number of calls.
+    pub calls: usize,
+    /// The sum of those that are known.
+    pub macs: u64,
+    /// The number of calls whose multiply-accumulates are not known.
+    pub unknown: usize,
+    /// The elements that they write.
+    pub elements: u64,
+    /// The elements of the constants that they take.
+    pub parameters: u64,
+}
+
+impl<'t> MethodMacs<'t> {
+    /// Adds up the calls of each operator, those with the most multiply-accumulates first.
+    pub fn by_operator(&self) -> Vec<OperatorMacs<'t>> {
+        let mut operators: Keyed<&str, OperatorMacs<'t>> = Keyed::new();
+        for call in &self.calls {
+            let sum = operators.entry(call.operator);
+            sum.operator = call.operator;
+            sum.calls += 1;
+            sum.macs = sum.macs.saturating_add(call.macs.unwrap_or_default());
+            sum.unknown += usize::from(call.macs.is_none());
+            sum.elements = sum.elements.saturating_add(call.elements);
+            sum.parameters = sum.parameters.saturating_add(call.parameters);
+        }
+        let mut list: Vec<OperatorMacs<'t>> = operators.into_sorted().into_iter().map(|(_, sum)| sum).collect();
+        sort_by(&mut list, |one, other| (other.macs, other.elements).cmp(&(one.macs, one.elements)));
+        list
+    }
+}
+
+impl Pte<'_> {
+    /// The multiply-accumulates of all methods.
+    ///
+    /// ```
+    /// use executorch_format::Pte;
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+    /// let pte = Pte::parse(&file)?;
+    /// let macs = pte.macs();
+    /// // A row of 8 elements by 5 columns, with a bias.
+    /// assert_eq!((macs.methods[0].macs, macs.methods[0].parameters), (40, 45));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn macs(&self) -> Macs<'_> {
+        let (disassembly, opened) = (self.disassembly(), self.open_payloads());
+        let mut payloads: Keyed<(usize, usize), &OpenPayload<'_>> = Keyed::new();
+        for payload in &opened {
+            for place in &payload.delegates {
+                payloads.insert(*place, payload);
+            }
+        }
+        let mut macs = Macs::default();
+        for (index, code) in disassembly.methods.iter().enumerate() {
+            let mut counter = Counter { code, seen: Keyed::new(), called: Keyed::new(), found: MethodMacs::default() };
+            counter.found.is_complete = true;
+            for (chain, list) in code.chains.iter().enumerate() {
+                for (instruction, code) in list.instructions.iter().enumerate() {
+                    let call = CallMacs { chain, instruction, ..CallMacs::default() };
+                    match &code.operation {
+                        Operation::Kernel { operator, arguments, .. } => {
+                            counter.kernel(CallMacs { operator, ..call }, arguments);
+                        }
+                        Operation::Delegate { backend, delegate, .. } => {
+                            let delegate = usize::try_from(*delegate).ok();
+                            let payload = delegate.and_then(|delegate| payloads.get(&(index, delegate)));
+                            let payload = payload.map(|payload| &payload.payload);
+                            let call = CallMacs { operator: backend, delegate, ..call };
+                            match payload {
+                                Some(Ok(Payload::Xnnpack(xnnpack))) => counter.delegate(call, xnnpack),
+                                _ => counter.add(call),
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            if !counter.found.calls.is_empty() {
+                macs.methods.push(MethodMacs { index, name: code.name, ..counter.found });
+            }
+        }
+        macs
+    }
+}
+
+/// Counts the calls of a method.
+struct Counter<'c, 't> {
+    code: &'c MethodCode<'t>,
+    /// The constants that were counted.
+    seen: Keyed<Seen, ()>,
+    /// The sums of delegates that were called already.
+    called: Keyed<usize, CallMacs<'t>>,
+    found: MethodMacs<'t>,
+}
+
+/// A constant: where its bytes are, its key, or its place in a delegate.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Seen {
+    Value(usize),
+    Key(String),
+    Inside(usize, u32),
+}
+
+impl<'t> Counter<'_, 't> {
+    fn add(&mut self, call: CallMacs<'t>) {
+        self.found.macs = self.found.macs.saturating_add(call.macs.unwrap_or_default());
+        self.found.is_complete &= call.macs.is_some();
+        self.found.calls.push(call);
+    }
+
+    /// Counts a constant for the method, the first time that it is taken.
+    fn parameter(&mut self, seen: Seen, elements: u64) {
+        if self.seen.add(seen) {
+            self.found.parameters = self.found.parameters.saturating_add(elements);
+        }
+    }
+
+    fn value(&self, argument: &Argument) -> Option<&CodeValue<'t>> {
+        self.code.values.get(usize::try_from(argument.value).ok()?)
+    }
+
+    fn kernel(&mut self, mut call: CallMacs<'t>, arguments: &[Argument]) {
+        let (mut last, mut is_dynamic) = (None, false);
+        for argument in arguments {
+            let Some(CodeValue { tensor: Some(tensor), place, .. }) = self.value(argument) else { continue };
+            is_dynamic |= tensor.shape_dynamism != TensorShapeDynamism::STATIC;
+            let elements = product(tensor.sizes);
+            if argument.output && !argument.in_place && last.replace(argument.value) != Some(argument.value) {
+                call.elements = call.elements.saturating_add(elements);
+            }
+            if let (false, Some(TensorPlace::Constant { .. } | TensorPlace::External { .. })) = (argument.output, place)
+            {
+                call.parameters = call.parameters.saturating_add(elements);
+                self.parameter(Seen::Value(usize::try_from(argument.value).unwrap_or_default()), elements);
+            }
+        }
+        call.macs = self.kernel_macs(call.operator, arguments);
+        self.found.is_bound |= is_dynamic && call.macs.is_none_or(|macs| macs > 0);
+        self.add(call);
+    }
+
+    fn kernel_macs(&self, operator: &str, arguments: &[Argument]) -> Option<u64> {
+        let argument = |name: &str| {
+            let argument = arguments.iter().find(|argument| argument.name == Some(name))?;
+            Some(self.value(argument)?.tensor.as_ref()?.sizes)
+        };
+        let output = || {
+            let argument = arguments.iter().find(|argument| argument.output)?;
+            Some(self.value(argument)?.tensor.as_ref()?.sizes)
+        };
+        let per_output = |factor: Option<u64>| Some(product(output()?).saturating_mul(factor?));
+        match operator {
+            "aten::convolution" | "aten::_convolution" => {
+                let transposed = arguments.iter().find(|argument| argument.name == Some("transposed"));
+                let is_transposed = matches!(
+                    transposed.and_then(|argument| self.value(argument)?.constant.as_ref()),
+                    Some(super::Returned::Bool(true))
+                );
+                let (weight, input) = (argument("weight")?, argument("input")?);
+                // Each position of the output, or of a transposed convolution's input, meets the whole filter.
+                let (positions, channels) =
+                    if is_transposed { (input, weight.first()) } else { (output()?, weight.first()) };
+                Some((product(positions) / size(channels?).max(1)).saturating_mul(product(weight)))
+            }
+            "cortex_m::quantized_conv2d" | "cortex_m::quantized_linear" => {
+                let weight = argument("weight").or_else(|| argument("weights"))?;
+                let channels = if operator.ends_with("linear") { output()?.last() } else { weight.first() };
+                Some((product(output()?) / size(channels?).max(1)).saturating_mul(product(weight)))
+            }
+            "aten::mm" | "aten::bmm" | "aten::matmul" => per_output(argument("self")?.last().map(size)),
+            "aten::addmm" => per_output(argument("mat1")?.last().map(size)),
+            "aten::linear" => per_output(argument("input")?.last().map(size)),
+            "llama::custom_sdpa" | "llama::sdpa_with_kv_cache" => None,
+            _ if !arguments.iter().any(|argument| argument.name.is_some()) || has_products(operator) => None,
+            _ => Some(0),
+        }
+    }
+
+    fn delegate(&mut self, call: CallMacs<'t>, xnnpack: &Xnnpack<'_>) {
+        let delegate = call.delegate.unwrap_or_default();
+        if let Some(sum) = self.called.get(&delegate) {
+            let sum = CallMacs { chain: call.chain, instruction: call.instruction, ..sum.clone() };
+            return self.add(sum);
+        }
+        let ids = xnnpack.graph.values_by_id();
+        let tensor = |id: &u32| xnnpack.graph.xvalues().get(*ids.get(id)?)?.tensor();
+        let mut sum = CallMacs { macs: Some(0), ..call.clone() };
+        for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
+            let used = node.xnode_union.ids();
+            let find = |name: &str| used.inputs.iter().find(|(field, _)| *field == name).and_then(|(_, id)| tensor(id));
+            let outputs = used.outputs.iter().filter_map(|(_, id)| tensor(id));
+            let elements = outputs.map(dims).fold(0, u64::saturating_add);
+            let mut parameters = 0u64;
+            for constant in
+                used.inputs.iter().filter_map(|(_, id)| tensor(id)).filter(|one| one.constant_buffer_idx != 0)
+            {
+                parameters = parameters.saturating_add(dims(constant));
+                let seen = match xnnpack.constant(constant.constant_buffer_idx) {
+                    Some(ConstantPlace::Named { key, .. }) => Seen::Key(key.into()),
+                    _ => Seen::Inside(delegate, constant.constant_buffer_idx),
+                };
+                self.parameter(seen, dims(constant));
+            }
+            let macs = node_macs(node.name(), &used, &find, &tensor);
+            let one = CallMacs { node: Some(index), operator: node.name(), macs, elements, parameters, ..call.clone() };
+            sum.macs = sum.macs.zip(macs).map(|(sum, macs)| sum.saturating_add(macs));
+            sum.elements = sum.elements.saturating_add(elements);
+            sum.parameters = sum.parameters.saturating_add(parameters);
+            self.add(one);
+        }
+        self.called.insert(delegate, sum);
+    }
+}
+
+/// The multiply-accumulates of a node. XNNPACK has channels last.
+fn node_macs<'x>(
+    name: &str,
+    used: &NodeIds,
+    find: &dyn Fn(&str) -> Option<&'x XNNTensorValue<'x>>,
+    tensor: &dyn Fn(&u32) -> Option<&'x XNNTensorValue<'x>>,
+) -> Option<u64> {
+    let output = || used.outputs.first().and_then(|(_, id)| tensor(id));
+    let last = |one: &XNNTensorValue<'_>| one.dims().last().map(|size| u64::from(*size).max(1));
+    match name {
+        "XNNConv2d" | "XNNDepthwiseConv2d" | "XNNFullyConnected" => {
+            let output = output()?;
+            Some((dims(output) / last(output)?).saturating_mul(dims(find("filter_id")?)))
+        }
+        "XNNConvTranspose2d" => {
+            let input = find("input1_id")?;
+            Some((dims(input) / last(input)?).saturating_mul(dims(find("filter_id")?)))
+        }
+        "XNNBatchMatrixMultiply" => Some(dims(output()?).saturating_mul(last(find("input1_id")?)?)),
+        "XNNScaledDotProductAttention" => {
+            let (query, key) = (find("query_id")?, find("key_id")?);
+            let keys = key.dims().iter().rev().nth(1).map(|size| u64::from(*size))?;
+            let values = dims(output()?).saturating_mul(keys);
+            Some(dims(query).saturating_mul(keys).saturating_add(values))
+        }
+        "" | "unknown" | "NONE" => None,
+        _ => Some(0),
+    }
+}
+
+/// Whether an operator adds up products that are not counted here.
+fn has_products(operator: &str) -> bool {
+    const PARTS: [&str; 14] = [
+        "_mm",
+        "bmm",
+        "addmv",
+        "matmul",
+        "conv",
+        "linear",
+        "attention",
+        "sdpa",
+        "dot",
+        "cdist",
+        "fft",
+        "lstm",
+        "gru",
+        "rnn",
+    ];
+    let name = operator.rsplit_once("::").map_or(operator, |(_, name)| name);
+    name.contains("backward")
+        || PARTS.iter().any(|part| name.contains(part))
+            && !name.starts_with("upsample")
+            && !name.starts_with("_upsample")
+}
+
+fn size(size: &i32) -> u64 {
+    u64::try_from(*size).unwrap_or_default()
+}
+
+fn product(sizes: &[i32]) -> u64 {
+    sizes.iter().map(size).fold(1, u64::saturating_mul)
+}
+
+fn dims(tensor: &XNNTensorValue<'_>) -> u64 {
+    tensor.dims().iter().map(|size| u64::from(*size)).fold(1, u64::saturating_mul)
+}
