@@ -13,7 +13,7 @@ use alloc::{format, string::String, vec, vec::Vec};
 pub struct UnpackedPayload<'t> {
     /// The backend.
     pub kind: PayloadKind,
-    /// Whether the format is known from real payloads. Otherwise it follows the source code of the backend, and no payload
+    /// `true` if the format is known from real payloads. Otherwise it follows the source code of the backend, and no payload
     /// was at hand.
     pub seen: bool,
     /// The files, in the order of the payload.

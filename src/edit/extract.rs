@@ -181,7 +181,7 @@ pub(super) fn safe(name: &str) -> String {
     }
 }
 
-/// Whether Windows takes a file of that name for a device, whatever its ending.
+/// Returns `true` if Windows takes a file of that name for a device, whatever its ending.
 fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name);
     let is = |device: &&str| stem.eq_ignore_ascii_case(device);

@@ -21,7 +21,7 @@ const MAX_GROWTH: u64 = 4;
 pub struct Unpacked<'t> {
     /// The backend.
     pub kind: PayloadKind,
-    /// Whether the format is known from real payloads. Otherwise it follows the backend's source code.
+    /// `true` if the format is known from real payloads. Otherwise it follows the backend's source code.
     pub seen: bool,
     /// The files.
     pub files: Vec<UnpackedPart<'t>>,

@@ -159,7 +159,6 @@ fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
             .map_err(|error| Failure::Usage(format!("case {index}: {error}")))?;
         report.changes.extend(added.changes);
     }
-    // What the program has and what the test cases need from it is compared, not that the program is good.
     let before = before.clone();
     destination.finish(&input, before, after.into_owned(), report)
 }

@@ -120,7 +120,7 @@ impl Destination {
         self.output.is_some() || self.in_place
     }
 
-    /// Whether the input is replaced.
+    /// Returns `true` if the input is replaced.
     pub fn is_in_place(&self) -> bool {
         self.in_place
     }
