@@ -42,7 +42,7 @@ fn name(names: &Names<'_>, constant: &ConstantNumbers<'_>) -> Option<String> {
     let method = names.methods.get(constant.method)?;
     let name = match constant.delegate {
         None => method.values.get(constant.value)?.as_ref()?,
-        Some(delegate) => method.delegates.get(delegate)?.constants.get(&constant.value)?,
+        Some(delegate) => method.delegates.get(delegate)?.constant(constant.value)?,
     };
     name.named_by.is_given().then(|| name.name.to_string())
 }
