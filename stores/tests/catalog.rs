@@ -117,6 +117,17 @@ fn the_tables_say_what_the_library_says() {
 }
 
 #[test]
+fn blobs_have_the_names_that_programs_have() {
+    let (stores, out) = (Stores::default(), Folder::new("names"));
+    catalog(&stores, &[path(&data().join("etrecord"))], &out.0, &Options::default()).unwrap();
+    let blobs = table(&out.0, "blobs");
+    let [names, named_by, kinds] = ["name", "named_by", "kind"].map(|column| texts(&blobs, column));
+    let at = names.iter().position(|name| name.as_deref() == Some("convolution.1 weight")).unwrap();
+    assert_eq!((kinds[at].as_deref(), named_by[at].as_deref()), (Some("constant"), Some("operator")));
+    assert!(names.iter().zip(&named_by).all(|(name, by)| name.is_some() == by.is_some()));
+}
+
+#[test]
 fn a_batch_has_the_rows_of_the_tables() {
     let (stores, out) = (Stores::default(), Folder::new("batch"));
     let folder = data().join("1.5.1");

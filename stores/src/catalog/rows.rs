@@ -11,11 +11,13 @@ use executorch_format::inspect::{
     Blob, BlobKind, BlobUser, CompileSetting, ConstantMethod, Content, Method, PointerSize, Returned, Summary,
     TempAllocator, Value as MethodValue,
 };
+use executorch_format::naming::Names;
 use executorch_format::schema::program::{ExecutionPlan, KernelTypes};
 use executorch_format::validate::{
     Behaviour, Finding, Level, NeededKernels, ReleaseVerdict, Releases, releases_of_error,
 };
 use executorch_format::{FileKind, Model, PROBE_SIZE, Pte, probe};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -166,10 +168,20 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
         (_, Some(pte)) => add_program(rows, name, pte, &pte.summary(), &mut facts),
         _ => {}
     }
-    let blobs = match (&model, &program) {
+    let of_program = match (&model, &program) {
+        (Model::Pte(pte), _) => Some(pte),
+        (_, program) => program.as_ref(),
+    };
+    let disassembly = of_program.map(Pte::disassembly);
+    // Only an ETRecord can be refused, and none is given.
+    let names = of_program.zip(disassembly.as_ref()).and_then(|(pte, code)| Names::new(pte, code, &[]).ok());
+    let mut blobs = match (&model, &program) {
         (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(program),
         _ => model.blobs(),
     };
+    if let Some((pte, names)) = of_program.zip(names.as_ref()) {
+        names.add_to_blobs(pte, &mut blobs);
+    }
     let ranges: Vec<Range<u64>> =
         if hash { blobs.blobs.iter().filter_map(range).chain([whole.clone()]).collect() } else { Vec::new() };
     let hashes = file.hash(&ranges, |_| ()).await?;
@@ -369,11 +381,15 @@ fn add_blob(rows: &mut Rows, name: &str, blob: &Blob<'_>, hashes: &Hashes, keys:
         _ => None,
     };
     let shape = blob.users.iter().find_map(BlobUser::shape);
+    let named = blob.users.iter().find_map(|user| match user {
+        BlobUser::Tensor { name, named_by, .. } | BlobUser::Key { name, named_by, .. } => name.zip(*named_by),
+        _ => None,
+    });
     rows.add(
         "blobs",
         name,
         [
-            serde_json::to_value(blob.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).into(),
+            word(blob.kind).into(),
             blob.offset.into(),
             blob.size.into(),
             range(blob).and_then(|range| hashes.get(&range)).map(|hash| hex(hash)).into(),
@@ -381,6 +397,8 @@ fn add_blob(rows: &mut Rows, name: &str, blob: &Blob<'_>, hashes: &Hashes, keys:
             first.and_then(BlobUser::method).into(),
             value.into(),
             key.into(),
+            named.map(|(name, _)| name).into(),
+            named.and_then(|(_, by)| word(by)).into(),
             shape.as_ref().map(|shape| shape.scalar_type.to_string()).into(),
             shape
                 .as_ref()
@@ -388,6 +406,11 @@ fn add_blob(rows: &mut Rows, name: &str, blob: &Blob<'_>, hashes: &Hashes, keys:
             used.into(),
         ],
     );
+}
+
+/// The word that JSON has for a value.
+fn word(value: impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }
 
 fn range(blob: &Blob<'_>) -> Option<Range<u64>> {

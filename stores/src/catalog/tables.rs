@@ -225,6 +225,8 @@ pub const TABLES: &[Table] = &[
             maybe("method", Text, "The method of its first user, if that belongs to one"),
             maybe("value", Int, "The index of its first user among the method's values, if that is a tensor"),
             maybe("key", Text, "For named and external data: its name"),
+            maybe("name", Text, "For a tensor or named data: its name, as the program alone has it"),
+            maybe("named_by", Text, "Where the name is known from: file, input or operator"),
             maybe("scalar_type", Text, "For a tensor: the type of its elements, such as f32"),
             maybe("sizes", Ints, "For a tensor: the size of each dimension"),
             maybe(
