@@ -23,6 +23,7 @@ mod flow;
 mod foreign;
 #[cfg(feature = "layout")]
 mod graphs;
+#[cfg(feature = "etrecord")]
 mod macs;
 mod malformed;
 mod memory;
