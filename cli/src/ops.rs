@@ -121,10 +121,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                         let file = path.display().to_string();
                         documents.add(&FileOperators { file, operators: &operators, modules, macs })
                     }
-                    None if arguments.macs => {
-                        macs::modules(path, &modules, arguments.top, std::mem::replace(&mut apart, true))
+                    None => {
+                        let (what, number): (_, fn(u64) -> String) = match arguments.macs {
+                            true => (("multiply-accumulates", "MACS"), macs::grouped),
+                            false => (("instructions, and nodes inside delegates", "CALLS"), |calls| calls.to_string()),
+                        };
+                        print::modules(path, what, &modules, arguments.top, std::mem::replace(&mut apart, true), number)
                     }
-                    None => print::modules(path, &modules, arguments.top, std::mem::replace(&mut apart, true)),
                 }
             })?,
             _ if arguments.macs => macs::text(path, &pte.macs(), std::mem::replace(&mut apart, true))?,

@@ -225,17 +225,10 @@ class NamedData(Names[memoryview]):
     _what = "named data"
 
 
-class Tensors(Mapping[str, "npt.NDArray[Any]"]):
-    """Tensors by name: each is a read-only NumPy array of the bytes in the file. NumPy is only needed for the arrays."""
+class _Arrays(Mapping[str, "npt.NDArray[Any]"]):
+    """Arrays by name: a class that has them makes each from an entry."""
 
-    class _Entries(Names[Tensor]):
-        _what = "tensor"
-
-    def __init__(self, entries: dict[str, Tensor], aliases: Mapping[str, str] = types.MappingProxyType({})) -> None:
-        self._entries = self._Entries(entries, aliases)
-
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        return self.entry(name).numpy()
+    _entries: Names[Any]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
@@ -247,7 +240,22 @@ class Tensors(Mapping[str, "npt.NDArray[Any]"]):
         return name in self._entries
 
     def __repr__(self) -> str:
-        return repr(self._entries).replace("_Entries", "Tensors", 1)
+        return repr(self._entries).replace("_Entries", type(self).__name__, 1)
+
+
+class Tensors(_Arrays):
+    """Tensors by name: each is a read-only NumPy array of the bytes in the file. NumPy is only needed for the arrays."""
+
+    class _Entries(Names[Tensor]):
+        _what = "tensor"
+
+    _entries: Names[Tensor]
+
+    def __init__(self, entries: dict[str, Tensor], aliases: Mapping[str, str] = types.MappingProxyType({})) -> None:
+        self._entries = self._Entries(entries, aliases)
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self.entry(name).numpy()
 
     def entry(self, name: str) -> Tensor:
         """A tensor with its type, shape and bytes, without NumPy."""
@@ -262,7 +270,7 @@ class Tensors(Mapping[str, "npt.NDArray[Any]"]):
         return [entry.to_dict() for entry in self.entries()]
 
 
-class Numbers(Mapping[str, "npt.NDArray[np.float32]"]):
+class Numbers(_Arrays):
     """Numbers of constants by name, as arrays of float32: those of quantized elements are `(element - zero point) * scale`."""
 
     class _Entries(Names[tuple[int, tuple[int, ...]]]):
@@ -274,18 +282,6 @@ class Numbers(Mapping[str, "npt.NDArray[np.float32]"]):
     def __getitem__(self, name: str) -> npt.NDArray[np.float32]:
         index, sizes = self._entries[name]
         return _numpy().frombuffer(self._native.dequantized(index), "<f4").reshape(sizes)  # type: ignore[no-any-return]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._entries
-
-    def __repr__(self) -> str:
-        return repr(self._entries).replace("_Entries", "Numbers", 1)
 
 
 NewLayout = tuple[str, list[int], list[int]]

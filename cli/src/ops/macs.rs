@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
 use crate::text;
-use executorch_format::inspect::{Macs, MethodMacs, ModuleTotal};
+use executorch_format::inspect::{Macs, MethodMacs};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -54,23 +54,6 @@ pub(super) fn text(path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Fail
     Ok(out.flush()?)
 }
 
-/// Prints the multiply-accumulates by module, after an empty line if `apart`.
-pub(super) fn modules(
-    path: &Path,
-    modules: &[ModuleTotal<'_>],
-    top: Option<usize>,
-    apart: bool,
-) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
-    if apart {
-        writeln!(out)?;
-    }
-    writeln!(out, "{}: multiply-accumulates", text::path(path))?;
-    let most = top.unwrap_or_else(|| text::most(MOST));
-    crate::modules::write(&mut out, modules, "MACS", most, grouped)?;
-    Ok(out.flush()?)
-}
-
 fn total(method: &MethodMacs<'_>) -> String {
     let bound = if method.is_bound { "at most, with dynamic shapes at their upper bounds, " } else { "" };
     let part = if method.is_complete { "" } else { ", without what is not counted" };
@@ -78,7 +61,7 @@ fn total(method: &MethodMacs<'_>) -> String {
 }
 
 /// A number with a comma between groups of three digits.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -29,20 +29,22 @@ pub(super) fn text(path: &Path, operators: &Operators, apart: bool) -> Result<()
     Ok(out.flush()?)
 }
 
-/// Prints how many instructions each module of a file has, after an empty line if `apart`.
+/// Prints an amount for each module of a file, after an empty line if `apart`: `what` says of what, `column` heads the numbers.
 pub(super) fn modules(
     path: &Path,
+    (what, column): (&str, &str),
     modules: &[ModuleTotal<'_>],
     top: Option<usize>,
     apart: bool,
+    number: fn(u64) -> String,
 ) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     if apart {
         writeln!(out)?;
     }
-    writeln!(out, "{}: instructions, and nodes inside delegates", text::path(path))?;
+    writeln!(out, "{}: {what}", text::path(path))?;
     let most = top.unwrap_or_else(|| text::most(MOST));
-    crate::modules::write(&mut out, modules, "CALLS", most, |calls| calls.to_string())?;
+    crate::modules::write(&mut out, modules, column, most, number)?;
     Ok(out.flush()?)
 }
 
