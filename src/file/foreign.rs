@@ -50,6 +50,28 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if bytes.is_empty() {
         return Some("an empty file".into());
     }
+    // Nobody passes other files to a firmware, in which these texts would take a kilobyte.
+    if cfg!(feature = "std") {
+        if let Some(name) = of_other_program(bytes) {
+            return Some(name);
+        }
+    }
+    let identifier = chunk::<4>(bytes, 4)?;
+    Some(match identifier {
+        [b'E', b'T', ..] => version(&identifier, "ET12"),
+        [b'F', b'T', ..] => version(&identifier, "FT01"),
+        [b'B', b'P', ..] => version(&identifier, "BP08"),
+        [b'E', b'D', b'0', b'0'] => "an ETDump without its size: put that before it, as a little-endian u32".into(),
+        _ if is_onnx(bytes) => "probably an ONNX model: export the original model with ExecuTorch".into(),
+        _ if matches!(bytes, [0x80, 2..=5, ..]) => {
+            "a Python pickle, such as an old PyTorch checkpoint: save its weights as safetensors".into()
+        }
+        _ => format!("unknown identifier '{}'", identifier.escape_ascii()).into(),
+    })
+}
+
+/// The name of a format of other programs that is known by its first bytes.
+fn of_other_program(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if let Some(name) = zip_entry(bytes) {
         let (entry, ends) = (name.escape_ascii(), |endings: &[&[u8]]| endings.iter().any(|end| name.ends_with(end)));
         if ends(&[b"program.ptg"]) {
@@ -70,21 +92,7 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if bytes.get(8) == Some(&b'{') && chunk(bytes, 4) == Some([0; 4]) {
         return Some("a safetensors file: `pte convert` makes a .ptd from it".into());
     }
-    if let Some(name) = text(bytes) {
-        return Some(name.into());
-    }
-    let identifier = chunk::<4>(bytes, 4)?;
-    Some(match identifier {
-        [b'E', b'T', ..] => version(&identifier, "ET12"),
-        [b'F', b'T', ..] => version(&identifier, "FT01"),
-        [b'B', b'P', ..] => version(&identifier, "BP08"),
-        [b'E', b'D', b'0', b'0'] => "an ETDump without its size: put that before it, as a little-endian u32".into(),
-        _ if is_onnx(bytes) => "probably an ONNX model: export the original model with ExecuTorch".into(),
-        _ if matches!(bytes, [0x80, 2..=5, ..]) => {
-            "a Python pickle, such as an old PyTorch checkpoint: save its weights as safetensors".into()
-        }
-        _ => format!("unknown identifier '{}'", identifier.escape_ascii()).into(),
-    })
+    text(bytes).map(Cow::Borrowed)
 }
 
 /// What a text is: often a server's answer instead of the file.
