@@ -8,8 +8,9 @@
   let round = 0;
   const say = (text) => { get("status").textContent = text; };
 
+  const isProgram = (file) => /\.b?pte$/i.test(file.file);
   const words = {
-    main: (file) => (file.error && !file.kind ? "not readable" : "shown"), other: () => "compared with", data: () => "weights of the program", names: () => "names for the program", trace: () => "times of the program", unused: () => "not used: Start over to see it alone",
+    main: (file) => (file.error && !file.kind ? "not readable" : "shown"), other: () => "compared with", data: () => "weights of the program", names: () => "names for the program", trace: () => "times of the program", unused: (file) => (isProgram(file) ? "not used" : "not used: Start over to see it alone"),
   };
   const role = (index) => (index === page.roles.main ? "main" : index === page.roles.other ? "other" : page.roles.data.includes(index) ? "data" : index === page.roles.trace ? "trace" : page.roles.names?.includes(index) ? "names" : "unused");
 
@@ -17,7 +18,11 @@
   const fault = (file, index) => (index === page.roles.main ? undefined : page.roles.names?.includes(index) ? page.misfits?.[page.roles.names.indexOf(index)] : file.error?.message);
 
   function list() {
-    get("files").replaceChildren(...page.files.map((file, index) => element("li", {}, file.file, element("b", {}, ` ${viewer.bytes(file.file_size)}, ${words[role(index)](file)}`), fault(file, index) ? element("span", { class: "error" }, ` ${fault(file, index)}`) : null)));
+    get("files").replaceChildren(...page.files.map((file, index) => {
+      const why = fault(file, index);
+      const isOther = index !== page.roles.main && isProgram(file);
+      return element("li", {}, file.file, element("b", {}, ` ${viewer.bytes(file.file_size)}, ${words[role(index)](file)} `), isOther ? viewer.link(() => page.choose(index), "show this one") : null, why ? element("span", { class: "error" }, ` ${why}`) : null);
+    }));
     get("over").hidden = !page.files.length;
   }
 
@@ -110,6 +115,14 @@
     get("main").className = "";
     get("main").replaceChildren(welcome);
     document.title = "ExecuTorch files";
+  };
+
+  // Shows another program: the files are opened again, with that one first.
+  page.choose = (index) => {
+    const files = page.files.map(({ blob }) => blob);
+    const [first] = files.splice(index, 1);
+    page.over();
+    page.taken = page.take([first, ...files]);
   };
 
   const welcome = get("welcome");

@@ -191,6 +191,12 @@ fn two_files_are_compared_and_a_pair_is_checked() {
     give(&mut browser, &[&fixture("1.5.1/add/add.pte").path]);
     give(&mut browser, &[&fixture("1.5.1/add_mul/add_mul.pte").path]);
     assert!(every_view(&mut browser).contains(&"compare".to_owned()));
+    // The other one is shown instead, compared with the first.
+    assert_eq!(text(&mut browser, "#head h1"), "add.pte");
+    browser.evaluate("document.querySelector('#files a').click()").unwrap();
+    browser.evaluate("page.taken.then(() => page.rest)").unwrap();
+    assert_eq!(text(&mut browser, "#head h1"), "add_mul.pte");
+    assert!(every_view(&mut browser).contains(&"compare".to_owned()));
     browser.evaluate("page.over()").unwrap();
     let folder = data().join("1.5.1/add_mul_external");
     give(&mut browser, &[&folder.join("_default_external_constant.ptd"), &folder.join("add_mul_external.pte")]);
