@@ -49,7 +49,7 @@ pub struct Arguments {
     form: JsonArguments,
 }
 
-/// Which instructions are printed.
+/// The choice of instructions to print.
 #[derive(clap::Args)]
 pub struct Filter {
     /// Only calls of operators, backends and nodes whose name matches, such as 'aten::mm*'

@@ -148,7 +148,7 @@ mod session {
 mod session {
     use super::{Failure, Need, PathBuf};
 
-    /// What installs a command with the feature.
+    /// The advice to install a command with the feature.
     pub const INSTALL: &str = "in a clone, `cargo install --path cli --features remote` builds one with it";
 
     fn failure(url: &str) -> Failure {

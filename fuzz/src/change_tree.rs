@@ -9,7 +9,7 @@ use executorch_format::testing::{Choices, Damage};
 use executorch_format::validate::Level;
 use executorch_format::{Model, Ptd, PtdOptions, Pte, PteOptions, Segment};
 
-/// How many bytes at the end of the input choose the changes.
+/// The number of bytes at the end of the input that choose the changes.
 const CHOICES: usize = 32;
 
 /// Decodes a file, changes its tree and its segments, and calls every function of the library that takes a tree.

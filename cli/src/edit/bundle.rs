@@ -11,7 +11,7 @@ use crate::save::Pending;
 use crate::table::{Column, Table};
 use crate::text;
 use clap::{Args, Subcommand};
-use executorch_format::edit::{Action, Change, Subject};
+use executorch_format::edit::{Action, Change, NewData, Subject};
 use executorch_format::inspect::{BundleSummary, Content, TestValue};
 use executorch_format::schema::program::KernelTypes;
 use executorch_format::{Bpte, Error, Model};
@@ -144,16 +144,12 @@ fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
     }
     let open = |files: &[String]| files.iter().map(|file| Source::open(file)).collect::<Result<Vec<_>, _>>();
     let sources = [open(case)?, open(expect)?];
-    let mut data = Vec::new();
-    for list in &sources {
-        data.push(list.iter().map(|source| source.read("")).collect::<Result<Vec<_>, _>>()?);
-    }
-    let [case_data, expected_data] = &data[..] else { return Ok(Pending::default()) };
+    let [case_data, expected_data] = [read(&sources[0])?, read(&sources[1])?];
+    let expected = split(&expected_data, outputs, "output")?;
     let (mut after, mut report) = (before.clone(), EditReport::default());
-    for index in 0..cases.len() {
-        let inputs = case_data.chunks(inputs).nth(index).unwrap_or_default();
-        let outputs =
-            if expected.is_empty() { &[] } else { expected_data.chunks(outputs).nth(index).unwrap_or_default() };
+    for (index, inputs) in split(&case_data, inputs, "input")?.into_iter().enumerate() {
+        // Without outputs, a case has inputs alone.
+        let outputs = expected.get(index).copied().unwrap_or_default();
         let added = after
             .add_case(plan.name(), inputs, outputs)
             .map_err(|error| Failure::Usage(format!("case {index}: {error}")))?;
@@ -163,8 +159,12 @@ fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
     destination.finish(&input, before, after.into_owned(), report)
 }
 
-/// Splits a list of files into those of each case.
-fn split<'t>(files: &'t [String], count: usize, what: &str) -> Result<Vec<&'t [String]>, Failure> {
+fn read(sources: &[Source]) -> Result<Vec<NewData<'_>>, Failure> {
+    sources.iter().map(|source| source.read("")).collect()
+}
+
+/// Splits a list of files, or of their data, into those of each case.
+fn split<'t, T>(files: &'t [T], count: usize, what: &str) -> Result<Vec<&'t [T]>, Failure> {
     match files.len().checked_rem(count) {
         Some(0) => Ok(files.chunks(count).collect()),
         None if files.is_empty() => Ok(Vec::new()),

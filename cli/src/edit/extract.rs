@@ -240,7 +240,7 @@ fn earlier(folder: &Path) -> Option<Vec<String>> {
     manifest.get("format")?.as_u64()?;
     let blobs = manifest.get("files")?.get(0)?.get("blobs")?.as_array()?;
     let parts = |blob: &serde_json::Value| blob.pointer("/unpacked/files").and_then(|parts| parts.as_array()).cloned();
-    let files = blobs.iter().flat_map(|blob| parts(blob).unwrap_or_default().into_iter().chain([blob.clone()]));
+    let files = blobs.iter().flat_map(|blob| parts(blob).into_iter().flatten().chain([blob.clone()]));
     let files = files.map(|file| Some(file.get("file")?.as_str()?.to_owned()));
     files.chain([Some(MANIFEST.to_owned())]).collect()
 }

@@ -61,7 +61,7 @@ fn an_edit_that_keeps_an_early_schema_says_what_gives_the_current_one() {
     let filtered = told(run(&["ptd", "filter", "--keep", "*", "-o", out.0.to_str().unwrap()], &[&file.0]));
     assert!(filtered.contains(hint), "{filtered}");
     assert!(!told(run(&["rewrite"], &[&file.0, &out.0])).contains(hint));
-    // What it says is true.
+    // The hint is true.
     let merged = run(&["ptd", "merge", "-o", out.0.to_str().unwrap()], &[&file.0]);
     assert!(merged.status.success(), "{}", String::from_utf8_lossy(&merged.stderr));
     assert!(!run(&["verify", "--level", "runtime"], &[&file.0]).status.success());

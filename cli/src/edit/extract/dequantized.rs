@@ -9,7 +9,7 @@ use executorch_format::{Model, TensorShape};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What refers to quantized data: a method and a value, or a key of named data.
+/// A reference to quantized data: a method and a value, or a key of named data.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Place<'p> {
     Value(&'p str, usize),
