@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     println!("  operator {} ({} calls)", operator.name, operator.calls);
                 }
                 for backend in &method.delegates {
-                    println!("  backend  {} ({} bytes)", backend.id, backend.payload_bytes);
+                    println!("  backend  {} ({} bytes)", backend.id, backend.payload_size);
                 }
             }
         }

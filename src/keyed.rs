@@ -270,13 +270,13 @@ struct Items<'i, T, C> {
 
 /// How the items at two positions compare.
 trait Order {
-    fn order(&self, one: usize, other: usize) -> Ordering;
+    fn order(&self, left: usize, right: usize) -> Ordering;
 }
 
 impl<T, C: Fn(&T, &T) -> Ordering> Order for Items<'_, T, C> {
-    fn order(&self, one: usize, other: usize) -> Ordering {
-        match (self.items.get(one), self.items.get(other)) {
-            (Some(one), Some(other)) => (self.compare)(one, other),
+    fn order(&self, left: usize, right: usize) -> Ordering {
+        match (self.items.get(left), self.items.get(right)) {
+            (Some(left), Some(right)) => (self.compare)(left, right),
             _ => Ordering::Equal,
         }
     }
@@ -293,12 +293,12 @@ fn order(count: usize, items: &dyn Order) -> Vec<usize> {
 }
 
 trait Swap {
-    fn swap(&mut self, one: usize, other: usize);
+    fn swap(&mut self, left: usize, right: usize);
 }
 
 impl<T> Swap for &mut [T] {
-    fn swap(&mut self, one: usize, other: usize) {
-        <[T]>::swap(self, one, other);
+    fn swap(&mut self, left: usize, right: usize) {
+        <[T]>::swap(self, left, right);
     }
 }
 

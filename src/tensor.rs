@@ -9,7 +9,7 @@ use core::fmt;
 
 /// The shape of a tensor: the type of its elements, its sizes and its dim order.
 ///
-/// The runtime refuses more than 16 dimensions. Of more than [`MOST_SHOWN`](Self::MOST_SHOWN), text and JSON show the
+/// The runtime refuses more than 16 dimensions. Of more than [`MAX_SHOWN`](Self::MOST_SHOWN), text and JSON show the
 /// first ones and the number of all, because many values can share one long list.
 ///
 /// It is displayed as `f32[2, 3]`, with a dim order other than the natural one as `f32[1, 3, 8, 8] dim order 0,2,3,1`.
@@ -36,7 +36,7 @@ pub(crate) fn first_items<T: serde::Serialize, S: serde::Serializer>(
     serializer: S,
 ) -> core::result::Result<S::Ok, S::Error> {
     use serde::ser::SerializeSeq;
-    let Some(first) = list.get(..TensorShape::MOST_SHOWN).filter(|first| first.len() < list.len()) else {
+    let Some(first) = list.get(..TensorShape::MAX_SHOWN).filter(|first| first.len() < list.len()) else {
         return serializer.collect_seq(*list);
     };
     let mut items = serializer.serialize_seq(Some(first.len() + 1))?;
@@ -59,7 +59,7 @@ const HIGHEST_RANK: usize = 256;
 
 impl TensorShape<'_> {
     /// The most dimensions that are shown. The runtime takes up to 16.
-    pub const MOST_SHOWN: usize = 64;
+    pub const MAX_SHOWN: usize = 64;
 
     /// The size of the elements, in bytes.
     ///
@@ -132,7 +132,7 @@ impl TensorShape<'_> {
             None => format!("type {}", self.scalar_type.0),
         };
         text.push('[');
-        for (index, size) in self.sizes.iter().take(Self::MOST_SHOWN).enumerate() {
+        for (index, size) in self.sizes.iter().take(Self::MAX_SHOWN).enumerate() {
             text.push_str(if index > 0 { ", " } else { "" });
             text += &match dynamism {
                 TensorShapeDynamism::DYNAMIC_BOUND => format!("<={size}"),
@@ -140,15 +140,15 @@ impl TensorShape<'_> {
                 _ => format!("{size}"),
             };
         }
-        if self.sizes.len() > Self::MOST_SHOWN {
+        if self.sizes.len() > Self::MAX_SHOWN {
             text += &format!(", …({} dimensions)", self.sizes.len());
         }
         text.push(']');
         if !self.is_natural() {
-            for (index, dim) in self.dim_order.iter().take(Self::MOST_SHOWN).enumerate() {
+            for (index, dim) in self.dim_order.iter().take(Self::MAX_SHOWN).enumerate() {
                 text += &format!("{}{dim}", if index > 0 { "," } else { " dim order " });
             }
-            if self.dim_order.len() > Self::MOST_SHOWN {
+            if self.dim_order.len() > Self::MAX_SHOWN {
                 text += ",…";
             }
         }

@@ -1,5 +1,5 @@
 //! Counts the instructions of commands on files in which many references share one target, at two sizes. `growth [KIND]...` fails if a
-//! command takes more than [`MOST`] times as many for four times the file. Needs valgrind. Linux only.
+//! command takes more than [`MAX_SHOWN`] times as many for four times the file. Needs valgrind. Linux only.
 //!
 //! It runs itself under callgrind, once for each kind of file, and calls the command in that process: starting it for each run would take
 //! more than what is counted.
@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::thread;
 
 /// The most that a file of four times the size may take, in instructions for the one of the size itself.
-const MOST: f64 = 5.0;
+const MAX_SHOWN: f64 = 5.0;
 
 /// Instructions that a command may take beyond that: they differ from run to run.
 const SLACK: f64 = 500_000.0;
@@ -144,7 +144,7 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
                 let &[_, one, four] = counts else { return Err(format!("{kind}: too few counts").into()) };
                 let [one, four] = [one, four].map(|count| count - start);
                 let ratio = four / one;
-                let is_over = four > MOST * one + SLACK;
+                let is_over = four > MAX_SHOWN * one + SLACK;
                 let verdict = if is_over { "  too many" } else { "" };
                 let name = command.iter().filter(|word| !word.contains('{')).copied().collect::<Vec<_>>().join(" ");
                 println!("{kind:8}  {name:25}  {one:13}  {four:20}  {ratio:6.1}{verdict}");
@@ -160,7 +160,7 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
     fs::remove_dir_all(&folder)?;
     match over.into_inner().map_err(|_| "a thread failed")? {
         0 => Ok(()),
-        over => Err(format!("{over} commands take more than {MOST} times as many instructions").into()),
+        over => Err(format!("{over} commands take more than {MAX_SHOWN} times as many instructions").into()),
     }
 }
 

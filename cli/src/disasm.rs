@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 print::text(path, &disassembly, arguments, std::mem::replace(&mut apart, true))?
             }
         }
-        Failure::unless_sound(path, &disassembly.faults)
+        Failure::unless_sound(path, &disassembly.errors)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome

@@ -111,11 +111,11 @@ fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(
     let of_program = |path: &Path, pte: &Pte<'_>| pte.fit_with(&target, Some(&serving(&data, path)));
     let outcome =
         each_program_at_once(files, Need::Scales, documents.as_mut(), of_program, |path, check, documents| {
-            lacking |= !check.lacks.is_empty();
+            lacking |= !check.missing.is_empty();
             match documents {
                 Some(documents) => documents.add(&Verdict {
                     file: path.display().to_string(),
-                    ok: check.lacks.is_empty(),
+                    ok: check.missing.is_empty(),
                     check,
                     errors: [],
                 }),

@@ -128,7 +128,7 @@ impl Times {
     pub fn put_on(&self, pte: &Pte<'_>, graphs: &mut [Graph<'_>]) -> Result<(), Failure> {
         let etdp = etdp(self.input.path(), self.input.parse()?)?;
         let profile = etdp.profile(Some(pte), None);
-        Failure::unless_sound(self.input.path(), &profile.mismatches)?;
+        Failure::unless_sound(self.input.path(), &profile.errors)?;
         for graph in graphs {
             for run in profile.runs.iter().filter(|run| run.method == Some(graph.method)) {
                 graph.add_times(run);

@@ -84,7 +84,7 @@ impl MutableBuffers {
             };
             let tensors: Vec<_> = tensors.filter(is_without).collect();
             let values = tensors.iter().map(|tensor| tensor.value).collect();
-            let bytes = tensors.iter().map(|tensor| tensor.bytes).sum();
+            let bytes = tensors.iter().map(|tensor| tensor.size).sum();
             (!tensors.is_empty()).then(|| Self { method: method.name.to_owned(), values, bytes })
         };
         pte.memory().methods.into_iter().filter_map(of_method).collect()
@@ -147,7 +147,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         if let Some(Err(error)) = &program {
             return Err(Failure::bad(path, error));
         }
-        Failure::unless_sound(path, inside.as_ref().map_or(&summary.faults, |inside| &inside.faults))
+        Failure::unless_sound(path, inside.as_ref().map_or(&summary.errors, |inside| &inside.errors))
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if arguments.table {

@@ -120,8 +120,8 @@ pub fn print_alone(value: &impl Serialize) -> Result<(), Failure> {
 
 /// [`print_alone`], with strings of any length. On a terminal, only the first lines are printed.
 pub fn print_uncut(value: &impl Serialize) -> Result<(), Failure> {
-    const MOST: usize = 200;
-    let most = text::most(MOST);
+    const MAX_LINES: usize = 200;
+    let most = text::most(MAX_LINES);
     if most == usize::MAX {
         return print_with(value, Strings::UNCUT);
     }

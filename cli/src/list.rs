@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 hash::fill(&input, &mut blobs)?;
             }
             let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
-            let listing = Listing { file, file_size, blobs, errors: [found.faults, inside.faults].concat() };
+            let listing = Listing { file, file_size, blobs, errors: [found.errors, inside.errors].concat() };
             match documents {
                 Some(documents) => documents.add(&listing)?,
                 None => print::table(named.then_some(path), &listing, methods > 1, arguments.top)?,

@@ -119,10 +119,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 status::incomplete(
                     path,
                     if arguments.svg { "picture" } else { "list of buffers" },
-                    memory.faults.len(),
+                    memory.errors.len(),
                 );
             }
-            Failure::unless_sound(path, &memory.faults)
+            Failure::unless_sound(path, &memory.errors)
         })
     })?;
     documents.map_or(Ok(()), json::Files::end)?;

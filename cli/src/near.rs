@@ -6,7 +6,7 @@ use crate::text;
 const WIDTH: usize = 80;
 
 /// At most this many names are compared.
-const MOST: usize = 10_000;
+const MAX_COMPARED: usize = 10_000;
 
 /// Names of a file, limited to the number and length that are compared.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub struct Names(Vec<String>);
 impl Names {
     /// Adds a name.
     pub fn add(&mut self, name: &str) {
-        if self.0.len() < MOST && !name.is_empty() {
+        if self.0.len() < MAX_COMPARED && !name.is_empty() {
             let end = name.char_indices().nth(WIDTH).map_or(name.len(), |(end, _)| end);
             self.0.push(name.get(..end).unwrap_or_default().to_owned());
         }

@@ -108,13 +108,13 @@ fn list_of_mapped() -> MutexGuard<'static, Vec<PathBuf>> {
 const LEAST_MAPPED: u64 = 64 << 10;
 
 /// The most bytes of metadata that are read from a pipe: a FlatBuffer cannot be larger.
-const MOST_METADATA: u64 = 1 << 31;
+const MAX_METADATA: u64 = 1 << 31;
 
 /// The most bytes of a file with settings: a policy, a target, a table of names.
-const MOST_SETTINGS: u64 = 16 << 20;
+const MAX_SETTINGS: u64 = 16 << 20;
 
 /// The most bytes that a pipe may have after the end that the file's header states.
-const MOST_TRAILING: u64 = 1 << 20;
+const MAX_TRAILING: u64 = 1 << 20;
 
 impl Input {
     /// Opens a file, or standard input if the path is `-`. Pipes and files with a URL are read whole; other files are mapped.
@@ -268,9 +268,9 @@ pub fn read_settings(path: &Path) -> Result<String, Failure> {
 
 fn settings(from: impl Read) -> io::Result<String> {
     let mut text = String::new();
-    from.take(MOST_SETTINGS + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MOST_SETTINGS {
-        return Err(io::Error::other(format!("more than {MOST_SETTINGS} bytes, the most for a file with settings")));
+    from.take(MAX_SETTINGS + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_SETTINGS {
+        return Err(io::Error::other(format!("more than {MAX_SETTINGS} bytes, the most for a file with settings")));
     }
     Ok(text)
 }
@@ -300,7 +300,7 @@ fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
     let end = if probe.header.is_some() {
         // The length of a stream is not known before its end.
         let metadata = probe.metadata(u64::MAX).map_err(|error| Failure::bad(path, &error))?;
-        if !read_to(&mut bytes, metadata.end.min(MOST_METADATA))? {
+        if !read_to(&mut bytes, metadata.end.min(MAX_METADATA))? {
             return Ok(bytes);
         }
         let model = Model::parse_with(&bytes, &ParseOptions::METADATA).map_err(|error| Failure::bad(path, &error))?;
@@ -308,9 +308,9 @@ fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
         let end = data.map_or(0, |data| if data.end == u64::MAX { data_end(&model) } else { data.end });
         end.max(bytes.len() as u64)
     } else {
-        MOST_METADATA
+        MAX_METADATA
     };
-    if read_to(&mut bytes, end.saturating_add(MOST_TRAILING))? {
+    if read_to(&mut bytes, end.saturating_add(MAX_TRAILING))? {
         let fault = format!("the stream is longer than the {end} bytes its header allows: write it to a file first");
         return Err(unreadable(io::Error::other(fault)));
     }
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn settings_are_read_up_to_their_largest_size() {
         let read = |size| settings(io::repeat(b'#').take(size)).map(|text| text.len() as u64);
-        assert_eq!(read(MOST_SETTINGS).ok(), Some(MOST_SETTINGS));
+        assert_eq!(read(MAX_SETTINGS).ok(), Some(MAX_SETTINGS));
         let error = read(u64::MAX).map_err(|error| error.to_string());
         assert_eq!(error, Err("more than 16777216 bytes, the most for a file with settings".to_owned()));
     }

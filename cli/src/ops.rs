@@ -95,7 +95,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (mut all, mut files, mut apart) = (Operators::default(), Vec::new(), false);
     let outcome = each_program(&arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
         let operators = pte.operators();
-        let faults = operators.faults.clone();
+        let errors = operators.errors.clone();
         if arguments.yaml {
             operators.check_names().map_err(|error| refused(path, &error))?;
         }
@@ -134,9 +134,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             _ => print::text(path, &operators, std::mem::replace(&mut apart, true))?,
         }
         if arguments.yaml {
-            status::incomplete(path, "YAML", faults.len());
+            status::incomplete(path, "YAML", errors.len());
         }
-        Failure::unless_sound(path, &faults)
+        Failure::unless_sound(path, &errors)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     match together {

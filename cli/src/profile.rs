@@ -151,7 +151,7 @@ pub enum Tick {
 }
 
 /// At most this many modules are shown on a terminal.
-const MOST: usize = 30;
+const MAX_SHOWN: usize = 30;
 
 /// Prints the profile of each trace, then on standard error what does not fit the program.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -215,7 +215,7 @@ fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> R
         match documents {
             Some(documents) if arguments.by != By::Event => {
                 let runs = profile.runs.iter().map(RunTimes::of).collect();
-                documents.add(&FileTimes { file: path.display().to_string(), runs, errors: &profile.mismatches })?
+                documents.add(&FileTimes { file: path.display().to_string(), runs, errors: &profile.errors })?
             }
             Some(documents) => documents.add(&FileProfile { file: path.display().to_string(), profile: &profile })?,
             None if arguments.format.is_some() => csv::write(path, &profile, arguments.by == By::Operator, &mut apart)?,
@@ -224,7 +224,7 @@ fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> R
                 table(path, &profile, arguments, std::mem::replace(&mut apart, true))?
             }
         }
-        Failure::unless_sound(path, &profile.mismatches)
+        Failure::unless_sound(path, &profile.errors)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome
@@ -287,8 +287,8 @@ fn compare(before: &Path, after: &Path, program: Option<&Pte<'_>>, arguments: &A
         }
         out.flush()?;
     }
-    Failure::unless_sound(before, &one.mismatches)?;
-    Failure::unless_sound(after, &other.mismatches)
+    Failure::unless_sound(before, &one.errors)?;
+    Failure::unless_sound(after, &other.errors)
 }
 
 /// By how much a time grew: `, +12.5 %`.
@@ -345,7 +345,7 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
                 continue;
             }
             By::Module => {
-                let most = arguments.top.unwrap_or_else(|| text::most(MOST));
+                let most = arguments.top.unwrap_or_else(|| text::most(MAX_SHOWN));
                 let show = |ticks| time(ticks as f64, arguments.tick);
                 modules::write(&mut out, &Names::time_by_module(run), "TOTAL", most, show)?;
                 continue;

@@ -92,9 +92,9 @@ enum Order {
 
 fn alignment(text: &str) -> Result<u32, String> {
     // The file must be readable on a 32-bit machine.
-    const MOST: u32 = 1 << 30;
-    let fits = |alignment: &u32| alignment.is_power_of_two() && *alignment <= MOST;
-    text.parse().ok().filter(fits).ok_or_else(|| format!("expected a power of two up to {MOST}"))
+    const MAX_ALIGNMENT: u32 = 1 << 30;
+    let fits = |alignment: &u32| alignment.is_power_of_two() && *alignment <= MAX_ALIGNMENT;
+    text.parse().ok().filter(fits).ok_or_else(|| format!("expected a power of two up to {MAX_ALIGNMENT}"))
 }
 
 fn header_length(text: &str) -> Result<u32, String> {

@@ -98,7 +98,7 @@ pub struct Offer {
 pub fn offers(path: &Path, model: &Model<'_>) -> Vec<Offer> {
     let file_size = model.source().map_or(0, |source| source.bytes.len() as u64);
     let savings = model.savings().into_iter().filter(|saving| saving.is_worth_it(file_size));
-    savings.map(|saving| Offer { kind: saving.kind, size: saving.bytes, command: command(&saving, path) }).collect()
+    savings.map(|saving| Offer { kind: saving.kind, size: saving.size, command: command(&saving, path) }).collect()
 }
 
 /// The whole command, for a shell.
@@ -154,7 +154,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 Some(documents) => documents.add(&size)?,
                 None => print::one(path, &size, arguments, std::mem::replace(&mut apart, true))?,
             }
-            Failure::unless_sound(path, &size.size.faults)
+            Failure::unless_sound(path, &size.size.errors)
         };
         match &file.model {
             Model::Pte(pte) if arguments.need_names() => arguments.names.with(path, pte, |names| {
@@ -181,8 +181,8 @@ fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Fai
     } else {
         print::two([before, after], &sizes, &growth, arguments)?;
     }
-    Failure::unless_sound(before, &one.faults)?;
-    Failure::unless_sound(after, &other.faults)
+    Failure::unless_sound(before, &one.errors)?;
+    Failure::unless_sound(after, &other.errors)
 }
 
 impl<'t> FileSize<'t> {

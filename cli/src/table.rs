@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn names_are_whole_before_numbers_that_are_details() {
-        let head = [("NAME", Column::Name), ("ALL", Column::Right), ("MOST", Column::Detail), ("WHAT", Column::Left)];
+        let head =
+            [("NAME", Column::Name), ("ALL", Column::Right), ("MAX_SHOWN", Column::Detail), ("WHAT", Column::Left)];
         let mut table = Table::new(head);
         table.row(["a name of a row".into(), "1".into(), "2".into(), "a long text at the end".into()]);
         let within = |room| {

@@ -5,7 +5,7 @@ use crate::near::Names;
 use crate::open::read_settings;
 use crate::{status, text};
 use executorch_format::schema::ScalarType;
-use executorch_format::validate::{Fit, Lack, Library, Release, Target};
+use executorch_format::validate::{Fit, Library, Missing, Release, Target};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
@@ -157,12 +157,12 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
 
 /// Prints what the target does not have of what a model needs, and what is not known.
 pub fn print(path: &Path, target: &Target, check: &Fit) -> Result<(), Failure> {
-    let Fit { lacks, unknown, .. } = check;
-    if lacks.is_empty() && unknown.is_empty() && status::is_quiet() {
+    let Fit { missing, unknown, .. } = check;
+    if missing.is_empty() && unknown.is_empty() && status::is_quiet() {
         return Ok(());
     }
     let mut out = BufWriter::new(io::stdout().lock());
-    let mut verdict = match lacks.len() {
+    let mut verdict = match missing.len() {
         0 => "nothing is missing".to_owned(),
         many => format!("{} missing", text::count(many, "thing")),
     };
@@ -170,7 +170,7 @@ pub fn print(path: &Path, target: &Target, check: &Fit) -> Result<(), Failure> {
         verdict += &format!(", {} not known", text::count(unknown.len(), "thing"));
     }
     writeln!(out, "{}: {verdict}", text::path(path))?;
-    for lack in lacks {
+    for lack in missing {
         writeln!(out, "  {}{}", text::message(&lack.to_string()), near(lack, target))?;
     }
     for unknown in unknown {
@@ -180,12 +180,12 @@ pub fn print(path: &Path, target: &Target, check: &Fit) -> Result<(), Failure> {
 }
 
 /// Names of the target that are similar to a missing one: the target file may have a typing error.
-fn near(lack: &Lack, target: &Target) -> String {
+fn near(lack: &Missing, target: &Target) -> String {
     let (wanted, mut there): (_, Names) = match lack {
-        Lack::Operator { operator, .. } => {
+        Missing::Operator { operator, .. } => {
             (operator, target.operators.iter().flatten().map(|(name, _)| name.as_str()).collect())
         }
-        Lack::Backend { backend, .. } => (backend, target.backends.iter().flatten().map(String::as_str).collect()),
+        Missing::Backend { backend, .. } => (backend, target.backends.iter().flatten().map(String::as_str).collect()),
         _ => return String::new(),
     };
     // Many operators have similar names: only those that differ by a letter or two are suggested.

@@ -249,7 +249,7 @@ fn rules(form: &json::JsonArguments) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let width = RULES.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
     for rule in RULES {
-        write!(out, "{:9}  {:7}  {:width$}  {}", rule.level, rule.severity, rule.name, rule.protects)?;
+        write!(out, "{:9}  {:7}  {:width$}  {}", rule.level, rule.severity, rule.name, rule.protects_from)?;
         match (rule.cve, rule.refused_since()) {
             (Some(cve), Some(since)) => writeln!(out, " ({cve}, refused since ExecuTorch {since})")?,
             (Some(cve), None) => writeln!(out, " ({cve})")?,

@@ -11,7 +11,7 @@ const CHOICES: usize = 24;
 /// saving must be smaller than the file.
 pub fn edit(bytes: &[u8]) {
     if let Ok(model) = Model::parse(bytes) {
-        assert!(model.savings().iter().all(|saving| saving.bytes < bytes.len() as u64));
+        assert!(model.savings().iter().all(|saving| saving.size < bytes.len() as u64));
     }
     let choices = bytes.len().saturating_sub(CHOICES);
     edit_file(bytes, &mut Choices::new(bytes.get(choices..).unwrap_or_default()));

@@ -9,8 +9,8 @@ pub fn inspect(bytes: &[u8]) {
         return;
     }
     let size = model.size_report().expect("the whole file was given");
-    assert_eq!(size.parts.iter().map(|part| part.bytes).sum::<u64>(), bytes.len() as u64);
-    assert_eq!(size.groups().iter().map(|group| group.bytes).sum::<u64>(), bytes.len() as u64);
+    assert_eq!(size.parts.iter().map(|part| part.size).sum::<u64>(), bytes.len() as u64);
+    assert_eq!(size.groups().iter().map(|group| group.size).sum::<u64>(), bytes.len() as u64);
     assert!(size.growth(&size).iter().all(|growth| growth.bytes() == 0));
     let Model::Pte(pte) = &model else { return };
     for method in pte.memory().methods {

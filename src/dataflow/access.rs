@@ -195,9 +195,9 @@ impl<'t, 'a> Calls<'t, 'a> {
     /// The exporter writes a kernel's inputs, then its outputs, then all outputs again: one by one, or as a list.
     fn unknown(&self, args: &[i32], list: &mut Vec<Access>) -> Option<&'static str> {
         list.clear();
-        const MOST: usize = 8;
+        const MAX_OUTPUTS: usize = 8;
         let (mut outputs, mut again) = (0, 0);
-        for count in (1..=(args.len() / 2).min(MOST)).rev() {
+        for count in (1..=(args.len() / 2).min(MAX_OUTPUTS)).rev() {
             let (rest, last) = args.split_at(args.len() - count);
             // `count` is at most half of the arguments, so there are as many before.
             let before = rest.get(rest.len() - count..).unwrap_or_default();
@@ -208,7 +208,7 @@ impl<'t, 'a> Calls<'t, 'a> {
         }
         if let (0, [rest @ .., last]) = (again, args) {
             let items = self.plan.value(*last).and_then(|value| value.val.tensors()).unwrap_or_default();
-            if !items.is_empty() && items.len() <= MOST && rest.ends_with(items) {
+            if !items.is_empty() && items.len() <= MAX_OUTPUTS && rest.ends_with(items) {
                 (outputs, again) = (items.len(), 1);
             }
         }
@@ -229,9 +229,9 @@ impl<'t, 'a> Calls<'t, 'a> {
     }
 
     /// Whether both are the same value, or lists of the same values.
-    fn is_same(&self, one: i32, other: i32) -> bool {
+    fn is_same(&self, left: i32, right: i32) -> bool {
         let list = |index: i32| self.plan.value(index)?.val.tensors().filter(|items| items.len() <= 64);
-        one == other || list(one).is_some_and(|items| list(other) == Some(items))
+        left == right || list(left).is_some_and(|items| list(right) == Some(items))
     }
 
     /// Without a payload that states the outputs, no argument is one.

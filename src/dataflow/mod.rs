@@ -136,7 +136,7 @@ impl Dataflow {
         let mut passed = Vec::new();
         let (mut through, mut periods) = (Vec::new(), Vec::new());
         // A walk may find more that is read before it is written; the next one knows that it is kept.
-        for _ in 0..MOST_WALKS {
+        for _ in 0..MAX_WALKS {
             let mut walk = Walk::new(plan, &events, &values, &blocks, what != Find::Conflicts);
             let mut result = walk.run();
             if let (Ok(()), Find::Periods) = (&result, what) {
@@ -249,7 +249,7 @@ impl Dataflow {
 }
 
 /// At most this many walks find what is kept from run to run.
-const MOST_WALKS: usize = 4;
+const MAX_WALKS: usize = 4;
 
 /// What the file says of each value without following paths.
 pub(crate) struct ValueFacts {

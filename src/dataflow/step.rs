@@ -4,7 +4,7 @@ use super::bytes::{BEFORE, Place};
 use super::events::{Event, Kind};
 use super::state::{Pointer, State};
 use super::values::NOWHERE;
-use super::walk::{Conflict, MOST_POINTERS, Null, Output, Passed, Source, TooMuch, Walk, add};
+use super::walk::{Conflict, MAX_POINTERS, Null, Output, Passed, Source, TooMuch, Walk, add};
 use alloc::{vec, vec::Vec};
 
 impl Walk<'_> {
@@ -196,12 +196,12 @@ impl Walk<'_> {
     }
 
     /// Whether the elements of two tensors of the same size in bytes are at the same places.
-    fn is_same_order(&self, one: u32, other: u32) -> bool {
+    fn is_same_order(&self, left: u32, right: u32) -> bool {
         let tensor = |value: u32| self.plan.tensor(value as usize);
-        let (Some(one), Some(other)) = (tensor(one), tensor(other)) else { return false };
-        let is_same_rank = one.sizes.as_deref().map(<[i32]>::len) == other.sizes.as_deref().map(<[i32]>::len);
-        one.scalar_type.element_size() == other.scalar_type.element_size()
-            && (!is_same_rank || one.dim_order == other.dim_order)
+        let (Some(left), Some(right)) = (tensor(left), tensor(right)) else { return false };
+        let is_same_rank = left.sizes.as_deref().map(<[i32]>::len) == right.sizes.as_deref().map(<[i32]>::len);
+        left.scalar_type.element_size() == right.scalar_type.element_size()
+            && (!is_same_rank || left.dim_order == right.dim_order)
     }
 
     /// Writes a value's bytes: all of them if `whole`, else some.
@@ -312,7 +312,7 @@ impl Walk<'_> {
                         new.push(pointer);
                     }
                 }
-                if new.len() > MOST_POINTERS {
+                if new.len() > MAX_POINTERS {
                     return Err(TooMuch);
                 }
                 self.take(new.len())?;

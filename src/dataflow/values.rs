@@ -85,8 +85,8 @@ impl Values {
     }
 
     /// Whether two values are meant to have memory in common.
-    pub(super) fn is_same_memory(&self, one: u32, other: u32) -> bool {
-        one == other || self.groups.get(one as usize) == self.groups.get(other as usize)
+    pub(super) fn is_same_memory(&self, left: u32, right: u32) -> bool {
+        left == right || self.groups.get(left as usize) == self.groups.get(right as usize)
     }
 
     /// Whether a value's own memory is planned.
@@ -223,10 +223,10 @@ fn find(groups: &mut [u32], mut value: u32) -> u32 {
     }
 }
 
-fn unite(groups: &mut [u32], one: u32, other: u32) {
-    let (one, other) = (find(groups, one), find(groups, other));
-    if let Some(place) = groups.get_mut(one as usize) {
-        *place = other;
+fn unite(groups: &mut [u32], left: u32, right: u32) {
+    let (left, right) = (find(groups, left), find(groups, right));
+    if let Some(place) = groups.get_mut(left as usize) {
+        *place = right;
     }
 }
 

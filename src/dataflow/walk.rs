@@ -332,7 +332,7 @@ impl<'e> Walk<'e> {
                     None => joined.push(pointer),
                 }
             }
-            if joined.len() > MOST_POINTERS {
+            if joined.len() > MAX_POINTERS {
                 return Err(TooMuch);
             }
             self.take(joined.iter().map(|pointer| 1 + pointer.strange.len()).sum())?;
@@ -385,7 +385,7 @@ impl<'e> Walk<'e> {
 }
 
 /// A value that may be more tensors than this is not followed.
-pub(super) const MOST_POINTERS: usize = 64;
+pub(super) const MAX_POINTERS: usize = 64;
 
 /// Adds a write to a list, once.
 pub(super) fn add(writes: &mut Vec<u32>, write: u32) {

@@ -81,7 +81,7 @@ impl<'m> Model<'m> {
             let reason = format!("blobs of a {} file: expected a .pte or .ptd file", self.kind());
             return Err(Error::unwritable(reason));
         }
-        if let Some(fault) = found.faults.into_iter().next() {
+        if let Some(fault) = found.errors.into_iter().next() {
             return Err(fault.error);
         }
         let mut taken = Keyed::new();
@@ -171,9 +171,9 @@ fn user(user: &BlobUser<'_>) -> Option<User> {
 /// A name as a file name that every system accepts: without path separators, without characters that a terminal or a shell interprets,
 /// and not the name of a device of Windows.
 pub(super) fn safe(name: &str) -> String {
-    const MOST: usize = 100;
+    const MAX_NAME: usize = 100;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let safe: String = name.chars().take(MOST).map(|c| if plain(c) { c } else { '_' }).collect();
+    let safe: String = name.chars().take(MAX_NAME).map(|c| if plain(c) { c } else { '_' }).collect();
     // Not a hidden file, and not an option of a command.
     match safe.starts_with(['.', '-']) || safe.is_empty() || is_device(&safe) {
         true => format!("_{safe}"),

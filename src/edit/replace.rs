@@ -260,13 +260,13 @@ fn partly_shared(user: &User) -> Error {
 }
 
 /// Whether two references have bytes in common.
-fn overlap(one: &DataRef, other: &DataRef) -> bool {
-    match (range(one), range(other)) {
-        (Some((segment, range)), Some((other, second))) => {
+fn overlap(left: &DataRef, right: &DataRef) -> bool {
+    match (range(left), range(right)) {
+        (Some((segment, range)), Some((right, second))) => {
             let shared = range.start < second.end && second.start < range.end;
-            segment == other && (shared || range == second)
+            segment == right && (shared || range == second)
         }
-        _ => one == other,
+        _ => left == right,
     }
 }
 

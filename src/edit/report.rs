@@ -36,17 +36,23 @@ pub struct Change {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub others: Vec<User>,
     /// The bytes that it took in this file.
-    #[cfg_attr(feature = "serde", serde(rename = "size_before"))]
-    pub bytes_before: u64,
+    pub size_before: u64,
     /// The bytes that it takes in this file.
-    #[cfg_attr(feature = "serde", serde(rename = "size_after"))]
-    pub bytes_after: u64,
+    pub size_after: u64,
 }
 
 impl Change {
     /// A change of something that nothing refers to, with its bytes before and after.
     pub fn new(action: Action, subject: Subject, name: impl Into<String>, bytes_before: u64, bytes_after: u64) -> Self {
-        Self { action, subject, name: name.into(), users: Vec::new(), others: Vec::new(), bytes_before, bytes_after }
+        Self {
+            action,
+            subject,
+            name: name.into(),
+            users: Vec::new(),
+            others: Vec::new(),
+            size_before: bytes_before,
+            size_after: bytes_after,
+        }
     }
 }
 
@@ -168,12 +174,20 @@ impl EditReport {
     pub(super) fn add(&mut self, action: Action, subject: Subject, name: &str, users: Vec<User>, bytes: [u64; 2]) {
         let [bytes_before, bytes_after] = bytes;
         let (name, others) = (name.into(), Vec::new());
-        self.changes.push(Change { action, subject, name, users, others, bytes_before, bytes_after });
+        self.changes.push(Change {
+            action,
+            subject,
+            name,
+            users,
+            others,
+            size_before: bytes_before,
+            size_after: bytes_after,
+        });
     }
 
     /// The bytes of blobs that were removed, less those that were added: negative if there are more than before.
     pub fn bytes_saved(&self) -> i128 {
-        self.changes.iter().map(|change| i128::from(change.bytes_before) - i128::from(change.bytes_after)).sum()
+        self.changes.iter().map(|change| i128::from(change.size_before) - i128::from(change.size_after)).sum()
     }
 }
 
@@ -244,8 +258,8 @@ impl fmt::Display for Subject {
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// At most this many users that keep the old bytes are named.
-        const MOST: usize = 10;
-        let Self { action, subject, name, users, others, bytes_before, bytes_after } = self;
+        const MAX_SHOWN: usize = 10;
+        let Self { action, subject, name, users, others, size_before, size_after } = self;
         let (action, place) = match action {
             Action::Externalized => ("moved", " to a .ptd file"),
             Action::Internalized => ("moved", " from a .ptd file"),
@@ -260,19 +274,21 @@ impl fmt::Display for Change {
         }
         f.write_str(if users.is_empty() { "" } else { ")" })?;
         f.write_str(place)?;
-        match (*bytes_before, *bytes_after) {
+        match (*size_before, *size_after) {
             (0, 0) => {}
             (size, 0) | (0, size) => write!(f, ": {}", counted(size, "byte"))?,
             (before, after) if before == after => write!(f, ": {}", counted(before, "byte"))?,
             (before, after) => write!(f, ": {before} bytes to {after}")?,
         }
-        for (index, user) in others.iter().take(MOST).enumerate() {
+        for (index, user) in others.iter().take(MAX_SHOWN).enumerate() {
             write!(f, "{}{user}", if index == 0 { "; " } else { ", " })?;
         }
         match others.len() {
             0 => Ok(()),
             1 => f.write_str(" shared the old bytes and keeps them"),
-            count if count > MOST => write!(f, " and {} more shared the old bytes and keep them", count - MOST),
+            count if count > MAX_SHOWN => {
+                write!(f, " and {} more shared the old bytes and keep them", count - MAX_SHOWN)
+            }
             _ => f.write_str(" shared the old bytes and keep them"),
         }
     }

@@ -25,8 +25,7 @@ pub struct Saving {
     /// What it removes.
     pub kind: SavingKind,
     /// By how many bytes the file is smaller.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
     /// The subcommand of `pte` that does it.
     pub command: &'static str,
     /// Its options.
@@ -66,7 +65,7 @@ impl fmt::Display for SavingKind {
 impl Saving {
     /// Whether it saves at least a tenth of a file of that size, or 1 KiB that is at least 1 % of it.
     pub fn is_worth_it(&self, file_size: u64) -> bool {
-        self.bytes >= file_size.div_ceil(10) || self.bytes >= 1 << 10 && self.bytes >= file_size / 100
+        self.size >= file_size.div_ceil(10) || self.size >= 1 << 10 && self.size >= file_size / 100
     }
 }
 
@@ -161,12 +160,12 @@ impl Model<'_> {
                 }
             }
             match savings.iter_mut().find(|other| other.kind == kind) {
-                Some(other) if other.bytes >= bytes => {}
-                Some(other) => *other = Saving { kind, bytes, command, options },
-                None => savings.push(Saving { kind, bytes, command, options }),
+                Some(other) if other.size >= bytes => {}
+                Some(other) => *other = Saving { kind, size: bytes, command, options },
+                None => savings.push(Saving { kind, size: bytes, command, options }),
             }
         }
-        sort_by_key(&mut savings, |saving| Reverse(saving.bytes));
+        sort_by_key(&mut savings, |saving| Reverse(saving.size));
         savings
     }
 }

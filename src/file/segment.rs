@@ -69,7 +69,7 @@ pub enum Segment<'a> {
 }
 
 /// The most zeros beside a part of a segment that are copied: more than any exporter aligns to.
-const MOST_ZEROS: u64 = 1 << 20;
+const MAX_ZEROS: u64 = 1 << 20;
 
 impl<'a> Segment<'a> {
     /// Its parts in order, each at its offset from the segment's start. An absent segment has no parts.
@@ -182,13 +182,13 @@ impl<'a> Segment<'a> {
     }
 
     /// `size` bytes from its start in one piece, with zeros between its parts and after them; `None` if its parts have
-    /// more than `size` bytes, if it is whole and has fewer, or if there are more zeros than [`MOST_ZEROS`] for each
+    /// more than `size` bytes, if it is whole and has fewer, or if there are more zeros than [`MAX_ZEROS`] for each
     /// part, as in a tree that was changed by hand.
     pub(crate) fn joined(&self, size: u64) -> Option<Cow<'a, [u8]>> {
         let Self::Parts(parts) = self else {
             return self.take(0, size);
         };
-        let most = parts.iter().fold(MOST_ZEROS, |most, (_, part)| most.saturating_add(MOST_ZEROS + part.len() as u64));
+        let most = parts.iter().fold(MAX_ZEROS, |most, (_, part)| most.saturating_add(MAX_ZEROS + part.len() as u64));
         let size = usize::try_from(size).ok().filter(|_| self.len() <= size && size <= most)?;
         let mut bytes = vec![0; size];
         for (start, part) in parts {
@@ -378,8 +378,8 @@ mod tests {
         let parts = |second| Segment::Parts(vec![(0, Cow::Borrowed(&[1][..])), (second, Cow::Borrowed(&[2][..]))]);
         assert_eq!(parts(3).joined(6).as_deref(), Some(&[1, 0, 0, 2, 0, 0][..]));
         assert_eq!(parts(3).joined(3), None, "more than these bytes");
-        let most = 3 * MOST_ZEROS + 2;
-        assert_eq!(parts(MOST_ZEROS).joined(most).map(|bytes| bytes.len() as u64), Some(most));
+        let most = 3 * MAX_ZEROS + 2;
+        assert_eq!(parts(MAX_ZEROS).joined(most).map(|bytes| bytes.len() as u64), Some(most));
         for (second, size) in [(3, most + 1), (3, 1 << 60), (3, u64::MAX), (1 << 60, 1 << 61), (u64::MAX, u64::MAX)] {
             assert_eq!(parts(second).joined(size), None, "{second} {size}");
             let entry = DataSegment { offset: 0, size };

@@ -2,7 +2,7 @@
 
 use super::options::ParseOptions;
 use super::segment::slice;
-use crate::flatbuffer::read::{Limits, Seen};
+use crate::flatbuffer::read::{Limits, ReadStats};
 use alloc::borrow::Cow;
 use core::fmt;
 
@@ -23,7 +23,7 @@ pub struct Source<'a> {
     pub file_size: Option<u64>,
     /// How many tables have fields that this crate's schema does not know. The tree does not contain these fields.
     pub newer_tables: u32,
-    /// See [`Seen::irregular`].
+    /// See [`ReadStats::irregular`].
     pub(crate) irregular: bool,
     /// The limits that it was read with.
     pub(crate) limits: Limits,
@@ -32,7 +32,7 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(bytes: &'a [u8], metadata: &[u8], options: &ParseOptions, seen: Seen) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], metadata: &[u8], options: &ParseOptions, seen: ReadStats) -> Self {
         Self {
             bytes: Cow::Borrowed(bytes),
             metadata_size: metadata.len() as u64,

@@ -74,14 +74,14 @@ pub(crate) fn fields<'t>(table: &'t dyn AnyTable, visit: &mut dyn FnMut(&'static
 
 /// Whether two tables of one type would be written as the same bytes. Bitwise: unlike with `==`, a NaN is the same as itself,
 /// and −0.0 is not the same as 0.0.
-pub(crate) fn same<T: AnyTable>(one: &T, other: &T) -> bool {
-    same_tables(one, other)
+pub(crate) fn same<T: AnyTable>(left: &T, right: &T) -> bool {
+    same_tables(left, right)
 }
 
-fn same_tables(one: &dyn AnyTable, other: &dyn AnyTable) -> bool {
+fn same_tables(left: &dyn AnyTable, right: &dyn AnyTable) -> bool {
     let mut index = 0;
-    while let (Some(one), Some(other)) = (one.field(index), other.field(index)) {
-        if !same_fields(one, other) {
+    while let (Some(left), Some(right)) = (left.field(index), right.field(index)) {
+        if !same_fields(left, right) {
             return false;
         }
         index += 1;
@@ -89,33 +89,33 @@ fn same_tables(one: &dyn AnyTable, other: &dyn AnyTable) -> bool {
     true
 }
 
-fn same_fields(one_field: &dyn AnyField, other_field: &dyn AnyField) -> bool {
-    match (one_field.value(), other_field.value()) {
+fn same_fields(left_field: &dyn AnyField, right_field: &dyn AnyField) -> bool {
+    match (left_field.value(), right_field.value()) {
         (Value::Absent, Value::Absent) => true,
-        (Value::Number(one), Value::Number(other))
-        | (Value::Enum { number: one, .. }, Value::Enum { number: other, .. }) => one.bits() == other.bits(),
-        (Value::Text(one), Value::Text(other)) => one == other,
-        (Value::Numbers(one), Value::Numbers(other)) => {
-            let (one, other) = (one.as_bytes(), other.as_bytes());
+        (Value::Number(left), Value::Number(right))
+        | (Value::Enum { number: left, .. }, Value::Enum { number: right, .. }) => left.bits() == right.bits(),
+        (Value::Text(left), Value::Text(right)) => left == right,
+        (Value::Numbers(left), Value::Numbers(right)) => {
+            let (left, right) = (left.as_bytes(), right.as_bytes());
             // The program in a bundle is as large as its file: bytes that were not changed are not compared.
-            core::ptr::eq(one, other) || one == other
+            core::ptr::eq(left, right) || left == right
         }
-        (Value::Table(one), Value::Table(other)) => same_tables(one, other),
-        (Value::Tables(one), Value::Tables(other)) => {
+        (Value::Table(left), Value::Table(right)) => same_tables(left, right),
+        (Value::Tables(left), Value::Tables(right)) => {
             let mut index = 0;
-            while let (Some(one), Some(other)) = (one.get(index), other.get(index)) {
-                if !same_tables(one, other) {
+            while let (Some(left), Some(right)) = (left.get(index), right.get(index)) {
+                if !same_tables(left, right) {
                     return false;
                 }
                 index += 1;
             }
-            one.len() == other.len()
+            left.len() == right.len()
         }
         (Value::Union { tag, member, .. }, Value::Union { tag: other_tag, member: other_member, .. }) => {
             tag == other_tag
                 && match (member, other_member) {
-                    (Some(one), Some(other)) => same_tables(one, other),
-                    (None, None) => one_field.unknown() == other_field.unknown(),
+                    (Some(left), Some(right)) => same_tables(left, right),
+                    (None, None) => left_field.unknown() == right_field.unknown(),
                     _ => false,
                 }
         }

@@ -13,7 +13,7 @@ use super::form::FieldForm;
 use super::number::Number;
 use super::read::{Boxed, Compiled, List, Numbers, Optional, Record, Table, TableParser, TextParser};
 use super::text::Text;
-use super::write::{Builder, Encode, Row};
+use super::write::{Builder, Encode, InlineFields};
 use crate::error::{Error, Result};
 use alloc::{borrow::Cow, boxed::Box, vec::Vec};
 use nom::Parser;
@@ -36,7 +36,7 @@ pub(crate) trait CompiledField<'a>: Field<'a> {
     type Parser: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
 
     /// Writes what it points to, and adds what is stored inline to the table's row.
-    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()>;
+    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()>;
 }
 
 /// How a `T` is stored in a table, where its type alone does not determine it: `as` in `table!`.
@@ -54,7 +54,7 @@ pub(crate) trait Wire<'a, T> {
 pub(crate) trait CompiledWire<'a, T>: Wire<'a, T> {
     type Parser: for<'s> Parser<Table<'s, 'a>, Output = T, Error = Error> + Default;
 
-    fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()>;
+    fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()>;
 }
 
 /// Stored as by the type's own [`Field`].
@@ -73,7 +73,7 @@ impl<'a, T: CompiledField<'a>> CompiledWire<'a, T> for Plain {
     type Parser = T::Parser;
 
     #[inline(always)]
-    fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()> {
+    fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         field.write(builder, row)
     }
 }
@@ -138,7 +138,11 @@ impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> CompiledWire<'a, Option<C
     type Parser = Optional<Numbers<u8, FORCE_ALIGN>>;
 
     #[inline(always)]
-    fn write<const N: usize>(field: &Option<Cow<'a, [u8]>>, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()> {
+    fn write<const N: usize>(
+        field: &Option<Cow<'a, [u8]>>,
+        builder: &mut Builder,
+        row: &mut InlineFields<'_, N>,
+    ) -> Result<()> {
         let alignment = builder.style.alignments.get(CLASS).copied().unwrap_or(FORCE_ALIGN);
         let position = match field {
             Some(bytes) => Some(tried!(builder.numbers::<u8>(bytes, alignment))),
@@ -165,7 +169,11 @@ impl<'a, T: Compiled<'a> + Encode> CompiledWire<'a, Option<Box<T>>> for InBox {
     type Parser = Optional<Boxed<TableParser<'a, T>>>;
 
     #[inline(always)]
-    fn write<const N: usize>(field: &Option<Box<T>>, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()> {
+    fn write<const N: usize>(
+        field: &Option<Box<T>>,
+        builder: &mut Builder,
+        row: &mut InlineFields<'_, N>,
+    ) -> Result<()> {
         let position = match field {
             Some(table) => Some(tried!(table.encode(builder))),
             None => None,
@@ -237,7 +245,7 @@ macro_rules! scalar {
             fn write<const N: usize>(
                 &self,
                 _: &mut $crate::flatbuffer::write::Builder,
-                row: &mut $crate::flatbuffer::write::Row<'_, N>,
+                row: &mut $crate::flatbuffer::write::InlineFields<'_, N>,
             ) -> $crate::error::Result<()> {
                 row.number(*self);
                 Ok(())
@@ -328,7 +336,7 @@ impl<'a> CompiledField<'a> for Option<Text<'a>> {
     type Parser = Optional<TextParser>;
 
     #[inline(always)]
-    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()> {
+    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
             Some(value) => Some(tried!(builder.text(value.as_bytes()))),
             None => None,
@@ -351,7 +359,7 @@ impl<'a, T: Kind> CompiledField<'a> for Option<Cow<'a, [T]>> {
     type Parser = Optional<Numbers<T>>;
 
     #[inline(always)]
-    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()> {
+    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
             Some(value) => Some(tried!(builder.numbers::<T>(value, T::SIZE))),
             None => None,
@@ -374,7 +382,7 @@ impl<'a, T: Compiled<'a> + Encode> CompiledField<'a> for Option<Vec<T>> {
     type Parser = Optional<List<TableParser<'a, T>>>;
 
     #[inline(always)]
-    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()> {
+    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
             Some(value) => Some(tried!(builder.list(value))),
             None => None,
@@ -397,7 +405,7 @@ impl<'a, T: Compiled<'a> + Encode> CompiledField<'a> for Option<T> {
     type Parser = Optional<TableParser<'a, T>>;
 
     #[inline(always)]
-    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()> {
+    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
             Some(value) => Some(tried!(value.encode(builder))),
             None => None,

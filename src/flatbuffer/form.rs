@@ -58,7 +58,7 @@ pub(crate) const fn concatenated<const N: usize>(parts: &[&[FieldForm]]) -> [Fie
 
 /// How the fields of a table are stored inline, as its writer needs it.
 #[derive(Clone, Copy)]
-pub(crate) struct Forms {
+pub(crate) struct TableLayout {
     /// By id.
     pub(crate) list: &'static [FieldForm],
     /// How large the fields are: for each 2 bits, the power of two that its size in bytes is.
@@ -67,7 +67,7 @@ pub(crate) struct Forms {
     pub(crate) wide: u32,
 }
 
-impl Forms {
+impl TableLayout {
     pub(crate) const fn of(list: &'static [FieldForm]) -> Self {
         let (mut forms, mut rest, mut id) = (Self { list, sizes: 0, wide: 0 }, list, 0);
         while let [form, after @ ..] = rest {

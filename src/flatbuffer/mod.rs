@@ -7,7 +7,7 @@
 //!    stored inline ([`number`]); for strings ([`text`]), vectors and tables, the table holds an offset.
 //! 3. Reading ([`read`]): a `Place` is a position in the buffer; `TableParser` finds the vtable of the table there,
 //!    checks it once, and hands a `Table` to the parsers of the fields, one after the other.
-//! 4. Writing ([`write`]): each field writes what it points to and adds its inline part to a `Row`, which the builder writes.
+//! 4. Writing ([`write`]): each field writes what it points to and adds its inline part to a `InlineFields`, which the builder writes.
 //!
 //! The tables of programs and `.ptd` files are compiled like this. Tables of payloads, bundles and ETDumps are fewer,
 //! so they are read, checked and written by their descriptions instead: by one walk and one writer for all

@@ -1,8 +1,8 @@
 //! Members of unions that a schema does not know.
 
 use super::field::IntoOwned;
-use super::form::Forms;
-use super::write::{Builder, Position, Row};
+use super::form::TableLayout;
+use super::write::{Builder, InlineFields, Position};
 use crate::error::{Error, Result};
 use alloc::format;
 
@@ -40,7 +40,7 @@ impl Unknown {
     pub(crate) fn encode(&self, builder: &mut Builder) -> Result<Option<Position>> {
         match self.value {
             UnknownValue::Absent => Ok(None),
-            UnknownValue::Empty => builder.table(const { Forms::of(&[]) }, &Row::new(&mut [])).map(Some),
+            UnknownValue::Empty => builder.table(const { TableLayout::of(&[]) }, &InlineFields::new(&mut [])).map(Some),
             UnknownValue::Filled => {
                 let tag = self.tag;
                 Err(Error::unwritable(format!(

@@ -27,8 +27,7 @@ pub struct Blobs<'t> {
     /// Segments, then the data of each method, then named data. Shared data is listed once.
     pub blobs: Vec<Blob<'t>>,
     /// Dangling references.
-    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
-    pub faults: Vec<Fault>,
+    pub errors: Vec<Fault>,
 }
 
 /// A range of bytes that something refers to.
@@ -282,7 +281,7 @@ impl<'t> Collector<'t> {
     }
 
     fn fault(&mut self, path: FieldPath, error: Error) {
-        self.found.faults.push(Fault { path, error });
+        self.found.errors.push(Fault { path, error });
     }
 }
 

@@ -49,7 +49,7 @@ pub struct BranchEntry {
 }
 
 /// How many numbers of a list, or characters of a text, are shown.
-const MOST: usize = 64;
+const MAX_SHOWN: usize = 64;
 
 impl Model<'_> {
     /// The fields or items at a path of the tree, written as in findings: `execution_plan[0].values[3].val.Tensor`. Of
@@ -185,12 +185,12 @@ fn of_table(steps: &[Step], table: &dyn AnyTable) -> Branch {
                 entry.value = name.map_or_else(|| number.clone(), |name| format!("{name} ({number})"));
             }
             Value::Text(text) => {
-                let shown: String = text.as_str().chars().take(MOST).collect();
-                let more = if text.as_str().chars().nth(MOST).is_some() { "…" } else { "" };
+                let shown: String = text.as_str().chars().take(MAX_SHOWN).collect();
+                let more = if text.as_str().chars().nth(MAX_SHOWN).is_some() { "…" } else { "" };
                 entry.value = format!("\"{shown}{more}\"");
             }
             Value::Numbers(numbers) => {
-                let shown: Vec<String> = numbers.iter().take(MOST / 4).map(number_text).collect();
+                let shown: Vec<String> = numbers.iter().take(MAX_SHOWN / 4).map(number_text).collect();
                 let more =
                     if numbers.len() > shown.len() { format!(", … {} in all", numbers.len()) } else { String::new() };
                 entry.value = format!("[{}{more}]", shown.join(", "));
@@ -235,7 +235,9 @@ fn summary(table: &dyn AnyTable) -> String {
     table.for_each_field(&mut |_, value| {
         if found.is_empty() {
             match value {
-                Value::Text(text) => found = format!("\"{}\"", text.as_str().chars().take(MOST).collect::<String>()),
+                Value::Text(text) => {
+                    found = format!("\"{}\"", text.as_str().chars().take(MAX_SHOWN).collect::<String>())
+                }
                 Value::Union { name: Some(name), .. } => found = name.into(),
                 _ => {}
             }

@@ -126,7 +126,7 @@ impl Bpte<'_> {
             identifier: FileKind::Bpte.identifier(),
             header: None,
             content: Content::Bundle(content),
-            faults: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
@@ -144,7 +144,7 @@ impl Bpte<'_> {
                 blobs.push(self.blob(kind, tensor.data(), user));
             }
         }
-        Blobs { blobs, faults: Vec::new() }
+        Blobs { blobs, errors: Vec::new() }
     }
 
     /// Where the bytes of the file go, as for [`Pte::size_report`]. The program inside is one part: ask the program for
@@ -157,7 +157,7 @@ impl Bpte<'_> {
     /// from [`program`](Self::program).
     pub fn blobs_with<'t>(&'t self, program: &'t Pte<'_>) -> Blobs<'t> {
         let mut found = self.blobs();
-        let Blobs { mut blobs, faults } = program.blobs();
+        let Blobs { mut blobs, errors } = program.blobs();
         let start = self.program_offset();
         for blob in &mut blobs {
             blob.data = None;
@@ -165,7 +165,7 @@ impl Bpte<'_> {
         }
         let first_test = found.blobs.len().min(1);
         found.blobs.splice(first_test..first_test, blobs);
-        found.faults.extend(faults);
+        found.errors.extend(errors);
         found
     }
 

@@ -6,7 +6,7 @@ use alloc::{borrow::Cow, vec::Vec};
 use core::fmt;
 
 /// At most this many settings of a delegate are listed: many delegates can share one long list.
-const MOST: usize = 32;
+const MAX_SHOWN: usize = 32;
 
 /// A setting for a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl<'t> CompileSetting<'t> {
 
     /// The first settings of a delegate.
     pub fn all(delegate: &'t BackendDelegate<'_>) -> Vec<Self> {
-        delegate.compile_specs().iter().take(MOST).map(Self::of).collect()
+        delegate.compile_specs().iter().take(MAX_SHOWN).map(Self::of).collect()
     }
 }
 

@@ -20,8 +20,7 @@ pub struct DelegateConstants<'t> {
     /// Each use of each constant, payload by payload.
     pub constants: Vec<DelegateConstant<'t>>,
     /// Payloads that cannot be parsed, and constants that are not in the file.
-    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
-    pub faults: Vec<Fault>,
+    pub errors: Vec<Fault>,
 }
 
 /// A constant inside a payload, as one of its users sees it.
@@ -72,8 +71,7 @@ pub struct DelegateConstantUser<'t> {
     /// The type of its elements.
     pub datatype: XNNDatatype,
     /// The size of each dimension, in elements.
-    #[cfg_attr(feature = "serde", serde(rename = "sizes"))]
-    pub dims: Vec<u32>,
+    pub sizes: Vec<u32>,
 }
 
 pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> DelegateConstants<'t> {
@@ -87,7 +85,7 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> DelegateConstants<'t> {
             Ok(Payload::Xnnpack(payload)) => payload,
             Ok(_) => continue,
             Err(error) => {
-                found.faults.push(Fault { path: path(method, delegate), error: error.clone() });
+                found.errors.push(Fault { path: path(method, delegate), error: error.clone() });
                 continue;
             }
         };
@@ -97,14 +95,14 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> DelegateConstants<'t> {
                 ConstantPlace::Named { key, .. } => match blobs.get(key) {
                     Ok(blob) => blob.and_then(|blob| Some(pte.range(&blob.data)?.start)),
                     Err(error) => {
-                        found.faults.push(Fault { path: path(method, delegate), error });
+                        found.errors.push(Fault { path: path(method, delegate), error });
                         None
                     }
                 },
                 _ => match payload.constant_bytes(constant.index, &blobs) {
                     Ok(_) => payload.constant_range(constant.index).and_then(|range| Some(start? + range.start)),
                     Err(error) => {
-                        found.faults.push(Fault { path: path(method, delegate), error });
+                        found.errors.push(Fault { path: path(method, delegate), error });
                         None
                     }
                 },
@@ -126,7 +124,7 @@ pub(super) fn of_payload<'t>(xnnpack: &'t Xnnpack<'_>) -> DelegateConstants<'t> 
         if !matches!(constant.place, ConstantPlace::Named { .. }) {
             if let Err(error) = xnnpack.constant_bytes(constant.index, &NamedBlobs::NONE) {
                 let path = Path::ROOT.item("constant_data", constant.index as usize).to_field_path();
-                found.faults.push(Fault { path, error });
+                found.errors.push(Fault { path, error });
                 continue;
             }
         }
@@ -151,8 +149,18 @@ fn uses<'m>(
     let row = |value, scales, datatype, dims| {
         let key = key.clone();
         let (constant, name, named_by) = (constant.index, None, None);
-        let user =
-            DelegateConstantUser { method, delegate, constant, key, value, name, named_by, scales, datatype, dims };
+        let user = DelegateConstantUser {
+            method,
+            delegate,
+            constant,
+            key,
+            value,
+            name,
+            named_by,
+            scales,
+            datatype,
+            sizes: dims,
+        };
         DelegateConstant { offset, size, user }
     };
     if constant.uses.is_empty() {
@@ -214,7 +222,7 @@ pub(super) fn count_constants(opened: &[OpenPayload<'_>], not_in: Option<&KeyInd
             };
             if fresh {
                 constants.count += 1;
-                constants.bytes = constants.bytes.saturating_add(constant.place.size());
+                constants.size = constants.size.saturating_add(constant.place.size());
             }
         }
     }

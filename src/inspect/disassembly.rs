@@ -41,8 +41,7 @@ pub struct Disassembly<'t> {
     /// The methods, in the file's order.
     pub methods: Vec<MethodCode<'t>>,
     /// References that are out of range.
-    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
-    pub faults: Vec<Fault>,
+    pub errors: Vec<Fault>,
 }
 
 /// The instructions of a method, with the values that they work on.
@@ -287,14 +286,14 @@ pub enum TensorPlace<'t> {
 
 pub(super) fn disassembly<'t>(pte: &'t Pte<'_>) -> Disassembly<'t> {
     let delegates = DelegateOutputs::of_program(pte);
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     let methods = pte.methods().iter().enumerate();
     let mut methods: Vec<MethodCode<'_>> =
-        methods.map(|(index, plan)| method_code(pte, index, plan, &delegates, &mut faults)).collect();
+        methods.map(|(index, plan)| method_code(pte, index, plan, &delegates, &mut errors)).collect();
     for (method, delegates) in methods.iter_mut().zip(delegate_code::of_program(pte)) {
         method.delegates = delegates;
     }
-    Disassembly { methods, faults }
+    Disassembly { methods, errors }
 }
 
 fn method_code<'t>(
@@ -302,7 +301,7 @@ fn method_code<'t>(
     method: usize,
     plan: &'t ExecutionPlan<'_>,
     delegates: &DelegateOutputs,
-    faults: &mut Vec<Fault>,
+    errors: &mut Vec<Fault>,
 ) -> MethodCode<'t> {
     let root = Path::ROOT.item("execution_plan", method);
     let mut values: Vec<CodeValue<'t>> = Vec::new();
@@ -320,7 +319,7 @@ fn method_code<'t>(
             }
             Err(error) => {
                 let path = root.item("values", index).field("val.Tensor").to_field_path();
-                faults.push(Fault { path, error });
+                errors.push(Fault { path, error });
             }
         }
     }
@@ -329,7 +328,7 @@ fn method_code<'t>(
         .chains()
         .iter()
         .enumerate()
-        .map(|(index, chain)| chain_code(plan, chain, &calls, &root.item("chains", index), faults))
+        .map(|(index, chain)| chain_code(plan, chain, &calls, &root.item("chains", index), errors))
         .collect();
     let (inputs, outputs) = (plan.inputs(), plan.outputs());
     let facts = ValueFacts::of(plan, &calls);
@@ -396,7 +395,7 @@ fn chain_code<'t>(
     chain: &'t Chain<'_>,
     calls: &Calls<'_, '_>,
     path: &Path<'_>,
-    faults: &mut Vec<Fault>,
+    errors: &mut Vec<Fault>,
 ) -> ChainCode<'t> {
     let mut operations: Vec<Operation<'t>> = Vec::new();
     let mut assumed = Vec::new();
@@ -410,7 +409,7 @@ fn chain_code<'t>(
         let mut check = |list, item: i32, count| {
             if usize::try_from(item).ok().is_none_or(|item| item >= count) {
                 let error = Error::reference(format!("{list} {item}, but there are {count}"));
-                faults.push(Fault { path: path.item("instructions", index).to_field_path(), error });
+                errors.push(Fault { path: path.item("instructions", index).to_field_path(), error });
             }
         };
         match &instruction.instr_args {

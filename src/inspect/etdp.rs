@@ -63,7 +63,7 @@ impl Etdp<'_> {
             identifier: FileKind::Etdp.identifier(),
             header: None,
             content: Content::Trace(TraceSummary { runs: self.etdump.run_data().iter().map(TraceRun::of).collect() }),
-            faults: Vec::new(),
+            errors: Vec::new(),
         }
     }
 

@@ -210,7 +210,7 @@ impl<'t, 'a> Methods<'t, 'a> {
         let events = RunEvents::of(keys);
         let (mut best, mut found) = (0, Fitting::default());
         for (tried, (.., method)) in fewest.unwrap_or_default().iter().enumerate() {
-            if tried >= MOST_TRIED {
+            if tried >= MAX_TRIED {
                 return Err(TooMany);
             }
             let plan = self.pte.methods().get(*method);
@@ -267,9 +267,9 @@ impl RunEvents {
 }
 
 /// The most methods that are tried for a run: a program may have thousands, and a trace thousands of runs.
-const MOST_TRIED: usize = 256;
+const MAX_TRIED: usize = 256;
 
-/// More methods than [`MOST_TRIED`] have the rarest instruction of a run.
+/// More methods than [`MAX_TRIED`] have the rarest instruction of a run.
 struct TooMany;
 
 /// In the place of the name of an instruction that the schema does not know.
@@ -307,7 +307,7 @@ pub(super) fn plan_of<'t, 'a>(
     match found.map(|found| if found.named { [named, None] } else { found.plans }) {
         Err(TooMany) if named.is_some_and(|plan| fits(&plan)) => named,
         Err(TooMany) => {
-            say(format!("it may fit more than {MOST_TRIED} methods, of which no more were tried: say which it was"));
+            say(format!("it may fit more than {MAX_TRIED} methods, of which no more were tried: say which it was"));
             None
         }
         Ok([Some(plan), None]) => Some(plan),

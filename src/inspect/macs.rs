@@ -171,7 +171,7 @@ impl Pte<'_> {
 struct Counter<'c, 't> {
     code: &'c MethodCode<'t>,
     /// The constants that were counted.
-    seen: Keyed<Seen, ()>,
+    seen: Keyed<CountedWeight, ()>,
     /// The sums of delegates that were called already.
     called: Keyed<usize, CallMacs<'t>>,
     found: MethodMacs<'t>,
@@ -179,7 +179,7 @@ struct Counter<'c, 't> {
 
 /// A constant: where its bytes are, its key, or its place in a delegate.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Seen {
+enum CountedWeight {
     Value(usize),
     Key(String),
     Inside(usize, u32),
@@ -193,7 +193,7 @@ impl<'t> Counter<'_, 't> {
     }
 
     /// Counts a constant for the method, the first time that it is taken.
-    fn parameter(&mut self, seen: Seen, elements: u64) {
+    fn parameter(&mut self, seen: CountedWeight, elements: u64) {
         if self.seen.add(seen) {
             self.found.parameters = self.found.parameters.saturating_add(elements);
         }
@@ -215,7 +215,7 @@ impl<'t> Counter<'_, 't> {
             if let (false, Some(TensorPlace::Constant { .. } | TensorPlace::External { .. })) = (argument.output, place)
             {
                 call.parameters = call.parameters.saturating_add(elements);
-                self.parameter(Seen::Value(usize::try_from(argument.value).unwrap_or_default()), elements);
+                self.parameter(CountedWeight::Value(usize::try_from(argument.value).unwrap_or_default()), elements);
             }
         }
         call.macs = self.kernel_macs(call.operator, arguments);
@@ -280,8 +280,8 @@ impl<'t> Counter<'_, 't> {
             {
                 parameters = parameters.saturating_add(dims(constant));
                 let seen = match xnnpack.constant(constant.constant_buffer_idx) {
-                    Some(ConstantPlace::Named { key, .. }) => Seen::Key(key.into()),
-                    _ => Seen::Inside(delegate, constant.constant_buffer_idx),
+                    Some(ConstantPlace::Named { key, .. }) => CountedWeight::Key(key.into()),
+                    _ => CountedWeight::Inside(delegate, constant.constant_buffer_idx),
                 };
                 self.parameter(seen, dims(constant));
             }

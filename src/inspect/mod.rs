@@ -47,10 +47,10 @@ mod planned_memory;
 mod profile;
 mod ptd;
 mod pte;
-mod remains;
 #[cfg(feature = "layout")]
 mod report;
 mod runtime_memory;
+mod salvage;
 mod size;
 mod summary;
 #[cfg(feature = "devtools")]
@@ -82,7 +82,7 @@ pub use disassembly::{
 pub use etdp::{TraceRun, TraceSummary};
 pub use graph::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
 #[cfg(feature = "layout")]
-pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed, Way};
+pub use graph::{EdgeRoute, GraphLayout, GroupKind, NodeBox, NodeGroup, Outline};
 #[cfg(feature = "devtools")]
 pub use linked::ProfiledNode;
 pub use macs::{CallMacs, Macs, MethodMacs, OperatorMacs};
@@ -95,10 +95,10 @@ pub use payloads::PayloadFacts;
 pub use planned_memory::{PlannedBuffer, PlannedMemory};
 #[cfg(feature = "devtools")]
 pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile};
-pub use remains::{RemainingTables, RemainingText, Remains, remains};
 #[cfg(feature = "layout")]
 pub use report::{Drawing, Report};
 pub use runtime_memory::{MethodAllocator, PointerSize, TempAllocator};
+pub use salvage::{Salvage, SalvagedTables, SalvagedText, salvage};
 pub use size::{Growth, MethodSize, OperatorSize, SizeGroup, SizeKey, SizeKind, SizePart, SizeReport, TypeSize};
 pub use summary::{
     Backend, BlobCount, Content, FlatTensorSummary, HeaderSummary, Instructions, Key, Method, OperatorCalls,
@@ -115,7 +115,7 @@ pub(crate) use compile_specs::accelerator;
 pub(crate) use delegates::takers;
 pub(crate) use graph::short;
 #[cfg(feature = "layout")]
-pub(crate) use graph::{CHARACTERS, LINE, MOST_WEIGHTS};
+pub(crate) use graph::{CHARACTERS, LINE, MAX_WEIGHTS};
 #[cfg(feature = "names")]
 pub(crate) use modules::common_module;
 #[cfg(feature = "devtools")]

@@ -44,8 +44,7 @@ pub struct Operators {
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, BackendUse>>"))]
     pub backends: BTreeMap<String, BackendUse>,
     /// References that are out of range. Calls with such arguments are counted, without these arguments.
-    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
-    pub faults: Vec<Fault>,
+    pub errors: Vec<Fault>,
 }
 
 /// How an operator is used.
@@ -197,7 +196,7 @@ impl Operators {
         for (name, other) in other.backends {
             self.backends.entry(name).or_default().merge(other);
         }
-        self.faults.extend(other.faults);
+        self.errors.extend(other.errors);
     }
 
     /// Checks that a build system can take each operator's name: letters, digits, `_`, `:` and `.`.
@@ -293,7 +292,7 @@ impl Operators {
 
     fn fault(&mut self, path: &Path<'_>, found: String) {
         let path: FieldPath = path.to_field_path();
-        self.faults.push(Fault { path, error: Error::reference(found) });
+        self.errors.push(Fault { path, error: Error::reference(found) });
     }
 }
 

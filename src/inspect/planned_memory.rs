@@ -16,8 +16,7 @@ use core::fmt;
 #[non_exhaustive]
 pub struct PlannedMemory {
     /// The size of all buffers, in bytes.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
     /// The buffers.
     pub buffers: Vec<PlannedBuffer>,
 }
@@ -65,17 +64,17 @@ impl ExecutionPlan<'_> {
         };
         let buffers: Vec<_> = (0..).zip(self.non_const_buffer_sizes()).skip(1).map(buffer).collect();
         let bytes = buffers.iter().map(|buffer| buffer.size).fold(0, u64::saturating_add);
-        PlannedMemory { bytes, buffers }
+        PlannedMemory { size: bytes, buffers }
     }
 
     /// The faults of planned buffers with a negative size. `index` is that of the method.
     pub(super) fn negative_buffers(&self, index: usize) -> Vec<Fault> {
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         for (buffer, size) in self.non_const_buffer_sizes().iter().enumerate().skip(1).filter(|(_, size)| **size < 0) {
             let path = Path::ROOT.item("execution_plan", index).item("non_const_buffer_sizes", buffer).to_field_path();
             let error = Error::reference(format!("a planned buffer of {size} bytes, expected no negative size"));
-            faults.push(Fault { path, error });
+            errors.push(Fault { path, error });
         }
-        faults
+        errors
     }
 }

@@ -21,8 +21,7 @@ pub struct Profile<'t> {
     /// The runs in groups: runs of one group have the same name, test case and events.
     pub runs: Vec<RunProfile<'t>>,
     /// Events that contradict each other or the program.
-    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
-    pub mismatches: Vec<Mismatch>,
+    pub errors: Vec<Mismatch>,
 }
 
 impl Profile<'_> {
@@ -227,7 +226,7 @@ pub(super) fn profile<'t>(etdp: &'t Etdp<'_>, program: Option<&'t Pte<'_>>, meth
     if let Some(methods) = &methods {
         methods.nodes.link(&mut runs);
     }
-    Profile { runs, mismatches }
+    Profile { runs, errors: mismatches }
 }
 
 /// A group of similar runs.

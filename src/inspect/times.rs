@@ -248,7 +248,7 @@ impl Graph<'_> {
         let inside = self.payload_indices();
         for (node, inside) in self.nodes.iter_mut().zip(inside) {
             let Some(place) = node.instruction else { continue };
-            node.time = times.get(&(place.chain, place.index, inside)).map(|time| *time as f64 / runs);
+            node.time = times.get(&(place.chain, place.instruction, inside)).map(|time| *time as f64 / runs);
         }
     }
 

@@ -49,8 +49,7 @@ pub struct Weight<'t> {
     /// Bytes from the start of the file, or of its `.ptd` file.
     pub offset: Option<u64>,
     /// Bytes.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
     /// What uses it.
     pub users: Vec<BlobUser<'t>>,
     /// What nodes inside delegates use it for; empty if no known delegate uses it.
@@ -86,8 +85,7 @@ pub struct WeightUse<'t> {
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
     pub type_name: String,
     /// The size of each dimension, in elements.
-    #[cfg_attr(feature = "serde", serde(rename = "sizes"))]
-    pub dims: Vec<u32>,
+    pub sizes: Vec<u32>,
 }
 
 impl fmt::Display for WeightUse<'_> {
@@ -95,7 +93,7 @@ impl fmt::Display for WeightUse<'_> {
         if let (Some(operator), Some(node)) = (self.operator, self.node) {
             write!(f, "{operator} {node}: ")?;
         }
-        write!(f, "{} {}{:?}", self.role, self.type_name, self.dims)
+        write!(f, "{} {}{:?}", self.role, self.type_name, self.sizes)
     }
 }
 
@@ -136,12 +134,12 @@ fn uses<'t>(
                 value,
                 role,
                 type_name,
-                dims,
+                sizes: dims,
             });
         }
         if taken.is_empty() {
             let role = if scales { "scales" } else { "value" };
-            uses.push(WeightUse { method, delegate, operator: None, node: None, value, role, type_name, dims });
+            uses.push(WeightUse { method, delegate, operator: None, node: None, value, role, type_name, sizes: dims });
         }
     }
     uses
@@ -161,7 +159,7 @@ fn type_name(datatype: XNNDatatype) -> String {
 const LARGEST: u64 = 16 << 20;
 
 /// The most bytes of all tensors that get histograms.
-const MOST: u64 = 128 << 20;
+const MAX_HISTOGRAM_BYTES: u64 = 128 << 20;
 
 /// The bins of a histogram.
 const BINS: usize = 40;
@@ -207,7 +205,7 @@ impl<'t> Collector<'t> {
             key: None,
             data: None,
             offset,
-            bytes,
+            size: bytes,
             users,
             inside: Vec::new(),
             dequantized_by: None,
@@ -235,8 +233,8 @@ impl<'t> Collector<'t> {
             self.make(core::mem::take(counts));
         }
         let Some(weight) = self.weights.get(at) else { return };
-        if weight.histogram.is_none() && weight.bytes <= LARGEST.min(self.budget) {
-            self.budget -= weight.bytes;
+        if weight.histogram.is_none() && weight.size <= LARGEST.min(self.budget) {
+            self.budget -= weight.size;
             counts.of.add(at);
             counts.list.push((at, histogram));
         }
@@ -250,7 +248,7 @@ impl<'t> Collector<'t> {
         }
         let mut jobs = Jobs::default();
         for ((at, histogram), (_, made)) in counts.list.into_iter().zip(&mut made) {
-            jobs.add(self.weights.get(at).map_or(0, |weight| weight.bytes), move || *made = histogram());
+            jobs.add(self.weights.get(at).map_or(0, |weight| weight.size), move || *made = histogram());
         }
         jobs.run();
         for (at, histogram) in made {
@@ -433,7 +431,7 @@ impl Model<'_> {
 }
 
 fn weights<'t>(model: &'t Model<'_>, files: Option<Files<'t>>) -> Vec<Weight<'t>> {
-    let mut collector = Collector { weights: Vec::new(), budget: MOST };
+    let mut collector = Collector { weights: Vec::new(), budget: MAX_HISTOGRAM_BYTES };
     collector.tensors(model, files.as_ref());
     match model {
         Model::Pte(pte) => collector.inside(pte, files.as_ref()),
@@ -441,6 +439,6 @@ fn weights<'t>(model: &'t Model<'_>, files: Option<Files<'t>>) -> Vec<Weight<'t>
         _ => {}
     }
     let mut weights = collector.weights;
-    sort_by(&mut weights, |one, other| other.bytes.cmp(&one.bytes));
+    sort_by(&mut weights, |one, other| other.size.cmp(&one.size));
     weights
 }

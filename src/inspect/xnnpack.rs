@@ -44,14 +44,14 @@ pub struct XnnpackArgument<'t> {
     /// The type of its elements.
     pub datatype: XNNDatatype,
     /// The size of each dimension, in elements.
-    #[cfg_attr(feature = "serde", serde(rename = "sizes", serialize_with = "crate::tensor::first_items"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
     #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<u32>"))]
-    pub dims: &'t [u32],
+    pub sizes: &'t [u32],
 }
 
 impl<'t> XnnpackArgument<'t> {
     fn of(value: usize, tensor: &'t XNNTensorValue<'_>) -> Self {
-        Self { argument: tensor.external_id, value, datatype: tensor.datatype, dims: tensor.dims() }
+        Self { argument: tensor.external_id, value, datatype: tensor.datatype, sizes: tensor.dims() }
     }
 }
 
@@ -89,13 +89,13 @@ impl Xnnpack<'_> {
             identifier: known.and_then(|known| core::str::from_utf8(known).ok()).unwrap_or("XN01"),
             header: None,
             content: Content::Xnnpack(content),
-            faults: self.delegate_constants().faults,
+            errors: self.delegate_constants().errors,
         }
     }
 
     /// Every constant that is in the payload, with the values that use it.
     pub fn blobs(&self) -> Blobs<'_> {
-        let DelegateConstants { constants, faults } = self.delegate_constants();
+        let DelegateConstants { constants, errors } = self.delegate_constants();
         let mut blobs: Vec<Blob<'_>> = Vec::new();
         let mut last = None;
         for constant in constants.into_iter().filter(|constant| constant.offset.is_some()) {
@@ -113,7 +113,7 @@ impl Xnnpack<'_> {
                 }),
             }
         }
-        Blobs { blobs, faults }
+        Blobs { blobs, errors }
     }
 
     /// Where the bytes of the file go, as for [`Pte::size_report`](crate::Pte::size_report). Constants with a key are not in the payload.

@@ -153,14 +153,14 @@ impl<'t> Names<'t> {
             let plan = pte.methods().get(*index);
             let delegate_of = |node: &Node<'_>| {
                 let place = node.instruction?;
-                match plan?.chains().get(place.chain)?.instructions().get(place.index)?.instr_args {
+                match plan?.chains().get(place.chain)?.instructions().get(place.instruction)?.instr_args {
                     InstructionArguments::DelegateCall(ref call) => usize::try_from(call.delegate_index).ok(),
                     _ => None,
                 }
             };
             let positions = graph.payload_indices();
             for (node, position) in graph.nodes.iter_mut().zip(positions) {
-                let of_instruction = node.instruction.and_then(|at| names.chains.get(at.chain)?.get(at.index));
+                let of_instruction = node.instruction.and_then(|at| names.chains.get(at.chain)?.get(at.instruction));
                 let within = position.and_then(|position| Some((position, delegate_of(node)?)));
                 let own = within.and_then(|(position, delegate)| names.delegates.get(delegate)?.nodes.get(position));
                 let from = own.or(of_instruction);
@@ -236,7 +236,7 @@ impl<'t> Names<'t> {
             }
         }
         for part in &report.parts {
-            let mut bytes = part.bytes;
+            let mut bytes = part.size;
             let module = part.users.iter().find_map(|user| match user {
                 BlobUser::Delegate { method, index, .. } => methods.get(method)?.delegates.get(*index)?.module,
                 user => self.of_user(&methods, user)?.module,

@@ -28,11 +28,11 @@ const EDGE_PROGRAM: &str = "edge_dialect_exported_program";
 const HANDLES: &str = "debug_handle_map";
 
 /// An entry may take so many times the bytes of the whole file. JSON is compressed less.
-const MOST_EXPANSION: u64 = 64;
+const MAX_EXPANSION: u64 = 64;
 
 /// The most bytes of an entry of a file of that size.
 fn most(file_size: u64) -> u64 {
-    MOST_EXPANSION.saturating_mul(file_size)
+    MAX_EXPANSION.saturating_mul(file_size)
 }
 
 /// The names and places in the source that an ETRecord has for a program.
@@ -126,7 +126,7 @@ impl EtRecord {
         }
         let most = most(file_size);
         if size > most {
-            return Err(about(name, &format!("over {most} bytes, which is {MOST_EXPANSION} times the file")));
+            return Err(about(name, &format!("over {most} bytes, which is {MAX_EXPANSION} times the file")));
         }
         Ok(true)
     }

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 /// The modules of a path that are told apart, and its bytes: a record can state any path, for any number of instructions.
-const MOST_DEPTH: usize = 16;
-const MOST_BYTES: usize = 512;
+const MAX_DEPTH: usize = 16;
+const MAX_BYTES: usize = 512;
 
 /// Adds up amounts by module: see [`ModuleTotal`] for the order.
 pub(super) fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, u64)>) -> Vec<ModuleTotal<'t>> {
@@ -63,7 +63,7 @@ pub(super) fn outer(path: &str) -> &str {
 
 /// The outermost modules of a path.
 fn bounded(path: &str) -> &str {
-    let last = modules(path).take(MOST_DEPTH - 1).take_while(|module| module.len() <= MOST_BYTES).last();
+    let last = modules(path).take(MAX_DEPTH - 1).take_while(|module| module.len() <= MAX_BYTES).last();
     last.unwrap_or_default()
 }
 
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn paths_that_no_model_has_are_bounded() {
         let deep: &'static str = alloc::vec!["a"; 1000].join(".").leak();
-        assert_eq!(rows(&[(Some(deep), 1)]).len(), MOST_DEPTH);
+        assert_eq!(rows(&[(Some(deep), 1)]).len(), MAX_DEPTH);
         let long: &'static str = "a".repeat(1000).leak();
         assert_eq!(rows(&[(Some(long), 1)]), [(Some(""), 0, 1, 1, 1)]);
         let odd = rows(&[(Some("."), 1), (Some("a..b"), 2), (Some(".a."), 4)]);

@@ -8,7 +8,7 @@ use crate::keyed::Keyed;
 use alloc::{borrow::Cow, vec::Vec};
 
 /// At most this many tensors with the same bytes are told apart.
-const MOST: usize = 64;
+const MAX_EQUAL: usize = 64;
 
 /// Names the constants and initial states that have the bytes of a tensor, or those of a matrix after it is transposed. Of several tensors
 /// with the same bytes, the one whose name ends in the argument's (`weight`) is meant, if it is the only one.
@@ -17,7 +17,7 @@ pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safete
     for tensor in &state.tensors {
         for bytes in [Some(Cow::Borrowed(&*tensor.bytes)), transposed(tensor).map(Cow::Owned)].into_iter().flatten() {
             let same = by_bytes.entry(bytes);
-            if same.len() < MOST && same.last() != Some(&&*tensor.name) {
+            if same.len() < MAX_EQUAL && same.last() != Some(&&*tensor.name) {
                 same.push(&tensor.name);
             }
         }
@@ -45,7 +45,7 @@ pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safete
                 (_, Some(only), None) => Some(*only),
                 _ => None,
             };
-            if let Some(name) = name.filter(|_| same.len() < MOST) {
+            if let Some(name) = name.filter(|_| same.len() < MAX_EQUAL) {
                 names.set(value as i64, Cow::Borrowed(name), NamedBy::StateDict);
             }
         }

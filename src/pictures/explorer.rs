@@ -139,7 +139,7 @@ fn explorer_edge(graph: &Graph<'_>, edge: &Edge) -> Option<ExplorerEdge> {
 fn explorer_node<'g>(index: usize, node: &'g Node<'_>, block: &str) -> ExplorerNode<'g> {
     let mut attrs = vec![pair("kind", node.kind.name())];
     if let Some(place) = node.instruction {
-        attrs.push(pair("instruction", format!("{} of chain {}", place.index, place.chain)));
+        attrs.push(pair("instruction", format!("{} of chain {}", place.instruction, place.chain)));
     }
     attrs.extend(node.name.map(|name| pair("name", shortened(name))));
     attrs.extend(node.module.map(|module| pair("module", shortened(module))));
@@ -165,12 +165,12 @@ fn explorer_node<'g>(index: usize, node: &'g Node<'_>, block: &str) -> ExplorerN
 /// The layers that a node is in, the outermost first.
 fn namespace(node: &Node<'_>, block: &str) -> String {
     /// A path that is longer is cut, because many nodes can have it.
-    const MOST: usize = 16;
+    const MAX_LAYERS: usize = 16;
     let modules = node.module.filter(|module| !module.is_empty()).map(short).unwrap_or_else(|| block.into());
     // A slash would be a layer in a layer.
-    let mut layers: Vec<String> = modules.replace('/', "_").splitn(MOST, '.').map(String::from).collect();
+    let mut layers: Vec<String> = modules.replace('/', "_").splitn(MAX_LAYERS, '.').map(String::from).collect();
     if let Some((delegate, place)) = node.delegate.zip(node.instruction) {
-        layers.push(format!("{} {}.{}", short(delegate).replace('/', "_"), place.chain, place.index));
+        layers.push(format!("{} {}.{}", short(delegate).replace('/', "_"), place.chain, place.instruction));
     }
     layers.retain(|layer| !layer.is_empty());
     layers.join("/")

@@ -2,7 +2,7 @@
 
 use super::xml::Xml;
 use super::{DARK, color};
-use crate::inspect::{CHARACTERS, Edge, Graph, GraphLayout, LINE, MOST_WEIGHTS, Node, NodeKind, Placed};
+use crate::inspect::{CHARACTERS, Edge, Graph, GraphLayout, LINE, MAX_WEIGHTS, Node, NodeBox, NodeKind};
 use crate::keyed::Keyed;
 use crate::names::shortened;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
@@ -72,7 +72,7 @@ impl fmt::Display for GraphSvg<'_> {
         )?;
         for (line, (kind, meaning)) in present.into_iter().enumerate() {
             let y = MARGIN + TITLE - 10.0 + ENTRY * line as f64;
-            outline(f, kind, &Placed { x: MARGIN, y, width: 26.0, height: 14.0 })?;
+            outline(f, kind, &NodeBox { x: MARGIN, y, width: 26.0, height: 14.0 })?;
             writeln!(
                 f,
                 r##"<text x="{}" y="{}" fill="#556677" font-size="11">{meaning}</text>"##,
@@ -82,10 +82,10 @@ impl fmt::Display for GraphSvg<'_> {
         }
         writeln!(f, r##"<g transform="translate({MARGIN} {top})">"##)?;
         let is_far = |index: &usize| layout.far.binary_search(index).is_ok();
-        let ways: Keyed<(usize, usize), &[Point]> =
-            layout.ways.iter().map(|way| ((way.from, way.to), way.points.as_slice())).collect();
+        let routes: Keyed<(usize, usize), &[Point]> =
+            layout.routes.iter().map(|route| ((route.from, route.to), route.points.as_slice())).collect();
         for (_, edge) in graph.edges.iter().enumerate().filter(|(index, _)| !is_far(index)) {
-            self.edge(f, edge, ways.get(&(edge.from, edge.to)).copied().unwrap_or_default())?;
+            self.edge(f, edge, routes.get(&(edge.from, edge.to)).copied().unwrap_or_default())?;
         }
         let mut from: Keyed<usize, Vec<&str>> = Keyed::new();
         for edge in layout.far.iter().filter_map(|index| graph.edges.get(*index)) {
@@ -100,7 +100,7 @@ impl fmt::Display for GraphSvg<'_> {
 }
 
 impl GraphSvg<'_> {
-    fn edge(&self, f: &mut fmt::Formatter<'_>, edge: &Edge, way: &[Point]) -> fmt::Result {
+    fn edge(&self, f: &mut fmt::Formatter<'_>, edge: &Edge, route: &[Point]) -> fmt::Result {
         let (Some(from), Some(to)) = (self.layout.nodes.get(edge.from), self.layout.nodes.get(edge.to)) else {
             return Ok(());
         };
@@ -109,7 +109,7 @@ impl GraphSvg<'_> {
             Edge { view: true, .. } => r#" stroke-dasharray="1 3""#,
             _ => "",
         };
-        let curves = path(from, way, to);
+        let curves = path(from, route, to);
         let [start, ..] = curves.first().copied().unwrap_or_default();
         write!(f, r##"<path d="M{:.0} {:.0}"##, start.0, start.1)?;
         for [_, first, second, end] in &curves {
@@ -119,8 +119,8 @@ impl GraphSvg<'_> {
         writeln!(f, "<title>{}</title></path>", Xml(self.graph.edge_text(edge)))
     }
 
-    fn node(&self, f: &mut fmt::Formatter<'_>, node: &Node<'_>, place: &Placed, from: &[&str]) -> fmt::Result {
-        let Placed { x, y, width, .. } = place;
+    fn node(&self, f: &mut fmt::Formatter<'_>, node: &Node<'_>, place: &NodeBox, from: &[&str]) -> fmt::Result {
+        let NodeBox { x, y, width, .. } = place;
         write!(f, "<g>")?;
         outline(f, node.kind, place)?;
         let middle = x + width / 2.0;
@@ -137,7 +137,7 @@ impl GraphSvg<'_> {
             Xml(&cut(node.result()))
         )?;
         let mut line = y + 46.0;
-        for weight in node.weights().take(MOST_WEIGHTS) {
+        for weight in node.weights().take(MAX_WEIGHTS) {
             writeln!(
                 f,
                 r##"<text x="{middle:.0}" y="{line:.0}" text-anchor="middle" fill="#2f6d55" font-size="10">{}</text>"##,
@@ -186,7 +186,7 @@ type Point = (f64, f64);
 
 /// Curves from the lower side of a node past some points to the upper side of another one. A jump may go up or to the side: then from side
 /// to side.
-fn path(from: &Placed, way: &[Point], to: &Placed) -> Vec<[Point; 4]> {
+fn path(from: &NodeBox, route: &[Point], to: &NodeBox) -> Vec<[Point; 4]> {
     let (x0, y0) = (from.x + from.width / 2.0, from.y + from.height);
     let (x1, y1) = (to.x + to.width / 2.0, to.y);
     if y1 > y0 {
@@ -197,7 +197,7 @@ fn path(from: &Placed, way: &[Point], to: &Placed) -> Vec<[Point; 4]> {
             let bend = if from.0 == to.0 { 0.0 } else { ((to.1 - from.1) / 2.0).max(12.0) };
             [from, (from.0, from.1 + bend), (to.0, to.1 - bend), to]
         };
-        return way.iter().copied().chain([(x1, y1)]).map(curve).collect();
+        return route.iter().copied().chain([(x1, y1)]).map(curve).collect();
     }
     let (right0, right1) = (from.x + from.width, to.x + to.width);
     let (y0, y1) = (from.y + from.height / 2.0, to.y + to.height / 2.0);
@@ -212,8 +212,8 @@ fn path(from: &Placed, way: &[Point], to: &Placed) -> Vec<[Point; 4]> {
 }
 
 /// A node's shape.
-fn outline(f: &mut fmt::Formatter<'_>, kind: NodeKind, place: &Placed) -> fmt::Result {
-    let Placed { x, y, width, height } = *place;
+fn outline(f: &mut fmt::Formatter<'_>, kind: NodeKind, place: &NodeBox) -> fmt::Result {
+    let NodeBox { x, y, width, height } = *place;
     let (right, bottom, middle) = (x + width, y + height, y + height / 2.0);
     let style = format!(r##"fill="{}" stroke="#667788""##, color(kind));
     if matches!(kind, NodeKind::Move | NodeKind::Jump) {
@@ -266,8 +266,8 @@ mod tests {
 
     #[test]
     fn a_curve_begins_and_ends_at_the_sides_of_its_nodes() {
-        let node = |x: f64, y: f64| Placed { x, y, width: 40.0, height: 20.0 };
-        let ends = |from: Placed, to: Placed| match path(&from, &[], &to)[..] {
+        let node = |x: f64, y: f64| NodeBox { x, y, width: 40.0, height: 20.0 };
+        let ends = |from: NodeBox, to: NodeBox| match path(&from, &[], &to)[..] {
             [[start, .., end]] => (start, end),
             ref curves => panic!("{curves:?}"),
         };
@@ -280,12 +280,12 @@ mod tests {
         let [_, out, back, _] = path(&node(10.0, 50.0), &[], &node(0.0, 0.0))[0];
         assert_eq!((out, back), ((90.0, 60.0), (90.0, 10.0)));
         // On the way it goes through the points: straight where they are below each other.
-        let way = [(90.0, 40.0), (90.0, 80.0)];
-        let curves = path(&node(0.0, 0.0), &way, &node(0.0, 100.0));
+        let route = [(90.0, 40.0), (90.0, 80.0)];
+        let curves = path(&node(0.0, 0.0), &route, &node(0.0, 100.0));
         assert_eq!(
             curves.iter().map(|[start, .., end]| (*start, *end)).collect::<Vec<_>>(),
-            [((20.0, 20.0), way[0]), (way[0], way[1]), (way[1], (20.0, 100.0))]
+            [((20.0, 20.0), route[0]), (route[0], route[1]), (route[1], (20.0, 100.0))]
         );
-        assert_eq!(curves[1], [way[0], way[0], way[1], way[1]]);
+        assert_eq!(curves[1], [route[0], route[0], route[1], route[1]]);
     }
 }

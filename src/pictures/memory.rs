@@ -160,7 +160,7 @@ fn box_of(
     let (x, y) = (scale.x(tensor.first), scale.y(tensor.end()));
     let (width, height) = (scale.x(tensor.last + 1) - x, scale.y(tensor.offset) - y);
     let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
-    let (value, size) = (tensor.value, format_size(tensor.bytes));
+    let (value, size) = (tensor.value, format_size(tensor.size));
     let mut tip = format!("value {value}: {shape}, {size} at {}", tensor.offset);
     if let Some(name) = tensor.shape.name {
         tip = format!("{}, {tip}", shortened(name));

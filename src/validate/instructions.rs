@@ -56,7 +56,7 @@ fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
 
 /// The runtime joins name and overload with a dot in a buffer of 100 bytes, which ends with a NUL.
 fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    const MOST: usize = 99;
+    const MAX_NAME: usize = 99;
     let Some(name) = operator.name.as_ref() else {
         return report.add(
             rule::OPERATOR_NAME,
@@ -66,9 +66,9 @@ fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'
     };
     let overload = operator.overload.as_ref().map_or(0, c_length);
     let length = c_length(name) + overload + usize::from(overload > 0);
-    if length > MOST {
+    if length > MAX_NAME {
         let offset = report.offset(Some(name.as_bytes()));
-        let found = format!("{} and its overload need {length} bytes, expected at most {MOST}", Name(name));
+        let found = format!("{} and its overload need {length} bytes, expected at most {MAX_NAME}", Name(name));
         report.add_at(rule::OPERATOR_NAME, &path.field("name"), offset, found);
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn check(
     let method = Method { plan, flow, path };
     for (shown, conflict) in method.flow.conflicts.iter().enumerate() {
         match method.doubt(conflict) {
-            None => method.overlap(conflict, shown < MOST_PATHS, report),
+            None => method.overlap(conflict, shown < MAX_PATHS, report),
             Some(why) => {
                 unknown = unknown
                     .or_else(|| Some(format!("value {} may overwrite value {}, and {why}", conflict.new, conflict.old)))
@@ -41,14 +41,14 @@ pub(super) fn check(
         report.add(rule::PLANNED_MEMORY_UNKNOWN, path, format_args!("{why}: not all overlaps were checked"));
     }
     for (shown, null) in method.flow.nulls.iter().enumerate() {
-        method.null(null, shown < MOST_PATHS, report);
+        method.null(null, shown < MAX_PATHS, report);
     }
     method.frees(report);
     method.loops(report);
 }
 
 /// The paths of this many findings are searched for.
-const MOST_PATHS: usize = 16;
+const MAX_PATHS: usize = 16;
 
 struct Method<'m, 't, 'a> {
     plan: &'t ExecutionPlan<'a>,
@@ -121,9 +121,9 @@ impl Method<'_, '_, '_> {
 
     /// Adds the branches from one event to another.
     fn branches(&self, from: &Event, to: &Event, text: &mut String) {
-        const MOST: usize = 8;
+        const MAX_BRANCHES: usize = 8;
         let branches = self.flow.path(from.time as usize, to.time as usize);
-        for (index, Branch { instruction, jumps }) in branches.iter().take(MOST).enumerate() {
+        for (index, Branch { instruction, jumps }) in branches.iter().take(MAX_BRANCHES).enumerate() {
             let when = if index == 0 { ", when" } else { " and" };
             let verb = if *jumps { "jumps" } else { "does not jump" };
             let _ = write!(text, "{when} instruction {instruction} {verb}");

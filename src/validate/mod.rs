@@ -77,4 +77,4 @@ pub use releases::{
 };
 pub use rule::{RULES, Rule};
 #[cfg(feature = "inspect")]
-pub use target::{Fit, Lack, Target, Unknown};
+pub use target::{Fit, Missing, Target, Unknown};

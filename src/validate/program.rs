@@ -13,7 +13,7 @@ use alloc::format;
 
 /// The default limit of FlatBuffers' verifier, which the runtime uses. The verifier's other limit, a depth of 64, cannot be
 /// reached in this schema.
-const MOST_TABLES: usize = 1_000_000;
+const MAX_TABLES: usize = 1_000_000;
 
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let program = &pte.program;
@@ -54,12 +54,12 @@ fn execution_plan(program: &Program<'_>, report: &mut Report<'_>) {
 }
 
 fn table_limit(program: &Program<'_>, report: &mut Report<'_>) {
-    if any::most_tables(program) <= MOST_TABLES {
+    if any::most_tables(program) <= MAX_TABLES {
         return;
     }
     let tables = any::tables(program);
-    if tables > MOST_TABLES {
-        let found = format!("{tables} tables, expected at most {MOST_TABLES}: the runtime's verifier refuses more");
+    if tables > MAX_TABLES {
+        let found = format!("{tables} tables, expected at most {MAX_TABLES}: the runtime's verifier refuses more");
         report.add(rule::TABLE_LIMIT, &Path::ROOT, found);
     }
 }

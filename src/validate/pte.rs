@@ -8,7 +8,7 @@ use super::{
     tensors, values, wire,
 };
 #[cfg(feature = "inspect")]
-use super::{Fit, Lack, Target, target};
+use super::{Fit, Missing, Target, target};
 use crate::dataflow::DelegateOutputs;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
@@ -60,8 +60,8 @@ impl Pte<'_> {
     /// What the file needs and the device does not have, assuming that all external data is there: see
     /// [`fit_with`](Self::fit_with).
     #[cfg(feature = "inspect")]
-    pub fn fit(&self, target: &Target) -> Vec<Lack> {
-        self.fit_with(target, None).lacks
+    pub fn fit(&self, target: &Target) -> Vec<Missing> {
+        self.fit_with(target, None).missing
     }
 
     /// What the file needs and the device does not have, and what could not be determined, if the file is loaded with

@@ -9,15 +9,15 @@ use core::fmt;
 
 /// The most findings of one rule that are listed. One last finding counts the rest, so that the report on a hostile file is
 /// not many times larger than the file.
-pub(super) const MOST_OF_ONE_RULE: usize = 100;
+pub(super) const MAX_OF_ONE_RULE: usize = 100;
 
 /// A name from the file in a message: quoted, and truncated if it is long.
 pub(super) struct Name<'t>(pub(super) &'t str);
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 60;
-        match self.0.char_indices().nth(MOST) {
+        const MAX_SHOWN: usize = 60;
+        match self.0.char_indices().nth(MAX_SHOWN) {
             // `end` is at the start of a character.
             Some((end, _)) => write!(f, "{:?}… ({} bytes)", self.0.get(..end).unwrap_or_default(), self.0.len()),
             None => write!(f, "{:?}", self.0),
@@ -30,13 +30,13 @@ pub(super) struct Few<'t, T>(pub(super) &'t [T]);
 
 impl<T: fmt::Display> fmt::Display for Few<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 18;
+        const MAX_SHOWN: usize = 18;
         f.write_str("[")?;
-        for (index, item) in self.0.iter().take(MOST).enumerate() {
+        for (index, item) in self.0.iter().take(MAX_SHOWN).enumerate() {
             let comma = if index > 0 { ", " } else { "" };
             write!(f, "{comma}{item}")?;
         }
-        f.write_str(if self.0.len() > MOST { ", …]" } else { "]" })
+        f.write_str(if self.0.len() > MAX_SHOWN { ", …]" } else { "]" })
     }
 }
 
@@ -148,7 +148,7 @@ impl<'f> Report<'f> {
         });
         let Some((_, count)) = self.counts.get_mut(at) else { return false };
         *count += 1;
-        *count <= MOST_OF_ONE_RULE
+        *count <= MAX_OF_ONE_RULE
     }
 
     /// Adds a fault of structure under its own rule, or under `rule`.
@@ -166,7 +166,7 @@ impl<'f> Report<'f> {
     pub(super) fn finish(mut self) -> Vec<Finding> {
         sort_by_key(&mut self.counts, |(rule, _)| rule.name);
         for (rule, count) in self.counts {
-            if let Some(more @ 1..) = count.checked_sub(MOST_OF_ONE_RULE) {
+            if let Some(more @ 1..) = count.checked_sub(MAX_OF_ONE_RULE) {
                 let message = format!("{} of this rule not listed", counted(more, "more finding"));
                 self.findings.push(Finding::new(rule, FieldPath::default(), None, message));
             }

@@ -19,8 +19,7 @@ pub struct Rule {
     /// How bad a violation is.
     pub severity: Severity,
     /// What it protects from: the defect in the file, or what a reader that does not check for it does.
-    #[cfg_attr(feature = "serde", serde(rename = "protects_from"))]
-    pub protects: &'static str,
+    pub protects_from: &'static str,
     /// The published vulnerability of the official runtime that it corresponds to: one number, or several with commas.
     pub cve: Option<&'static str>,
     /// Computed when the crate is compiled, so that a finding's text does not need the histories.
@@ -63,14 +62,14 @@ const fn refused_since(rule: &str) -> Option<Release> {
     }
 }
 
-const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
-    while let ([a, rest @ ..], [b, others @ ..]) = (one, other) {
+const fn is_same(mut left: &[u8], mut right: &[u8]) -> bool {
+    while let ([a, rest @ ..], [b, others @ ..]) = (left, right) {
         if *a != *b {
             return false;
         }
-        (one, other) = (rest, others);
+        (left, right) = (rest, others);
     }
-    one.is_empty() && other.is_empty()
+    left.is_empty() && right.is_empty()
 }
 
 macro_rules! rules {
@@ -80,7 +79,7 @@ macro_rules! rules {
                 name: $name,
                 level: Level::$level,
                 severity: Severity::$severity,
-                protects: $protects,
+                protects_from: $protects,
                 cve: rules!(@ $($cve)?),
                 refused_since: refused_since($name),
             };

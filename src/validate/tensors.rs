@@ -16,7 +16,7 @@ use crate::tensor::{TensorShape, Uncountable};
 use alloc::format;
 
 /// The length of the runtime's arrays of sizes (`kTensorDimensionLimit`).
-const MOST_DIMENSIONS: usize = 16;
+const MAX_DIMENSIONS: usize = 16;
 
 pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     for (index, tensor) in plan.tensors() {
@@ -59,8 +59,8 @@ fn shape(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 
 fn rank(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let sizes = tensor.sizes();
-    if sizes.len() > MOST_DIMENSIONS {
-        let found = format!("{} dimensions, expected at most {MOST_DIMENSIONS}", sizes.len());
+    if sizes.len() > MAX_DIMENSIONS {
+        let found = format!("{} dimensions, expected at most {MAX_DIMENSIONS}", sizes.len());
         report.add_at(rule::TENSOR_RANK, &path.field("sizes"), report.offset(Some(sizes)), found);
     }
 }
@@ -69,7 +69,7 @@ fn dim_order(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (Some(sizes), Some(order)) = (tensor.sizes.as_deref(), tensor.dim_order.as_deref()) else {
         return;
     };
-    if sizes.len() == order.len() && (sizes.len() > MOST_DIMENSIONS || is_permutation(order)) {
+    if sizes.len() == order.len() && (sizes.len() > MAX_DIMENSIONS || is_permutation(order)) {
         return;
     }
     let offset = report.offset(Some(order));

@@ -10,7 +10,7 @@ use memmap2::{MmapMut, MmapOptions};
 use std::ops::Range;
 
 /// The most bytes of metadata: a FlatBuffer cannot be larger.
-const MOST_METADATA: u64 = 1 << 31;
+const MAX_METADATA: u64 = 1 << 31;
 
 /// How much of a file to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,8 +57,8 @@ impl File {
         let Ok(probe) = probe else { return Ok(file) };
         let metadata = if extent == Extent::All { Ok(0..size) } else { probe.metadata(size) };
         let Ok(metadata) = metadata else { return Ok(file) };
-        if metadata.end > MOST_METADATA && extent != Extent::All {
-            let found = format!("its metadata has {} bytes, expected at most {MOST_METADATA}", metadata.end);
+        if metadata.end > MAX_METADATA && extent != Extent::All {
+            let found = format!("its metadata has {} bytes, expected at most {MAX_METADATA}", metadata.end);
             return Err(Error::TooLarge(found));
         }
         file.read(vec![metadata]).await?;

@@ -738,7 +738,7 @@ fn what_is_stripped_of_padding_is_what_the_file_is_smaller_by() {
     let [change] = &*report.changes else { panic!("{report:?}") };
     assert_eq!((change.action, change.subject), (Action::Removed, Subject::Padding));
     assert!(before > after, "{before} and {after}");
-    assert_eq!(change.bytes_before - change.bytes_after, (before - after) as u64);
+    assert_eq!(change.size_before - change.size_after, (before - after) as u64);
 }
 
 #[test]
@@ -791,14 +791,14 @@ fn a_constant_that_is_named_data_too_is_stored_once() {
     let before = Model::parse(&tied).unwrap();
     let saving = before.savings().into_iter().find(|saving| saving.kind == SavingKind::EqualBlobs).unwrap();
     // Less than the weight takes, since a segment that two kinds of data share keeps both alignments.
-    assert!(saving.bytes > 0, "{saving:?}");
+    assert!(saving.size > 0, "{saving:?}");
     let mut pte = Pte::parse(&tied).unwrap();
     let report = pte.dedup().unwrap();
     assert_eq!(report.changes.len(), 1, "{report:?}");
     assert_eq!((report.changes[0].subject, report.changes[0].action), (Subject::NamedData, Action::Shared));
     assert!(report.notes.is_empty(), "{report:?}");
     let smaller = written(&pte).unwrap();
-    assert_eq!(smaller.len() as u64 + saving.bytes, tied.len() as u64);
+    assert_eq!(smaller.len() as u64 + saving.size, tied.len() as u64);
     let after = Pte::parse(&smaller).unwrap();
     assert_eq!(contents(&after, &[]).unwrap(), contents(&Pte::parse(&tied).unwrap(), &[]).unwrap());
     assert_eq!(new_errors(&before, &Model::Pte(after)).unwrap(), []);

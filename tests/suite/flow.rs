@@ -129,7 +129,7 @@ fn agree(pte: &Pte<'_>) -> Result<(), String> {
             let bytes =
                 || std::iter::once(tensor).chain(tensor.views.iter().filter_map(|view| self::tensor(memory, *view)));
             let Some(place) = graph.nodes[edge.from].instruction else { continue };
-            let time = starts[place.chain] + place.index + 1;
+            let time = starts[place.chain] + place.instruction + 1;
             if !bytes().any(|tensor| tensor.is_needed_at(time)) {
                 return Err(format!(
                     "{}: %{} comes from {place:?}, in memory from {}",
@@ -176,7 +176,7 @@ fn what_paths_and_loops_make_of_memory_is_in_all_answers() {
             .iter()
             .flat_map(|method| &method.buffers)
             .flat_map(|buffer| &buffer.tensors)
-            .all(|tensor| tensor.bytes > 0 || tensor.views.is_empty())
+            .all(|tensor| tensor.size > 0 || tensor.views.is_empty())
     );
     // The bytes of a value that is moved on each of two paths are needed until it is read.
     let fixture = program("two_conds");

@@ -1,6 +1,6 @@
 //! Graphs in outline, and what remains of a file that is cut.
 
-use executorch_format::inspect::{GroupKind, NodeKind, remains};
+use executorch_format::inspect::{GroupKind, NodeKind, salvage};
 use executorch_format::{FileKind, Pte};
 use executorch_format_support::data;
 use executorch_format_support::fixtures::fixture;
@@ -58,19 +58,19 @@ fn a_high_graph_is_cut_into_columns_in_which_no_nodes_overlap() {
         }
     }
     // The way of an edge leads downwards from its node to the other, past all nodes.
-    assert!(!layout.ways.is_empty());
-    for way in &layout.ways {
-        let (from, to) = (layout.nodes[way.from], layout.nodes[way.to]);
-        let heights: Vec<f64> = way.points.iter().map(|(_, y)| *y).collect();
+    assert!(!layout.routes.is_empty());
+    for route in &layout.routes {
+        let (from, to) = (layout.nodes[route.from], layout.nodes[route.to]);
+        let heights: Vec<f64> = route.points.iter().map(|(_, y)| *y).collect();
         assert!(
             heights.is_sorted() && heights[0] >= from.y + from.height && *heights.last().unwrap() <= to.y,
-            "{way:?}"
+            "{route:?}"
         );
-        for (x, y) in &way.points {
-            let inside = |node: &executorch_format::inspect::Placed| {
+        for (x, y) in &route.points {
+            let inside = |node: &executorch_format::inspect::NodeBox| {
                 *x > node.x && *x < node.x + node.width && *y > node.y && *y < node.y + node.height
             };
-            assert!(!layout.nodes.iter().any(inside), "{way:?}");
+            assert!(!layout.nodes.iter().any(inside), "{route:?}");
         }
     }
 }
@@ -78,9 +78,9 @@ fn a_high_graph_is_cut_into_columns_in_which_no_nodes_overlap() {
 #[test]
 fn what_remains_of_a_cut_file_is_part_of_what_was_there() {
     let file = fixture("1.5.1/add_mul/add_mul.pte");
-    let whole = remains(file.bytes(), FileKind::Pte);
+    let whole = salvage(file.bytes(), FileKind::Pte);
     let pte = Pte::parse(file.bytes()).unwrap();
-    let count = |remains: &executorch_format::inspect::Remains, name: &str| {
+    let count = |remains: &executorch_format::inspect::Salvage, name: &str| {
         remains.tables.iter().find(|tables| tables.name == name).map_or(0, |tables| tables.count)
     };
     assert_eq!(count(&whole, "Program"), 1);
@@ -91,7 +91,7 @@ fn what_remains_of_a_cut_file_is_part_of_what_was_there() {
     let mut known = 0;
     for size in (0..file.bytes().len()).step_by(29) {
         let cut = &file.bytes()[..size];
-        let rest = remains(cut, FileKind::Pte);
+        let rest = salvage(cut, FileKind::Pte);
         for tables in &rest.tables {
             assert!(tables.count <= count(&whole, tables.name), "{size}: {tables:?}");
         }
@@ -101,5 +101,5 @@ fn what_remains_of_a_cut_file_is_part_of_what_was_there() {
         known += usize::from(!rest.tables.is_empty() && Pte::parse(cut).is_err());
     }
     assert!(known > 3, "{known}");
-    assert_eq!(remains(&[], FileKind::Pte).tables, []);
+    assert_eq!(salvage(&[], FileKind::Pte).tables, []);
 }

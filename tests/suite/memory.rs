@@ -27,12 +27,12 @@ fn planned(fixture: &Fixture) -> Result<(), String> {
         return Ok(());
     };
     let memory = pte.memory();
-    equal("faults", memory.faults.len(), 0)?;
+    equal("faults", memory.errors.len(), 0)?;
     for (method, plan) in memory.methods.iter().zip(pte.methods()) {
         let expected = plan.tensors().filter(|(_, tensor)| tensor.allocation_info.is_some()).count();
         let found: usize = method.buffers.iter().map(|buffer| buffer.tensors.len()).sum();
         equal("tensors", found + method.unused, expected)?;
-        equal("bytes", method.bytes, plan.planned_memory().bytes)?;
+        equal("bytes", method.size, plan.planned_memory().size)?;
         for buffer in &method.buffers {
             let size = buffer.buffer.size;
             equal("size", buffer.needed + buffer.lost, size)?;
@@ -60,10 +60,10 @@ fn a_tensor_has_its_place_and_the_time_in_which_it_is_needed() {
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let memory = pte.memory();
     let forward = memory.methods.iter().find(|method| method.name == "forward").unwrap();
-    assert_eq!((forward.instructions, forward.bytes, forward.jumps), (4, 64, false));
+    assert_eq!((forward.instructions, forward.size, forward.jumps), (4, 64, false));
     let buffer = &forward.buffers[0];
     assert_eq!((buffer.needed, buffer.needed_at, buffer.lost), (56, 2, 8));
-    let places: Vec<_> = buffer.tensors.iter().map(|tensor| (tensor.value, tensor.offset, tensor.bytes)).collect();
+    let places: Vec<_> = buffer.tensors.iter().map(|tensor| (tensor.value, tensor.offset, tensor.size)).collect();
     assert_eq!(places, [(4, 32, 16), (5, 0, 32), (9, 48, 8), (12, 0, 32), (16, 32, 16)]);
     let times: Vec<_> = buffer.tensors.iter().map(|tensor| (tensor.first, tensor.last)).collect();
     assert_eq!(times, [(0, 2), (1, 2), (2, 4), (3, 4), (4, 5)]);
@@ -113,7 +113,7 @@ fn a_tensor_in_memory_that_is_not_there_is_a_fault() {
         _ => None,
     });
     tensors.take(1).for_each(|place| place.memory_id = 7);
-    let faults = pte.memory().faults;
+    let faults = pte.memory().errors;
     assert_eq!(faults.len(), 1);
     let told = faults[0].to_string();
     assert!(told.starts_with("execution_plan[0].values[2].val.Tensor.allocation_info: "), "{told}");

@@ -2,7 +2,7 @@
 
 use executorch_format::inspect::Operators;
 use executorch_format::schema::program::InstructionArguments;
-use executorch_format::validate::{Lack, Library, Target};
+use executorch_format::validate::{Library, Missing, Target};
 use executorch_format::{Model, Pte};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ fn same(fixture: &Fixture) -> Result<(), String> {
     let called = found.operators.iter().filter(|(_, operator)| operator.calls > 0);
     let keys = called.map(|(name, operator)| (name.clone(), operator.kernels.keys().cloned().collect())).collect();
     equal("operators", (found.operators.keys().cloned().collect(), keys), expected)?;
-    equal("faults", found.faults.len(), 0)
+    equal("faults", found.errors.len(), 0)
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn two_models_together_need_what_either_needs() {
 
 #[test]
 fn a_target_lacks_what_it_does_not_name() {
-    let lacks = |name: &str, target: &Target| {
+    let unmet = |name: &str, target: &Target| {
         let fixture = fixture(name);
-        let lacks = Pte::parse(fixture.bytes()).unwrap().fit(target);
-        lacks.iter().map(ToString::to_string).collect::<Vec<_>>()
+        let missing = Pte::parse(fixture.bytes()).unwrap().fit(target);
+        missing.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let model = "1.5.1/linear/linear.pte";
     let listed = |names: &[(&str, &[&str])]| {
@@ -95,24 +95,24 @@ fn a_target_lacks_what_it_does_not_name() {
     };
     let (addmm, permute) = ("aten::addmm.out", "aten::permute_copy.out");
     let all = listed(&[(addmm, &[]), (permute, &[])]);
-    assert_eq!(lacks(model, &all), [""; 0]);
+    assert_eq!(unmet(model, &all), [""; 0]);
     let missing = |what: &str| format!("method \"forward\": no operator {what} (1 call)");
     let fewer = listed(&[(addmm, &[])]);
-    assert_eq!(lacks(model, &fewer), [missing("\"aten::permute_copy.out\"")]);
-    assert_eq!(lacks(model, &fewer.with_all_operators()), [""; 0]);
+    assert_eq!(unmet(model, &fewer), [missing("\"aten::permute_copy.out\"")]);
+    assert_eq!(unmet(model, &fewer.with_all_operators()), [""; 0]);
     // For halves only, as a combination and as a type.
     let halves = listed(&[(addmm, &["FLOAT"]), (permute, &["v1/5;0,1|5;0,1|5;0,1"])]);
-    assert_eq!(lacks(model, &halves), [missing("\"aten::permute_copy.out\" for v1/6;0,1|6;0,1|6;0,1")]);
-    assert_eq!(lacks(model, &listed(&[(addmm, &[]), (permute, &["default"])])), [""; 0]);
+    assert_eq!(unmet(model, &halves), [missing("\"aten::permute_copy.out\" for v1/6;0,1|6;0,1|6;0,1")]);
+    assert_eq!(unmet(model, &listed(&[(addmm, &[]), (permute, &["default"])])), [""; 0]);
     let halves = listed(&[(addmm, &["HALF"]), (permute, &["HALF", "FLOAT"])]);
-    assert_eq!(lacks(model, &halves), [missing("\"aten::addmm.out\" for FLOAT")]);
+    assert_eq!(unmet(model, &halves), [missing("\"aten::addmm.out\" for FLOAT")]);
     let types = all.with_scalar_types(Some(["HALF".to_owned()].into()));
     let float = [missing("\"aten::addmm.out\" for FLOAT"), missing("\"aten::permute_copy.out\" for FLOAT")];
-    assert_eq!(lacks(model, &types), float);
+    assert_eq!(unmet(model, &types), float);
     let delegated = "1.5.1/linear_xnnpack/linear_xnnpack.pte";
-    assert_eq!(lacks(delegated, &listed(&[])), [""; 0]);
+    assert_eq!(unmet(delegated, &listed(&[])), [""; 0]);
     let none = Target::default().with_backends(Some(BTreeSet::new()));
-    assert_eq!(lacks(delegated, &none), ["method \"forward\": no backend \"XnnpackBackend\" (1 delegate)"]);
+    assert_eq!(unmet(delegated, &none), ["method \"forward\": no backend \"XnnpackBackend\" (1 delegate)"]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn what_a_target_cannot_know_is_not_called_there() {
     let target = Target::default().with_runtime(Some("1.2".parse().unwrap())).with_method_allocator(Some(1 << 20));
     let check = Pte::parse(fixture.bytes()).unwrap().fit_with(&target, None);
     let unknown: Vec<String> = check.unknown.iter().map(ToString::to_string).collect();
-    assert!(check.lacks.is_empty() && unknown.len() == 3, "{check:?}");
+    assert!(check.missing.is_empty() && unknown.len() == 3, "{check:?}");
     assert!(unknown[0].contains("1.2 loads: not checked: payloads of FxBlobBackend"), "{unknown:?}");
     assert_eq!(unknown[1], "method \"forward\": what \"FxBlobBackend\" takes from the method allocator");
     assert!(unknown[2].contains("the sizes are those of 1.5"), "{unknown:?}");
@@ -170,10 +170,10 @@ fn a_method_allocator_that_is_too_small_for_the_runtime_lacks() {
                 Target::default().with_method_allocator(Some(available)).with_temp_allocator(temp_allocator)
             };
             assert_eq!(pte.fit(&target(taken)), [], "{name}");
-            let lacks = pte.fit(&target(taken - 1));
+            let missing = pte.fit(&target(taken - 1));
             assert!(
-                matches!(&lacks[..], [Lack::MethodAllocator { needed, .. }] if *needed == taken),
-                "{name}: {lacks:?}"
+                matches!(&missing[..], [Missing::MethodAllocator { needed, .. }] if *needed == taken),
+                "{name}: {missing:?}"
             );
         }
     }
@@ -188,10 +188,10 @@ fn an_index_out_of_range_is_a_fault_with_a_path() {
         unreachable!()
     };
     call.args.as_mut().unwrap().to_mut()[0] = 77;
-    let told: Vec<String> = pte.operators().faults.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = pte.operators().errors.iter().map(ToString::to_string).collect();
     let path = "execution_plan[0].chains[0].instructions[0]";
     assert!(told[0].starts_with(&format!("{path}.instr_args.KernelCall.args: ")), "{told:?}");
-    let told: Vec<String> = pte.disassembly().faults.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = pte.disassembly().errors.iter().map(ToString::to_string).collect();
     assert!(told[0].starts_with(path) && told[0].contains("value 77, but there are"), "{told:?}");
 }
 

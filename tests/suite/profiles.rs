@@ -68,7 +68,7 @@ fn the_numbers_are_those_of_the_official_inspector() {
         let file = fixture(&format!("payloads/{name}"));
         let etdp = Etdp::parse(file.bytes()).unwrap();
         let profile = etdp.profile(None, None);
-        assert_eq!(profile.mismatches, []);
+        assert_eq!(profile.errors, []);
         let blocks = blocks.as_array().unwrap();
         assert_eq!(profile.runs.len(), blocks.len(), "{name}");
         for (run, block) in profile.runs.iter().zip(blocks) {
@@ -99,7 +99,7 @@ fn targets(profile: &Profile<'_>, run: usize) -> Vec<String> {
 fn with_the_program_instructions_have_the_names_of_what_they_run() {
     with_program("profile_xnnpack", |etdp, pte| {
         let profile = etdp.profile(Some(pte), None);
-        assert_eq!(profile.mismatches, []);
+        assert_eq!(profile.errors, []);
         assert_eq!(profile.runs[1].method, Some("forward"));
         let expected = ["XnnpackBackend (delegate 0)", "aten::cumsum.out", "XnnpackBackend (delegate 1)"];
         assert_eq!(targets(&profile, 1), expected);
@@ -128,7 +128,7 @@ fn the_method_is_the_only_one_that_fits() {
         // What was asked for is taken where it fits.
         assert_eq!(etdp.profile(Some(pte), Some("other")), profile);
         let unknown = etdp.profile(Some(pte), Some("backward"));
-        assert!(unknown.mismatches[0].message.contains("no method \"backward\""));
+        assert!(unknown.errors[0].message.contains("no method \"backward\""));
     });
 }
 
@@ -143,7 +143,7 @@ fn of_methods_that_are_alike_the_one_asked_for_is_taken() {
         let profile = etdp.profile(Some(&pte), None);
         let methods: Vec<_> = profile.runs.iter().map(|run| run.method).collect();
         assert_eq!(methods, [None, Some("forward"), Some("forward"), None]);
-        let message = &profile.mismatches[0].message;
+        let message = &profile.errors[0].message;
         assert!(message.contains("fits the methods \"other\" and \"same\" alike"), "{message}");
         assert_eq!(etdp.profile(Some(&pte), Some("same")).runs[3].method, Some("same"));
     });
@@ -161,7 +161,7 @@ fn of_methods_with_the_same_instructions_the_one_that_fits_best_is_taken() {
         assert_eq!(methods(Some("base")), [None, base.clone(), None]);
         assert_eq!(methods(Some("cat")), [None, base.clone(), cat]);
         assert_eq!(methods(Some("dog")), [None, base, dog]);
-        let message = &etdp.profile(Some(pte), Some("base")).mismatches[0].message;
+        let message = &etdp.profile(Some(pte), Some("base")).errors[0].message;
         assert!(message.contains("fits the methods \"cat\" and \"dog\" alike"), "{message}");
     });
     with_program("start_of_method", |etdp, pte| {
@@ -169,7 +169,7 @@ fn of_methods_with_the_same_instructions_the_one_that_fits_best_is_taken() {
             let profile = etdp.profile(Some(pte), method);
             let methods: Vec<_> = profile.runs.iter().map(|run| run.method).collect();
             assert_eq!(methods, [None, Some("decode"), Some("encode"), Some("forward")]);
-            assert_eq!(profile.mismatches, []);
+            assert_eq!(profile.errors, []);
         }
     });
 }
@@ -198,7 +198,7 @@ fn a_run_that_fits_too_many_methods_is_said_to() {
             plans.push(plan);
         }
         let profile = etdp.profile(Some(&pte), None);
-        let message = &profile.mismatches[0].message;
+        let message = &profile.errors[0].message;
         assert!(message.contains("may fit more than 256 methods"), "{message}");
         assert_eq!(etdp.profile(Some(&pte), Some("forward")).runs[1].method, Some("forward"));
     });
@@ -210,12 +210,12 @@ fn another_program_is_said_not_to_fit() {
         let other = fixture("payloads/profile_xnnpack.pte");
         let pte = Pte::parse(other.bytes()).unwrap();
         let profile = etdp.profile(Some(&pte), None);
-        let said: Vec<_> = profile.mismatches.iter().map(ToString::to_string).collect();
+        let said: Vec<_> = profile.errors.iter().map(ToString::to_string).collect();
         assert!(said[0].contains("instruction 0, which is a DelegateCall, expected a KernelCall"), "{said:?}");
         let other = fixture("1.5.1/multi_method/multi_method.pte");
         let pte = Pte::parse(other.bytes()).unwrap();
         let profile = etdp.profile(Some(&pte), None);
-        assert!(profile.mismatches[0].message.contains("fits none of the program's methods"));
+        assert!(profile.errors[0].message.contains("fits none of the program's methods"));
         assert_eq!(profile.runs[1].method, None);
     });
 }

@@ -120,7 +120,7 @@ fn verdicts(bytes: &[u8]) -> Vec<ReleaseVerdict> {
         Deployment::default().with_libraries(Some(&[Library::PythonWheel])).with_custom(false).with_data(Some(&[]));
     let releases =
         Model::parse(bytes).map_or_else(|error| releases_of_error(&error), |model| model.releases_with(&deployment));
-    releases.verdicts
+    releases.releases
 }
 
 fn difference(file: &str, release: Release) -> Option<&'static str> {
@@ -169,7 +169,7 @@ fn every_history_names_a_rule_and_files_by_which_it_was_seen() {
 
 #[test]
 fn constants_moved_into_a_segment_make_an_old_program_load_in_the_latest_release() {
-    let latest = |pte: &Pte<'_>| pte.releases().verdicts.pop().unwrap();
+    let latest = |pte: &Pte<'_>| pte.releases().releases.pop().unwrap();
     let mut moved = 0;
     for fixture in fixtures::fixtures().iter().filter(|fixture| fixture.is_pte()) {
         let pte = Pte::parse(fixture.bytes()).unwrap();
@@ -194,7 +194,7 @@ fn release(name: &str) -> Release {
 fn verdict(name: &str, release_name: &str, deployment: &Deployment<'_>) -> ReleaseVerdict {
     let fixture = fixtures::fixture(name);
     let verdicts = Pte::parse(fixture.bytes()).unwrap().releases_with(deployment);
-    verdicts.verdicts.into_iter().find(|verdict| verdict.release == release(release_name)).unwrap()
+    verdicts.releases.into_iter().find(|verdict| verdict.release == release(release_name)).unwrap()
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn kernels_of_other_libraries_are_named_and_bound_the_releases() {
     ]);
     let operators = |libraries| {
         let deployment = Deployment::default().with_libraries(libraries);
-        let verdicts = pte.releases_with(&deployment).verdicts;
+        let verdicts = pte.releases_with(&deployment).releases;
         verdicts.into_iter().map(|verdict| (verdict.release.name(), verdict.operators.behaviour)).collect::<Vec<_>>()
     };
     let takes = |verdicts: Vec<(&'static str, Behaviour)>| {
@@ -255,7 +255,7 @@ fn kernels_of_other_libraries_are_named_and_bound_the_releases() {
     assert_eq!(takes(operators(Some(&[Library::Portable]))), None);
     assert_eq!(takes(operators(Some(&[Library::Portable, Library::Quantized, Library::CortexM]))), Some("1.2"));
     let latest = pte.releases_with(&Deployment::default().with_libraries(Some(&[Library::Portable])));
-    let message = latest.verdicts.last().unwrap().operators.because.clone().unwrap().message;
+    let message = latest.releases.last().unwrap().operators.because.clone().unwrap().message;
     assert!(message.starts_with("no cortex_m::quantize_per_tensor.out (a kernel of cortex_m)"), "{message}");
     let kernels = pte.releases().loads_in;
     let needs = "needs kernels outside the portable library: quantized: dequantize_per_channel; \
@@ -265,7 +265,7 @@ fn kernels_of_other_libraries_are_named_and_bound_the_releases() {
     // Operators of ExecuTorch's own namespaces that no library has are refused.
     let nowhere = calling(&[("aten::bucketize", "Tensor_out")]).releases();
     assert!(nowhere.loads_in.kernels.is_empty());
-    let reason = nowhere.verdicts.last().unwrap().operators.because.clone().unwrap();
+    let reason = nowhere.releases.last().unwrap().operators.because.clone().unwrap();
     assert_eq!(reason.message, "no aten::bucketize.Tensor_out (in no release) in its kernel libraries");
     // A long list is cut, and counted.
     let names = "abcdefghijklmnopqrstuvwxyz".split_inclusive(|_| true).map(|letter| (letter, "x"));
@@ -294,7 +294,7 @@ fn every_reason_of_a_verdict_is_known() {
         {
             let releases = Model::parse(&bytes)
                 .map_or_else(|error| releases_of_error(&error), |model| model.releases_with(&deployment));
-            for verdict in releases.verdicts {
+            for verdict in releases.releases {
                 let reasons =
                     [verdict.because, verdict.format.because, verdict.operators.because, verdict.delegates.because];
                 found.extend(reasons.into_iter().flatten().map(|reason| reason.name));
@@ -372,7 +372,7 @@ fn with_graph(graph: XNNGraph<'static>) -> Vec<(Release, Behaviour, Option<Strin
         let reason = verdict.delegates.because.map(|reason| format!("{}: {}", reason.name, reason.message));
         (verdict.release, verdict.delegates.behaviour, reason)
     };
-    pte.releases().verdicts.into_iter().map(told).collect()
+    pte.releases().releases.into_iter().map(told).collect()
 }
 
 /// The last release that does this for that reason.

@@ -9,13 +9,13 @@ use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for
 use std::collections::BTreeMap;
 
 fn bytes(size: &SizeReport<'_>, kind: SizeKind) -> u64 {
-    size.parts.iter().filter(|part| part.kind == kind).map(|part| part.bytes).sum()
+    size.parts.iter().filter(|part| part.kind == kind).map(|part| part.size).sum()
 }
 
 /// What is saved of that kind, and by what.
 fn saving(file: &[u8], kind: SavingKind) -> Option<(u64, &'static str)> {
     let savings = Model::parse(file).unwrap().savings();
-    savings.iter().find(|saving| saving.kind == kind).map(|saving| (saving.bytes, saving.command))
+    savings.iter().find(|saving| saving.kind == kind).map(|saving| (saving.size, saving.command))
 }
 
 /// The bytes of the blobs that nothing overlaps, by what the list of blobs says.
@@ -24,17 +24,17 @@ fn accounted(fixture: &Fixture) -> Result<(), String> {
     let size = model.size_report().map_err(|error| error.to_string())?;
     let file_size = fixture.bytes().len() as u64;
     equal("file size", size.file_size, file_size)?;
-    equal("sum of the parts", size.parts.iter().map(|part| part.bytes).sum(), file_size)?;
-    equal("sum of the groups", size.groups().iter().map(|group| group.bytes).sum(), file_size)?;
+    equal("sum of the parts", size.parts.iter().map(|part| part.size).sum(), file_size)?;
+    equal("sum of the groups", size.groups().iter().map(|group| group.size).sum(), file_size)?;
     let mut runs: Vec<&SizePart<'_>> = size.parts.iter().filter(|part| part.offset.is_some()).collect();
-    runs.sort_by_key(|part| (part.offset, part.bytes));
+    runs.sort_by_key(|part| (part.offset, part.size));
     for pair in runs.windows(2) {
-        let end = pair[0].offset.unwrap() + pair[0].bytes;
-        equal("overlap", pair[0].bytes > 0 && Some(end) > pair[1].offset, false)?;
+        let end = pair[0].offset.unwrap() + pair[0].size;
+        equal("overlap", pair[0].size > 0 && Some(end) > pair[1].offset, false)?;
     }
     // Many tables share a vtable, which takes at least four bytes.
     let vtables = size.parts.iter().find(|part| part.detail == Some("vtables"));
-    equal("as many vtables as fit", vtables.is_some_and(|part| part.pieces as u64 * 4 > part.bytes), false)?;
+    equal("as many vtables as fit", vtables.is_some_and(|part| part.pieces as u64 * 4 > part.size), false)?;
     // Exporters write nothing that nobody uses.
     equal("unreferenced", bytes(&size, SizeKind::Unreferenced), 0)?;
     let growth = size.growth(&size);
@@ -74,13 +74,13 @@ fn each_kind_of_part_has_the_bytes_that_the_list_of_blobs_gives_it() {
     let size = pte.size_report().unwrap();
     assert_eq!(bytes(&size, SizeKind::Constant), 112);
     assert_eq!(bytes(&size, SizeKind::Header), 40);
-    let types: Vec<_> = size.scalar_types.iter().map(|one| (one.scalar_type, one.bytes, one.blobs)).collect();
+    let types: Vec<_> = size.scalar_types.iter().map(|one| (one.scalar_type, one.size, one.blobs)).collect();
     assert_eq!(types, [(Some(ScalarType::FLOAT), 88, 4), (Some(ScalarType::INT), 24, 1)]);
     let forward = size.methods.iter().find(|method| method.name == "forward").unwrap();
     assert_eq!((forward.data, forward.shared), (88, 88));
     let tensor = size.methods.iter().find(|method| method.name == "get_tensor").unwrap();
     assert_eq!((tensor.data, tensor.shared), (24, 0));
-    let operators: Vec<_> = size.operators.iter().map(|one| (one.name.as_str(), one.bytes)).collect();
+    let operators: Vec<_> = size.operators.iter().map(|one| (one.name.as_str(), one.size)).collect();
     assert_eq!(operators, [("aten::addmm.out", 88)]);
 }
 
@@ -91,7 +91,7 @@ fn a_payload_is_its_backends_and_so_is_what_it_says_of_itself() {
     let size = pte.size_report().unwrap();
     let payload = pte.program.backend_delegate_data()[0].data().len() as u64;
     assert_eq!(bytes(&size, SizeKind::Delegate), payload);
-    assert!(size.operators.iter().any(|operator| operator.name == "XnnpackBackend" && operator.bytes >= payload));
+    assert!(size.operators.iter().any(|operator| operator.name == "XnnpackBackend" && operator.size >= payload));
 }
 
 #[test]
@@ -110,8 +110,7 @@ fn an_old_payload_has_its_weights_inside() {
     let fixture = fixture("0.4.0/linear_xnnpack/linear_xnnpack.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let size = pte.size_report().unwrap();
-    let details: Vec<_> =
-        size.groups().iter().map(|group| (group.key.backend, group.key.detail, group.bytes)).collect();
+    let details: Vec<_> = size.groups().iter().map(|group| (group.key.backend, group.key.detail, group.size)).collect();
     assert!(details.contains(&(Some("XnnpackBackend"), Some("header"), 30)), "{details:?}");
     assert!(details.iter().any(|(_, detail, bytes)| *detail == Some("weights") && *bytes > 0), "{details:?}");
 }
@@ -186,7 +185,7 @@ fn stack_traces_could_go() {
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let size = pte.size_report().unwrap();
     let traces = ["Frame", "FrameList"].map(Some);
-    let expected: u64 = size.parts.iter().filter(|part| traces.contains(&part.detail)).map(|part| part.bytes).sum();
+    let expected: u64 = size.parts.iter().filter(|part| traces.contains(&part.detail)).map(|part| part.size).sum();
     assert!(expected > 100);
     let (saved, command) = saving(fixture.bytes(), SavingKind::StackTraces).unwrap();
     assert!(saved >= expected && command == "strip", "{saved} {command}");
@@ -209,9 +208,9 @@ fn weights_of_xnnpack_count_for_their_method_type_and_operator() {
         let (count, weights) = (expected.len(), expected.iter().map(|(_, size)| size).sum::<u64>());
         assert!(count > 0, "{name}");
         let size = pte.size_report().unwrap();
-        let types = rows(size.scalar_types.iter().map(|one| (one.name.clone(), one.bytes, one.blobs)));
+        let types = rows(size.scalar_types.iter().map(|one| (one.name.clone(), one.size, one.blobs)));
         assert_eq!(types["f32"], (weights, count), "{name}");
-        let operators = rows(size.operators.iter().map(|one| (one.name.clone(), one.bytes, one.blobs)));
+        let operators = rows(size.operators.iter().map(|one| (one.name.clone(), one.size, one.blobs)));
         assert_eq!(operators["XnnpackBackend.XNNFullyConnected"], (weights, count), "{name}: {operators:?}");
         let payload = bytes(&size, SizeKind::Delegate);
         let inside = if bytes(&size, SizeKind::Named) > 0 { 0 } else { weights };
@@ -241,9 +240,9 @@ fn overlapping_blobs_are_counted_once() {
     let file = pte.image().unwrap().to_vec().unwrap();
     let pte = Pte::parse(&file).unwrap();
     let size = pte.size_report().unwrap();
-    assert_eq!(size.parts.iter().map(|part| part.bytes).sum::<u64>(), file.len() as u64);
+    assert_eq!(size.parts.iter().map(|part| part.size).sum::<u64>(), file.len() as u64);
     let constants: Vec<_> = size.parts.iter().filter(|part| part.kind == SizeKind::Constant).collect();
-    assert_eq!(constants.iter().map(|part| part.bytes).collect::<Vec<_>>(), [16, 0]);
+    assert_eq!(constants.iter().map(|part| part.size).collect::<Vec<_>>(), [16, 0]);
     assert!(constants.iter().all(|part| matches!(part.users[..], [BlobUser::Tensor { .. }])));
 }
 
@@ -266,7 +265,7 @@ fn damaged_files_can_be_asked_about() {
             for value in [byte ^ 1, byte ^ 0x80, 0xff, byte.wrapping_add(4)] {
                 file[at] = value;
                 if let Ok(Model::Pte(pte)) = Model::parse(&file) {
-                    let sum: u64 = pte.size_report().unwrap().parts.iter().map(|part| part.bytes).sum();
+                    let sum: u64 = pte.size_report().unwrap().parts.iter().map(|part| part.size).sum();
                     assert_eq!(sum, file.len() as u64, "{name}: byte {at} is {value}");
                     drop((pte.memory(), pte.operators(), pte.disassembly()));
                 }

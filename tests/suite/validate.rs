@@ -249,10 +249,10 @@ fn a_value_of_a_known_kind_without_content_is_found() {
 
 #[test]
 fn what_a_device_lacks_of_memory_names_only_what_takes_some() {
-    use executorch_format::validate::Lack;
+    use executorch_format::validate::Missing;
     let lack = |xnnpack, without_temporary, other_delegates| {
         let (method, needed, available) = ("forward".into(), 10, 4);
-        Lack::MethodAllocator { method, needed, available, xnnpack, without_temporary, other_delegates }.to_string()
+        Missing::MethodAllocator { method, needed, available, xnnpack, without_temporary, other_delegates }.to_string()
     };
     assert!(!lack(0, 0, 0).contains(';'), "{}", lack(0, 0, 0));
     assert!(lack(3, 0, 0).ends_with("; 3 of them for XNNPACK's delegates"), "{}", lack(3, 0, 0));

@@ -69,7 +69,7 @@ fn a_payload_is_a_model_with_the_same_verbs() {
             let expected = payload.constant_bytes(constant, &NamedBlobs::NONE).unwrap();
             assert_eq!(model.blob_bytes(blob).unwrap().as_deref(), Some(expected), "{name}");
         }
-        let constants = size.parts.iter().filter(|part| part.kind == SizeKind::Constant).map(|part| part.bytes);
+        let constants = size.parts.iter().filter(|part| part.kind == SizeKind::Constant).map(|part| part.size);
         assert_eq!(constants.sum::<u64>(), blobs.blobs.iter().map(|blob| blob.size).sum::<u64>(), "{name}");
         let summary = model.summary();
         let Content::Xnnpack(content) = &summary.content else { panic!("{name}: {summary:?}") };

@@ -7,7 +7,7 @@ const folder = process.argv[2];
 const read = (name) => JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8")).$defs;
 const definitions = { ...read("info"), ...read("fit"), ...read("report") };
 // Parts of these that are not answers here.
-const { lacks, unknown } = definitions.Verdict.properties;
+const { missing, unknown } = definitions.Verdict.properties;
 const { findings, graphs, memory, operators, size, summary, weights } = definitions.Page.properties;
 for (const name of ["Page", "Failed", "Info", "Verdict"]) delete definitions[name];
 const object = (title, properties) => ({ title, type: "object", additionalProperties: false, properties, required: Object.keys(properties) });
@@ -27,7 +27,7 @@ function plain(schema) {
 const integer = definitions.Returned.anyOf.find(({ type }) => type === "integer");
 integer.tsType = "number | bigint";
 
-const fit = object("Fit", { lacks, unknown });
+const fit = object("Fit", { missing, unknown });
 const answers = plain({ ...object("Answers", { findings, fit, graphs, memory, operators, releases, size, summary, weights }), $defs: definitions });
 const banner = "// Made by answers.mjs from the JSON Schemas of the command `pte`.";
 process.stdout.write(await compile(answers, "Answers", { bannerComment: banner, additionalProperties: false, style: { printWidth: 140 } }));

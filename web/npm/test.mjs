@@ -64,8 +64,8 @@ test("tensors are bytes and NumPy files, also of .ptd files and bundles", async 
 
 test("a device lacks what it does not have", async () => {
   const model = await open(fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte"));
-  assert.deepEqual(model.fit({ runtime: "1.5", backends: ["XnnpackBackend"], libraries: ["portable"] }), { lacks: [], unknown: [] });
-  assert.ok(model.fit({ backends: [], arena: "1 B" }).lacks.length >= 2);
+  assert.deepEqual(model.fit({ runtime: "1.5", backends: ["XnnpackBackend"], libraries: ["portable"] }), { missing: [], unknown: [] });
+  assert.ok(model.fit({ backends: [], arena: "1 B" }).missing.length >= 2);
   assert.throws(() => model.fit({ arenas: 1 }), /target: unknown field/);
   model.close();
 });

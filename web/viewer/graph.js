@@ -129,7 +129,7 @@
   function picture(graph, { stage, side, search, found, fit, read, groups, inside, whole: all_nodes }) {
     const { nodes, edges, layout } = graph;
     const far = new Set(layout.far);
-    const past = new Map(layout.ways.map((way) => [`${way.from} ${way.to}`, way.points]));
+    const past = new Map(layout.routes.map((route) => [`${route.from} ${route.to}`, route.points]));
     const [into, outOf] = [nodes.map(() => []), nodes.map(() => [])];
     edges.forEach((edge, index) => {
       into[edge.to].push({ edge, far: far.has(index) });

@@ -11,10 +11,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// At most this many of one kind are shown on a terminal; `--verbose` shows all.
-const MOST: usize = 8;
+const MAX_SHOWN: usize = 8;
 
 /// If limits are given, more differences than this are only counted; `--verbose` lists them.
-const MOST_BESIDE_LIMITS: usize = 64;
+const MAX_BESIDE_LIMITS: usize = 64;
 
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 40;
@@ -33,7 +33,7 @@ pub(super) fn text(before: &Path, after: &Path, found: &Found, stat: bool) -> Re
     for excess in found.exceeded.iter().flatten() {
         out.line(RED, &format!("over a limit: {excess}"))?;
     }
-    let is_long = found.exceeded.is_some() && diff.differences.len() > MOST_BESIDE_LIMITS && !status::is_verbose();
+    let is_long = found.exceeded.is_some() && diff.differences.len() > MAX_BESIDE_LIMITS && !status::is_verbose();
     if stat || is_long {
         out.counts(&diff.differences)?;
     } else {
@@ -142,7 +142,7 @@ impl<W: Write> Printer<W> {
                 self.folded(indent, &changes)?;
                 continue;
             }
-            let most = text::most(MOST);
+            let most = text::most(MAX_SHOWN);
             let shown = if changes.len() - 1 <= most { changes.len() } else { most };
             for change in changes.iter().take(shown) {
                 self.change(indent, change)?;

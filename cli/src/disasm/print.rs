@@ -15,7 +15,7 @@ use std::path::Path;
 pub(super) const NAME: usize = 24;
 
 /// At most this many items of a list are shown: many instructions may name one long list.
-const MOST_ITEMS: usize = 16;
+const MAX_ITEMS: usize = 16;
 
 /// The widest argument name that counts for the alignment.
 const WIDEST: usize = 16;
@@ -349,7 +349,7 @@ fn returned(value: &Returned<'_>) -> String {
 }
 
 fn list(count: usize, items: impl Iterator<Item = String>) -> String {
-    let mut shown: Vec<String> = items.take(MOST_ITEMS).collect();
+    let mut shown: Vec<String> = items.take(MAX_ITEMS).collect();
     if count > shown.len() {
         shown.push(format!("… {} more", count - shown.len()));
     }

@@ -240,9 +240,9 @@ pub fn finish<'t, 'a>(
 
 fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {
     /// At most this many changes are listed; if there are more, they are counted.
-    const MOST: usize = 8;
+    const MAX_SHOWN: usize = 8;
     let mut out = BufWriter::new(io::stdout().lock());
-    if status::is_verbose() || report.changes.len() <= MOST {
+    if status::is_verbose() || report.changes.len() <= MAX_SHOWN {
         for change in &report.changes {
             writeln!(out, "{}", text::cut(&text::message(&change.to_string()), 0))?;
         }
@@ -268,8 +268,8 @@ fn summary(out: &mut impl Write, report: &EditReport) -> io::Result<()> {
     for change in &report.changes {
         let (count, [before, after]) = kinds.entry((change.action, change.subject)).or_default();
         *count += 1;
-        *before = before.saturating_add(change.bytes_before);
-        *after = after.saturating_add(change.bytes_after);
+        *before = before.saturating_add(change.size_before);
+        *after = after.saturating_add(change.size_after);
     }
     for ((action, subject), (count, [before, after])) in kinds {
         let bytes = match (before, after) {

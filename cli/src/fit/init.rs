@@ -32,7 +32,7 @@ impl Needs {
     /// Adds a model.
     pub fn add(&mut self, path: &Path, pte: &Pte<'_>) {
         self.files.push(path.to_owned());
-        let verdicts = pte.releases().verdicts.into_iter();
+        let verdicts = pte.releases().releases.into_iter();
         let loads = verdicts.filter(|verdict| verdict.behaviour == Behaviour::Loads).map(|verdict| verdict.release);
         let loads: BTreeSet<Release> = loads.collect();
         self.releases = Some(match self.releases.take() {

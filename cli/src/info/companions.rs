@@ -1,6 +1,6 @@
 //! Delegates' payloads, a bundle's test cases and an ETDump's runs as text.
 
-use super::print::{MOST, NAME, Out, blobs, row};
+use super::print::{MAX_SHOWN, NAME, Out, blobs, row};
 use crate::text;
 use executorch_format::TensorShape;
 use executorch_format::delegate::PayloadKind;
@@ -18,11 +18,11 @@ pub(super) fn print_bundle(out: &mut Out, facts: &BundleSummary<'_>) -> io::Resu
     for suite in &facts.test_suites {
         let count = text::count(suite.test_cases.len(), "test case");
         writeln!(out, "  method {}: {count}", text::name(suite.method, NAME))?;
-        for (index, case) in suite.test_cases.iter().take(text::most(MOST)).enumerate() {
+        for (index, case) in suite.test_cases.iter().take(text::most(MAX_SHOWN)).enumerate() {
             writeln!(out, "    {index:<4}{}", case_text(case))?;
         }
-        if suite.test_cases.len() > text::most(MOST) {
-            writeln!(out, "    … {} more", suite.test_cases.len() - MOST)?;
+        if suite.test_cases.len() > text::most(MAX_SHOWN) {
+            writeln!(out, "    … {} more", suite.test_cases.len() - MAX_SHOWN)?;
         }
     }
     Ok(())
@@ -51,14 +51,14 @@ pub fn test_value(value: &TestValue<'_>) -> String {
 
 pub(super) fn print_xnnpack(out: &mut Out, facts: &XnnpackSummary<'_>) -> io::Result<()> {
     for (name, arguments) in [("inputs", &facts.inputs), ("outputs", &facts.outputs)] {
-        for (at, argument) in arguments.iter().take(text::most(MOST)).enumerate() {
+        for (at, argument) in arguments.iter().take(text::most(MAX_SHOWN)).enumerate() {
             row(out, if at == 0 { name } else { "" }, &argument_text(argument))?;
         }
-        if arguments.len() > text::most(MOST) {
-            row(out, "", &format!("… {} more", arguments.len() - MOST))?;
+        if arguments.len() > text::most(MAX_SHOWN) {
+            row(out, "", &format!("… {} more", arguments.len() - MAX_SHOWN))?;
         }
     }
-    let most = text::most(MOST);
+    let most = text::most(MAX_SHOWN);
     let kinds = facts.operators.iter().take(most).map(|kind| format!("{} {}", kind.name, kind.calls));
     let more = facts.operators.len().saturating_sub(most);
     let kinds: Vec<String> = kinds.chain((more > 0).then(|| format!("… {more} more kinds"))).collect();
@@ -69,8 +69,8 @@ pub(super) fn print_xnnpack(out: &mut Out, facts: &XnnpackSummary<'_>) -> io::Re
 
 /// As in `argument 0: fp32[1, 3]`.
 fn argument_text(argument: &XnnpackArgument<'_>) -> String {
-    let dims: Vec<String> = argument.dims.iter().take(TensorShape::MOST_SHOWN).map(u32::to_string).collect();
-    let more = if argument.dims.len() > dims.len() { ", …" } else { "" };
+    let dims: Vec<String> = argument.sizes.iter().take(TensorShape::MAX_SHOWN).map(u32::to_string).collect();
+    let more = if argument.sizes.len() > dims.len() { ", …" } else { "" };
     let datatype = argument.datatype.to_string();
     let datatype = datatype.trim_start_matches("xnn_datatype_");
     format!("argument {}: {datatype}[{}{more}]", argument.argument, dims.join(", "))
@@ -84,7 +84,7 @@ pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result
         others => format!(", and {} of events outside runs", text::count(others, "block")),
     };
     row(out, "runs", &format!("{runs}{others}"))?;
-    for (index, run) in facts.runs.iter().take(text::most(MOST)).enumerate() {
+    for (index, run) in facts.runs.iter().take(text::most(MAX_SHOWN)).enumerate() {
         let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
         let events = [(run.profile_events, "time"), (run.allocation_events, "allocation"), (run.debug_events, "value")];
         let events: Vec<String> =
@@ -93,8 +93,8 @@ pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result
         let (name, ticks) = (text::name(run.name, NAME), run.ticks);
         writeln!(out, "    {index:<4}{name}{case}: {events}, {ticks} ticks")?;
     }
-    if facts.runs.len() > text::most(MOST) {
-        writeln!(out, "    … {} more", facts.runs.len() - MOST)?;
+    if facts.runs.len() > text::most(MAX_SHOWN) {
+        writeln!(out, "    … {} more", facts.runs.len() - MAX_SHOWN)?;
     }
     Ok(())
 }
@@ -103,20 +103,20 @@ pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result
 pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io::Result<()> {
     let xnnpack = |facts: &&PayloadFacts<'_>| facts.summary.kind == Some(PayloadKind::Xnnpack);
     let facts: Vec<_> = payloads.iter().filter(|facts| !xnnpack(facts)).collect();
-    for facts in facts.iter().take(text::most(MOST)) {
+    for facts in facts.iter().take(text::most(MAX_SHOWN)) {
         let kind = facts.summary.kind.map_or_else(|| "opaque".to_owned(), |kind| kind.to_string());
         let (method, delegate, size) = (text::name(facts.method, NAME), facts.delegate, text::size(facts.size));
         writeln!(out, "  payload of {method}, delegate {delegate}: {kind}, {size}")?;
-        for setting in facts.compile_specs.iter().take(text::most(MOST)) {
+        for setting in facts.compile_specs.iter().take(text::most(MAX_SHOWN)) {
             writeln!(out, "    {}", text::cut(&text::message(&setting.to_string()), 4))?;
         }
-        for part in facts.summary.parts.iter().take(text::most(MOST)) {
+        for part in facts.summary.parts.iter().take(text::most(MAX_SHOWN)) {
             writeln!(out, "    {:>11}  {}", text::size(part.size), text::name(&part.name, NAME))?;
         }
-        if facts.summary.parts.len() > text::most(MOST) {
-            writeln!(out, "    … {} more", facts.summary.parts.len() - MOST)?;
+        if facts.summary.parts.len() > text::most(MAX_SHOWN) {
+            writeln!(out, "    … {} more", facts.summary.parts.len() - MAX_SHOWN)?;
         }
-        for (operator, count) in facts.summary.operators.iter().take(text::most(MOST)) {
+        for (operator, count) in facts.summary.operators.iter().take(text::most(MAX_SHOWN)) {
             writeln!(out, "    {:>11}  {}", text::count(*count, "time"), text::name(operator, NAME))?;
         }
         if let Some(size) = facts.summary.scratch_size {
@@ -129,8 +129,8 @@ pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io
             writeln!(out, "    cannot be read: {}", text::name(error, 4 * NAME))?;
         }
     }
-    if facts.len() > text::most(MOST) {
-        writeln!(out, "  … {} more payloads", facts.len() - MOST)?;
+    if facts.len() > text::most(MAX_SHOWN) {
+        writeln!(out, "  … {} more payloads", facts.len() - MAX_SHOWN)?;
     }
     Ok(())
 }

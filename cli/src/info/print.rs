@@ -16,7 +16,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 
 /// The most keys and operators that are shown on a terminal.
-pub(super) const MOST: usize = 20;
+pub(super) const MAX_SHOWN: usize = 20;
 
 /// The most characters of a name that are shown.
 pub(super) const NAME: usize = 80;
@@ -89,7 +89,7 @@ pub(super) fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
 /// `0.7 to 1.5 (0.6 refuses: missing-operators)`: the releases of ExecuTorch that load it, and why the releases next to them do not. The
 /// next lines say what it needs for that, and what this covers.
 fn loads_in(out: &mut Out, info: &Info<'_>) -> io::Result<()> {
-    let Releases { loads_in, verdicts, .. } = &info.releases;
+    let Releases { loads_in, releases: verdicts, .. } = &info.releases;
     row(out, "loads in", &releases(loads_in, verdicts))?;
     let line = |out: &mut Out, text: &str| row(out, "", &text::cut(&text::message(text), 18));
     let reason = verdicts.last().and_then(|latest| latest.because.as_ref());
@@ -142,7 +142,7 @@ fn segments(out: &mut Out, segments: SegmentCount) -> io::Result<()> {
     if segments.count == 0 {
         return Ok(());
     }
-    row(out, "segments", &format!("{}, {}", segments.count, text::size(segments.bytes)))
+    row(out, "segments", &format!("{}, {}", segments.count, text::size(segments.size)))
 }
 
 /// Prints the number of blobs, their size, and the number of their users.
@@ -150,7 +150,7 @@ pub(super) fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> 
     if count.count == 0 {
         return Ok(());
     }
-    row(out, name, &format!("{}, {}, for {}", count.count, text::size(count.bytes), text::count(count.users, user)))
+    row(out, name, &format!("{}, {}, for {}", count.count, text::size(count.size), text::count(count.users, user)))
 }
 
 /// Prints what a device needs: first backends and methods, then the data.
@@ -159,7 +159,7 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, mutable: &[MutableBu
     for backend in facts.methods.iter().flat_map(|method| &method.delegates) {
         let (delegates, bytes) = backends.entry(backend.id).or_default();
         *delegates += backend.delegates;
-        *bytes = bytes.saturating_add(backend.payload_bytes);
+        *bytes = bytes.saturating_add(backend.payload_size);
     }
     for (at, (id, (delegates, _))) in backends.iter().enumerate() {
         let name = if at == 0 { "backends" } else { "" };
@@ -230,7 +230,7 @@ fn print_method(out: &mut Out, method: &Method<'_>, mutable: Option<&MutableBuff
         }
     }
     for backend in &method.delegates {
-        let (id, payload) = (text::name(backend.id, NAME), text::size(backend.payload_bytes));
+        let (id, payload) = (text::name(backend.id, NAME), text::size(backend.payload_size));
         line(out, "delegates", &format!("{id}: {}, payload {payload}", backend.delegates))?;
         operators(out, "", &format!("{} of node", text::count(backend.operators.len(), "kind")), &backend.operators)?;
     }
@@ -270,7 +270,7 @@ fn operators(out: &mut Out, name: &str, count: &str, operators: &[OperatorCalls]
     if operators.is_empty() {
         return Ok(());
     }
-    let most = text::most(MOST);
+    let most = text::most(MAX_SHOWN);
     let shown = operators.iter().take(most);
     let mut shown: Vec<String> =
         shown.map(|operator| format!("{} {}", text::name(&operator.name, NAME), operator.calls)).collect();
@@ -281,7 +281,7 @@ fn operators(out: &mut Out, name: &str, count: &str, operators: &[OperatorCalls]
 }
 
 fn planned(memory: &PlannedMemory) -> String {
-    let mut text = format!("{} in {}", text::size(memory.bytes), text::count(memory.buffers.len(), "buffer"));
+    let mut text = format!("{} in {}", text::size(memory.size), text::count(memory.buffers.len(), "buffer"));
     for buffer in memory.buffers.iter().filter(|buffer| buffer.device_type != DeviceType::CPU) {
         let size = text::size(buffer.size);
         text += &format!("; {size} on {}:{}", buffer.device_type, buffer.device_index);
@@ -321,7 +321,7 @@ fn print_flat_tensor(out: &mut Out, facts: &FlatTensorSummary<'_>) -> io::Result
     row(out, "schema", &format!("of ExecuTorch {}", facts.schema))?;
     segments(out, facts.segments)?;
     row(out, "keys", &facts.keys.len().to_string())?;
-    let most = text::most(MOST);
+    let most = text::most(MAX_SHOWN);
     let shown = facts.keys.iter().take(most).map(|key| {
         let shape = key.shape.map(|shape| shape.to_string());
         (text::name(key.key, NAME), shape.unwrap_or_else(|| "blob".to_owned()), text::size(key.size))

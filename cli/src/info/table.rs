@@ -74,7 +74,7 @@ fn facts(program: &ProgramSummary<'_>) -> [String; 4] {
         program.methods.iter().flat_map(|method| &method.operators).map(|operator| operator.name.as_str()).collect();
     operators.sort_unstable();
     operators.dedup();
-    let memory = program.methods.iter().map(|method| method.planned_memory.bytes).max().unwrap_or_default();
+    let memory = program.methods.iter().map(|method| method.planned_memory.size).max().unwrap_or_default();
     let mut backends: Vec<String> =
         program.methods.iter().flat_map(|method| &method.delegates).map(|backend| text::name(backend.id, 40)).collect();
     backends.sort_unstable();

@@ -20,7 +20,7 @@ const CHUNK: usize = 1 << 20;
 
 /// How often a byte may be hashed. Blobs are nested a few levels deep: a constant in a payload in a segment in a bundle. Hostile files can
 /// nest more.
-const MOST_TIMES: u64 = 16;
+const MAX_TIMES: u64 = 16;
 
 /// The start of a blob in the file, and its size.
 type Range = (u64, u64);
@@ -32,9 +32,9 @@ pub fn fill(input: &Input, blobs: &mut [Row<'_>]) -> Result<(), Failure> {
     let mut ranges: Vec<Range> = ranges.into_iter().collect();
     let total = ranges.iter().map(|(_, size)| *size).fold(0, u64::saturating_add);
     let file = input.bytes().len() as u64;
-    if total > MOST_TIMES.saturating_mul(file) {
+    if total > MAX_TIMES.saturating_mul(file) {
         let fault = format!(
-            "its blobs overlap: together they have {total} bytes, and no more than {MOST_TIMES} times the file's {file} are hashed"
+            "its blobs overlap: together they have {total} bytes, and no more than {MAX_TIMES} times the file's {file} are hashed"
         );
         return Err(Failure::Bad { file: input.path().to_owned(), findings: vec![fault] });
     }

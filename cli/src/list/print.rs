@@ -11,12 +11,12 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// At most this many blobs are shown on a terminal.
-const MOST: usize = 50;
+const MAX_SHOWN: usize = 50;
 
 /// Prints one line for each blob with all its users, values grouped by method, after the file's name if there are several files. `several`:
 /// there are several methods.
 pub fn table(path: Option<&Path>, listing: &Listing<'_>, several: bool, top: Option<usize>) -> Result<(), Failure> {
-    let most = top.unwrap_or_else(|| text::most(MOST));
+    let most = top.unwrap_or_else(|| text::most(MAX_SHOWN));
     let shown = || listing.blobs.iter().take(most);
     let mut out = BufWriter::new(anstream::stdout().lock());
     if let Some(path) = path {
@@ -61,7 +61,7 @@ fn cells(blob: &Row<'_>, several: bool) -> [String; 5] {
             whats.push(what);
         }
         // Each of many users can have another description.
-        if whats.len() == MOST_KINDS {
+        if whats.len() == MAX_KINDS {
             break;
         }
     }
@@ -69,7 +69,7 @@ fn cells(blob: &Row<'_>, several: bool) -> [String; 5] {
 }
 
 /// At most this many different descriptions of a blob are shown.
-const MOST_KINDS: usize = 8;
+const MAX_KINDS: usize = 8;
 
 /// The users of a blob; neighbouring values of a method are one range: `%3–%12, %20`.
 fn users(blob: &Row<'_>, several: bool) -> String {
@@ -149,8 +149,8 @@ fn inside_payload(user: &DelegateConstantUser<'_>) -> String {
         (None, Some(value)) => format!("value {value}"),
         (None, None) => "unused".to_owned(),
     };
-    let dims: Vec<String> = user.dims.iter().take(TensorShape::MOST_SHOWN).map(u32::to_string).collect();
-    let more = if user.dims.len() > dims.len() { ", …" } else { "" };
+    let dims: Vec<String> = user.sizes.iter().take(TensorShape::MAX_SHOWN).map(u32::to_string).collect();
+    let more = if user.sizes.len() > dims.len() { ", …" } else { "" };
     let datatype = user.datatype.to_string();
     let scales = if user.scales { "scales " } else { "" };
     let shape = match user.value {

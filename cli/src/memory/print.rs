@@ -12,13 +12,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// At most this many tensors of a buffer are shown on a terminal.
-const MOST: usize = 10;
+const MAX_SHOWN: usize = 10;
 
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 40;
 
 /// At most this many values that share memory are named.
-const MOST_SHARED: usize = 4;
+const MAX_SHARED: usize = 4;
 
 type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
 
@@ -67,7 +67,7 @@ pub(super) fn arenas(memory: &Memory<'_>, path: Option<&Path>) -> String {
 
 fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments) -> io::Result<()> {
     let instructions = text::count(method.instructions, "instruction");
-    let bytes = text::size(method.bytes);
+    let bytes = text::size(method.size);
     writeln!(out, "\nmethod {}: {bytes} planned, {instructions}", text::name(method.name, NAME))?;
     let mut table = Table::new([
         ("BUFFER", Column::Right),
@@ -128,7 +128,7 @@ fn print_modules(
     top: Option<usize>,
 ) -> io::Result<()> {
     writeln!(out, "\n  buffer {}, needed at {:#}", buffer.buffer, method.moment(buffer.needed_at))?;
-    let most = top.unwrap_or_else(|| text::most(2 * MOST));
+    let most = top.unwrap_or_else(|| text::most(2 * MAX_SHOWN));
     modules::write(out, &Names::memory_by_module(buffer), "BYTES", most, text::size)
 }
 
@@ -141,8 +141,8 @@ fn print_tensors(
 ) -> io::Result<()> {
     let at = buffer.needed_at;
     let mut tensors: Vec<&PlannedTensor<'_>> = buffer.tensors.iter().filter(|tensor| tensor.is_needed_at(at)).collect();
-    tensors.sort_by_key(|tensor| Reverse(tensor.bytes));
-    let most = top.unwrap_or_else(|| text::most(MOST));
+    tensors.sort_by_key(|tensor| Reverse(tensor.size));
+    let most = top.unwrap_or_else(|| text::most(MAX_SHOWN));
     if tensors.is_empty() || most == 0 {
         return Ok(());
     }
@@ -174,7 +174,7 @@ fn print_tensors(
             (Some(user), _) => text::name(user, NAME),
             (None, moment) => moment.to_string(),
         };
-        let (bytes, offset) = (text::size(tensor.bytes), tensor.offset.to_string());
+        let (bytes, offset) = (text::size(tensor.size), tensor.offset.to_string());
         table.row([
             format!("%{}", tensor.value),
             bytes,
@@ -205,8 +205,8 @@ fn times(method: &MethodMemory<'_>, tensor: &PlannedTensor<'_>) -> String {
 }
 
 fn values(values: &[usize]) -> String {
-    let mut text: Vec<String> = values.iter().take(MOST_SHARED).map(|value| format!("%{value}")).collect();
-    if values.len() > MOST_SHARED {
+    let mut text: Vec<String> = values.iter().take(MAX_SHARED).map(|value| format!("%{value}")).collect();
+    if values.len() > MAX_SHARED {
         text.push("…".to_owned());
     }
     text.join(", ")

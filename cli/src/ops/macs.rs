@@ -8,7 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// At most this many operators are shown on a terminal.
-const MOST: usize = 30;
+const MAX_SHOWN: usize = 30;
 
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 48;
@@ -32,7 +32,7 @@ pub(super) fn text(path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Fail
             ("CALLS", Column::Right),
             ("OPERATOR", Column::Left),
         ]);
-        for operator in operators.iter().take(text::most(MOST)) {
+        for operator in operators.iter().take(text::most(MAX_SHOWN)) {
             let is_unknown = operator.unknown == operator.calls;
             let macs = if is_unknown { "not known".to_owned() } else { grouped(operator.macs) };
             let share = if is_unknown { String::new() } else { percent(operator.macs, method.macs) };
@@ -41,12 +41,12 @@ pub(super) fn text(path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Fail
             table.row([macs, share, bar, parameters, elements, calls, text::name(operator.operator, NAME)]);
         }
         table.write(&mut out)?;
-        let more = operators.len().saturating_sub(text::most(MOST));
+        let more = operators.len().saturating_sub(text::most(MAX_SHOWN));
         if more > 0 {
             writeln!(out, "  … {more} more (-v)")?;
         }
         let unknown = operators.iter().filter(|operator| operator.unknown > 0);
-        for operator in unknown.take(text::most(MOST)) {
+        for operator in unknown.take(text::most(MAX_SHOWN)) {
             let calls = text::count(operator.unknown, "call");
             writeln!(out, "not counted: {calls} of {}", text::name(operator.operator, NAME))?;
         }

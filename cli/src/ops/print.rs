@@ -10,8 +10,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// At most this many operators are shown on a terminal, and this many combinations of types of each.
-const MOST: usize = 30;
-const MOST_KERNELS: usize = 4;
+const MAX_SHOWN: usize = 30;
+const MAX_KERNELS: usize = 4;
 
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 48;
@@ -43,7 +43,7 @@ pub(super) fn modules(
         writeln!(out)?;
     }
     writeln!(out, "{}: {what}", text::path(path))?;
-    let most = top.unwrap_or_else(|| text::most(MOST));
+    let most = top.unwrap_or_else(|| text::most(MAX_SHOWN));
     crate::modules::write(&mut out, modules, column, most, number)?;
     Ok(out.flush()?)
 }
@@ -68,11 +68,11 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
     let mut table = Table::new([("CALLS", Column::Right), ("OPERATOR", Column::Name), ("TENSORS", Column::Left)]);
     let mut rows: Vec<(&String, &OperatorUse)> = operators.operators.iter().collect();
     rows.sort_by_key(|(_, operator)| Reverse(operator.calls));
-    for (name, operator) in rows.iter().take(text::most(MOST)) {
+    for (name, operator) in rows.iter().take(text::most(MAX_SHOWN)) {
         let mut kernels: Vec<&KernelUse> = operator.kernels.values().collect();
         kernels.sort_by_key(|kernel| Reverse(kernel.calls));
         let mut cells = [operator.calls.to_string(), text::name(name, NAME)];
-        let most = text::most(MOST_KERNELS);
+        let most = text::most(MAX_KERNELS);
         for kernel in kernels.iter().take(most) {
             let [calls, name] = std::mem::take(&mut cells);
             table.row([calls, name, tensors(&kernel.tensors)]);
@@ -85,8 +85,8 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
         }
     }
     table.write(out)?;
-    if rows.len() > text::most(MOST) {
-        writeln!(out, "  … {} more", rows.len() - MOST)?;
+    if rows.len() > text::most(MAX_SHOWN) {
+        writeln!(out, "  … {} more", rows.len() - MAX_SHOWN)?;
     }
     let mut table = Table::new([("CALLS", Column::Right), ("BACKEND", Column::Left), ("DELEGATES", Column::Right)]);
     for (name, backend) in &operators.backends {
@@ -97,13 +97,13 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
         let mut table = Table::new([("COUNT", Column::Right), ("OPERATOR INSIDE", Column::Left)]);
         let mut rows: Vec<(&String, &usize)> = backend.operators.iter().collect();
         rows.sort_by_key(|(_, count)| Reverse(**count));
-        for (operator, count) in rows.iter().take(text::most(MOST)) {
+        for (operator, count) in rows.iter().take(text::most(MAX_SHOWN)) {
             table.row([count.to_string(), text::name(operator, NAME)]);
         }
         writeln!(out, "  inside {}", text::name(name, NAME))?;
         table.write(out)?;
-        if rows.len() > text::most(MOST) {
-            writeln!(out, "  … {} more", rows.len() - MOST)?;
+        if rows.len() > text::most(MAX_SHOWN) {
+            writeln!(out, "  … {} more", rows.len() - MAX_SHOWN)?;
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// At most this many lines are shown on a terminal.
-const MOST: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 40;
@@ -30,11 +30,11 @@ pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart
         By::Blob => blobs(&mut out, size, arguments)?,
         By::Method => methods(&mut out, size, arguments)?,
         By::Type => {
-            let rows = size.scalar_types.iter().map(|one| (one.bytes, one.name.clone(), one.blobs));
+            let rows = size.scalar_types.iter().map(|one| (one.size, one.name.clone(), one.blobs));
             uses(&mut out, "TYPE", rows.collect(), size, arguments)?;
         }
         By::Operator => {
-            let rows = size.operators.iter().map(|one| (one.bytes, text::name(&one.name, NAME), one.blobs));
+            let rows = size.operators.iter().map(|one| (one.size, text::name(&one.name, NAME), one.blobs));
             uses(&mut out, "OPERATOR OR BACKEND", rows.collect(), size, arguments)?;
         }
         By::Module => {
@@ -54,7 +54,7 @@ fn title(path: &Path, file: &FileSize<'_>) -> String {
 }
 
 fn shown(arguments: &Arguments) -> usize {
-    arguments.top.unwrap_or_else(|| text::most(MOST))
+    arguments.top.unwrap_or_else(|| text::most(MAX_SHOWN))
 }
 
 /// Prints how many lines were left out, and their sum.
@@ -91,12 +91,12 @@ fn kinds(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Res
     let groups = size.groups();
     let most = shown(arguments);
     for group in groups.iter().take(most) {
-        let (part, whole) = (group.bytes, size.file_size);
+        let (part, whole) = (group.size, size.file_size);
         let pieces = group.pieces.to_string();
         table.row([text::size(part), percent(part, whole), bar(part, whole), pieces, key(&group.key)]);
     }
     table.write(out)?;
-    rest(out, groups.iter().skip(most).map(|group| group.bytes))
+    rest(out, groups.iter().skip(most).map(|group| group.size))
 }
 
 fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Result<()> {
@@ -111,11 +111,11 @@ fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Res
     let most = shown(arguments);
     for part in blobs.iter().take(most) {
         let offset = part.offset.map(|offset| offset.to_string()).unwrap_or_default();
-        let share = percent(part.bytes, size.file_size);
-        table.row([text::size(part.bytes), share, offset, part.kind.to_string(), user(part, size.methods.len() > 1)]);
+        let share = percent(part.size, size.file_size);
+        table.row([text::size(part.size), share, offset, part.kind.to_string(), user(part, size.methods.len() > 1)]);
     }
     table.write(out)?;
-    rest(out, blobs.iter().skip(most).map(|part| part.bytes))
+    rest(out, blobs.iter().skip(most).map(|part| part.size))
 }
 
 /// The first user of a blob, and how many more there are.

@@ -36,7 +36,7 @@ fn history(since: &[(Release, Behaviour)]) -> String {
 
 /// What the rule protects from, in a sentence.
 pub fn sentence(rule: &Rule) -> String {
-    format!("Protects from {}.", rule.protects)
+    format!("Protects from {}.", rule.protects_from)
 }
 
 /// The page about a rule, without a title.

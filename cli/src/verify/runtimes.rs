@@ -75,8 +75,8 @@ pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
         let ptds = serving(&data, path);
         let deployment = Deployment::default().with_libraries(libraries).with_data(Some(&ptds));
         let mut verdicts = match input.model() {
-            Ok(model) => model.releases_with(&deployment).verdicts,
-            Err(error) => releases_of_error(&error).verdicts,
+            Ok(model) => model.releases_with(&deployment).releases,
+            Err(error) => releases_of_error(&error).releases,
         };
         verdicts.retain(|verdict| spans.iter().any(|span| span.holds(verdict.release)));
         Ok(verdicts)

@@ -135,7 +135,7 @@ fn quantized_weights_are_measured_by_their_dequantized_numbers() {
     let Ok(Payload::Xnnpack(payload)) = &opened[0].payload else { panic!() };
     let constants = pte.delegate_constants().constants;
     let weight =
-        constants.iter().find(|constant| constant.user.delegate == Some(0) && constant.user.dims.len() == 4).unwrap();
+        constants.iter().find(|constant| constant.user.delegate == Some(0) && constant.user.sizes.len() == 4).unwrap();
     let numbers = payload.dequantized(weight.user.value.unwrap(), &blobs).unwrap().unwrap();
     let at = weight.offset.unwrap() as usize;
     let mut other = file.bytes().to_vec();

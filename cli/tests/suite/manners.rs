@@ -286,9 +286,10 @@ fn a_device_lacks_what_it_lacks() {
     let output = check("arena = 1\nlargest-file = 1000\n[operators]\n'aten::mm.out' = ['INT']\n");
     assert_eq!(output.status.code(), Some(1));
     let found = document(&output);
-    let lacks: Vec<_> = list(&found["files"][0], "lacks").iter().map(|lack| lack["lacks"].as_str().unwrap()).collect();
-    assert_eq!(lacks, ["file-size", "operator", "operator-type", "arena"]);
-    assert_eq!(found["files"][0]["lacks"][0]["needed"], 1440);
+    let missing: Vec<_> =
+        list(&found["files"][0], "missing").iter().map(|lack| lack["missing"].as_str().unwrap()).collect();
+    assert_eq!(missing, ["file-size", "operator", "operator-type", "arena"]);
+    assert_eq!(found["files"][0]["missing"][0]["needed"], 1440);
     assert_eq!(check("operators = 3").status.code(), Some(2));
     assert_eq!(check("runtime = \"new\"").status.code(), Some(2));
     let data = fixture("1.5.1/ptd_names/ptd_names.ptd").path;
@@ -403,7 +404,7 @@ fn check_looks_at_the_program_in_a_bundle() {
     let bundle = fixture("payloads/bundle_scalars.bpte").path;
     let output = run(&["fit", "--json", "--target", target.0.to_str().unwrap()], &[&bundle]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(document(&output)["files"][0]["lacks"][0]["lacks"], "method-allocator");
+    assert_eq!(document(&output)["files"][0]["missing"][0]["missing"], "method-allocator");
 }
 
 #[test]

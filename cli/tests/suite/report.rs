@@ -69,7 +69,7 @@ fn every_file_that_can_be_read_has_a_report() {
                 // XNNPACK's, of 4, 8, 16 or 32 bits.
                 None => vec![bytes * 2, bytes, bytes / 2, bytes / 4],
             };
-            if weight.histogram.as_ref().is_some_and(|histogram| !count(weight.bytes).contains(&counted(histogram))) {
+            if weight.histogram.as_ref().is_some_and(|histogram| !count(weight.size).contains(&counted(histogram))) {
                 return Err(format!("  {:?}: a histogram of other values", weight.users));
             }
         }

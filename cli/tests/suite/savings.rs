@@ -25,7 +25,7 @@ fn every_saving_is_what_its_command_saves() {
             let done = command.arg(&output).stdout(Stdio::null()).output().unwrap();
             let told = String::from_utf8_lossy(&done.stderr).into_owned();
             let saved = fixture.bytes().len() as u64 - std::fs::metadata(&output).map_or(0, |file| file.len());
-            if !done.status.success() || saved != saving.bytes {
+            if !done.status.success() || saved != saving.size {
                 return Err(format!("  {saving:?}: {saved} bytes, {told}"));
             }
             counted.set(counted.get() + 1);

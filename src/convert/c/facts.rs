@@ -142,7 +142,7 @@ fn allocator_lines(method: &Method<'_>, prefix: &str) -> Vec<String> {
 }
 
 /// The most bytes of a string, or items of a list, that are written, since many methods may return the same.
-const MOST_OF_VALUE: usize = 1024;
+const MAX_OF_VALUE: usize = 1024;
 
 /// The lines about a method that computes nothing: its name, and its result if C has constants for that.
 fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<String>) {
@@ -154,7 +154,7 @@ fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<Str
     match &method.value {
         Returned::List(items) => {
             lines.push(format!("#define {prefix}_COUNT {}u", items.len()));
-            let few = items.get(..MOST_OF_VALUE).unwrap_or(items);
+            let few = items.get(..MAX_OF_VALUE).unwrap_or(items);
             let values: Option<Vec<String>> = few.iter().map(constant).collect();
             match values {
                 Some(values) if !values.is_empty() && few.len() == items.len() => {
@@ -186,7 +186,7 @@ fn constant(value: &Returned<'_>) -> Option<String> {
         Returned::Bool(bit) => u8::from(*bit).to_string(),
         Returned::Double(number) if number.is_sign_negative() => format!("({number:?})"),
         Returned::Double(number) => format!("{number:?}"),
-        Returned::String(text) if text.len() <= MOST_OF_VALUE => format!("\"{}\"", literal(text)),
+        Returned::String(text) if text.len() <= MAX_OF_VALUE => format!("\"{}\"", literal(text)),
         _ => return None,
     })
 }

@@ -236,10 +236,10 @@ macro_rules! compiled {
             use $crate::error::Error;
             #[allow(unused_imports)]
             use $crate::flatbuffer::field::CompiledWire;
-            use $crate::flatbuffer::form::Forms;
+            use $crate::flatbuffer::form::TableLayout;
             #[allow(unused_imports)]
             use $crate::flatbuffer::read::{Compiled, Record, Table, in_field};
-            use $crate::flatbuffer::write::{Builder, Encode, Position, Row};
+            use $crate::flatbuffer::write::{Builder, Encode, Position, InlineFields};
             use core::marker::PhantomData;
             use nom::{Mode, OutputMode, PResult, Parser};
 
@@ -255,7 +255,7 @@ macro_rules! compiled {
             const IDS: usize = <Owned as Record<'static>>::FORMS.len();
 
             /// How its fields are stored inline.
-            const FORMS: Forms = Forms::of(<Owned as Record<'static>>::FORMS);
+            const FORMS: TableLayout = TableLayout::of(<Owned as Record<'static>>::FORMS);
 
             impl<'a> Compiled<'a> for $name $(<$lt>)? {
                 type Slots = [u16; IDS];
@@ -289,7 +289,7 @@ macro_rules! compiled {
                 #[inline(always)]
                 fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
                     let mut bits = [0; IDS];
-                    let mut row = Row::new(&mut bits);
+                    let mut row = InlineFields::new(&mut bits);
                     $(
                         if let Err(error) =
                             <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as CompiledWire<'_, $type>>::write(&self.$field, builder, &mut row)

@@ -151,7 +151,7 @@ macro_rules! compiled_union {
             use $crate::error::{Error, Result};
             use $crate::flatbuffer::field::CompiledField;
             use $crate::flatbuffer::read::{Table, TableParser, in_field, union, unknown};
-            use $crate::flatbuffer::write::{Builder, Encode, Row};
+            use $crate::flatbuffer::write::{Builder, Encode, InlineFields};
             use nom::{Mode, OutputMode, PResult, Parser};
 
             #[derive(Default)]
@@ -191,7 +191,7 @@ macro_rules! compiled_union {
                 type Parser = Members<'a>;
 
                 #[inline(always)]
-                fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()> {
+                fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
                     let member = match self {
                         Self::None => None,
                         $(

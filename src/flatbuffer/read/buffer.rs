@@ -9,8 +9,8 @@ use core::cell::Cell;
 /// The largest FlatBuffer, in bytes: some of its offsets are signed 32-bit numbers.
 pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 
-/// The largest inline size of a regular table, in bytes: see [`Seen::irregular`]. No table of a schema needs more.
-pub(super) const MOST_REGULAR: u32 = 128;
+/// The largest inline size of a regular table, in bytes: see [`ReadStats::irregular`]. No table of a schema needs more.
+pub(super) const MAX_REGULAR: u32 = 128;
 
 /// Limits on the work that reading a FlatBuffer may cause.
 ///
@@ -87,24 +87,24 @@ pub(in crate::flatbuffer) struct Buffer<'a> {
     limits: Limits,
     /// Known tables with fields that the schema does not know.
     pub(super) newer_tables: Cell<u32>,
-    /// See [`Seen::irregular`].
+    /// See [`ReadStats::irregular`].
     irregular: Cell<bool>,
 }
 
 /// What was found while a FlatBuffer was read, besides the tree.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ReadStats {
     /// How many tables have fields that the schema does not know.
     pub(crate) newer_tables: u32,
     /// The bytes of memory that the tree takes.
     pub(crate) memory: u64,
     /// Whether there may be anything that the tree does not show and a strict rule reports: a vtable that does not state the size of its
-    /// tables or states more than [`MOST_REGULAR`], fields in the offset to it, a bool other than 0 and 1, or a vector that is not
+    /// tables or states more than [`MAX_REGULAR`], fields in the offset to it, a bool other than 0 and 1, or a vector that is not
     /// aligned. If not, nobody has to look.
     pub(crate) irregular: bool,
 }
 
-impl Seen {
+impl ReadStats {
     /// Adds the memory of `count` more items of that size.
     ///
     /// Fails with [`ErrorKind::Limit`] if that is more than the limits allow.
@@ -156,23 +156,23 @@ impl<'a> Buffer<'a> {
     }
 
     /// What was found while it was read.
-    pub(super) fn seen(&self) -> Seen {
+    pub(super) fn seen(&self) -> ReadStats {
         let memory = self.limits.memory.unwrap_or(u64::MAX).saturating_sub(self.memory_left.get());
         let irregular = self.irregular.get() || self.ends_in_a_table();
-        Seen { newer_tables: self.newer_tables.get(), memory, irregular }
+        ReadStats { newer_tables: self.newer_tables.get(), memory, irregular }
     }
 
     /// Whether there may be a table at the end that is not all there, by its inline size. Its fields are.
     fn ends_in_a_table(&self) -> bool {
         let end = self.bytes.len() as u32;
-        let first = end.saturating_sub(MOST_REGULAR).next_multiple_of(4);
+        let first = end.saturating_sub(MAX_REGULAR).next_multiple_of(4);
         (first..end).step_by(4).any(|position| {
             let place = Place { buffer: self, position };
             let vtable = position.wrapping_sub(place.u32(position).unwrap_or_default());
             let word = |position: u32| place.get(position, 2).and_then(u16::read).unwrap_or_default();
             let is_vtable = vtable % 2 == 0 && word(vtable) % 2 == 0 && word(vtable) >= 4;
             let size = u32::from(word(vtable.wrapping_add(2)));
-            is_vtable && size <= MOST_REGULAR && size > end - position
+            is_vtable && size <= MAX_REGULAR && size > end - position
         })
     }
 }

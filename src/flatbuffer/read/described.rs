@@ -2,7 +2,7 @@
 //! list of fields is compiled for each.
 
 use super::walk::{Checked, Found, Visit, Walk};
-use super::{Buffer, Limits, Record, Seen};
+use super::{Buffer, Limits, ReadStats, Record};
 use crate::error::Result;
 use crate::flatbuffer::description::TableDescription;
 
@@ -52,7 +52,10 @@ impl<'t, 'a> Visit<'a> for Filled<'t, 'a> {
 }
 
 /// Reads a whole FlatBuffer.
-pub(crate) fn read<'a, T: Target<'a> + Record<'a> + Default>(bytes: &'a [u8], limits: &Limits) -> Result<(T, Seen)> {
+pub(crate) fn read<'a, T: Target<'a> + Record<'a> + Default>(
+    bytes: &'a [u8],
+    limits: &Limits,
+) -> Result<(T, ReadStats)> {
     read_at(0, bytes, limits)
 }
 
@@ -62,7 +65,7 @@ pub(crate) fn read_at<'a, T: Target<'a> + Record<'a> + Default>(
     position: u32,
     bytes: &'a [u8],
     limits: &Limits,
-) -> Result<(T, Seen)> {
+) -> Result<(T, ReadStats)> {
     let mut root = T::default();
     let seen = fill(position, bytes, limits, T::DESCRIPTION, &mut root)?;
     Ok((root, seen))
@@ -74,7 +77,7 @@ fn fill<'a>(
     limits: &Limits,
     description: &'static TableDescription,
     root: &mut dyn Target<'a>,
-) -> Result<Seen> {
+) -> Result<ReadStats> {
     let buffer = Buffer::new(bytes, limits)?;
     Walk::new().table(buffer.root(position)?, description, Filled(Some(root)))?;
     Ok(buffer.seen())

@@ -23,7 +23,7 @@ mod walk;
 
 pub(super) use buffer::Buffer;
 pub use buffer::Limits;
-pub(crate) use buffer::{MAX_SIZE, Place, Seen};
+pub(crate) use buffer::{MAX_SIZE, Place, ReadStats};
 pub(crate) use described::{Slot, Target, check_described, check_described_at, read, read_at};
 pub(crate) use table::{
     Boxed, Compiled, MAX_FIELDS, Optional, Record, Scalar, Table, TableParser, has_field, union, unknown,
@@ -36,7 +36,7 @@ use alloc::format;
 use nom::{Check, Complete, Emit, OutputM, Parser};
 
 /// Reads a whole FlatBuffer with the parser of its root table.
-pub(crate) fn decode<'a, P, T>(mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, Seen)>
+pub(crate) fn decode<'a, P, T>(mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, ReadStats)>
 where
     P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
 {

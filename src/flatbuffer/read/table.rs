@@ -1,6 +1,6 @@
 //! Tables: vtables, inline fields, and what offsets point to.
 
-use super::buffer::{MOST_REGULAR, Place, fault};
+use super::buffer::{MAX_REGULAR, Place, fault};
 use super::fatal;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::flatbuffer::description::TableDescription;
@@ -17,7 +17,7 @@ pub(crate) const MAX_FIELDS: usize = 32;
 /// The most fields of a vtable that are read; a vtable with more has fields of a newer schema. Vtables are not subject
 /// to the limits, since many tables share one. If all of a vtable's 64 KB were read, a small file could cause that for
 /// every table.
-const MOST_FIELDS: usize = 64;
+const MAX_READ_FIELDS: usize = 64;
 
 impl nom::error::ParseError<Table<'_, '_>> for Error {
     fn from_error_kind(table: Table<'_, '_>, kind: nom::error::ErrorKind) -> Self {
@@ -102,8 +102,8 @@ pub(super) fn read_vtable(
         return bad(format!("its {size} bytes from byte {position} extend past the end of the FlatBuffer").into());
     };
     let mut extent = LEAST_EXTENT;
-    let mut newer = vtable.len() > 4 + 2 * MOST_FIELDS;
-    for (id, field) in vtable.chunks_exact(2).skip(2).take(MOST_FIELDS).enumerate() {
+    let mut newer = vtable.len() > 4 + 2 * MAX_READ_FIELDS;
+    for (id, field) in vtable.chunks_exact(2).skip(2).take(MAX_READ_FIELDS).enumerate() {
         let offset = word(field, 0);
         let (Some(slot), Some(form)) = (slots.get_mut(id), forms.get(id)) else {
             newer |= offset != 0;
@@ -124,7 +124,7 @@ pub(super) fn read_vtable(
         *slot = offset;
     }
     let said = u32::from(word(vtable, 2));
-    place.note(said > MOST_REGULAR || !(extent..extent + 8).contains(&said));
+    place.note(said > MAX_REGULAR || !(extent..extent + 8).contains(&said));
     Ok(Opened { extent, newer })
 }
 
@@ -333,9 +333,9 @@ pub(crate) fn has_field(place: Place<'_, '_>, id: usize) -> Result<bool> {
 /// A table whose schema is not known: only which of its fields are present.
 fn open_unknown<'s, 'a>(
     place: Place<'s, 'a>,
-    vtables: &'s mut Vtables<[u16; MOST_FIELDS]>,
+    vtables: &'s mut Vtables<[u16; MAX_READ_FIELDS]>,
 ) -> Result<(Opened, Table<'s, 'a>)> {
-    open(place, vtables, &[FieldForm::Number1; MOST_FIELDS])
+    open(place, vtables, &[FieldForm::Number1; MAX_READ_FIELDS])
 }
 
 /// For a table whose schema is not known, whether it has any fields. [`UnknownValue::Filled`] if that is not known.

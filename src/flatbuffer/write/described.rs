@@ -1,23 +1,23 @@
 //! Writing a table of any type by its description.
 
-use super::{Builder, Position, Row};
+use super::{Builder, InlineFields, Position};
 use crate::error::Result;
 use crate::flatbuffer::any::{AnyField, AnyTable, Value};
 use crate::flatbuffer::description::{FieldDescription, FieldKind};
-use crate::flatbuffer::form::Forms;
+use crate::flatbuffer::form::TableLayout;
 use crate::flatbuffer::read::MAX_FIELDS;
 
 /// Writes a table and everything that it points to.
 pub(crate) fn described(table: &dyn AnyTable, builder: &mut Builder) -> Result<Position> {
     let description = table.description();
     let mut bits = [0; MAX_FIELDS];
-    let mut row = Row::new(&mut bits);
+    let mut row = InlineFields::new(&mut bits);
     for (index, description) in description.fields.iter().enumerate() {
         if let Some(field) = table.field(index) {
             write(field, description, builder, &mut row).map_err(|error| error.in_field(description.name))?;
         }
     }
-    builder.table(Forms::of(description.forms), &row)
+    builder.table(TableLayout::of(description.forms), &row)
 }
 
 /// Writes what a field points to, and adds what is stored inline to the table's row.
@@ -25,7 +25,7 @@ fn write(
     field: &dyn AnyField,
     description: &FieldDescription,
     builder: &mut Builder,
-    row: &mut Row<'_, MAX_FIELDS>,
+    row: &mut InlineFields<'_, MAX_FIELDS>,
 ) -> Result<()> {
     let target = match field.value() {
         Value::Absent => None,

@@ -4,27 +4,27 @@
 //! [`Position`] counts bytes from the end. Order and padding are those of the official writers, so the result is the same byte
 //! for byte; [`style`] lists where these writers differ.
 //!
-//! A table is written in two steps: each field writes what it points to and adds its inline part to a [`Row`]; then
+//! A table is written in two steps: each field writes what it points to and adds its inline part to a [`InlineFields`]; then
 //! [`Builder::table`] looks up the layout of a table with such a row, and writes it.
 
 mod described;
 mod finished;
-mod row;
+mod inline_fields;
 mod space;
 mod style;
 
 pub(crate) use described::described;
 pub(crate) use finished::{Finished, HEAD_SIZE};
-pub(crate) use row::{Position, Row};
+pub(crate) use inline_fields::{InlineFields, Position};
 pub(crate) use style::Style;
 pub use style::{FieldOrder, VtableSharing};
 
-use super::form::{FieldForm, Forms};
+use super::form::{FieldForm, TableLayout};
 use super::number::Number;
 use crate::error::{Error, Result};
 use crate::keyed::Keyed;
 use alloc::{boxed::Box, vec::Vec};
-use row::{Layout, LayoutKey, Layouts, Vtable};
+use inline_fields::{InlineLayout, InlineLayouts, LayoutKey, Vtable};
 use space::Space;
 
 /// A type that can be written as a table.
@@ -40,7 +40,7 @@ pub(crate) struct Builder {
     /// The largest alignment that was requested.
     alignment: usize,
     vtables: Keyed<Vtable, Position>,
-    layouts: Box<Layouts>,
+    layouts: Box<InlineLayouts>,
     /// Where the elements of the lists being written start.
     elements: Vec<Position>,
 }
@@ -53,7 +53,7 @@ impl Builder {
             space: Space::new(expected),
             alignment: 1,
             vtables: Keyed::new(),
-            layouts: Box::new(Layouts::new()),
+            layouts: Box::new(InlineLayouts::new()),
             elements: Vec::new(),
         }
     }
@@ -119,7 +119,7 @@ impl Builder {
     ///
     /// Each kind of table has it in its own code, which saves a third of the instructions of encoding, but not where code is downloaded.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    pub(crate) fn table<const N: usize>(&mut self, forms: Forms, row: &Row<'_, N>) -> Result<Position> {
+    pub(crate) fn table<const N: usize>(&mut self, forms: TableLayout, row: &InlineFields<'_, N>) -> Result<Position> {
         let key = LayoutKey::new(&forms, row.present, self.space.used());
         match self.layouts.get(key) {
             Some(layout) => put_table(&mut self.space, forms.list, row.bits, layout),
@@ -139,7 +139,7 @@ impl Builder {
             return put_table(&mut self.space, forms, bits, layout);
         }
         let used = self.space.used();
-        let (mut layout, alignment) = Layout::new(key, used, self.style.field_order);
+        let (mut layout, alignment) = InlineLayout::new(key, used, self.style.field_order);
         self.alignment = self.alignment.max(alignment);
         let vtable = layout.vtable();
         // A vtable starts with its length.
@@ -186,7 +186,7 @@ fn put_offsets(space: &mut Space, elements: &[Position]) -> Result<Position> {
 
 /// Writes the inline part of a table, with the distance to the vtable.
 #[inline(always)]
-fn put_table(space: &mut Space, forms: &[FieldForm], bits: &[u64], layout: &Layout) -> Result<Position> {
+fn put_table(space: &mut Space, forms: &[FieldForm], bits: &[u64], layout: &InlineLayout) -> Result<Position> {
     let (start, room) = space.grow(layout.size.into())?;
     // The table's position minus this distance is the vtable's.
     set(room, 0, layout.vtable.wrapping_sub(start).to_le_bytes());

@@ -1,6 +1,6 @@
 //! The bytes of a FlatBuffer being written, which grow towards its start.
 
-use super::row::Position;
+use super::inline_fields::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::read::MAX_SIZE;
 use alloc::{format, vec, vec::Vec};
@@ -32,12 +32,12 @@ impl Part {
 }
 
 /// The most bytes reserved for the expected size, since the estimate may be wrong.
-const MOST_EXPECTED: usize = 1 << 26;
+const MAX_EXPECTED: usize = 1 << 26;
 
 impl Space {
     /// `expected` is an estimate of the size, in bytes. A good one saves memory and allocations.
     pub(super) fn new(expected: usize) -> Self {
-        let room = expected.min(MOST_EXPECTED);
+        let room = expected.min(MAX_EXPECTED);
         Self { part: vec![0; room], full: Vec::new(), used: 0, head: room }
     }
 

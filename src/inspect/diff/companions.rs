@@ -117,8 +117,8 @@ fn without_events<'a>(run: &RunData<'a>) -> RunData<'a> {
 
 /// A name in parentheses, cut, because each difference repeats it.
 fn called(name: &str) -> String {
-    const MOST: usize = 60;
-    let short: String = name.chars().take(MOST).collect();
+    const MAX_NAME: usize = 60;
+    let short: String = name.chars().take(MAX_NAME).collect();
     format!(" ({short}{})", if short.len() < name.len() { "…" } else { "" })
 }
 

@@ -14,8 +14,8 @@ use crate::tensor::TensorShape;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 /// The bytes by which constants are found that may be the same, and how many of these are compared.
-const MOST_START: usize = 64;
-const MOST_ALIKE: usize = 8;
+const MAX_START: usize = 64;
+const MAX_ALIKE: usize = 8;
 
 /// Constants are compared with the feature that names them, so that a page without it stays small.
 pub(super) const COMPARES_INSIDE: bool = cfg!(feature = "names");
@@ -241,7 +241,7 @@ impl<'s> Comparer<'s> {
     /// Matches weights of values with constants inside the delegates of the other side, `side`: by name, or by equal bytes.
     fn with_inside(&mut self, side: usize, weights: &[Weight<'s>], inside: &[Inside<'s>]) {
         // Bytes that are equal start with the same ones.
-        let start = |bytes: &'s [u8]| (bytes.len(), bytes.get(..MOST_START).unwrap_or(bytes));
+        let start = |bytes: &'s [u8]| (bytes.len(), bytes.get(..MAX_START).unwrap_or(bytes));
         let (mut by_name, mut by_start) = (Keyed::<&str, usize>::new(), Keyed::<(usize, &[u8]), Vec<usize>>::new());
         for (index, constant) in inside.iter().enumerate() {
             if let Some(name) = constant.given_name() {
@@ -255,7 +255,7 @@ impl<'s> Comparer<'s> {
             let named = weight.given_name().and_then(|name| by_name.get(name)).copied();
             let found = named.filter(|index| !taken.contains(index)).or_else(|| {
                 let alike = by_start.get(&start(weight.bytes)).map(Vec::as_slice).unwrap_or_default();
-                let mut alike = alike.iter().copied().filter(|index| !taken.contains(index)).take(MOST_ALIKE);
+                let mut alike = alike.iter().copied().filter(|index| !taken.contains(index)).take(MAX_ALIKE);
                 alike.find(|index| {
                     let other = inside.get(*index);
                     other.is_some_and(|other| self.equal(weight.bytes, other.bytes) == Some(true))

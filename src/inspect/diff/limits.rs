@@ -180,7 +180,7 @@ fn with_program(model: &Model<'_>, work: impl FnOnce(&Pte<'_>)) {
 
 /// For each method of the second file, its planned memory in the first file and in the second.
 fn planned(before: &Pte<'_>, after: &Pte<'_>) -> Vec<(String, u64, u64)> {
-    let sizes = |pte: &Pte<'_>, name: &str| pte.method(name).map_or(0, |plan| plan.planned_memory().bytes);
+    let sizes = |pte: &Pte<'_>, name: &str| pte.method(name).map_or(0, |plan| plan.planned_memory().size);
     let methods = after.methods().iter().map(|plan| plan.name());
     methods.map(|name| (name.to_owned(), sizes(before, name), sizes(after, name))).collect()
 }
@@ -196,10 +196,10 @@ fn new_operators(before: &Pte<'_>, after: &Pte<'_>) -> Vec<String> {
 
 /// The first of some names.
 fn listed(names: &[String]) -> String {
-    const MOST: usize = 8;
+    const MAX_SHOWN: usize = 8;
     let mut shown: Vec<String> =
-        names.iter().take(MOST).map(|name| crate::names::shortened(name).to_string()).collect();
-    if names.len() > MOST {
+        names.iter().take(MAX_SHOWN).map(|name| crate::names::shortened(name).to_string()).collect();
+    if names.len() > MAX_SHOWN {
         shown.push("…".into());
     }
     shown.join(", ")

@@ -61,14 +61,14 @@ fn same(one: &Value<'_>, other: &Value<'_>) -> bool {
 }
 
 fn text(value: &Value<'_>) -> String {
-    const MOST: usize = 16;
+    const MAX_SHOWN: usize = 16;
     match value {
         Value::Absent => "absent".into(),
         Value::Number(one) => number_text(*one),
         Value::Enum { name: Some(name), .. } => (*name).into(),
         Value::Enum { number: one, .. } => number_text(*one),
         Value::Text(text) => format!("{:?}", text.as_str().chars().take(80).collect::<String>()),
-        Value::Numbers(list) if list.len() > MOST => format!("{} numbers", list.len()),
+        Value::Numbers(list) if list.len() > MAX_SHOWN => format!("{} numbers", list.len()),
         Value::Numbers(list) => {
             format!("[{}]", list.iter().map(number_text).collect::<alloc::vec::Vec<_>>().join(", "))
         }

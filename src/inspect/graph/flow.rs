@@ -43,7 +43,7 @@ pub(super) fn graph<'t>(
     let first_instruction = flow.graph.nodes.len();
     for (((chain, index), instruction), time) in plan.instructions().zip(1..) {
         let before = flow.graph.nodes.len();
-        flow.instruction(InstructionPlace { chain, index }, instruction, time, &calls);
+        flow.instruction(InstructionPlace { chain, instruction: index }, instruction, time, &calls);
         let source = source(plan, chain, index);
         flow.graph.nodes.iter_mut().skip(before).for_each(|node| node.source.clone_from(&source));
     }
@@ -301,7 +301,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
         let nodes = self.graph.nodes.iter().enumerate().skip(first);
         // In the order of instructions. A call of a delegate with several nodes starts at the first.
         let places: Vec<(usize, usize, usize)> =
-            nodes.filter_map(|(at, node)| node.instruction.map(|place| (place.chain, place.index, at))).collect();
+            nodes.filter_map(|(at, node)| node.instruction.map(|place| (place.chain, place.instruction, at))).collect();
         let at = |place| places.get(places.partition_point(|(chain, index, _)| (*chain, *index) < place));
         let mut edges = Vec::new();
         for ((chain, index), instruction) in self.plan.instructions() {
@@ -336,8 +336,8 @@ fn gives(value: i32) -> Taken {
 
 /// A name as a label, shortened, because many instructions may share a long one.
 pub(crate) fn short(name: &str) -> String {
-    const MOST: usize = 120;
-    match name.char_indices().nth(MOST) {
+    const MAX_LABEL: usize = 120;
+    match name.char_indices().nth(MAX_LABEL) {
         Some((end, _)) => format!("{}…", name.get(..end).unwrap_or_default()),
         None => name.into(),
     }

@@ -62,7 +62,7 @@ const LEAST: usize = 4;
 const TIMES: usize = 3;
 
 /// The most comparisons of two nodes to find repetitions.
-const MOST: usize = 20_000_000;
+const MAX_COMPARISONS: usize = 20_000_000;
 
 impl Graph<'_> {
     /// The groups of nodes, by their first node. A block may contain delegates, and a delegate may contain blocks.
@@ -82,7 +82,7 @@ impl Graph<'_> {
             let next = numbers.len() as u32;
             tokens.push(*numbers.or_insert((&node.label, node.result()), next));
         }
-        let mut budget = MOST;
+        let mut budget = MAX_COMPARISONS;
         let mut found = Vec::new();
         repeats(&tokens, 0..tokens.len(), &mut budget, &mut found);
         for Repeat { first, period, times } in found {
@@ -269,7 +269,7 @@ mod tests {
             tokens.extend([20, 21, 22, 23]);
         }
         let mut found = Vec::new();
-        repeats(&tokens, 0..tokens.len(), &mut MOST.clone(), &mut found);
+        repeats(&tokens, 0..tokens.len(), &mut MAX_COMPARISONS.clone(), &mut found);
         let mut found: Vec<_> = found.iter().map(|one| (one.first, one.period, one.times)).collect();
         sort(&mut found);
         assert_eq!(found, [(2, 5, 6), (35, 4, 3)]);
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn nothing_repeats_in_what_is_there_twice_or_is_one_node_again_and_again() {
         for tokens in [vec![1, 2, 3, 4, 5, 1, 2, 3, 4, 5], (0..40).collect(), Vec::new()] {
-            assert!(best(&tokens, &mut MOST.clone()).is_none());
+            assert!(best(&tokens, &mut MAX_COMPARISONS.clone()).is_none());
         }
         assert!(best(&[7; 100], &mut 10).is_none(), "the budget");
     }

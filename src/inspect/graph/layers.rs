@@ -4,7 +4,7 @@
 // Every position in here was made in here.
 #![allow(clippy::indexing_slicing)]
 
-use super::Placed;
+use super::NodeBox;
 use crate::keyed::{sort, sort_by};
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
@@ -13,7 +13,7 @@ use core::ops::Range;
 const ROUNDS: usize = 24;
 
 /// A connected part of a graph: its nodes, and where edges pass a layer, each with its place.
-pub(super) type Part = Vec<(usize, Placed)>;
+pub(super) type Part = Vec<(usize, NodeBox)>;
 
 /// An edge, by its nodes, with the numbers of the places where it passes layers, from top to bottom.
 pub(super) type Pass = ((usize, usize), Range<usize>);
@@ -296,8 +296,8 @@ impl Drawing {
     }
 
     /// The places of all vertices.
-    fn places(&self) -> Vec<Placed> {
-        let mut places = vec![Placed::default(); self.sizes.len()];
+    fn places(&self) -> Vec<NodeBox> {
+        let mut places = vec![NodeBox::default(); self.sizes.len()];
         let mut top = 0.0;
         for layer in &self.layers {
             let highest = layer.iter().map(|vertex| self.sizes[*vertex].1).fold(0.0, f64::max);
@@ -305,7 +305,7 @@ impl Drawing {
                 let (width, own) = self.sizes[*vertex];
                 let height = if self.is_passed(*vertex) { highest } else { own };
                 let (x, y) = (self.x[*vertex] - width / 2.0, top + (highest - height) / 2.0);
-                places[*vertex] = Placed { x, y, width, height };
+                places[*vertex] = NodeBox { x, y, width, height };
             }
             top += highest + self.gap;
         }

@@ -22,13 +22,13 @@ pub struct GraphLayout {
     /// The size of the whole picture in this direction.
     pub height: f64,
     /// A place for each node.
-    pub nodes: Vec<Placed>,
+    pub nodes: Vec<NodeBox>,
     /// Indices of the edges that cross too many layers to be drawn, in order. The nodes that they go to have room for a
     /// third line, which names the nodes that they come from. A node also has room for a line for each of its first four
     /// weights.
     pub far: Vec<usize>,
     /// Where edges go that pass layers. An edge that is not in this list goes straight to its node.
-    pub ways: Vec<Way>,
+    pub routes: Vec<EdgeRoute>,
 }
 
 /// The way of all edges from a node to another past the nodes between them.
@@ -36,7 +36,7 @@ pub struct GraphLayout {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Way {
+pub struct EdgeRoute {
     /// Index of the node that they come from.
     pub from: usize,
     /// Index of the node that they go to.
@@ -50,7 +50,7 @@ pub struct Way {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Placed {
+pub struct NodeBox {
     /// The left side.
     pub x: f64,
     /// The upper side.
@@ -73,7 +73,7 @@ const COLUMN_GAP: f64 = 90.0;
 
 impl GraphLayout {
     /// The way of an edge through the places where it passes layers; `None` if it goes from one column to another.
-    fn way(&self, from: usize, to: usize, passed: &[Placed]) -> Option<Way> {
+    fn route(&self, from: usize, to: usize, passed: &[NodeBox]) -> Option<EdgeRoute> {
         let (start, end) = (self.nodes.get(from)?, self.nodes.get(to)?);
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut bottom = start.y + start.height;
@@ -90,7 +90,7 @@ impl GraphLayout {
             }
             points.push((place.x, bottom));
         }
-        (end.y >= bottom).then_some(Way { from, to, points })
+        (end.y >= bottom).then_some(EdgeRoute { from, to, points })
     }
 
     /// Cuts a high picture between layers into columns, from left to right.
@@ -154,7 +154,7 @@ const GAP: f64 = 28.0;
 const HEIGHT: f64 = 40.0;
 
 /// So many weights have a line in their node.
-pub(crate) const MOST_WEIGHTS: usize = 4;
+pub(crate) const MAX_WEIGHTS: usize = 4;
 
 /// The height of a third line, which names the nodes whose edges are not drawn.
 pub(crate) const LINE: f64 = 15.0;
@@ -184,7 +184,7 @@ impl Graph<'_> {
         let far: Vec<usize> =
             self.edges.iter().enumerate().filter(|(_, edge)| is_far(edge)).map(|(index, _)| index).collect();
         let mut layout =
-            GraphLayout { nodes: vec![Placed::default(); self.nodes.len()], far, ..GraphLayout::default() };
+            GraphLayout { nodes: vec![NodeBox::default(); self.nodes.len()], far, ..GraphLayout::default() };
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         sort_by_key(&mut order, |node| rank(*node));
         let mut band_of = vec![0; self.nodes.len()];
@@ -207,7 +207,7 @@ impl Graph<'_> {
             }
         }
         for (height, node) in heights.iter_mut().zip(&self.nodes) {
-            *height += LINE * node.weights().take(MOST_WEIGHTS).count() as f64;
+            *height += LINE * node.weights().take(MAX_WEIGHTS).count() as f64;
         }
         let mut edges: Vec<Vec<(usize, usize)>> = vec![Vec::new(); bands.len()];
         for edge in self.edges.iter().filter(forward).filter(|edge| !is_far(edge)) {
@@ -240,9 +240,9 @@ impl Graph<'_> {
         let places = layout.nodes.split_off(self.nodes.len());
         for ((from, to), passed) in passes {
             let passed = passed.start.saturating_sub(self.nodes.len())..passed.end.saturating_sub(self.nodes.len());
-            layout.ways.extend(layout.way(from, to, places.get(passed).unwrap_or_default()));
+            layout.routes.extend(layout.route(from, to, places.get(passed).unwrap_or_default()));
         }
-        sort_by_key(&mut layout.ways, |way| (way.from, way.to));
+        sort_by_key(&mut layout.routes, |route| (route.from, route.to));
         layout
     }
 
@@ -260,7 +260,7 @@ impl Graph<'_> {
         let first = layout.nodes.len();
         let mut parts: Vec<Part> = if band.len() > BAND || edges.is_empty() {
             // One layer: side by side.
-            let place = |node: usize| Placed { width: size(node).0, height: size(node).1, ..Placed::default() };
+            let place = |node: usize| NodeBox { width: size(node).0, height: size(node).1, ..NodeBox::default() };
             band.iter().map(|node| vec![(*node, place(*node))]).collect()
         } else {
             let layers: Vec<usize> = band.iter().map(|node| ranks.get(*node).copied().unwrap_or_default()).collect();
@@ -286,7 +286,7 @@ impl Graph<'_> {
         let (mut left, mut shelf_top, mut shelf_height, mut width) = (0.0, top, 0.0f64, 0.0f64);
         let mut numbers = Vec::new();
         for part in parts {
-            let extent = |place: &Placed| (place.x, place.y, place.x + place.width, place.y + place.height);
+            let extent = |place: &NodeBox| (place.x, place.y, place.x + place.width, place.y + place.height);
             let around = part
                 .iter()
                 .map(|(_, place)| extent(place))
@@ -298,10 +298,10 @@ impl Graph<'_> {
             }
             for (number, place) in part {
                 if number >= layout.nodes.len() {
-                    layout.nodes.resize(number + 1, Placed::default());
+                    layout.nodes.resize(number + 1, NodeBox::default());
                 }
                 if let Some(own) = layout.nodes.get_mut(number) {
-                    *own = Placed { x: place.x - x0 + left, y: place.y - y0 + shelf_top, ..place };
+                    *own = NodeBox { x: place.x - x0 + left, y: place.y - y0 + shelf_top, ..place };
                 }
                 numbers.push(number);
             }
@@ -316,7 +316,7 @@ impl Graph<'_> {
     fn node_width(&self, node: usize) -> f64 {
         let Some(node) = self.nodes.get(node) else { return 0.0 };
         // A weight's line has smaller letters.
-        let weights = node.weights().take(MOST_WEIGHTS).map(|weight| weight.weight_text().chars().count() * 5 / 6);
+        let weights = node.weights().take(MAX_WEIGHTS).map(|weight| weight.weight_text().chars().count() * 5 / 6);
         let lines = [node.label.chars().count(), node.result().chars().count()].into_iter().chain(weights);
         let longest = lines.max().unwrap_or_default().clamp(8, CHARACTERS);
         longest as f64 * 7.0 + 18.0

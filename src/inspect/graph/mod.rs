@@ -13,9 +13,9 @@ pub(crate) use flow::short;
 #[cfg(feature = "layout")]
 pub use groups::{GroupKind, NodeGroup, Outline};
 #[cfg(feature = "layout")]
-pub(crate) use layout::{CHARACTERS, LINE, MOST_WEIGHTS};
+pub(crate) use layout::{CHARACTERS, LINE, MAX_WEIGHTS};
 #[cfg(feature = "layout")]
-pub use layout::{GraphLayout, Placed, Way};
+pub use layout::{EdgeRoute, GraphLayout, NodeBox};
 
 use super::{NamedBy, TensorPlace};
 use crate::dataflow::DelegateOutputs;
@@ -106,8 +106,7 @@ pub struct InstructionPlace {
     /// Index into the method's chains.
     pub chain: usize,
     /// Index into the chain's instructions.
-    #[cfg_attr(feature = "serde", serde(rename = "instruction"))]
-    pub index: usize,
+    pub instruction: usize,
 }
 
 /// What a node is.
@@ -273,7 +272,7 @@ impl Graph<'_> {
 }
 
 /// The most items of a list that a text shows.
-const MOST: usize = 16;
+const MAX_SHOWN: usize = 16;
 
 /// A value in short: a tensor's type and shape, or the value itself, cut if it is long.
 pub(super) fn value_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
@@ -308,16 +307,16 @@ fn item_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
 }
 
 fn tensor_text(tensor: &Tensor<'_>) -> String {
-    if tensor.sizes().len() > MOST {
+    if tensor.sizes().len() > MAX_SHOWN {
         return format!("a tensor of {} dimensions", tensor.sizes().len());
     }
     tensor.shape().to_string_with(tensor.shape_dynamism)
 }
 
 fn listed<T>(items: &[T], text: &dyn Fn(&T) -> String) -> String {
-    let mut shown: Vec<String> = items.iter().take(MOST).map(text).collect();
-    if items.len() > MOST {
-        shown.push(format!("… {} more", items.len() - MOST));
+    let mut shown: Vec<String> = items.iter().take(MAX_SHOWN).map(text).collect();
+    if items.len() > MAX_SHOWN {
+        shown.push(format!("… {} more", items.len() - MAX_SHOWN));
     }
     format!("[{}]", shown.join(", "))
 }

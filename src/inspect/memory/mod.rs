@@ -40,8 +40,7 @@ pub struct Memory<'t> {
     /// For each buffer index, the largest buffer of any method: enough to run all methods, one at a time.
     pub arenas: Vec<PlannedBuffer>,
     /// Tensors in a buffer that does not exist, or whose size is not known. They are in no other list.
-    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
-    pub faults: Vec<Fault>,
+    pub errors: Vec<Fault>,
 }
 
 /// The planned memory of a method.
@@ -59,8 +58,7 @@ pub struct MethodMemory<'t> {
     /// How many instructions it has.
     pub instructions: usize,
     /// Bytes of all buffers.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
     /// The buffers, from 1 on.
     pub buffers: Vec<BufferMemory<'t>>,
     /// How many tensors have a place in planned memory but are used by no instruction. They are in no list.
@@ -160,8 +158,7 @@ pub struct PlannedTensor<'t> {
     /// Bytes from the start of its buffer.
     pub offset: u64,
     /// Bytes.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
     /// The first time at which its bytes are needed.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
     #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
@@ -209,7 +206,7 @@ pub struct PlannedTensor<'t> {
 impl PlannedTensor<'_> {
     /// Where it ends, in bytes from the start of its buffer.
     pub fn end(&self) -> u64 {
-        self.offset.saturating_add(self.bytes)
+        self.offset.saturating_add(self.size)
     }
 
     /// Whether it is needed at a time.
@@ -220,13 +217,13 @@ impl PlannedTensor<'_> {
 }
 
 pub(super) fn memory<'t>(pte: &'t Pte<'_>) -> Memory<'t> {
-    let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), faults: Vec::new() };
+    let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
     let delegates = DelegateOutputs::of_program(pte);
     for (index, plan) in pte.methods().iter().enumerate() {
-        let (method, faults) = method(index, plan, &delegates);
+        let (method, errors) = method(index, plan, &delegates);
         memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
         memory.methods.push(method);
-        memory.faults.extend(faults);
+        memory.errors.extend(errors);
     }
     let device = |arena: &PlannedBuffer| (arena.memory_id, arena.device_type, arena.device_index);
     sort_by_key(&mut memory.arenas, |arena| (device(arena), core::cmp::Reverse(arena.size)));
@@ -235,7 +232,7 @@ pub(super) fn memory<'t>(pte: &'t Pte<'_>) -> Memory<'t> {
 }
 
 /// At most this many values that one is a view of are listed.
-const MOST_VIEWS: usize = 64;
+const MAX_VIEWS: usize = 64;
 
 fn method<'t>(
     index: usize,
@@ -244,7 +241,7 @@ fn method<'t>(
 ) -> (MethodMemory<'t>, Vec<Fault>) {
     let planned = plan.planned_memory();
     let mut tensors: Vec<Vec<PlannedTensor<'t>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
-    let (mut faults, mut unused) = (plan.negative_buffers(index), 0);
+    let (mut errors, mut unused) = (plan.negative_buffers(index), 0);
     // The rest of the dataflow takes as much memory as all that is found with it.
     let (needs, all_kept, unknown, instructions) = {
         let flow = Dataflow::of(plan, &Calls::new(plan, index, delegates));
@@ -278,7 +275,7 @@ fn method<'t>(
                         idle.push(Period { first: before.last + 1, last: after.first.saturating_sub(1) });
                     }
                 }
-                let views = bases.iter().take(MOST_VIEWS).map(|(_, base)| *base as usize).collect();
+                let views = bases.iter().take(MAX_VIEWS).map(|(_, base)| *base as usize).collect();
                 let (first, last) = (start.first, end.last);
                 let (shares_with, replaces) = Default::default();
                 let named_by = shape.name.map(|_| NamedBy::File);
@@ -286,7 +283,7 @@ fn method<'t>(
                 buffer.push(PlannedTensor {
                     value,
                     offset,
-                    bytes,
+                    size: bytes,
                     first,
                     last,
                     idle,
@@ -308,7 +305,7 @@ fn method<'t>(
                     .item("values", value)
                     .field("val.Tensor.allocation_info")
                     .to_field_path();
-                faults.push(Fault { path, error });
+                errors.push(Fault { path, error });
             }
         }
     }
@@ -317,9 +314,12 @@ fn method<'t>(
     let jumps =
         plan.instructions().any(|(_, instruction)| matches!(instruction, InstructionArguments::JumpFalseCall(_)));
     let assumed = assumed(plan, &unknown);
-    let bytes = planned.bytes;
+    let bytes = planned.size;
     let not_counted = called_backends(plan);
-    (MethodMemory { name: plan.name(), instructions, bytes, buffers, unused, jumps, not_counted, assumed }, faults)
+    (
+        MethodMemory { name: plan.name(), instructions, size: bytes, buffers, unused, jumps, not_counted, assumed },
+        errors,
+    )
 }
 
 /// The backends that instructions call, each once, in the order of their first calls.
@@ -349,7 +349,7 @@ fn part<'l, T>(list: &mut &'l [(u32, T)], key: usize) -> &'l [(u32, T)] {
 /// What is assumed about a method: each reason once for each operator or delegate, with the number of its calls that touch planned
 /// memory.
 fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
-    const MOST: usize = 8;
+    const MAX_SHOWN: usize = 8;
     let mut assumed = Vec::new();
     // By reason and index of the operator or delegate.
     let mut calls: Vec<(&'static str, bool, i32)> = Vec::new();
@@ -371,7 +371,7 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
         }
     }
     sort(&mut calls);
-    for same in calls.chunk_by(|one, other| one == other).take(MOST) {
+    for same in calls.chunk_by(|one, other| one == other).take(MAX_SHOWN) {
         let Some((why, is_delegate, index)) = same.first() else { continue };
         let index = usize::try_from(*index).unwrap_or(usize::MAX);
         let name = if *is_delegate {

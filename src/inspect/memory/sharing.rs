@@ -5,18 +5,18 @@ use crate::dataflow::{Bytes, Place};
 use alloc::vec::Vec;
 
 /// At most this many neighbours of a tensor are visited, since a file may have many for each.
-const MOST: usize = 64;
+const MAX_NEIGHBOURS: usize = 64;
 
 /// Sets `shares_with` and `replaces`. The tensors are in order of their first times.
 pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
     // For each byte, the index of the tensor that used it last.
     let mut owners = Bytes::default();
     for index in 0..tensors.len() {
-        let Some(tensor) = tensors.get(index).filter(|tensor| tensor.bytes > 0) else { continue };
+        let Some(tensor) = tensors.get(index).filter(|tensor| tensor.size > 0) else { continue };
         let (first, last, end) = (tensor.first, tensor.last, tensor.end());
         let place = |start: u64, end: u64| Place { buffer: 0, start, end };
         let (mut free, mut shares_with, mut replaces) = (tensor.offset, Vec::new(), Vec::new());
-        for (at, old_end, owner) in owners.pieces(place(tensor.offset, end), MOST) {
+        for (at, old_end, owner) in owners.pieces(place(tensor.offset, end), MAX_NEIGHBOURS) {
             let Some(old) = tensors.get(owner as usize) else { continue };
             let list = if old.last >= first { &mut shares_with } else { &mut replaces };
             if !list.contains(&old.value) {

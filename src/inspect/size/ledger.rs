@@ -324,13 +324,13 @@ fn holds_blob(part: &Part<'_>) -> bool {
 
 impl SizePart<'_> {
     fn new(kind: SizeKind, detail: Option<&'static str>) -> Self {
-        Self { kind, detail, name: None, offset: None, bytes: 0, pieces: 0, users: Vec::new() }
+        Self { kind, detail, name: None, offset: None, size: 0, pieces: 0, users: Vec::new() }
     }
 
     /// Adds a run of bytes.
     fn add(&mut self, start: u64, bytes: u64) {
         self.offset = if self.pieces == 0 { Some(start) } else { None };
-        self.bytes += bytes;
+        self.size += bytes;
         self.pieces += 1;
     }
 }

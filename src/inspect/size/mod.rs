@@ -62,8 +62,7 @@ pub struct SizeReport<'t> {
     /// `XnnpackBackend.XNNFullyConnected`, and not for the backend.
     pub operators: Vec<OperatorSize>,
     /// References that are out of range: their bytes are not counted.
-    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
-    pub faults: Vec<Fault>,
+    pub errors: Vec<Fault>,
 }
 
 /// Bytes of a file with one purpose: a blob, or all tables of a kind, or all padding of a kind.
@@ -86,8 +85,7 @@ pub struct SizePart<'t> {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// Bytes, each counted in one part only: where blobs overlap, the one that starts first has them.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
     /// How many pieces it has: tables, vtables, vectors and strings, each once, or gaps.
     pub pieces: usize,
     /// What uses it, if it is a blob.
@@ -167,8 +165,7 @@ pub struct TypeSize {
     /// The schema's type; `None` for a type that only XNNPACK has.
     pub scalar_type: Option<ScalarType>,
     /// Bytes.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
     /// How many blobs.
     pub blobs: usize,
 }
@@ -182,8 +179,7 @@ pub struct OperatorSize {
     /// The operator's name with its overload, or the backend's name, or that with the kind of a node inside.
     pub name: String,
     /// Bytes. A blob that several operators use is counted for each.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
     /// How many blobs.
     pub blobs: usize,
 }
@@ -198,8 +194,7 @@ pub struct SizeGroup<'t> {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub key: SizeKey<'t>,
     /// Bytes.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
     /// How many pieces.
     pub pieces: usize,
 }
@@ -256,12 +251,12 @@ impl<'t> SizeReport<'t> {
         let mut sums: Keyed<_, (u64, usize)> = Keyed::new();
         for part in &self.parts {
             let (bytes, pieces) = sums.entry(part.key());
-            *bytes += part.bytes;
+            *bytes += part.size;
             *pieces += part.pieces;
         }
-        let group = |(key, (bytes, pieces))| SizeGroup { key, bytes, pieces };
+        let group = |(key, (bytes, pieces))| SizeGroup { key, size: bytes, pieces };
         let mut groups: Vec<SizeGroup<'t>> = sums.into_sorted().into_iter().map(group).collect();
-        sort_by(&mut groups, |one, other| other.bytes.cmp(&one.bytes));
+        sort_by(&mut groups, |one, other| other.size.cmp(&one.size));
         groups
     }
 
@@ -270,10 +265,10 @@ impl<'t> SizeReport<'t> {
     pub fn growth(&self, other: &Self) -> Vec<Growth<'t>> {
         let mut sums: Keyed<_, (u64, u64)> = Keyed::new();
         for part in &self.parts {
-            sums.entry(part.key()).0 += part.bytes;
+            sums.entry(part.key()).0 += part.size;
         }
         for part in &other.parts {
-            sums.entry(part.key()).1 += part.bytes;
+            sums.entry(part.key()).1 += part.size;
         }
         let growth = |(key, (before, after))| Growth { key, before, after };
         let mut growth: Vec<Growth<'t>> = sums.into_sorted().into_iter().map(growth).collect();
@@ -292,7 +287,7 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Result<SizeReport<'t>> {
     ledger.segments(pte.segment_base_offset(), pte.program.segments(), &referenced);
     ledger.trailing(pte.trailing_bytes());
     ledger.starts(&constant_starts(pte));
-    let Blobs { blobs, faults } = pte.blobs();
+    let Blobs { blobs, errors } = pte.blobs();
     for blob in blobs {
         ledger.blob(blob);
     }
@@ -300,7 +295,7 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Result<SizeReport<'t>> {
     let weights = weights::weights(pte);
     let methods = uses::methods(pte, &settled.parts, &weights, &settled.methods);
     let operators = uses::operators(pte.methods(), &settled.parts, &weights);
-    Ok(SizeReport { methods, operators, ..SizeReport::new(source, settled, &weights, faults) })
+    Ok(SizeReport { methods, operators, ..SizeReport::new(source, settled, &weights, errors) })
 }
 
 /// Where each item of the lists of constants and initial states starts in the file.
@@ -329,11 +324,11 @@ pub(super) fn of_ptd<'t>(ptd: &'t Ptd<'_>) -> Result<SizeReport<'t>> {
     let referenced = marked(table.len(), ptd.entries().map(|entry| entry.segment_index));
     ledger.segments(ptd.segment_base_offset(), table, &referenced);
     ledger.trailing(ptd.trailing_bytes());
-    let Blobs { blobs, faults } = ptd.blobs();
+    let Blobs { blobs, errors } = ptd.blobs();
     for blob in blobs {
         ledger.blob(blob);
     }
-    Ok(SizeReport::new(source, ledger.settle(), &[], faults))
+    Ok(SizeReport::new(source, ledger.settle(), &[], errors))
 }
 
 #[cfg(feature = "devtools")]
@@ -368,7 +363,7 @@ pub(super) fn of_xnnpack<'t>(payload: &'t Xnnpack<'_>) -> Result<SizeReport<'t>>
         None => ledger.header(0),
     }
     ledger.tables(payload.flatbuffer_offset(), 0, XNNGraph::DESCRIPTION);
-    let Blobs { blobs, faults } = payload.blobs();
+    let Blobs { blobs, errors } = payload.blobs();
     for blob in blobs {
         ledger.blob(blob);
     }
@@ -376,7 +371,7 @@ pub(super) fn of_xnnpack<'t>(payload: &'t Xnnpack<'_>) -> Result<SizeReport<'t>>
     let weights =
         [PayloadWeights { methods: Vec::new(), ids: vec!["XnnpackBackend"], weights: weights::of_payload(payload) }];
     let operators = uses::operators(&[], &settled.parts, &weights);
-    Ok(SizeReport { operators, ..SizeReport::new(source, settled, &weights, faults) })
+    Ok(SizeReport { operators, ..SizeReport::new(source, settled, &weights, errors) })
 }
 
 /// The source, if it states the file's size.
@@ -386,16 +381,16 @@ fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
 }
 
 impl<'t> SizeReport<'t> {
-    fn new(source: &'t Source<'_>, settled: Settled<'t>, weights: &[PayloadWeights<'_>], faults: Vec<Fault>) -> Self {
+    fn new(source: &'t Source<'_>, settled: Settled<'t>, weights: &[PayloadWeights<'_>], errors: Vec<Fault>) -> Self {
         let mut parts = settled.parts;
-        sort_by(&mut parts, |one, other| other.bytes.cmp(&one.bytes));
+        sort_by(&mut parts, |one, other| other.size.cmp(&one.size));
         Self {
             file_size: source.size(),
             scalar_types: uses::scalar_types(&parts, weights),
             parts,
             methods: Vec::new(),
             operators: Vec::new(),
-            faults,
+            errors,
         }
     }
 }

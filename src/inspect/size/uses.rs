@@ -57,7 +57,7 @@ pub(super) fn methods<'t>(
     let mut data: Keyed<usize, (u64, u64)> = Keyed::new();
     for users in used.chunk_by(|one, other| one.0 == other.0) {
         for (index, method) in users {
-            let bytes = parts.get(*index).map_or(0, |part| part.bytes);
+            let bytes = parts.get(*index).map_or(0, |part| part.size);
             let (all, shared) = data.entry(*method);
             *all += bytes;
             *shared += if users.len() > 1 { bytes } else { 0 };
@@ -84,13 +84,13 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
         .iter_mut()
         .find(|size| size.name == name)
     {
-        Some(size) => (size.bytes, size.blobs) = (size.bytes.saturating_add(bytes), size.blobs + 1),
-        None => types.push(TypeSize { name, scalar_type, bytes, blobs: 1 }),
+        Some(size) => (size.size, size.blobs) = (size.size.saturating_add(bytes), size.blobs + 1),
+        None => types.push(TypeSize { name, scalar_type, size: bytes, blobs: 1 }),
     };
     for (part, counted) in parts.iter().zip(&mut counted) {
         if let Some(shape) = part.users.first().and_then(BlobUser::shape) {
             *counted = true;
-            add(Some(shape.scalar_type), type_name(shape.scalar_type), part.bytes);
+            add(Some(shape.scalar_type), type_name(shape.scalar_type), part.size);
         }
     }
     for weight in weights.iter().flat_map(|payload| &payload.weights) {
@@ -103,14 +103,14 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
                     if let Some(counted) = counted.get_mut(part) {
                         *counted = true;
                     }
-                    parts.get(part).map_or(0, |part| part.bytes)
+                    parts.get(part).map_or(0, |part| part.size)
                 }
                 _ => continue,
             },
         };
         add(scalar_type, name, bytes);
     }
-    sort_by(&mut types, |one, other| other.bytes.cmp(&one.bytes));
+    sort_by(&mut types, |one, other| other.size.cmp(&one.size));
     types
 }
 
@@ -196,7 +196,7 @@ pub(super) fn operators(
         used.dedup();
         for number in used {
             if let Some((bytes, blobs)) = sizes.get_mut(number) {
-                *bytes += part.bytes;
+                *bytes += part.size;
                 *blobs += 1;
             }
         }
@@ -215,12 +215,12 @@ pub(super) fn operators(
     for (name, number) in names.numbers.sorted() {
         match sizes.get(*number) {
             Some((bytes, blobs)) if *blobs > 0 => {
-                operators.push(OperatorSize { name: full_name(*name), bytes: *bytes, blobs: *blobs });
+                operators.push(OperatorSize { name: full_name(*name), size: *bytes, blobs: *blobs });
             }
             _ => {}
         }
     }
-    sort_by(&mut operators, |one, other| other.bytes.cmp(&one.bytes));
+    sort_by(&mut operators, |one, other| other.size.cmp(&one.size));
     operators
 }
 
@@ -309,12 +309,12 @@ impl Uses {
     /// shape.
     fn of_value(&self, value: usize, used: &mut Vec<usize>) {
         /// Chains of such operators are short in real files. A hostile file may have long ones for many weights.
-        const MOST: usize = 32;
+        const MAX_SHOWN: usize = 32;
         let (mut shapes, mut at, start) = (vec![value], 0, used.len());
         while let Some(value) = shapes.get(at).copied() {
             self.named(value, false, used);
             for (_, to) in of_first(&self.through, value) {
-                if shapes.len() < MOST && !shapes.contains(to) {
+                if shapes.len() < MAX_SHOWN && !shapes.contains(to) {
                     shapes.push(*to);
                 }
             }
@@ -330,15 +330,15 @@ impl Uses {
     fn named(&self, value: usize, passing: bool, used: &mut Vec<usize>) {
         /// In real files, a list is an argument of one operator or two. A hostile file may name long lists in thousands
         /// of calls.
-        const MOST: usize = 16;
+        const MAX_SHOWN: usize = 16;
         let mut add = |operator: usize| {
             if self.passing.binary_search(&operator).is_ok() == passing {
                 used.push(operator);
             }
         };
         of_first(&self.direct, value).iter().for_each(|(_, operator)| add(*operator));
-        for (_, list) in of_first(&self.lists, value).iter().take(MOST) {
-            of_first(&self.direct, *list).iter().take(MOST).for_each(|(_, operator)| add(*operator));
+        for (_, list) in of_first(&self.lists, value).iter().take(MAX_SHOWN) {
+            of_first(&self.direct, *list).iter().take(MAX_SHOWN).for_each(|(_, operator)| add(*operator));
         }
     }
 }

@@ -71,6 +71,6 @@ pub(in crate::inspect) fn of_ptd<'t>(ptd: &'t Ptd<'_>) -> Summary<'t> {
         identifier: FileKind::Ptd.identifier(),
         header: ptd.header.map(|header| Header::Ptd(header).into()),
         content: Content::FlatTensor(content),
-        faults: ptd.blobs().faults,
+        errors: ptd.blobs().errors,
     }
 }

@@ -35,8 +35,7 @@ pub struct Summary<'t> {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub content: Content<'t>,
     /// Dangling references.
-    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
-    pub faults: Vec<Fault>,
+    pub errors: Vec<Fault>,
 }
 
 /// What is inside a file of any kind.
@@ -85,8 +84,7 @@ pub struct SegmentCount {
     /// How many segments.
     pub count: usize,
     /// Their total size, in bytes.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
 }
 
 /// How many blobs there are of a kind, their total size, and how many users they have.
@@ -98,8 +96,7 @@ pub struct BlobCount {
     /// How many blobs. A shared one is counted once.
     pub count: usize,
     /// Their total size, in bytes.
-    #[cfg_attr(feature = "serde", serde(rename = "size"))]
-    pub bytes: u64,
+    pub size: u64,
     /// How many tensors, delegates or names use them.
     pub users: usize,
 }
@@ -115,14 +112,14 @@ impl BlobCount {
 
     pub(super) fn add(&mut self, size: u64, users: usize) {
         self.count += 1;
-        self.bytes = self.bytes.saturating_add(size);
+        self.size = self.size.saturating_add(size);
         self.users += users;
     }
 }
 
 fn segment_count(segments: &[DataSegment]) -> SegmentCount {
     let bytes = segments.iter().map(|segment| segment.size).fold(0, u64::saturating_add);
-    SegmentCount { count: segments.len(), bytes }
+    SegmentCount { count: segments.len(), size: bytes }
 }
 
 impl From<Header> for HeaderSummary {

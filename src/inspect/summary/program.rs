@@ -165,20 +165,19 @@ pub struct Backend<'t> {
     /// How many delegates.
     pub delegates: usize,
     /// The total size of the payloads, in bytes: a shared payload is counted once.
-    #[cfg_attr(feature = "serde", serde(rename = "payload_size"))]
-    pub payload_bytes: u64,
+    pub payload_size: u64,
     /// The operators inside the payloads that this crate can parse, the most frequent first.
     pub operators: Vec<OperatorCalls>,
 }
 
 pub(in crate::inspect) fn of_pte<'t>(pte: &'t Pte<'_>) -> Summary<'t> {
-    let Blobs { blobs, mut faults } = pte.blobs();
+    let Blobs { blobs, mut errors } = pte.blobs();
     let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
     let opened = pte.open_payloads();
     let operators = delegates::operators(pte, &opened);
     let (mut methods, mut metadata) = (Vec::new(), Vec::new());
     for (index, plan) in pte.methods().iter().enumerate() {
-        faults.extend(plan.negative_buffers(index));
+        errors.extend(plan.negative_buffers(index));
         if !plan.is_constant() {
             methods.push(method(pte, index, plan, &operators));
         } else if let Some(value) = plan.constant() {
@@ -203,7 +202,7 @@ pub(in crate::inspect) fn of_pte<'t>(pte: &'t Pte<'_>) -> Summary<'t> {
         identifier: FileKind::Pte.identifier(),
         header: pte.header.map(|header| Header::Pte(header).into()),
         content: Content::Program(content),
-        faults,
+        errors,
     }
 }
 
@@ -272,7 +271,7 @@ fn backends<'t>(pte: &Pte<'_>, method: usize, plan: &'t ExecutionPlan<'_>, insid
             }
         }
         let operators = inside.get(&(method, id)).map_or_else(Vec::new, delegates::sorted);
-        Backend { id, delegates: count, payload_bytes, operators }
+        Backend { id, delegates: count, payload_size: payload_bytes, operators }
     };
     by_id.into_sorted().into_iter().map(backend).collect()
 }

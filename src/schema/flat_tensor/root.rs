@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::flatbuffer::any::{AnyField, AnyTable, Sealed, Value, fields};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::field::CompiledField;
-use crate::flatbuffer::form::Forms;
+use crate::flatbuffer::form::TableLayout;
 use crate::flatbuffer::read::{Place, Record, TableParser, fatal, has_field};
-use crate::flatbuffer::write::{Builder, Encode, Position, Row};
+use crate::flatbuffer::write::{Builder, Encode, InlineFields, Position};
 use alloc::vec::Vec;
 use nom::{Mode, OutputMode, PResult, Parser};
 
@@ -86,13 +86,13 @@ impl FlatTensor<'_> {
     }
 
     /// Writes its root table.
-    fn root_table(&self, builder: &mut Builder, row: &Row<'_, 5>) -> Result<Position> {
+    fn root_table(&self, builder: &mut Builder, row: &InlineFields<'_, 5>) -> Result<Position> {
         // Today's schema has fewer fields.
-        builder.table(Forms::of(self.root().forms), row)
+        builder.table(TableLayout::of(self.root().forms), row)
     }
 
     /// The fields before the segments.
-    fn write_first(&self, builder: &mut Builder, row: &mut Row<'_, 5>) -> Result<()> {
+    fn write_first(&self, builder: &mut Builder, row: &mut InlineFields<'_, 5>) -> Result<()> {
         self.version.write(builder, row)?;
         let Some(legacy) = &self.legacy else {
             return Ok(());
@@ -114,7 +114,7 @@ impl FlatTensor<'_> {
 impl Encode for FlatTensor<'_> {
     fn encode(&self, builder: &mut Builder) -> Result<Position> {
         let mut bits = [0; 5];
-        let mut row = Row::new(&mut bits);
+        let mut row = InlineFields::new(&mut bits);
         self.write_first(builder, &mut row)?;
         self.segments.write(builder, &mut row).map_err(|error| error.in_field("segments"))?;
         self.named_data.write(builder, &mut row).map_err(|error| error.in_field("named_data"))?;
@@ -130,7 +130,7 @@ impl Encode for Interleaved<'_, '_> {
     fn encode(&self, builder: &mut Builder) -> Result<Position> {
         let flat_tensor = self.0;
         let mut bits = [0; 5];
-        let mut row = Row::new(&mut bits);
+        let mut row = InlineFields::new(&mut bits);
         flat_tensor.write_first(builder, &mut row)?;
         let (segments, keys) = (flat_tensor.segments.as_deref(), flat_tensor.named_data.as_deref());
         let (mut segment_positions, mut key_positions) = (Vec::new(), Vec::new());
@@ -154,20 +154,20 @@ impl NamedData<'_> {
     /// Writes it as C++ `save_ptd` does.
     fn dim_order_first(&self, builder: &mut Builder) -> Result<Position> {
         let mut bits = [0; 3];
-        let mut row = Row::new(&mut bits);
+        let mut row = InlineFields::new(&mut bits);
         self.key.write(builder, &mut row)?;
         self.segment_index.write(builder, &mut row)?;
         let layout = self.tensor_layout.as_ref().map(|layout| {
             let (mut last_bits, mut bits) = ([0; 1], [0; 3]);
-            let (mut last, mut row) = (Row::new(&mut last_bits), Row::new(&mut bits));
+            let (mut last, mut row) = (InlineFields::new(&mut last_bits), InlineFields::new(&mut bits));
             layout.dim_order.write(builder, &mut last)?;
             layout.scalar_type.write(builder, &mut row)?;
             layout.sizes.write(builder, &mut row)?;
             row.append(&last);
-            builder.table(const { Forms::of(TensorLayout::FORMS) }, &row)
+            builder.table(const { TableLayout::of(TensorLayout::FORMS) }, &row)
         });
         row.offset(layout.transpose()?);
-        builder.table(const { Forms::of(NamedData::FORMS) }, &row)
+        builder.table(const { TableLayout::of(NamedData::FORMS) }, &row)
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) const BACKEND: &str = "XnnpackBackend";
 const TABLE: &str = include_str!("xnnpack.tsv");
 
 /// At most this many backends are named in a reason.
-const MOST: usize = 4;
+const MAX_SHOWN: usize = 4;
 
 /// Something in a payload that some releases do not support.
 pub(super) struct Use {
@@ -116,7 +116,7 @@ fn others(pte: &Pte<'_>, uses: &mut Uses) {
     let mut first = None;
     for (method, plan) in pte.methods().iter().enumerate() {
         for (index, delegate) in plan.delegates().iter().enumerate() {
-            if delegate.backend() == BACKEND || names.len() > MOST {
+            if delegate.backend() == BACKEND || names.len() > MAX_SHOWN {
                 continue;
             }
             let name = backend_name(delegate.backend());
@@ -124,7 +124,7 @@ fn others(pte: &Pte<'_>, uses: &mut Uses) {
                 continue;
             }
             first.get_or_insert((method, index));
-            names.push(if names.len() == MOST { "others".to_owned() } else { name });
+            names.push(if names.len() == MAX_SHOWN { "others".to_owned() } else { name });
         }
     }
     let Some((method, index)) = first else { return };

@@ -38,8 +38,7 @@ pub struct Releases {
     /// Where it loads.
     pub loads_in: LoadsIn,
     /// What each release does with it, oldest first. Empty for an ETDump and for a payload in a file of its own.
-    #[cfg_attr(feature = "serde", serde(rename = "releases"))]
-    pub verdicts: Vec<ReleaseVerdict>,
+    pub releases: Vec<ReleaseVerdict>,
 }
 
 /// What one release does with a file.
@@ -145,10 +144,10 @@ impl Answer {
 
 impl Releases {
     /// Nothing is known of an ETDump, or of a payload in a file of its own.
-    pub(super) const NONE: Self = Self { loads_in: LoadsIn::NOTHING, verdicts: Vec::new() };
+    pub(super) const NONE: Self = Self { loads_in: LoadsIn::NOTHING, releases: Vec::new() };
 
     fn new(verdicts: Vec<ReleaseVerdict>, checked: Vec<String>) -> Self {
-        Self { loads_in: LoadsIn::of(&verdicts, checked), verdicts }
+        Self { loads_in: LoadsIn::of(&verdicts, checked), releases: verdicts }
     }
 }
 

@@ -24,10 +24,10 @@ const NAMESPACES: [&str; 6] =
     ["aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim", "quantized_decomposed"];
 
 /// At most this many operators are named in a sentence.
-const MOST: usize = 4;
+const MAX_SHOWN: usize = 4;
 
 /// At most this many operators of a library are listed.
-const MOST_LISTED: usize = 100;
+const MAX_LISTED: usize = 100;
 
 /// A kernel library of ExecuTorch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,10 +115,10 @@ impl fmt::Display for NeededKernels {
         }
         names.dedup();
         write!(f, "{}: ", self.library)?;
-        for (at, name) in names.iter().take(MOST).enumerate() {
+        for (at, name) in names.iter().take(MAX_SHOWN).enumerate() {
             write!(f, "{}{name}", if at > 0 { ", " } else { "" })?;
         }
-        if names.len() > MOST { write!(f, ", … ({})", self.count) } else { Ok(()) }
+        if names.len() > MAX_SHOWN { write!(f, ", … ({})", self.count) } else { Ok(()) }
     }
 }
 
@@ -265,7 +265,7 @@ impl Missing {
         });
         if let Some(kernels) = self.kernels.get_mut(at) {
             kernels.count += 1;
-            if kernels.count <= MOST_LISTED {
+            if kernels.count <= MAX_LISTED {
                 kernels.operators.push(short(operator));
             }
         }
@@ -280,7 +280,7 @@ impl Missing {
         let nowhere = known.iter().all(|ranges| *ranges == "-");
         // Of operators that are in no release, a few are enough.
         let few = |rare: &&Rare| rare.known.iter().all(|ranges| *ranges == "-");
-        if !nowhere || self.rare.iter().filter(few).count() <= MOST {
+        if !nowhere || self.rare.iter().filter(few).count() <= MAX_SHOWN {
             let elsewhere = library.filter(|_| nowhere);
             self.rare.push(Rare { path: path.to_field_path(), name: short(operator), known, elsewhere });
         }
@@ -291,7 +291,7 @@ impl Missing {
         let missing = || self.rare.iter().filter(|rare| !rare.is_in(release));
         let first = missing().next()?;
         let mut message = String::from("no ");
-        for (at, rare) in missing().take(MOST).enumerate() {
+        for (at, rare) in missing().take(MAX_SHOWN).enumerate() {
             message += if at > 0 { ", " } else { "" };
             message += &rare.name;
             let since = Release::ALL.into_iter().find(|release| rare.is_in(*release));
@@ -302,7 +302,7 @@ impl Missing {
                 (None, None) => " (in no release)".to_owned(),
             };
         }
-        if missing().nth(MOST).is_some() {
+        if missing().nth(MAX_SHOWN).is_some() {
             message += " and others";
         }
         message += &match self.libraries.as_str() {

@@ -4,14 +4,14 @@ use super::super::kernels::{Calls, Kernels, Violation};
 use super::super::release::Release;
 use super::super::releases::Library;
 use super::Target;
-use super::lacks::{Lack, Unknown};
+use super::missing::{Missing, Unknown};
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 
 /// Checks each call of a method with the kernels of the latest release. Calls of one operator that break a rule are
 /// reported together.
-pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, lacks: &mut Vec<Lack>, unknown: &mut Vec<Unknown>) {
+pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
     let (Some(runtime), Some(kernels)) = (target.runtime, kernels(target)) else { return };
     let calls = Calls::new(plan, kernels);
     let mut found: BTreeMap<(usize, &str), (usize, String, Violation)> = BTreeMap::new();
@@ -32,7 +32,7 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, lacks: &mut Vec<L
         }
         let (method, message) = (String::from(plan.name()), format!("{place}: {message}"));
         if is_certain && runtime == Release::LATEST {
-            lacks.push(Lack::Call { method, operator, rule, calls, message });
+            missing.push(Missing::Call { method, operator, rule, calls, message });
         } else {
             unknown.push(Unknown::Call { method, operator, rule, calls, message, runtime });
         }

@@ -3,7 +3,7 @@
 use super::super::release::{Behaviour, Release};
 use super::super::releases::{Deployment, Library, ReleaseVerdict};
 use super::super::report::Name;
-use super::lacks::{Fit, Lack, Unknown};
+use super::missing::{Fit, Missing, Unknown};
 use super::{Target, calls, scalar_type};
 use crate::delegate::Payload;
 use crate::file::ptd::Ptd;
@@ -16,13 +16,13 @@ use crate::schema::program::{DeviceType, ExecutionPlan};
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
 pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[&Ptd<'_>]>) -> Fit {
-    let Fit { mut lacks, mut unknown } = Fit::default();
+    let Fit { mut missing, mut unknown } = Fit::default();
     if let (Some(source), Some(available)) = (&pte.source, target.largest_file) {
         let needed = source.bytes.len() as u64;
-        lacks.extend((needed > available).then_some(Lack::FileSize { needed, available }));
+        missing.extend((needed > available).then_some(Missing::FileSize { needed, available }));
     }
-    if let Some(missing) = data.and_then(|data| pte.missing_data(data)) {
-        lacks.push(Lack::ExternalData(missing));
+    if let Some(keys) = data.and_then(|data| pte.missing_data(data)) {
+        missing.push(Missing::ExternalData(keys));
     }
     // Missing data is reported above.
     let given = data.filter(|data| !data.is_empty());
@@ -30,25 +30,25 @@ pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[
         match verdict.behaviour {
             Behaviour::Loads if verdict.not_checked().is_none() => {}
             Behaviour::Loads | Behaviour::Unknown => unknown.push(Unknown::Runtime(Box::new(verdict))),
-            _ => lacks.push(Lack::Runtime(Box::new(verdict))),
+            _ => missing.push(Missing::Runtime(Box::new(verdict))),
         }
     }
     for plan in pte.methods() {
         let mut needed = Operators::default();
         needed.add(plan, &Path::ROOT);
-        check_operators(plan.name(), &needed, target, &mut lacks);
-        check_backends(plan.name(), &needed, target, &mut lacks);
-        calls::check(plan, target, &mut lacks, &mut unknown);
+        check_operators(plan.name(), &needed, target, &mut missing);
+        check_backends(plan.name(), &needed, target, &mut missing);
+        calls::check(plan, target, &mut missing, &mut unknown);
         let method = || String::from(plan.name());
         if let Some(available) = target.arena {
             let buffers = plan.planned_memory().buffers;
             let on_cpu = buffers.iter().filter(|buffer| buffer.device_type == DeviceType::CPU);
             let sizes = on_cpu.map(|buffer| buffer.size);
             let needed = sizes.fold(0, u64::saturating_add);
-            lacks.extend((needed > available).then(|| Lack::Arena { method: method(), needed, available }));
+            missing.extend((needed > available).then(|| Missing::Arena { method: method(), needed, available }));
         }
         if let Some(available) = target.method_allocator {
-            check_allocator(pte, plan, target, available, &mut lacks);
+            check_allocator(pte, plan, target, available, &mut missing);
             let others = needed.backends.keys().filter(|id| *id != "XnnpackBackend");
             unknown.extend(
                 others
@@ -57,12 +57,12 @@ pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[
         }
     }
     if target.accelerator.is_some() || target.scratch.is_some() {
-        check_ethos_u(pte, target, &mut lacks, &mut unknown);
+        check_ethos_u(pte, target, &mut missing, &mut unknown);
     }
     if let (Some(_), Some(runtime)) = (target.method_allocator, target.runtime) {
         unknown.extend((runtime != Release::LATEST).then_some(Unknown::RuntimeMemory { runtime }));
     }
-    Fit { lacks, unknown }
+    Fit { missing, unknown }
 }
 
 /// What the device's runtime does with a program.
@@ -72,13 +72,13 @@ fn verdict(target: &Target, pte: &Pte<'_>, data: Option<&[&Ptd<'_>]>) -> Option<
     let libraries = target.libraries.as_deref().unwrap_or(&[Library::Portable]);
     // The kernels of the device are listed: it has no others.
     let deployment = Deployment { libraries: Some(libraries), custom: false, kernels: &kernels, data };
-    let verdict = pte.releases_with(&deployment).verdicts.into_iter().find(|verdict| verdict.release == runtime)?;
+    let verdict = pte.releases_with(&deployment).releases.into_iter().find(|verdict| verdict.release == runtime)?;
     // Without libraries, the list of operators is complete.
     let listed = target.all_operators || (target.libraries.is_none() && target.operators.is_some());
     Some(if listed { verdict.with_operators() } else { verdict })
 }
 
-fn check_operators(method: &str, needed: &Operators, target: &Target, lacks: &mut Vec<Lack>) {
+fn check_operators(method: &str, needed: &Operators, target: &Target, missing: &mut Vec<Missing>) {
     let method = || String::from(method);
     let known = |types: &[&String], found: ScalarType| types.iter().any(|name| scalar_type(name) == Ok(found));
     let everywhere: Option<Vec<&String>> = target.scalar_types.as_ref().map(|types| types.iter().collect());
@@ -87,27 +87,32 @@ fn check_operators(method: &str, needed: &Operators, target: &Target, lacks: &mu
         let listed = target.operators.as_ref().map(|operators| operators.get(name));
         // With libraries, the verdict on the release reports missing operators.
         if listed == Some(None) && !target.all_operators && target.libraries.is_none() {
-            lacks.push(Lack::Operator { method: method(), operator: operator(), calls: needed.calls });
+            missing.push(Missing::Operator { method: method(), operator: operator(), calls: needed.calls });
             continue;
         }
         let taken = listed.flatten().map(Vec::as_slice).unwrap_or_default();
         let (keys, types): (Vec<&String>, Vec<&String>) = taken.iter().partition(|name| is_key(name));
         let any = keys.is_empty() || keys.iter().any(|key| *key == "default");
-        let mut missing: Keyed<ScalarType, usize> = Keyed::new();
+        let mut missing_types: Keyed<ScalarType, usize> = Keyed::new();
         for (key, kernel) in &needed.kernels {
             let calls = kernel.calls;
             if !any && !keys.contains(&key) {
-                lacks.push(Lack::OperatorKernel { method: method(), operator: operator(), key: key.clone(), calls });
+                missing.push(Missing::OperatorKernel {
+                    method: method(),
+                    operator: operator(),
+                    key: key.clone(),
+                    calls,
+                });
             }
             for scalar_type in set(kernel.tensors.iter().map(|tensor| tensor.scalar_type).collect()) {
                 let is_there = (types.is_empty() || known(&types, scalar_type))
                     && everywhere.as_ref().is_none_or(|types| known(types, scalar_type));
                 if !is_there {
-                    *missing.entry(scalar_type) += calls;
+                    *missing_types.entry(scalar_type) += calls;
                 }
             }
         }
-        lacks.extend(missing.into_sorted().into_iter().map(|(scalar_type, calls)| Lack::OperatorType {
+        missing.extend(missing_types.into_sorted().into_iter().map(|(scalar_type, calls)| Missing::OperatorType {
             method: method(),
             operator: operator(),
             scalar_type,
@@ -121,23 +126,29 @@ pub(super) fn is_key(name: &str) -> bool {
     name == "default" || name.starts_with("v1")
 }
 
-fn check_backends(method: &str, needed: &Operators, target: &Target, lacks: &mut Vec<Lack>) {
+fn check_backends(method: &str, needed: &Operators, target: &Target, missing: &mut Vec<Missing>) {
     let is_there = |id: &String| target.backends.as_ref().is_none_or(|backends| backends.contains(id));
-    let missing = needed.backends.iter().filter(|(id, _)| !is_there(id));
-    lacks.extend(missing.map(|(id, found)| Lack::Backend {
+    let missing_backends = needed.backends.iter().filter(|(id, _)| !is_there(id));
+    missing.extend(missing_backends.map(|(id, found)| Missing::Backend {
         method: method.into(),
         backend: id.clone(),
         delegates: found.delegates,
     }));
 }
 
-fn check_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, target: &Target, available: u64, lacks: &mut Vec<Lack>) {
+fn check_allocator(
+    pte: &Pte<'_>,
+    plan: &ExecutionPlan<'_>,
+    target: &Target,
+    available: u64,
+    missing: &mut Vec<Missing>,
+) {
     let taken = pte.method_allocator(plan);
     let pointers = if target.pointer_bits == Some(32) { PointerSize::Bits32 } else { PointerSize::Bits64 };
     let temporary = if target.temp_allocator == Some(true) { TempAllocator::Given } else { TempAllocator::Missing };
     let needed = taken.known(pointers, temporary);
     if needed > available {
-        lacks.push(Lack::MethodAllocator {
+        missing.push(Missing::MethodAllocator {
             method: plan.name().into(),
             needed,
             available,
@@ -149,7 +160,7 @@ fn check_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, target: &Target, ava
 }
 
 /// Checks that the device's Ethos-U is the one that payloads were compiled for, and has enough scratch memory.
-fn check_ethos_u(pte: &Pte<'_>, target: &Target, lacks: &mut Vec<Lack>, unknown: &mut Vec<Unknown>) {
+fn check_ethos_u(pte: &Pte<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
     for opened in pte.open_payloads() {
         for (method, delegate) in &opened.delegates {
             let Some(plan) = pte.methods().get(*method) else { continue };
@@ -162,7 +173,7 @@ fn check_ethos_u(pte: &Pte<'_>, target: &Target, lacks: &mut Vec<Lack>, unknown:
                     Some(needed) if needed.eq_ignore_ascii_case(available) => {}
                     Some(needed) => {
                         let (needed, available) = (needed.into(), available.clone());
-                        lacks.push(Lack::Accelerator { method: method(), delegate, needed, available });
+                        missing.push(Missing::Accelerator { method: method(), delegate, needed, available });
                     }
                     None => unknown.push(Unknown::Accelerator { method: method(), delegate, what: "the accelerator" }),
                 }
@@ -174,7 +185,7 @@ fn check_ethos_u(pte: &Pte<'_>, target: &Target, lacks: &mut Vec<Lack>, unknown:
                 };
                 match scratch {
                     Some(needed) if needed > available => {
-                        lacks.push(Lack::Scratch { method: method(), delegate, needed, available });
+                        missing.push(Missing::Scratch { method: method(), delegate, needed, available });
                     }
                     Some(_) => {}
                     None => {

@@ -2,9 +2,9 @@
 
 mod calls;
 mod check;
-mod lacks;
+mod missing;
 
-pub use lacks::{Fit, Lack, Unknown};
+pub use missing::{Fit, Missing, Unknown};
 
 pub(super) use check::check;
 

@@ -10,7 +10,7 @@ use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype
 use alloc::{format, vec, vec::Vec};
 
 /// XNNPACK replaces nodes in a row by a lookup table, and its list of them has this many entries.
-const MOST_IN_A_ROW: usize = 9;
+const MAX_IN_A_ROW: usize = 9;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let uses = Uses::new(graph);
@@ -140,8 +140,8 @@ fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'
                 if length == usize::MAX {
                     let found = "nodes in a row of which one writes an input of the graph";
                     report.add(rule::XNNPACK_CHAIN, &path.field(field), found);
-                } else if length > MOST_IN_A_ROW {
-                    let found = format!("{length} nodes in a row, expected at most {MOST_IN_A_ROW}");
+                } else if length > MAX_IN_A_ROW {
+                    let found = format!("{length} nodes in a row, expected at most {MAX_IN_A_ROW}");
                     report.add(rule::XNNPACK_CHAIN, &path.field(field), found);
                 }
             }
@@ -384,7 +384,7 @@ impl Uses {
     fn row(&self, graph: &Graph<'_>, first: usize) -> usize {
         let (mut node, mut length) = (first, 0);
         while let Some(union) = graph.payload.graph.xnodes().get(node).map(|node| &node.xnode_union) {
-            if length > MOST_IN_A_ROW || !in_a_row(union) {
+            if length > MAX_IN_A_ROW || !in_a_row(union) {
                 break;
             }
             let Some((_, output)) = union.ids().outputs.first().copied().filter(|(_, id)| graph.is_used(*id)) else {

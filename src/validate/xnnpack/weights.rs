@@ -229,7 +229,7 @@ pub(super) fn requantization(
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
-    const MOST: f32 = 256.0;
+    const MAX_RATIO: f32 = 256.0;
     // Many nodes can share a filter with many scales.
     let mut largest: Keyed<u32, Option<f32>> = Keyed::new();
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
@@ -249,7 +249,7 @@ pub(super) fn requantization(
         };
         let largest = *largest
             .or_insert_with(weights.filter, || filter_scales(graph, value, blobs, keys).into_iter().reduce(f32::max));
-        if let Some(product) = largest.map(|scale| input * scale / output).filter(|product| *product >= MOST) {
+        if let Some(product) = largest.map(|scale| input * scale / output).filter(|product| *product >= MAX_RATIO) {
             let found = format!("scales whose product is {product} times that of the output, expected less than 256");
             let path = path.item("xnodes", index);
             report.add(rule::XNNPACK_SCALES, &path.field("xnode_union").field(node.name()), found);

@@ -148,13 +148,13 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
         Ok(model) => model,
         Err(error) => {
             add_finding(rows, name, Finding::from(&error));
-            let releases = releases_of_error(&error).verdicts;
+            let releases = releases_of_error(&error).releases;
             let hashes = file.hash(if hash { std::slice::from_ref(&whole) } else { &[] }, |_| ()).await?;
             let sha256 = hashes.get(&whole).map(|hash| hex(hash));
             return Ok(Facts { error: Some(("invalid", error.to_string())), releases, sha256, ..Facts::default() });
         }
     };
-    let Releases { loads_in, verdicts, .. } = model.releases();
+    let Releases { loads_in, releases: verdicts, .. } = model.releases();
     let mut facts = Facts { releases: verdicts, kernels: loads_in.kernels, ..Facts::default() };
     facts.metadata = model.source().map(|source| (source.metadata_size, hex(&Sha256::digest(source.metadata()))));
     model.validate(Level::Runtime).into_iter().for_each(|finding| add_finding(rows, name, finding));
@@ -299,7 +299,7 @@ fn add_method(rows: &mut Rows, name: &str, method: &Method<'_>) {
             calls("KernelCall").into(),
             calls("DelegateCall").into(),
             method.delegates.iter().map(|backend| backend.delegates).sum::<usize>().into(),
-            method.planned_memory.bytes.into(),
+            method.planned_memory.size.into(),
             method.method_allocator.known(PointerSize::Bits64, TempAllocator::Given).into(),
         ],
     );

@@ -35,7 +35,7 @@ pub fn ordered(module: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
 fn alike(bodies: &[&[u8]]) -> Vec<usize> {
     const RUN: usize = 5;
     // A run that more functions have says little.
-    const MOST: usize = 1000;
+    const MAX_USERS: usize = 1000;
     let runs: Vec<BTreeSet<&[u8]>> = bodies.iter().map(|body| body.windows(RUN).collect()).collect();
     let mut users: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
     for (function, runs) in runs.iter().enumerate() {
@@ -43,7 +43,7 @@ fn alike(bodies: &[&[u8]]) -> Vec<usize> {
             users.entry(run).or_default().push(function);
         }
     }
-    users.retain(|_, users| (2..=MOST).contains(&users.len()));
+    users.retain(|_, users| (2..=MAX_USERS).contains(&users.len()));
     let mut sorted: Vec<usize> = (0..bodies.len()).collect();
     sorted.sort_by_key(|function| bodies[*function]);
     let mut rest = sorted.into_iter();

@@ -1,6 +1,6 @@
 //! A file that was dropped on the page: how much of it is read, and what was found.
 
-use executorch_format::inspect::{Remains, remains};
+use executorch_format::inspect::{Salvage, salvage};
 use executorch_format::{DataRef, Error, FileKind, Model, PROBE_SIZE, ParseOptions, Pte, Segment, probe};
 #[cfg(feature = "names")]
 use executorch_format::{
@@ -33,7 +33,7 @@ impl Storage for [u8] {
 const WHOLE: u64 = 64 << 20;
 
 /// The largest file of a kind that must be read whole, in bytes.
-const MOST: u64 = 1 << 30;
+const MAX_WHOLE: u64 = 1 << 30;
 
 /// The most bytes of payloads that are read for their contents.
 const PAYLOADS: u64 = 64 << 20;
@@ -55,7 +55,7 @@ pub struct File {
     /// Where the program starts in the bundle.
     pub program_offset: Option<u64>,
     /// What was found in it, if it cannot be parsed.
-    pub remains: Option<Remains>,
+    pub remains: Option<Salvage>,
     /// The names in it, if it is an ETRecord or a state dict.
     #[cfg(feature = "names")]
     pub names: Option<Result<NameSource<'static>, String>>,
@@ -81,9 +81,9 @@ impl File {
         };
         let kind = Some(probe.kind);
         let whole = size <= WHOLE || probe.header.is_none();
-        if whole && size > MOST {
+        if whole && size > MAX_WHOLE {
             return Err(format!(
-                "a {} of {size} bytes has to be read whole, and {MOST} is the most for that",
+                "a {} of {size} bytes has to be read whole, and {MAX_WHOLE} is the most for that",
                 probe.kind
             ));
         }
@@ -91,14 +91,14 @@ impl File {
             Ok(range) => range.end,
             Err(error) => return failed(kind, error),
         };
-        if end > MOST {
-            return Err(format!("its metadata has {end} bytes, and {MOST} is the most that is read"));
+        if end > MAX_WHOLE {
+            return Err(format!("its metadata has {end} bytes, and {MAX_WHOLE} is the most that is read"));
         }
         let bytes: &'static [u8] = storage.read(0, end)?.leak();
         let options = if whole { ParseOptions::default() } else { ParseOptions::metadata_of(size) };
         let mut file = Self::new(name, size, kind, whole, Model::parse_with(bytes, &options));
         if file.model.is_err() {
-            file.remains = Some(remains(bytes, probe.kind));
+            file.remains = Some(salvage(bytes, probe.kind));
         }
         file.unbundle(bytes);
         if let (Ok(Model::Pte(pte)), false) = (&mut file.model, whole) {
@@ -158,8 +158,8 @@ fn names(
         return None;
     }
     let read = || -> Result<NameSource<'static>, String> {
-        if size > MOST {
-            return Err(format!("{size} bytes, and {MOST} is the most that is read for names"));
+        if size > MAX_WHOLE {
+            return Err(format!("{size} bytes, and {MAX_WHOLE} is the most that is read for names"));
         }
         let names = if is_zip {
             let entries = storage.entries()?;

@@ -9,7 +9,7 @@ use executorch_format::schema::xnnpack::XNNQuantParams;
 use executorch_format::{DataRef, Ptd, Pte, Segment, TensorData};
 
 /// The most bytes that are read for one histogram.
-const MOST: u64 = 1 << 30;
+const MAX_READ: u64 = 1 << 30;
 
 /// A histogram of numbers that are computed from several parts of the files.
 pub struct Quantized {
@@ -49,8 +49,8 @@ impl Quantized {
             }
         }
         let size: u64 = missing.iter().map(|missing| missing.part.2).sum();
-        if size > MOST {
-            return Err(format!("it takes {size} bytes, and {MOST} is the most that is dequantized"));
+        if size > MAX_READ {
+            return Err(format!("it takes {size} bytes, and {MAX_READ} is the most that is dequantized"));
         }
         Ok(Some(Self { tensor, missing }))
     }

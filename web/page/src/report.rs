@@ -1,7 +1,7 @@
 //! What the viewer takes, in parts, so that the first can be seen before the last is there.
 
 use crate::file::File;
-use executorch_format::inspect::{ModuleTotal, OperatorTime, Profile, Remains, RunProfile, Summary};
+use executorch_format::inspect::{ModuleTotal, OperatorTime, Profile, RunProfile, Salvage, Summary};
 use executorch_format::validate::Finding;
 use executorch_format::{Error, FileKind, Model};
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub struct Broken<'f> {
     kind: Option<String>,
     extension: Option<&'static str>,
     error: Finding,
-    known: Option<&'f Remains>,
+    known: Option<&'f Salvage>,
 }
 
 impl<'f> Broken<'f> {

@@ -219,7 +219,7 @@ impl Session {
         add(&mut graphs);
         if let Some(etdp) = self.trace()? {
             let profile = etdp.profile(Some(pte), None);
-            for graph in graphs.iter_mut().filter(|_| profile.mismatches.is_empty()) {
+            for graph in graphs.iter_mut().filter(|_| profile.errors.is_empty()) {
                 for run in profile.runs.iter().filter(|run| run.method == Some(graph.method)) {
                     graph.add_times(run);
                 }

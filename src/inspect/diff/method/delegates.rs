@@ -157,12 +157,13 @@ fn specs_text(delegate: &BackendDelegate<'_>, other: &BackendDelegate<'_>) -> St
 
 /// A compile spec as `compile_flags = --output-format=raw`, with bytes in hexadecimal: `max_value = 04 00 00 00`.
 fn spec_text(spec: &CompileSpec<'_>) -> String {
-    const MOST: usize = 16;
+    const MAX_SHOWN: usize = 16;
     let setting = CompileSetting::of(spec);
     if setting.text.is_some() || spec.value().is_empty() {
         return setting.to_string();
     }
-    let bytes: Vec<String> = spec.value().iter().take(MOST).map(|byte| format!("{byte:02x}")).collect();
-    let more = if spec.value().len() > MOST { format!("… of {} bytes", spec.value().len()) } else { String::new() };
+    let bytes: Vec<String> = spec.value().iter().take(MAX_SHOWN).map(|byte| format!("{byte:02x}")).collect();
+    let more =
+        if spec.value().len() > MAX_SHOWN { format!("… of {} bytes", spec.value().len()) } else { String::new() };
     format!("{} = {}{more}", setting.key, bytes.join(" "))
 }

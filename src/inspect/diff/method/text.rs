@@ -66,11 +66,11 @@ pub(super) fn exact(plan: &ExecutionPlan<'_>, value: &KernelTypes<'_>) -> String
 
 /// An instruction as a person reads it, without indices.
 pub(super) fn shown(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments<'_>) -> String {
-    const MOST: usize = 64;
+    const MAX_SHOWN: usize = 64;
     let arguments = arguments(instruction);
-    let mut texts: Vec<String> = arguments.iter().take(MOST).map(|index| value_text(plan, *index)).collect();
-    if arguments.len() > MOST {
-        texts.push(format!("… {} more", arguments.len() - MOST));
+    let mut texts: Vec<String> = arguments.iter().take(MAX_SHOWN).map(|index| value_text(plan, *index)).collect();
+    if arguments.len() > MAX_SHOWN {
+        texts.push(format!("… {} more", arguments.len() - MAX_SHOWN));
     }
     format!("{}({})", label(plan, instruction), texts.join(", "))
 }

@@ -162,12 +162,12 @@ fn main() {
 
 /// The small valid files, each program with the `.ptd` files in its folder.
 fn bases<'f>(fixtures: &'f [Fixture], options: &Options) -> Vec<Base<'f>> {
-    const MOST: usize = 16 << 10;
+    const MAX_SIZE: usize = 16 << 10;
     let beside = |fixture: &Fixture| -> Vec<&'f Fixture> {
         let same = fixtures.iter().filter(|other| other.path.parent() == fixture.path.parent());
         same.filter(|other| fixture.is_pte() && !other.is_pte()).collect()
     };
     let small =
-        fixtures.iter().filter(|fixture| fixture.bytes().len() <= MOST && fixture.name().contains(&options.only));
+        fixtures.iter().filter(|fixture| fixture.bytes().len() <= MAX_SIZE && fixture.name().contains(&options.only));
     small.filter_map(|fixture| Base::new(fixture, beside(fixture), &options.wanted)).collect()
 }

@@ -84,16 +84,16 @@ impl Tally {
         );
         println!("{:7} refused by both", self.refused_by_both);
         println!(
-            "{:7} accepted here; the runtime lacks a kernel or a backend, or a backend refuses its payload",
+            "{:7} accepted here; the runtime missing a kernel or a backend, or a backend refuses its payload",
             self.aside
         );
         println!(
             "{:7} accepted here; not tried with the runtime: over {} MB of planned memory",
             self.too_large,
-            MOST_PLANNED >> 20
+            MAX_PLANNED >> 20
         );
         println!(
-            "{:7} accepted here; the runtime was stopped at a value of over {MOST_ELEMENTS} elements",
+            "{:7} accepted here; the runtime was stopped at a value of over {MAX_ELEMENTS} elements",
             self.too_long
         );
         println!("{:7} not written, or no change", self.nothing);
@@ -125,10 +125,10 @@ const KEPT: usize = 30;
 const EXAMPLES: usize = 6;
 
 /// The most planned memory that is allocated for a case, in bytes.
-const MOST_PLANNED: i64 = 64 << 20;
+const MAX_PLANNED: i64 = 64 << 20;
 
 /// A value of a payload with more elements may take longer than a case is given.
-const MOST_ELEMENTS: u64 = 64 << 20;
+const MAX_ELEMENTS: u64 = 64 << 20;
 
 /// What ends a case that takes longer.
 const TOO_LONG: &str = "KILLED by signal 9";
@@ -161,7 +161,7 @@ impl<'t> Judge<'t> {
                 .map(|finding| finding.rule)
                 .filter(|rule| *rule == "xnnpack-unchecked"),
         );
-        if planned(&case.file) > MOST_PLANNED {
+        if planned(&case.file) > MAX_PLANNED {
             let mut tally = tally.lock().unwrap();
             tally.too_large += usize::from(ours.is_empty());
             tally.refused_by_both += usize::from(!ours.is_empty());
@@ -183,7 +183,7 @@ impl<'t> Judge<'t> {
             (None, Official::RefusesToRun) => tally.not_run += 1,
             (None, Official::Aside) => tally.aside += 1,
             (None, Official::Refuses(why) | Official::DiesWhenRun(why))
-                if why.contains(TOO_LONG) && largest_value(&case.file) > MOST_ELEMENTS =>
+                if why.contains(TOO_LONG) && largest_value(&case.file) > MAX_ELEMENTS =>
             {
                 tally.too_long += 1;
             }

@@ -38,7 +38,7 @@ pub enum Decisions {
 type Addresses = [u64; 2];
 
 const UNORDERED: u64 = u64::MAX;
-const MOST_STEPS: usize = 1_500;
+const MAX_STEPS: usize = 1_500;
 
 struct Shadow<'p> {
     program: &'p Program,
@@ -300,7 +300,7 @@ impl<'p> Shadow<'p> {
         self.step = usize::MAX;
         self.program.inputs.iter().for_each(|input| self.write(*input));
         let mut next = 0;
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let Some(step) = self.program.steps.get(next) else {
                 self.step = next;
                 return self.program.outputs.clone().into_iter().for_each(|output| self.read(output));

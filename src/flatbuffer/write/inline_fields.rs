@@ -1,7 +1,7 @@
 //! The inline part of a table being written, and its layout.
 
 use super::style::FieldOrder;
-use crate::flatbuffer::form::Forms;
+use crate::flatbuffer::form::TableLayout;
 use crate::flatbuffer::number::Number;
 use crate::flatbuffer::read::MAX_FIELDS;
 
@@ -9,7 +9,7 @@ use crate::flatbuffer::read::MAX_FIELDS;
 pub(crate) type Position = u32;
 
 /// The inline part of a table of `N` fields, by id.
-pub(crate) struct Row<'r, const N: usize> {
+pub(crate) struct InlineFields<'r, const N: usize> {
     /// Which fields are present: field 0 is the lowest bit.
     pub(super) present: u32,
     /// A number's bits, or the position that an offset points to. Borrowed, so that the compiler keeps the rest in registers: it knows
@@ -20,7 +20,7 @@ pub(crate) struct Row<'r, const N: usize> {
 
 const _: () = assert!(MAX_FIELDS <= u32::BITS as usize && 2 * MAX_FIELDS <= u64::BITS as usize);
 
-impl<'r, const N: usize> Row<'r, N> {
+impl<'r, const N: usize> InlineFields<'r, N> {
     /// An empty one, of bits that are all 0.
     #[inline(always)]
     pub(crate) fn new(bits: &'r mut [u64; N]) -> Self {
@@ -39,7 +39,7 @@ impl<'r, const N: usize> Row<'r, N> {
     }
 
     /// Adds the fields of another row.
-    pub(crate) fn append<const M: usize>(&mut self, more: &Row<'_, M>) {
+    pub(crate) fn append<const M: usize>(&mut self, more: &InlineFields<'_, M>) {
         for (id, bits) in more.bits.iter().enumerate().take(more.len) {
             self.push(more.present >> id & 1 == 1, *bits);
         }
@@ -62,7 +62,7 @@ impl<'r, const N: usize> Row<'r, N> {
 /// The layout of a table. Tables with fields of the same sizes have the same layout if the same fields are present and the same number of
 /// bytes follows them, modulo 4, or modulo 8 if one of the fields has 8 bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Layout {
+pub(super) struct InlineLayout {
     key: LayoutKey,
     /// The inline size, in bytes.
     pub(super) size: u16,
@@ -74,7 +74,7 @@ pub(super) struct Layout {
 /// What a layout depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct LayoutKey {
-    /// How large all fields are, as in [`Forms`].
+    /// How large all fields are, as in [`TableLayout`].
     pub(super) sizes: u64,
     /// Which fields are present.
     pub(super) present: u32,
@@ -87,7 +87,7 @@ impl LayoutKey {
     const NONE: Self = Self { sizes: 0, present: 0, tail: u32::MAX };
 
     #[inline(always)]
-    pub(super) fn new(forms: &Forms, present: u32, used: usize) -> Self {
+    pub(super) fn new(forms: &TableLayout, present: u32, used: usize) -> Self {
         Self { sizes: forms.sizes, present, tail: used as u32 % if present & forms.wide > 0 { 8 } else { 4 } }
     }
 
@@ -101,14 +101,14 @@ impl LayoutKey {
     fn hash(self) -> usize {
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
         let all = (u64::from(self.present) ^ self.sizes.wrapping_mul(SPREAD)).wrapping_mul(SPREAD);
-        ((all >> 56) as usize ^ (self.tail / 4) as usize) % Layouts::LEN
+        ((all >> 56) as usize ^ (self.tail / 4) as usize) % InlineLayouts::LEN
     }
 }
 
 /// A cache of the layouts of tables already written, each in one of two entries given by its key's hash.
-pub(super) struct Layouts([Layout; Self::LEN]);
+pub(super) struct InlineLayouts([InlineLayout; Self::LEN]);
 
-impl Layouts {
+impl InlineLayouts {
     /// Several times the number of layouts in a program, so that few keys collide.
     const LEN: usize = 256;
 
@@ -116,12 +116,12 @@ impl Layouts {
     const OTHER: usize = Self::LEN / 2;
 
     pub(super) fn new() -> Self {
-        Self([Layout { key: LayoutKey::NONE, size: 0, places: [0; MAX_FIELDS], vtable: 0 }; Self::LEN])
+        Self([InlineLayout { key: LayoutKey::NONE, size: 0, places: [0; MAX_FIELDS], vtable: 0 }; Self::LEN])
     }
 
     #[inline(always)]
     #[allow(clippy::indexing_slicing)]
-    pub(super) fn get(&self, key: LayoutKey) -> Option<&Layout> {
+    pub(super) fn get(&self, key: LayoutKey) -> Option<&InlineLayout> {
         // A hash is below `LEN`.
         let layout = &self.0[key.hash()];
         (layout.key == key).then_some(layout)
@@ -129,14 +129,14 @@ impl Layouts {
 
     /// What [`get`](Self::get) did not find because its entry has the layout of another key.
     #[allow(clippy::indexing_slicing)]
-    pub(super) fn get_other(&self, key: LayoutKey) -> Option<&Layout> {
+    pub(super) fn get_other(&self, key: LayoutKey) -> Option<&InlineLayout> {
         let layout = &self.0[key.hash() ^ Self::OTHER];
         (layout.key == key).then_some(layout)
     }
 
     /// In the first entry if that is free, else in the other, where the last one is kept.
     #[allow(clippy::indexing_slicing)]
-    pub(super) fn remember(&mut self, layout: Layout) {
+    pub(super) fn remember(&mut self, layout: InlineLayout) {
         let hash = layout.key.hash();
         let free = self.0[hash].size == 0;
         self.0[if free { hash } else { hash ^ Self::OTHER }] = layout;
@@ -146,7 +146,7 @@ impl Layouts {
 /// A vtable as words: its size, the table's inline size, and where each field is.
 pub(super) type Vtable = [u16; MAX_FIELDS + 2];
 
-impl Layout {
+impl InlineLayout {
     /// Computes the layout of a table with that key, which `used` bytes follow. Also returns the largest alignment that it needs.
     pub(super) fn new(key: LayoutKey, used: usize, order: FieldOrder) -> (Self, usize) {
         let present = (0..key.fields()).filter(|id| key.present >> id & 1 == 1);
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_number_equal_to_its_default_is_absent() {
         let mut bits = [0; 5];
-        let mut row = Row::new(&mut bits);
+        let mut row = InlineFields::new(&mut bits);
         row.number(1u8);
         row.number(0i16);
         row.push(true, 0);
@@ -205,10 +205,10 @@ mod tests {
 
     #[test]
     fn a_layout_is_found_only_by_its_own_key() {
-        let key = LayoutKey::new(&Forms::of(&[FieldForm::Number1, FieldForm::Offset]), 0b11, 8);
-        let mut layouts = Layouts::new();
+        let key = LayoutKey::new(&TableLayout::of(&[FieldForm::Number1, FieldForm::Offset]), 0b11, 8);
+        let mut layouts = InlineLayouts::new();
         assert!(layouts.get(key).is_none());
-        layouts.remember(Layout::new(key, 8, FieldOrder::ById).0);
+        layouts.remember(InlineLayout::new(key, 8, FieldOrder::ById).0);
         assert_eq!(layouts.get(key).map(|layout| layout.size), Some(12));
         assert!(layouts.get(LayoutKey { tail: 2, ..key }).is_none());
         assert!(layouts.get(LayoutKey { present: 1, ..key }).is_none());
@@ -220,9 +220,9 @@ mod tests {
         let key = |present| LayoutKey { sizes: 0, present, tail: 0 };
         let first = key(0);
         let second = (1..).map(key).find(|second| second.hash() == first.hash()).unwrap_or(first);
-        let mut layouts = Layouts::new();
-        layouts.remember(Layout::new(first, 0, FieldOrder::ById).0);
-        layouts.remember(Layout::new(second, 8, FieldOrder::ById).0);
+        let mut layouts = InlineLayouts::new();
+        layouts.remember(InlineLayout::new(first, 0, FieldOrder::ById).0);
+        layouts.remember(InlineLayout::new(second, 8, FieldOrder::ById).0);
         assert!(layouts.get(first).is_some_and(|layout| layout.key == first));
         assert!(layouts.get(second).is_none());
         assert!(layouts.get_other(second).is_some_and(|layout| layout.key == second));
@@ -230,9 +230,10 @@ mod tests {
 
     #[test]
     fn fields_are_ordered_by_id_or_by_size() {
-        const FORMS: Forms =
-            Forms::of(&[FieldForm::Number1, FieldForm::Number2, FieldForm::Number4, FieldForm::Number8]);
-        let layout = |order| Layout::new(LayoutKey::new(&FORMS, 0b1111, 0), 0, order).0.places.first_chunk().copied();
+        const FORMS: TableLayout =
+            TableLayout::of(&[FieldForm::Number1, FieldForm::Number2, FieldForm::Number4, FieldForm::Number8]);
+        let layout =
+            |order| InlineLayout::new(LayoutKey::new(&FORMS, 0b1111, 0), 0, order).0.places.first_chunk().copied();
         // Tables are written from their end, so each field is before the one written last.
         assert_eq!(layout(FieldOrder::ById), Some([19, 16, 12, 4]));
         assert_eq!(layout(FieldOrder::BySize), Some([5, 6, 8, 12]));

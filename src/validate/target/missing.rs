@@ -1,4 +1,4 @@
-//! What a device lacks.
+//! The needs of a file that a device does not meet.
 
 use super::super::release::Release;
 use super::super::releases::{MissingData, ReleaseVerdict};
@@ -9,10 +9,10 @@ use core::fmt;
 
 /// Something that a file needs and a device does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "lacks", rename_all = "kebab-case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "missing", rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub enum Lack {
+pub enum Missing {
     /// A kernel.
     Operator {
         /// The method that calls it.
@@ -125,7 +125,7 @@ pub enum Lack {
     },
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Operator { method, operator, calls } => {
@@ -245,14 +245,14 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// What a device lacks, and what is not known.
+/// The needs of a file that a device does not meet, and those that could not be checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fit {
     /// What the file needs and the device does not have.
-    pub lacks: Vec<Lack>,
+    pub missing: Vec<Missing>,
     /// What may be missing. If both lists are empty, the file loads on the device, as far as the target describes it.
     pub unknown: Vec<Unknown>,
 }

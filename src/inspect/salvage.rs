@@ -18,11 +18,11 @@ use alloc::{string::String, vec::Vec};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Remains {
+pub struct Salvage {
     /// The tables that were found before the fault, by the schema's names.
-    pub tables: Vec<RemainingTables>,
+    pub tables: Vec<SalvagedTables>,
     /// The first texts in them.
-    pub texts: Vec<RemainingText>,
+    pub texts: Vec<SalvagedText>,
 }
 
 /// Tables of one type.
@@ -30,7 +30,7 @@ pub struct Remains {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct RemainingTables {
+pub struct SalvagedTables {
     /// The schema's name.
     pub name: &'static str,
     /// How many.
@@ -42,7 +42,7 @@ pub struct RemainingTables {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct RemainingText {
+pub struct SalvagedText {
     /// The field that refers to it.
     pub path: FieldPath,
     /// Bytes from the start of the file: where its length is.
@@ -54,7 +54,7 @@ pub struct RemainingText {
 }
 
 /// The most texts that are listed.
-const MOST: usize = 100;
+const MAX_SHOWN: usize = 100;
 
 /// The most bytes of a text that are shown.
 const LONGEST: usize = 200;
@@ -74,7 +74,7 @@ const LONGEST: usize = 200;
 /// # Ok(())
 /// # }
 /// ```
-pub fn remains(bytes: &[u8], kind: FileKind) -> Remains {
+pub fn salvage(bytes: &[u8], kind: FileKind) -> Salvage {
     let (position, root) = match kind {
         FileKind::Pte => (0, Program::DESCRIPTION),
         FileKind::Ptd => (0, FlatTensor::default().root()),
@@ -84,18 +84,18 @@ pub fn remains(bytes: &[u8], kind: FileKind) -> Remains {
         FileKind::Etdp => (PREFIX as u32, ETDump::DESCRIPTION),
         FileKind::Xnnpack => (0, XNNGraph::DESCRIPTION),
         #[cfg(not(feature = "devtools"))]
-        _ => return Remains::default(),
+        _ => return Salvage::default(),
     };
-    let mut remains = Remains::default();
+    let mut remains = Salvage::default();
     let mut counts: Keyed<&'static str, usize> = Keyed::new();
     walk_at(position, bytes, root, &Limits::default(), Wanted::ALL, &mut |part| match part.kind {
         PartKind::Table(_) => *counts.entry(part.owner.name) += 1,
-        PartKind::Text if remains.texts.len() < MOST => {
+        PartKind::Text if remains.texts.len() < MAX_SHOWN => {
             let start = part.position as usize + 4;
             let end = start + (part.size as usize).saturating_sub(5).min(LONGEST);
             // The string was found in these bytes, so it is in range.
             let text = bytes.get(start..end).unwrap_or_default();
-            remains.texts.push(RemainingText {
+            remains.texts.push(SalvagedText {
                 path: part.path.to_field_path(),
                 offset: part.position.into(),
                 size: part.size,
@@ -105,7 +105,7 @@ pub fn remains(bytes: &[u8], kind: FileKind) -> Remains {
         _ => {}
     });
     for (name, count) in counts.sorted() {
-        remains.tables.push(RemainingTables { name, count: *count });
+        remains.tables.push(SalvagedTables { name, count: *count });
     }
     remains
 }
