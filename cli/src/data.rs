@@ -69,7 +69,7 @@ pub fn each_program(
     mut documents: Option<&mut json::Files>,
     mut work: impl FnMut(&Path, &Pte<'_>, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
-    let mut found = Found::default();
+    let mut found = FileKinds::default();
     let outcome = each(files, documents.as_deref_mut(), |path, documents| {
         let input = Input::open_for(path, need)?;
         let model = input.parse()?;
@@ -87,7 +87,7 @@ pub fn each_program_at_once<R: Send>(
     work: impl Fn(&Path, &Pte<'_>) -> R + Sync,
     mut done: impl FnMut(&Path, R, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
-    let mut found = Found::default();
+    let mut found = FileKinds::default();
     let of_file = |path: &Path| {
         let input = Input::open_for(path, need)?;
         let model = input.parse()?;
@@ -101,13 +101,13 @@ pub fn each_program_at_once<R: Send>(
 
 /// What kinds of files there were.
 #[derive(Default)]
-struct Found {
+struct FileKinds {
     programs: usize,
     /// The first file without a program.
     other: Option<(PathBuf, FileKind)>,
 }
 
-impl Found {
+impl FileKinds {
     /// Adds a file: one with a program has a result.
     fn add<R>(&mut self, result: Option<R>, path: &Path, kind: FileKind) -> Option<R> {
         match result {

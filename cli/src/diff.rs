@@ -83,13 +83,13 @@ pub struct Arguments {
 pub struct Comparison<'d> {
     files: [json::Named; 2],
     #[serde(flatten)]
-    found: &'d Found,
+    found: &'d FileDiff,
 }
 
 /// The differences of two files.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-struct Found {
+struct FileDiff {
     /// The sizes of both files, in bytes.
     sizes: [u64; 2],
     same: bool,
@@ -100,7 +100,7 @@ struct Found {
     exceeded: Option<Vec<Excess>>,
 }
 
-impl Found {
+impl FileDiff {
     /// Whether it decides the exit code.
     fn fails(&self) -> bool {
         self.exceeded.as_ref().map_or(!self.same, |exceeded| !exceeded.is_empty())
@@ -163,7 +163,7 @@ impl Judge {
         [before, after]: [&Path; 2],
         [before_data, after_data]: [&[PathBuf]; 2],
         [before_names, after_names]: [&[PathBuf]; 2],
-    ) -> Result<Found, Failure> {
+    ) -> Result<FileDiff, Failure> {
         let open = |paths: &[PathBuf]| paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>();
         let (one, other) = (Input::open(before)?, Input::open(after)?);
         let (before_data, after_data) = (open(before_data)?, open(after_data)?);
@@ -182,7 +182,7 @@ impl Judge {
         let limited = self.limits != DiffLimits::default();
         let exceeded = limited.then(|| self.limits.exceeded(&one, &other, &diff));
         let sizes = [&one, &other].map(|model| model.source().map_or(0, |source| source.bytes.len() as u64));
-        Ok(Found { sizes, same: diff.is_same(), diff, exceeded })
+        Ok(FileDiff { sizes, same: diff.is_same(), diff, exceeded })
     }
 }
 

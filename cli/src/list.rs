@@ -58,7 +58,7 @@ pub struct Listing<'t> {
     file: String,
     /// Bytes.
     file_size: u64,
-    blobs: Vec<Row<'t>>,
+    blobs: Vec<BlobRow<'t>>,
     /// References to data that is not there, and payloads that cannot be read.
     errors: Vec<Fault>,
 }
@@ -66,7 +66,7 @@ pub struct Listing<'t> {
 /// A blob.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-struct Row<'t> {
+struct BlobRow<'t> {
     kind: BlobKind,
     /// In bytes from the start of the file; `None` if the blob is not in the file.
     offset: Option<u64>,
@@ -93,7 +93,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(path, Need::Graphs)?;
         let print = |found: Blobs<'_>, inside: DelegateConstants<'_>, methods: usize| {
-            let mut blobs: Vec<Row> = found.blobs.into_iter().map(row).collect();
+            let mut blobs: Vec<BlobRow> = found.blobs.into_iter().map(row).collect();
             add_inside(&mut blobs, inside.constants);
             match arguments.sort {
                 Order::Kind => {}
@@ -137,7 +137,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The constants of payloads; one that several values refer to is listed once.
-fn add_inside<'t>(blobs: &mut Vec<Row<'t>>, constants: Vec<DelegateConstant<'t>>) {
+fn add_inside<'t>(blobs: &mut Vec<BlobRow<'t>>, constants: Vec<DelegateConstant<'t>>) {
     for DelegateConstant { offset, size, user, .. } in constants {
         let same = |other: &User<'t>| match other {
             User::Inside(other) => {
@@ -149,13 +149,13 @@ fn add_inside<'t>(blobs: &mut Vec<Row<'t>>, constants: Vec<DelegateConstant<'t>>
             Some(last) => last.users.push(User::Inside(user)),
             None => {
                 let users = vec![User::Inside(user)];
-                blobs.push(Row { kind: BlobKind::DelegateConstant, offset, size, sha256: None, users });
+                blobs.push(BlobRow { kind: BlobKind::DelegateConstant, offset, size, sha256: None, users });
             }
         }
     }
 }
 
-fn row(blob: Blob<'_>) -> Row<'_> {
+fn row(blob: Blob<'_>) -> BlobRow<'_> {
     let Blob { kind, offset, size, users, .. } = blob;
-    Row { kind, offset, size, sha256: None, users: users.into_iter().map(User::Blob).collect() }
+    BlobRow { kind, offset, size, sha256: None, users: users.into_iter().map(User::Blob).collect() }
 }

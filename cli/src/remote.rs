@@ -25,7 +25,7 @@ pub fn url(path: &Path) -> Option<&str> {
 #[cfg(feature = "remote")]
 mod session {
     use super::{Failure, Need, Path, PathBuf};
-    use executorch_format_stores::{Access, Error, Extent, File, Found, Hashes, Stores, wait};
+    use executorch_format_stores::{Access, Error, Extent, File, ListedFile, Hashes, Stores, wait};
     use futures_util::StreamExt;
     use futures_util::stream::BoxStream;
     use std::ops::Range;
@@ -109,7 +109,7 @@ mod session {
     /// The model files below a prefix, while they are listed. An error is the last item; it is an error if there are none.
     pub struct Listing {
         prefix: String,
-        files: BoxStream<'static, Result<Found, Error>>,
+        files: BoxStream<'static, Result<ListedFile, Error>>,
         is_empty: bool,
         is_done: bool,
     }

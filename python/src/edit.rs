@@ -2,7 +2,7 @@
 
 use crate::error::{raise, raise_finding, unfit};
 use crate::file::File;
-use crate::held::{Held, PySource, Source, borrowed};
+use crate::held::{OwnedModel, PySource, Source, borrowed};
 use executorch_format::edit::{EditReport, MetadataValue, NewData, Selector, Strip, new_errors};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::flat_tensor::TensorLayout;
@@ -52,7 +52,7 @@ impl File {
             return Err(raise_finding(py, finding));
         }
         let sources = self.0.sources().iter().chain(sources).cloned().collect();
-        Ok((Self::held(Held::new(model, sources)), pythonize(py, &report)?))
+        Ok((Self::held(OwnedModel::new(model, sources)), pythonize(py, &report)?))
     }
 
     fn change_program<'py>(
@@ -152,7 +152,7 @@ impl File {
         })?;
         let data = data.ok_or_else(|| unfit(py, "nothing was moved".to_owned()))?;
         let sources = program.0.sources().to_vec();
-        Ok((program, Self::held(Held::new(data, sources)), report))
+        Ok((program, Self::held(OwnedModel::new(data, sources)), report))
     }
 
     /// Moves external data into the program: that of `keys`, or all.
@@ -233,7 +233,7 @@ impl File {
         let data = Self::data(py, &files)?;
         let merged = py.detach(|| Ptd::merge(&data, &options(alignment)));
         let (ptd, report) = merged.map_err(|error| raise(py, &error))?;
-        Ok((Self::held(Held::new(ptd, sources)), pythonize(py, &report)?))
+        Ok((Self::held(OwnedModel::new(ptd, sources)), pythonize(py, &report)?))
     }
 
     /// Splits a `.ptd` into several: with at most that many bytes of data each, or by the part given for each key.
@@ -254,7 +254,7 @@ impl File {
             ptd.split(&options, |entry| parts.as_ref().and_then(|parts| parts.get(entry.key())).copied().unwrap_or(0))
         });
         let split = split.map_err(|error| raise(py, &error))?;
-        Ok(split.into_iter().map(|part| Self::held(Held::new(part, self.0.sources().to_vec()))).collect())
+        Ok(split.into_iter().map(|part| Self::held(OwnedModel::new(part, self.0.sources().to_vec()))).collect())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A file of any kind, and the questions about it.
 
 use crate::error::{raise, unfit};
-use crate::held::{Held, PySource};
+use crate::held::{OwnedModel, PySource};
 use crate::names::NameFiles;
 use executorch_format::edit::MetadataContent;
 use executorch_format::inspect::{self, DiffOptions, Returned, Side};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 
 /// A tree with its bytes, and files with names for it. It does not change.
 #[pyclass(frozen, module = "executorch_format._native")]
-pub struct File(pub Arc<Held>, pub Arc<NameFiles>);
+pub struct File(pub Arc<OwnedModel>, pub Arc<NameFiles>);
 
 /// Computes an answer without the interpreter's lock, and converts it to plain Python data.
 fn ask<'py, T: Serialize + Send>(
@@ -37,7 +37,7 @@ type Described<'py> = (Bound<'py, PyAny>, Vec<i32>, Vec<u8>, Vec<i64>);
 type Blob<'py> = (String, Option<Described<'py>>, Bound<'py, PyMemoryView>);
 
 impl File {
-    pub fn held(held: Held) -> Self {
+    pub fn held(held: OwnedModel) -> Self {
         Self(Arc::new(held), Arc::default())
     }
 
@@ -161,7 +161,7 @@ impl File {
     #[staticmethod]
     fn parse(py: Python<'_>, source: &PySource) -> PyResult<Self> {
         let source = Arc::clone(&source.0);
-        py.detach(|| Held::parse(source)).map(Self::held).map_err(|error| raise(py, &error))
+        py.detach(|| OwnedModel::parse(source)).map(Self::held).map_err(|error| raise(py, &error))
     }
 
     /// `pte`, `ptd`, `bpte`, `etdp` or `xnnpack`.
@@ -179,7 +179,7 @@ impl File {
         match self.0.to_change() {
             Model::Bpte(bundle) => {
                 let program = bundle.clone().into_program().map_err(|error| raise(py, &error))?;
-                Ok(Self::held(Held::new(program, self.0.sources().to_vec())))
+                Ok(Self::held(OwnedModel::new(program, self.0.sources().to_vec())))
             }
             other => Err(unfit(py, format!("a {} is not a bundle (.bpte)", other.kind()))),
         }
@@ -370,7 +370,7 @@ impl File {
 
     /// What differs between this file and `after`.
     fn diff<'py>(&self, py: Python<'py>, after: &Self, tensors: bool) -> PyResult<Bound<'py, PyAny>> {
-        let file = |file: &'_ Arc<Held>| py.detach(|| file.file().map(|_| ())).map_err(|error| raise(py, &error));
+        let file = |file: &'_ Arc<OwnedModel>| py.detach(|| file.file().map(|_| ())).map_err(|error| raise(py, &error));
         file(&self.0)?;
         file(&after.0)?;
         let models = (self.0.file(), after.0.file());

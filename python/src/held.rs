@@ -111,27 +111,27 @@ impl Part {
 }
 
 /// A tree, and what it borrows from.
-pub struct Held {
+pub struct OwnedModel {
     model: Model<'static>,
     /// In the order of their addresses.
     sources: Vec<Arc<Source>>,
     /// The size of the file that the tree was read from; `None` for a tree that was made or changed here.
     file_size: Option<u64>,
     /// The tree of the written file, for a tree that was made or changed here.
-    written: OnceLock<Box<Held>>,
+    written: OnceLock<Box<OwnedModel>>,
 }
 
 /// A source's bytes, for trees that are held together with it.
 #[allow(unsafe_code)]
 pub fn borrowed(source: &Arc<Source>) -> &'static [u8] {
     let bytes: &[u8] = &source.bytes;
-    // SAFETY: every tree that is made of these bytes is put into a `Held`, which keeps the source and lends the tree
+    // SAFETY: every tree that is made of these bytes is put into a `OwnedModel`, which keeps the source and lends the tree
     // for no longer than its own life. The bytes do not move: they are a memory map's, or those of an immutable object
     // of Python.
     unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) }
 }
 
-impl Held {
+impl OwnedModel {
     pub fn parse(source: Arc<Source>) -> Result<Self, Error> {
         let model = Model::parse(borrowed(&source))?;
         let file_size = Some(source.bytes.len() as u64);

@@ -3,7 +3,7 @@
 use crate::edit::{Layout, layout, options};
 use crate::error::raise;
 use crate::file::{File, save};
-use crate::held::{Held, PySource, borrowed};
+use crate::held::{OwnedModel, PySource, borrowed};
 use executorch_format::convert::{Safetensors, Skipped, Unsupported};
 use executorch_format::{Model, NewEntry, Ptd};
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ impl File {
             sources.push(source);
         }
         let ptd = py.detach(|| Ptd::build(list, &options(alignment))).map_err(|error| raise(py, &error))?;
-        Ok(Self::held(Held::new(ptd, sources)))
+        Ok(Self::held(OwnedModel::new(ptd, sources)))
     }
 
     /// A `.ptd` with the tensors of a safetensors file, and what was left out.
@@ -42,7 +42,7 @@ impl File {
         let source = Arc::clone(&source.0);
         let made = py.detach(|| Safetensors::parse(borrowed(&source))?.into_ptd(&options(None), unsupported(skip)));
         let (ptd, skipped) = made.map_err(|error| raise(py, &error))?;
-        Ok((Self::held(Held::new(ptd, vec![source])), pythonize(py, &skipped)?))
+        Ok((Self::held(OwnedModel::new(ptd, vec![source])), pythonize(py, &skipped)?))
     }
 
     /// Writes the weights as a safetensors file, and returns what was left out.

@@ -6,13 +6,13 @@ use core::cmp::Ordering;
 
 /// Bytes of one piece of memory: a planned buffer, or what a value has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct MemoryRange {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) buffer: u64,
 }
 
-impl Place {
+impl MemoryRange {
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.buffer == other.buffer && self.start < other.end && other.start < self.end
     }
@@ -67,8 +67,8 @@ impl Bytes {
     }
 
     /// The pieces that overlap a place, with their starts and ends.
-    fn overlapping(&self, place: Place) -> impl Iterator<Item = (u64, u64, &Writes)> {
-        let Place { buffer, start, end } = place;
+    fn overlapping(&self, place: MemoryRange) -> impl Iterator<Item = (u64, u64, &Writes)> {
+        let MemoryRange { buffer, start, end } = place;
         let before = self.pieces.range(..(buffer, start)).next_back();
         let before = before.filter(|((other, _), piece)| *other == buffer && piece.end > start);
         let inside = self.pieces.range((buffer, start)..);
@@ -77,7 +77,7 @@ impl Bytes {
     }
 
     /// Adds the writes that a place's content may come from to a list, without repetition; returns the cost.
-    pub(super) fn read(&self, place: Place, found: &mut Vec<u32>) -> usize {
+    pub(super) fn read(&self, place: MemoryRange, found: &mut Vec<u32>) -> usize {
         // Most bytes are read as they were written.
         let piece = self.pieces.get(&(place.buffer, place.start)).filter(|piece| piece.end >= place.end);
         if let Some(Piece { writes, .. }) = piece {
@@ -106,13 +106,13 @@ impl Bytes {
     }
 
     /// The first pieces that overlap a place: start, end and the first write that the content may come from.
-    pub(crate) fn pieces(&self, place: Place, most: usize) -> Vec<(u64, u64, u32)> {
+    pub(crate) fn pieces(&self, place: MemoryRange, most: usize) -> Vec<(u64, u64, u32)> {
         self.overlapping(place).take(most).map(|(start, end, writes)| (start, end, writes.first)).collect()
     }
 
     /// Sets the content of a place to that of a write; returns the cost.
-    pub(crate) fn write(&mut self, place: Place, write: u32) -> usize {
-        let Place { buffer, start, end } = place;
+    pub(crate) fn write(&mut self, place: MemoryRange, write: u32) -> usize {
+        let MemoryRange { buffer, start, end } = place;
         let mut steps = 1;
         let new = || Piece { end, writes: Writes { first: write, others: Vec::new() } };
         // What is left of the last and the first piece stays.
@@ -145,7 +145,7 @@ impl Bytes {
     }
 
     /// Adds a write that the content of a place may come from; returns the cost.
-    pub(super) fn may_write(&mut self, place: Place, write: u32) -> usize {
+    pub(super) fn may_write(&mut self, place: MemoryRange, write: u32) -> usize {
         self.cut(place.buffer, place.start);
         self.cut(place.buffer, place.end);
         let (mut at, mut gaps, mut steps) = (place.start, Vec::new(), 1);
@@ -215,8 +215,8 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    fn place(start: u64, end: u64) -> Place {
-        Place { buffer: 1, start, end }
+    fn place(start: u64, end: u64) -> MemoryRange {
+        MemoryRange { buffer: 1, start, end }
     }
 
     fn read(bytes: &Bytes, start: u64, end: u64) -> Vec<u32> {

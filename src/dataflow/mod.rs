@@ -26,7 +26,7 @@ mod walk;
 
 pub(crate) use access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, signature, size};
 pub(crate) use blocks::Branch;
-pub(crate) use bytes::{BEFORE, Bytes, Place};
+pub(crate) use bytes::{BEFORE, Bytes, MemoryRange};
 pub(crate) use events::{Event, Kind};
 pub(crate) use payloads::DelegateOutputs;
 pub(crate) use walk::{Conflict, Null, Source};
@@ -37,7 +37,7 @@ use alloc::{vec, vec::Vec};
 use blocks::Blocks;
 use events::Events;
 use values::Values;
-use walk::Walk;
+use walk::MethodWalk;
 
 /// Why dataflow is unknown: lists are too long, or moved.
 const LONG_LISTS: &str = "the instructions name long lists so often that not all of them were followed";
@@ -137,7 +137,7 @@ impl Dataflow {
         let (mut through, mut periods) = (Vec::new(), Vec::new());
         // A walk may find more that is read before it is written; the next one knows that it is kept.
         for _ in 0..MAX_WALKS {
-            let mut walk = Walk::new(plan, &events, &values, &blocks, what != Find::Conflicts);
+            let mut walk = MethodWalk::new(plan, &events, &values, &blocks, what != Find::Conflicts);
             let mut result = walk.run();
             if let (Ok(()), Find::Periods) = (&result, what) {
                 result = periods::of_writes(&mut walk).map(|found| periods = found);

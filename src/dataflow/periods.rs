@@ -1,13 +1,13 @@
 //! When each write's bytes are needed: from the write to its last read, on every path.
 
 use super::events::{Events, Kind};
-use super::walk::{TooMuch, Walk};
+use super::walk::{MethodWalk, TooMuch};
 use super::{BEFORE, Period};
 use crate::keyed::{set, sort_by_key};
 use alloc::{vec, vec::Vec};
 
 /// Periods in which the content of each write is needed, by write and time.
-pub(super) fn of_writes(walk: &mut Walk<'_>) -> Result<Vec<(u32, Period)>, TooMuch> {
+pub(super) fn of_writes(walk: &mut MethodWalk<'_>) -> Result<Vec<(u32, Period)>, TooMuch> {
     let (events, blocks) = (walk.events, walk.blocks);
     let event = |write: u32| events.list.get(walk.event_of(write) as usize);
     let mut periods: Vec<(u32, Period)> = Vec::new();

@@ -1,13 +1,13 @@
 //! What one instruction does.
 
-use super::bytes::{BEFORE, Place};
+use super::bytes::{BEFORE, MemoryRange};
 use super::events::{Event, Kind};
 use super::state::{Pointer, State};
 use super::values::NOWHERE;
-use super::walk::{Conflict, MAX_POINTERS, Null, Output, Passed, Source, TooMuch, Walk, add};
+use super::walk::{Conflict, MAX_POINTERS, MethodWalk, Null, Output, Passed, Source, TooMuch, add};
 use alloc::{vec, vec::Vec};
 
-impl Walk<'_> {
+impl MethodWalk<'_> {
     /// Handles reads first, because a call may write what it reads.
     pub(super) fn step(&mut self, time: usize, state: &mut State, passed: &mut Passed) -> Result<(), TooMuch> {
         let events = self.events;
@@ -171,7 +171,15 @@ impl Walk<'_> {
 
     /// Finds outputs of a call that share bytes with an input: only an elementwise kernel may write over its input, and only
     /// at the same place.
-    fn find_overwritten(&self, read: u32, event: &Event, tensor: u32, memory: u32, old: Place, passed: &mut Passed) {
+    fn find_overwritten(
+        &self,
+        read: u32,
+        event: &Event,
+        tensor: u32,
+        memory: u32,
+        old: MemoryRange,
+        passed: &mut Passed,
+    ) {
         let is_before = |output: &Output| (output.place.buffer, output.place.end) <= (old.buffer, old.start);
         let from = self.outputs.partition_point(is_before);
         let rest = self.outputs.get(from..).unwrap_or_default();
@@ -189,7 +197,7 @@ impl Walk<'_> {
     }
 
     /// An output that overwrites what another event of the same call reads or writes.
-    fn conflict(&self, new: &Output, read: u32, old: Place, memory: u32) -> Conflict {
+    fn conflict(&self, new: &Output, read: u32, old: MemoryRange, memory: u32) -> Conflict {
         let value = |event: u32| self.events.list.get(event as usize).map_or(0, |event| event.value);
         let (write, places) = (new.write, [new.place, old]);
         Conflict { new: value(write), old: value(read), write, read, memory, places }
@@ -251,7 +259,7 @@ impl Walk<'_> {
     }
 
     /// Notes a write in values that may be several tensors: it spoils those that it is not meant for.
-    fn spoil(&mut self, write: u32, place: Place, sure: bool, state: &mut State) -> Result<(), TooMuch> {
+    fn spoil(&mut self, write: u32, place: MemoryRange, sure: bool, state: &mut State) -> Result<(), TooMuch> {
         let mut steps = state.pointers.len();
         for pointer in state.pointers.values_mut().filter(|pointers| pointers.len() > 1).flatten() {
             let Some(old) = self.place(pointer).filter(|old| old.overlaps(&place)) else { continue };

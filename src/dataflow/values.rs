@@ -1,7 +1,7 @@
 //! The memory that values have before the first run: by the file alone, without its instructions' moves and views.
 
 use super::blocks::Blocks;
-use super::bytes::Place;
+use super::bytes::MemoryRange;
 use super::events::{Events, Kind};
 use crate::keyed::{set, sort};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
@@ -13,7 +13,7 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 
 pub(super) struct Values {
     /// Each value's own memory: in a planned buffer, or a buffer of its own.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<MemoryRange>,
     is_planned: Vec<bool>,
     /// `true` for each value that is in planned memory or may get a pointer to it.
     pub(super) may_be_planned: Vec<bool>,
@@ -49,7 +49,9 @@ impl Values {
     pub(super) fn new(plan: &ExecutionPlan<'_>) -> Self {
         let count = plan.values().len();
         let mut values = Self {
-            places: (0..count as u32).map(|value| Place { buffer: own_buffer(value), start: 0, end: 1 }).collect(),
+            places: (0..count as u32)
+                .map(|value| MemoryRange { buffer: own_buffer(value), start: 0, end: 1 })
+                .collect(),
             is_planned: vec![false; count],
             may_be_planned: vec![false; count],
             nowhere: Vec::new(),
@@ -140,7 +142,7 @@ impl Values {
         // The values with content, in order.
         let mut owners = Vec::new();
         // The values that no instruction writes; at the place of each, those with content.
-        let (mut views, mut at_place) = (Vec::new(), BTreeMap::<Place, Vec<u32>>::new());
+        let (mut views, mut at_place) = (Vec::new(), BTreeMap::<MemoryRange, Vec<u32>>::new());
         for ((value, first), place) in (0..).zip(&mut self.first).zip(&self.places) {
             if place.buffer >= OWN_BUFFERS {
                 continue;
@@ -238,11 +240,11 @@ fn own_buffer(value: u32) -> u64 {
 }
 
 /// A tensor's bytes in planned memory, if it has any.
-fn planned(tensor: &Tensor<'_>, bytes: u64) -> Option<Place> {
+fn planned(tensor: &Tensor<'_>, bytes: u64) -> Option<MemoryRange> {
     let allocation = tensor.allocation_info?;
     let start = allocation.memory_offset();
     let end = start.checked_add(bytes).filter(|end| *end > start)?;
-    Some(Place { buffer: allocation.memory_id.into(), start, end })
+    Some(MemoryRange { buffer: allocation.memory_id.into(), start, end })
 }
 
 /// Whether a value in planned memory has an initial state or a name.

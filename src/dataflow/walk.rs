@@ -4,7 +4,7 @@
 //! is, `et_view` sets a tensor's pointer, `FreeCall` takes it away.
 
 use super::blocks::Blocks;
-use super::bytes::{BEFORE, Place};
+use super::bytes::{BEFORE, MemoryRange};
 use super::events::{Events, Kind};
 use super::state::{Pointer, State};
 use super::values::{NOWHERE, Values};
@@ -38,7 +38,7 @@ pub(crate) struct Conflict {
     /// The value whose memory is read.
     pub(crate) memory: u32,
     /// The places of both.
-    pub(crate) places: [Place; 2],
+    pub(crate) places: [MemoryRange; 2],
 }
 
 /// A use of a null pointer.
@@ -54,7 +54,7 @@ pub(crate) struct Null {
 
 /// Planned memory that a call writes.
 pub(super) struct Output {
-    pub(super) place: Place,
+    pub(super) place: MemoryRange,
     /// The event.
     pub(super) write: u32,
     /// The tensor, and the value whose memory it has.
@@ -80,7 +80,7 @@ pub(super) struct Passed {
 /// The error of a walk that takes too long.
 pub(super) struct TooMuch;
 
-pub(super) struct Walk<'e> {
+pub(super) struct MethodWalk<'e> {
     pub(super) plan: &'e ExecutionPlan<'e>,
     pub(super) events: &'e Events,
     pub(super) values: &'e Values,
@@ -113,7 +113,7 @@ pub(super) struct Walk<'e> {
     pub(super) outputs: Vec<Output>,
 }
 
-impl<'e> Walk<'e> {
+impl<'e> MethodWalk<'e> {
     pub(super) fn new(
         plan: &'e ExecutionPlan<'e>,
         events: &'e Events,
@@ -362,11 +362,11 @@ impl<'e> Walk<'e> {
     }
 
     /// The bytes that a pointer leads to.
-    pub(super) fn place(&self, pointer: &Pointer) -> Option<Place> {
+    pub(super) fn place(&self, pointer: &Pointer) -> Option<MemoryRange> {
         let memory = *self.values.places.get(pointer.memory as usize)?;
         let tensor = *self.values.places.get(pointer.tensor as usize)?;
         let size = tensor.end - tensor.start;
-        (size > 0).then_some(Place { end: memory.start.saturating_add(size), ..memory })
+        (size > 0).then_some(MemoryRange { end: memory.start.saturating_add(size), ..memory })
     }
 
     /// The event of a write.

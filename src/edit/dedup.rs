@@ -52,18 +52,18 @@ pub(super) fn dedup(pte: &mut Pte<'_>) -> Result<EditReport> {
     Ok(report)
 }
 
-fn users_by_place(pte: &Pte<'_>) -> Result<Keyed<Place, Vec<User>>> {
-    let mut users = Keyed::<Place, Vec<User>>::new();
+fn users_by_place(pte: &Pte<'_>) -> Result<Keyed<BlobPlace, Vec<User>>> {
+    let mut users = Keyed::<BlobPlace, Vec<User>>::new();
     for (user, data) in pte.data_users() {
         let place = match (user, data?) {
             (DataUser::Tensor { tensor, .. }, TensorData::Constant(_) | TensorData::Mutable(_)) => {
-                DataList::of(tensor).map(|list| Place::Entry(list, tensor.data_buffer_idx))
+                DataList::of(tensor).map(|list| BlobPlace::Entry(list, tensor.data_buffer_idx))
             }
             (DataUser::Delegate { delegate, .. }, _) => delegate.processed.map(|payload| match payload.location {
-                DataLocation::SEGMENT => Place::Segment(payload.index),
-                _ => Place::Inline(payload.index),
+                DataLocation::SEGMENT => BlobPlace::Segment(payload.index),
+                _ => BlobPlace::Inline(payload.index),
             }),
-            (DataUser::NamedData { named, .. }, _) => Some(Place::Segment(named.segment_index)),
+            (DataUser::NamedData { named, .. }, _) => Some(BlobPlace::Segment(named.segment_index)),
             _ => None,
         };
         if let Some(place) = place {
@@ -76,7 +76,7 @@ fn users_by_place(pte: &Pte<'_>) -> Result<Keyed<Place, Vec<User>>> {
 fn dedup_list(
     pte: &mut Pte<'_>,
     list: DataList,
-    users: &Keyed<Place, Vec<User>>,
+    users: &Keyed<BlobPlace, Vec<User>>,
     report: &mut EditReport,
 ) -> Result<()> {
     let mut entries = Entries::of(pte, list)?;
@@ -89,20 +89,20 @@ fn dedup_list(
         let size = at.and_then(|blob| entries.blobs.get(blob)).map_or(0, |blob| blob.len() as u64);
         *at = Some(*first);
         // An entry that no tensor uses is listed without users.
-        let users = users.get(&Place::Entry(list, data_buffer_idx)).cloned().unwrap_or_default();
+        let users = users.get(&BlobPlace::Entry(list, data_buffer_idx)).cloned().unwrap_or_default();
         report.add(Action::Shared, list.into(), "", users, [size, 0]);
     }
     entries.put(pte, list, entries::alignment(pte, list).into())
 }
 
-fn dedup_segments(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &mut EditReport) -> Result<()> {
+fn dedup_segments(pte: &mut Pte<'_>, users: &Keyed<BlobPlace, Vec<User>>, report: &mut EditReport) -> Result<()> {
     let before = pte.segment_users();
     let whole = |index: &u32| {
         let data = pte.whole_segment(*index).ok()?;
         Some((*index as usize, pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty())?))
     };
     let indices = users.sorted().into_iter().filter_map(|(place, _)| match place {
-        Place::Segment(index) => Some(index),
+        BlobPlace::Segment(index) => Some(index),
         _ => None,
     });
     let firsts = firsts(&mut indices.filter_map(whole));
@@ -112,7 +112,7 @@ fn dedup_segments(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &m
     for (index, _) in firsts.sorted() {
         let index = *index as u32;
         let size = pte.whole_segment(index)?.size();
-        let users = users.get(&Place::Segment(index)).cloned().unwrap_or_default();
+        let users = users.get(&BlobPlace::Segment(index)).cloned().unwrap_or_default();
         let named = users.iter().any(|user| matches!(user, User::Key { .. }));
         let subject = if named { Subject::NamedData } else { Subject::Payload };
         report.add(Action::Shared, subject, "", users, [size, 0]);
@@ -144,7 +144,7 @@ fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Res
         && pte.whole_segment(own)?.size() == entries.blobs.first().map_or(0, |blob| blob.len() as u64);
     let mut same = Vec::new();
     for (place, named) in users.sorted() {
-        let Place::Segment(index) = *place else { continue };
+        let BlobPlace::Segment(index) = *place else { continue };
         let data = pte.whole_segment(index)?;
         let bytes = pte.bytes(&data)?;
         let Some(blob) = blobs.get(&(bytes.len(), bytes)).filter(|_| index != own) else { continue };
@@ -153,7 +153,7 @@ fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Res
             continue;
         }
         let entry = entries.at.iter().position(|at| *at == Some(*blob)).map_or(0, |entry| entry as u32 + 1);
-        let of_list = users.get(&Place::Entry(list, entry)).and_then(|users| users.first());
+        let of_list = users.get(&BlobPlace::Entry(list, entry)).and_then(|users| users.first());
         let [first, second] = [of_list, named.first()].map(|user| user.map_or_else(String::new, User::to_string));
         let (size, count) = (counted(bytes.len(), "byte"), entries.blobs.len());
         report.notes.push(format!(
@@ -175,14 +175,14 @@ fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Res
     Ok(())
 }
 
-fn dedup_inline(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &mut EditReport) {
+fn dedup_inline(pte: &mut Pte<'_>, users: &Keyed<BlobPlace, Vec<User>>, report: &mut EditReport) {
     let inline = pte.program.backend_delegate_data();
     let mut filled = inline.iter().map(|data| data.data()).enumerate().filter(|(_, data)| !data.is_empty());
     let firsts = firsts(&mut filled);
     let size = |index: usize| inline.get(index).map_or(0, |data| data.data().len() as u64);
     for (index, _) in firsts.sorted() {
         // A payload that no delegate refers to is listed without users.
-        let users = users.get(&Place::Inline(*index as u32)).cloned().unwrap_or_default();
+        let users = users.get(&BlobPlace::Inline(*index as u32)).cloned().unwrap_or_default();
         report.add(Action::Shared, Subject::Payload, "", users, [size(*index), 0]);
     }
     for payload in payloads_mut(&mut pte.program).into_iter().filter(|payload| payload.location == DataLocation::INLINE)
@@ -194,7 +194,7 @@ fn dedup_inline(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &mut
 
 /// Where a blob of a program is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum BlobPlace {
     Entry(DataList, u32),
     Segment(u32),
     Inline(u32),

@@ -48,7 +48,7 @@ type Choose<'c> = &'c mut dyn FnMut(&Candidate<'_>) -> Option<String>;
 type Group = (DataList, u32);
 
 /// A tensor with data in the file.
-struct Place<'t> {
+struct TensorPlace<'t> {
     method: usize,
     value: usize,
     plan: &'t ExecutionPlan<'t>,
@@ -58,7 +58,7 @@ struct Place<'t> {
     key: String,
 }
 
-impl Place<'_> {
+impl TensorPlace<'_> {
     fn candidate(&self) -> Candidate<'_> {
         Candidate {
             subject: self.group.0.into(),
@@ -190,7 +190,7 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
     let mut taken = keys_that_stay(pte, &moves.named);
     let mut keys = Keyed::<(Group, &str), usize>::new();
     // In the order of the lists, so that `internalize` can give the same indices again.
-    let mut in_order: Vec<(&Place<'_>, &Option<String>)> = places.iter().zip(&chosen).collect();
+    let mut in_order: Vec<(&TensorPlace<'_>, &Option<String>)> = places.iter().zip(&chosen).collect();
     sort_by_key(&mut in_order, |(place, _)| place.group);
     let list = |list| Entries::of(pte, list).map(|entries| (entries, entries::alignment(pte, list)));
     let (constants, states) = (list(DataList::Constants)?, list(DataList::States)?);
@@ -242,14 +242,14 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
 }
 
 /// Every tensor with data in the file, with the key that it would get.
-fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<Place<'t>>> {
+fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<TensorPlace<'t>>> {
     let mut places = Vec::new();
     for (method, plan) in pte.methods().iter().enumerate() {
         for (value, tensor) in plan.tensors() {
             let Some(list) = DataList::of(tensor) else { continue };
             let size = tensor.byte_size()?;
             let group = (list, tensor.data_buffer_idx);
-            places.push(Place { method, value, plan, tensor, group, size, key: String::new() });
+            places.push(TensorPlace { method, value, plan, tensor, group, size, key: String::new() });
         }
     }
     let mut meanings = Keyed::<String, Meaning<'_>>::new();

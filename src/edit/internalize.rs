@@ -17,10 +17,10 @@ use crate::write::entries::{self, Entries};
 use alloc::{borrow::Cow, format, vec::Vec};
 
 /// Where a key is: the index of the file, and of its entry.
-type Place = (usize, usize);
+type EntryPlace = (usize, usize);
 
 /// The tensors that use one key, as constants or as initial states.
-type Groups = Keyed<(DataList, Place), Vec<(usize, usize)>>;
+type Groups = Keyed<(DataList, EntryPlace), Vec<(usize, usize)>>;
 
 /// The file and place of bytes: tensors that share bytes still share them afterwards.
 type Origin = (usize, u32, u64, usize);
@@ -67,7 +67,7 @@ pub(super) fn internalize<'a>(
             .notes
             .push(format!("{left} {keys} not moved: nothing in the program names them, or they were not chosen"));
     }
-    let rest: Vec<Place> = rest.into_iter().map(|(_, place)| place).collect();
+    let rest: Vec<EntryPlace> = rest.into_iter().map(|(_, place)| place).collect();
     let sources = data.iter().map(keys::take_entries).collect::<Result<Vec<_>>>()?;
     change(pte, |pte| {
         take_tensors(pte, data, &sources, &groups, &made_up, &mut report)?;
@@ -91,7 +91,7 @@ fn take_tensors<'a>(
     data: &[Ptd<'a>],
     sources: &[Vec<keys::Source<'a>>],
     groups: &Groups,
-    made_up: &Keyed<Place, ()>,
+    made_up: &Keyed<EntryPlace, ()>,
     report: &mut EditReport,
 ) -> Result<()> {
     for list in DataList::ALL {
@@ -135,7 +135,7 @@ fn user(pte: &Pte<'_>, method: usize, value: usize) -> User {
     User::Value { method: shortened(pte.methods().get(method).map_or("", |plan| plan.name())).into(), value }
 }
 
-fn take_named<'a>(pte: &mut Pte<'a>, sources: &[Vec<keys::Source<'a>>], rest: &[Place], report: &mut EditReport) {
+fn take_named<'a>(pte: &mut Pte<'a>, sources: &[Vec<keys::Source<'a>>], rest: &[EntryPlace], report: &mut EditReport) {
     let mut stored = Keyed::new();
     for (file, index) in rest {
         let Some(source) = sources.get(*file).and_then(|entries| entries.get(*index)) else { continue };

@@ -5,7 +5,7 @@
 //! 1. `table!` ([`macros`]) declares it: a struct whose fields are in the order of their ids.
 //! 2. Each field's type says how it is stored ([`field`]): which parser reads it, how it is written. Numbers are
 //!    stored inline ([`number`]); for strings ([`text`]), vectors and tables, the table holds an offset.
-//! 3. Reading ([`read`]): a `Place` is a position in the buffer; `TableParser` finds the vtable of the table there,
+//! 3. Reading ([`read`]): a `BufferPlace` is a position in the buffer; `TableParser` finds the vtable of the table there,
 //!    checks it once, and hands a `Table` to the parsers of the fields, one after the other.
 //! 4. Writing ([`write`]): each field writes what it points to and adds its inline part to a `InlineFields`, which the builder writes.
 //!

@@ -5,7 +5,7 @@
 
 use super::description::{FieldDescription, FieldKind, NumberKind, TableDescription};
 use super::number::Number;
-use super::read::{Buffer, Limits, MAX_FIELDS, Place};
+use super::read::{Buffer, BufferPlace, Limits, MAX_FIELDS};
 use crate::error::Result;
 use crate::path::Path;
 
@@ -138,14 +138,19 @@ struct Walk<'w> {
     found: &'w mut dyn FnMut(&Part<'_>),
 }
 
-fn word(place: Place<'_, '_>, position: u32) -> Option<u16> {
+fn word(place: BufferPlace<'_, '_>, position: u32) -> Option<u16> {
     place.get(position, 2).and_then(u16::read)
 }
 
 impl Vtables {
     /// The vtable at that position; `None` if it is not in the FlatBuffer.
     #[inline(always)]
-    fn get(&mut self, place: Place<'_, '_>, position: u32, description: &'static TableDescription) -> Option<&Vtable> {
+    fn get(
+        &mut self,
+        place: BufferPlace<'_, '_>,
+        position: u32,
+        description: &'static TableDescription,
+    ) -> Option<&Vtable> {
         let spread = (position as usize / 2) ^ (core::ptr::from_ref(description) as usize / 8);
         let entry = self.0.get_mut(spread % 32)?;
         let same = entry.description.is_some_and(|known| core::ptr::eq(known, description));
@@ -160,7 +165,7 @@ impl Vtable {
     #[cold]
     #[inline(never)]
     fn read(
-        place: Place<'_, '_>,
+        place: BufferPlace<'_, '_>,
         position: u32,
         description: &'static TableDescription,
         wanted: Wanted,
@@ -196,7 +201,12 @@ impl Vtable {
 }
 
 impl Walk<'_> {
-    fn table(&mut self, place: Place<'_, '_>, description: &'static TableDescription, path: &Path<'_>) -> Result<()> {
+    fn table(
+        &mut self,
+        place: BufferPlace<'_, '_>,
+        description: &'static TableDescription,
+        path: &Path<'_>,
+    ) -> Result<()> {
         // The FlatBuffer has been read before, so these bytes, and those below, are there. In place of missing ones, a 0 would be skipped
         // or refused.
         let position = place.position;
@@ -262,7 +272,7 @@ impl Walk<'_> {
     /// Reports a vector or string of `size` bytes. Returns `false` if they are not all inside the FlatBuffer.
     fn vector(
         &mut self,
-        place: Place<'_, '_>,
+        place: BufferPlace<'_, '_>,
         owner: &'static TableDescription,
         path: &Path<'_>,
         kind: PartKind<'_>,

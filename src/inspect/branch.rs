@@ -74,8 +74,8 @@ impl Model<'_> {
     pub fn branch(&self, path: &str, first: usize, most: usize) -> Result<Branch> {
         let place = find(self.root(), path)?;
         let mut branch = match place.found {
-            Found::Table(table) => of_table(&place.steps, table),
-            Found::Tables(tables) => of_list(&place.steps, tables, first, most),
+            FoundBranch::Table(table) => of_table(&place.steps, table),
+            FoundBranch::Tables(tables) => of_list(&place.steps, tables, first, most),
         };
         if let Some(source) = self.source() {
             let start = match self {
@@ -107,49 +107,49 @@ impl Model<'_> {
     }
 }
 
-enum Found<'t> {
+enum FoundBranch<'t> {
     Table(&'t dyn AnyTable),
     Tables(&'t dyn AnyTables),
 }
 
-struct Place<'t> {
+struct BranchPlace<'t> {
     steps: Vec<Step>,
-    found: Found<'t>,
+    found: FoundBranch<'t>,
 }
 
 /// Follows a path from the root, as far as tables go.
-fn find<'t>(root: &'t dyn AnyTable, path: &str) -> Result<Place<'t>> {
+fn find<'t>(root: &'t dyn AnyTable, path: &str) -> Result<BranchPlace<'t>> {
     let nothing = || Error::reference(format!("nothing is at {}", path.chars().take(200).collect::<String>()));
-    let mut place = Place { steps: Vec::new(), found: Found::Table(root) };
+    let mut place = BranchPlace { steps: Vec::new(), found: FoundBranch::Table(root) };
     let spaced = path.replace('[', ".[");
     let mut names = spaced.split('.').filter(|name| !name.is_empty()).peekable();
     while let Some(name) = names.next() {
         match place.found {
-            Found::Tables(tables) => {
+            FoundBranch::Tables(tables) => {
                 let index = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
                 let index: usize = index.and_then(parsed).ok_or_else(nothing)?;
-                place.found = Found::Table(tables.get(index).ok_or_else(nothing)?);
+                place.found = FoundBranch::Table(tables.get(index).ok_or_else(nothing)?);
                 place.steps.push(Step::Index(index));
             }
-            Found::Table(table) => {
+            FoundBranch::Table(table) => {
                 let fields = table.description().fields;
                 let index = fields.iter().position(|field| field.name == name).ok_or_else(nothing)?;
                 let field = Step::Field(fields.get(index).map_or("", |field| field.name));
                 match table.field(index).map(|field| field.value()) {
                     Some(Value::Table(inner)) => {
                         place.steps.push(field);
-                        place.found = Found::Table(inner);
+                        place.found = FoundBranch::Table(inner);
                     }
                     Some(Value::Tables(tables)) => {
                         place.steps.push(field);
-                        place.found = Found::Tables(tables);
+                        place.found = FoundBranch::Tables(tables);
                     }
                     Some(Value::Union { name: Some(member), member: Some(inner), .. }) => {
                         if names.next_if_eq(&member).is_none() && names.peek().is_some() {
                             return Err(nothing());
                         }
                         place.steps.extend([field, Step::Field(member)]);
-                        place.found = Found::Table(inner);
+                        place.found = FoundBranch::Table(inner);
                     }
                     // A number, a text or an absent field: the table around it, also if an item was asked for.
                     _ => return Ok(place),

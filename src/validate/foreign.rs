@@ -21,7 +21,7 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     also_zip(pte.source.as_ref(), report);
     let header = pte.header.map(|header| (header.segment_base_offset, header.segment_data_size.unwrap_or_default()));
     padding(pte.source.as_ref(), header, pte.program.segments(), report);
-    let mut found = Found::new(report);
+    let mut found = ReportedBytes::new(report);
     let root = Path::ROOT;
     let libraries = libraries(pte);
     for (user, data) in pte.data_users() {
@@ -59,7 +59,7 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     also_zip(ptd.source.as_ref(), report);
     let header = ptd.header.map(|header| (header.segment_base_offset, header.segment_data_size));
     padding(ptd.source.as_ref(), header, ptd.flat_tensor.segments(), report);
-    let mut found = Found::new(report);
+    let mut found = ReportedBytes::new(report);
     let root = Path::ROOT;
     for (index, entry) in ptd.entries().enumerate() {
         let Ok(bytes) = ptd.entry_bytes(&entry) else { continue };
@@ -84,7 +84,7 @@ pub(super) fn check_bpte(bpte: &Bpte<'_>, report: &mut Report<'_>) {
         return;
     }
     also_zip(bpte.source.as_ref(), report);
-    let mut found = Found::new(report);
+    let mut found = ReportedBytes::new(report);
     let path = Path::ROOT.field("method_test_suites");
     for (at, suite) in bpte.bundled_program.method_test_suites().iter().enumerate() {
         for (case, test_case) in suite.test_cases().iter().enumerate() {
@@ -115,13 +115,13 @@ fn libraries(pte: &Pte<'_>) -> Vec<String> {
 }
 
 /// The bytes reported so far: tensors and segments can share bytes, which are reported once.
-struct Found {
+struct ReportedBytes {
     starts: Vec<usize>,
     /// How many opcodes of pickles may still be read: overlapping segments can repeat the same bytes many times.
     budget: u64,
 }
 
-impl Found {
+impl ReportedBytes {
     fn new(report: &Report<'_>) -> Self {
         const LEAST: u64 = 1 << 16;
         Self { starts: Vec::new(), budget: report.file_size().max(LEAST) }

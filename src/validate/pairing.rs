@@ -14,13 +14,13 @@ use crate::schema::program::{ExecutionPlan, Tensor};
 use alloc::{format, vec::Vec};
 
 /// A `.ptd` file with an index of its keys.
-struct File<'t> {
+struct IndexedPtd<'t> {
     entries: Vec<Entry<'t>>,
     index: KeyIndex<'t>,
 }
 
 pub(super) fn check<'p>(pte: &Pte<'_>, ptds: impl Iterator<Item = &'p Ptd<'p>>, report: &mut Report<'_>) {
-    let file = |ptd| File { entries: Ptd::entries(ptd).collect(), index: Ptd::index(ptd) };
+    let file = |ptd| IndexedPtd { entries: Ptd::entries(ptd).collect(), index: Ptd::index(ptd) };
     let files: Vec<_> = ptds.map(file).collect();
     if files.is_empty() {
         return unchecked(pte, report);
@@ -58,7 +58,7 @@ fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
 }
 
 /// The size of the blob is not compared: a rule about the `.ptd` file alone does that.
-fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_>], path: &Path<'_>, report: &mut Report<'_>) {
+fn external(tensor: &Tensor<'_>, name: &str, files: &[IndexedPtd<'_>], path: &Path<'_>, report: &mut Report<'_>) {
     let Some(entry) = files.iter().find_map(|file| file.entries.get(file.index.get(name)?)) else {
         let path = path.field("extra_tensor_info");
         let found = format!("{} is in none of the .ptd files", Name(name));
@@ -74,7 +74,7 @@ fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_>], path: &Path<'_>
     }
 }
 
-fn keys_in_two_files(pte: &Pte<'_>, files: &[File<'_>], report: &mut Report<'_>) {
+fn keys_in_two_files(pte: &Pte<'_>, files: &[IndexedPtd<'_>], report: &mut Report<'_>) {
     let own = pte.named_data_index();
     let mut keys: Vec<(&Text<'_>, usize)> = own.iter().map(|(key, _)| (key, 0)).collect();
     for (file, number) in files.iter().zip(1..) {

@@ -16,13 +16,13 @@ use crate::schema::DataSegment;
 use alloc::{format, vec::Vec};
 
 /// The offsets of a list of segments.
-struct Placed {
+struct PlacedSegments {
     table: Vec<DataSegment>,
     /// The size of all segments, with the padding between them, in bytes.
     size: u64,
 }
 
-impl Placed {
+impl PlacedSegments {
     /// Moves empty segments after the last byte of data to its end. A short header does not say where the data ends, so the file
     /// ends with the last byte, and readers refuse a segment that starts after that.
     fn end_with_data(&mut self) {
@@ -42,7 +42,7 @@ impl Placed {
 
 /// Computes the offsets of segments, given by alignment and size, in order. Alignments are relative to the start of the
 /// first segment, as in the official writers.
-fn place(segments: Vec<(u64, u64)>) -> Result<Placed> {
+fn place(segments: Vec<(u64, u64)>) -> Result<PlacedSegments> {
     let (mut table, mut end) = (Vec::new(), 0u64);
     for (alignment, size) in segments {
         let offset = end.checked_next_multiple_of(alignment);
@@ -53,11 +53,11 @@ fn place(segments: Vec<(u64, u64)>) -> Result<Placed> {
         table.push(DataSegment { offset, size });
         end = next;
     }
-    Ok(Placed { table, size: end })
+    Ok(PlacedSegments { table, size: end })
 }
 
 /// Computes the offsets of segments: each starts at a multiple of its own alignment and of `of_all`.
-fn place_aligned(table: &[DataSegment], alignments: &[u64], of_all: u64) -> Result<Placed> {
+fn place_aligned(table: &[DataSegment], alignments: &[u64], of_all: u64) -> Result<PlacedSegments> {
     let mut aligned = Vec::with_capacity(table.len());
     for (segment, own) in table.iter().zip(alignments) {
         aligned.push((least_common_multiple(of_all, *own)?, segment.size));

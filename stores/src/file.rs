@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::hash::{self, Hashes};
 use crate::object::Object;
-use crate::stores::Place;
+use crate::stores::Location;
 use executorch_format::delegate::{PayloadKind, payload_metadata};
 use executorch_format::{Model, PROBE_SIZE, Pte, probe};
 use memmap2::{MmapMut, MmapOptions};
@@ -43,7 +43,7 @@ enum Bytes {
 
 impl File {
     /// Opens a file, and reads the requested extent of it. A first request has `step` bytes.
-    pub(crate) async fn open(place: Place, extent: Extent, step: u64) -> Result<Self> {
+    pub(crate) async fn open(place: Location, extent: Extent, step: u64) -> Result<Self> {
         let (object, first) = Object::open(place, step).await?;
         let read = first.len() as u64;
         if read == object.size {

@@ -14,7 +14,7 @@ pub fn facts(metadata: &Metadata) -> (u64, Option<i64>) {
 
 /// The model files in a folder and below, in the order of their paths' bytes, as a store lists them. The names in each open folder are in
 /// memory. Links to folders are not followed.
-pub struct Walk {
+pub struct FolderWalk {
     /// The remaining entries of each open folder, the last one first.
     left: Vec<Vec<Entry>>,
 }
@@ -24,7 +24,7 @@ struct Entry {
     is_folder: bool,
 }
 
-impl Walk {
+impl FolderWalk {
     /// Starts at a folder, or at a file.
     pub fn new(root: &Path) -> Result<Self> {
         let is_folder = std::fs::metadata(root)?.is_dir();
@@ -32,7 +32,7 @@ impl Walk {
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for FolderWalk {
     type Item = PathBuf;
 
     fn next(&mut self) -> Option<PathBuf> {

@@ -27,4 +27,4 @@ pub use error::{Error, Result};
 pub use file::{Extent, File};
 pub use hash::Hashes;
 pub use runtime::{PerProcess, wait};
-pub use stores::{Found, Place, Stores, is_url};
+pub use stores::{ListedFile, Location, Stores, is_url};

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::folder;
-use crate::stores::{Place, Spot};
+use crate::stores::{Location, Spot};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::{GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path};
 use std::fs;
@@ -18,7 +18,7 @@ const AT_ONCE: usize = 4;
 
 /// A file as it was at the first request.
 pub struct Object {
-    place: Place,
+    place: Location,
     /// Bytes.
     pub size: u64,
     /// The store's identifier of this content.
@@ -31,7 +31,7 @@ pub struct Object {
 
 impl Object {
     /// Opens a file and reads its first bytes, at most the given number.
-    pub async fn open(place: Place, first: u64) -> Result<(Self, Vec<u8>)> {
+    pub async fn open(place: Location, first: u64) -> Result<(Self, Vec<u8>)> {
         let read = |size, etag, modified, bytes: Vec<u8>| {
             let (requests, read) = (AtomicU64::new(1), AtomicU64::new(bytes.len() as u64));
             (Self { place: place.clone(), size, etag, modified, requests, read }, bytes)

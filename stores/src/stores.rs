@@ -34,7 +34,7 @@ pub struct Stores {
 
 /// The place of a file.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Location {
     pub(crate) spot: Spot,
     /// Its URL or path.
     pub name: String,
@@ -54,9 +54,9 @@ pub(crate) enum Spot {
 /// A file in a listing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Found {
+pub struct ListedFile {
     /// Its place.
-    pub place: Place,
+    pub place: Location,
     /// Bytes.
     pub size: u64,
     /// The store's identifier of this content.
@@ -77,19 +77,19 @@ impl Stores {
     }
 
     /// The place of a URL or a path. Nothing is sent yet.
-    pub fn place(&self, name: &str) -> Result<Place> {
+    pub fn place(&self, name: &str) -> Result<Location> {
         if !is_url(name) {
-            return Ok(Place { spot: Spot::Folder(name.into()), name: name.to_owned() });
+            return Ok(Location { spot: Spot::Folder(name.into()), name: name.to_owned() });
         }
         let url = parse(name)?;
         if let ("file", Ok(path)) = (url.scheme(), url.to_file_path()) {
-            return Ok(Place { spot: Spot::Folder(path), name: name.to_owned() });
+            return Ok(Location { spot: Spot::Folder(path), name: name.to_owned() });
         }
         let path = Path::from_url_path(url.path()).map_err(|error| match error {
             object_store::path::Error::NonUnicode { .. } => Error::Url(error.to_string()),
             _ => Error::Url(BAD_KEY.into()),
         })?;
-        Ok(Place { spot: Spot::Store { store: self.connection(&url)?.store, path }, name: name.to_owned() })
+        Ok(Location { spot: Spot::Store { store: self.connection(&url)?.store, path }, name: name.to_owned() })
     }
 
     fn connection(&self, url: &Url) -> Result<Connection> {
@@ -112,21 +112,21 @@ impl Stores {
     /// Google's and Azure's do; files in folders are sorted. A file whose name or key is not valid is listed, and fails when it is opened.
     ///
     /// Fails if the listing exceeds [`Access::max_keys`] or [`Access::list_timeout`], or repeats a continuation token.
-    pub fn list(&self, prefix: &str) -> Result<BoxStream<'static, Result<Found>>> {
+    pub fn list(&self, prefix: &str) -> Result<BoxStream<'static, Result<ListedFile>>> {
         let place = self.place(prefix)?;
         let path = match place.spot {
             Spot::Folder(root) => {
-                let found = folder::Walk::new(&root)?.map(|path| {
+                let found = folder::FolderWalk::new(&root)?.map(|path| {
                     // An error is reported when the file is opened.
                     let (size, modified) = std::fs::metadata(&path).map_or((0, None), |facts| folder::facts(&facts));
                     let place = match path.to_str() {
-                        Some(name) => Place { name: name.to_owned(), spot: Spot::Folder(path) },
+                        Some(name) => Location { name: name.to_owned(), spot: Spot::Folder(path) },
                         None => {
                             let error = Error::Url("its path is not UTF-8: rename it".into());
-                            Place { name: escaped(path.as_os_str()), spot: Spot::Unnamed(error) }
+                            Location { name: escaped(path.as_os_str()), spot: Spot::Unnamed(error) }
                         }
                     };
-                    Ok(Found { place, size, etag: None, modified })
+                    Ok(ListedFile { place, size, etag: None, modified })
                 });
                 return Ok(stream::iter(found).boxed());
             }
@@ -142,8 +142,8 @@ impl Stores {
         };
         let listed = entries.try_filter_map(move |entry| {
             let found = match entry {
-                Entry::Object(meta) => meta.location.extension().is_some_and(is_ending).then(|| Found {
-                    place: Place {
+                Entry::Object(meta) => meta.location.extension().is_some_and(is_ending).then(|| ListedFile {
+                    place: Location {
                         name: format!("{base}{}", encoded(meta.location.as_ref())),
                         spot: Spot::Store { store: Arc::clone(&store), path: meta.location },
                     },
@@ -154,8 +154,8 @@ impl Stores {
                 Entry::BadKey(key) => {
                     let is_model = key.rsplit_once('.').is_some_and(|(_, ending)| is_ending(ending));
                     let spot = Spot::Unnamed(Error::Url(BAD_KEY.into()));
-                    let place = Place { name: format!("{base}{}", encoded(&key)), spot };
-                    is_model.then_some(Found { place, size: 0, etag: None, modified: None })
+                    let place = Location { name: format!("{base}{}", encoded(&key)), spot };
+                    is_model.then_some(ListedFile { place, size: 0, etag: None, modified: None })
                 }
             };
             std::future::ready(Ok(found))

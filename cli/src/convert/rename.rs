@@ -30,11 +30,11 @@ pub struct Renames {
 pub struct Table {
     names: BTreeMap<String, String>,
     patterns: Vec<(Regex, String)>,
-    seen: RefCell<Seen>,
+    seen: RefCell<MatchedNames>,
 }
 
 /// What the tensors so far matched.
-struct Seen {
+struct MatchedNames {
     /// The names that no tensor had.
     unused: BTreeSet<String>,
     /// Whether each regular expression matched a name.
@@ -66,7 +66,7 @@ impl Renames {
         };
         let patterns = self.rename_pattern.iter().map(pattern).collect::<Result<Vec<_>, Failure>>()?;
         let (unused, matched) = (names.keys().cloned().collect(), vec![false; patterns.len()]);
-        let seen = RefCell::new(Seen { unused, matched, names: Names::default(), too_long: None });
+        let seen = RefCell::new(MatchedNames { unused, matched, names: Names::default(), too_long: None });
         Ok(Table { names, patterns, seen })
     }
 }
@@ -122,7 +122,7 @@ impl Table {
 
     /// Fails if a name to be replaced is not in the file, or a regular expression matched none.
     pub fn check(self, file: &Path) -> Result<(), Failure> {
-        let Seen { unused, matched, names, too_long } = self.seen.into_inner();
+        let MatchedNames { unused, matched, names, too_long } = self.seen.into_inner();
         if let Some(name) = too_long {
             let fault = format!("the new name of {} is longer than {LONGEST_NAME} bytes", text::quoted(&name, 80));
             return Err(Failure::usage_of(file, &fault));

@@ -1,6 +1,6 @@
 //! Compares the files of two folders, pairwise by name.
 
-use super::{Arguments, DIFFERENT, Found, Judge, UNREADABLE, print};
+use super::{Arguments, DIFFERENT, FileDiff, Judge, UNREADABLE, print};
 use crate::data::folder;
 use crate::failure::Failure;
 use crate::files::{FilePath, iter};
@@ -25,7 +25,7 @@ pub struct Pair {
     /// The file in the second folder, if there is one.
     after: Option<String>,
     #[serde(flatten)]
-    found: Option<Found>,
+    found: Option<FileDiff>,
     errors: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! The differences as text.
 
-use super::Found;
+use super::FileDiff;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::{status, text};
@@ -20,7 +20,7 @@ const MAX_BESIDE_LIMITS: usize = 64;
 const NAME: usize = 40;
 
 /// Prints the differences by method, then the differences in storage; with `stat` only their numbers.
-pub(super) fn text(before: &Path, after: &Path, found: &Found, stat: bool) -> Result<(), Failure> {
+pub(super) fn text(before: &Path, after: &Path, found: &FileDiff, stat: bool) -> Result<(), Failure> {
     let diff = &found.diff;
     // Colours are only for a terminal, and not if NO_COLOR is set.
     let mut out = Printer { out: BufWriter::new(anstream::stdout().lock()) };
@@ -96,7 +96,7 @@ impl<W: Write> Printer<W> {
     }
 
     /// The last line.
-    fn end(mut self, found: &Found, hint: &str) -> Result<(), Failure> {
+    fn end(mut self, found: &FileDiff, hint: &str) -> Result<(), Failure> {
         let diff = &found.diff;
         let mut differences = match diff.differences.len() {
             0 if diff.storage.is_empty() => "the same".to_owned(),

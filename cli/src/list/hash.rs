@@ -1,6 +1,6 @@
 //! SHA-256 of many blobs, on all cores.
 
-use super::Row;
+use super::BlobRow;
 use crate::failure::Failure;
 use crate::open::{Input, ReadSeek};
 use crate::progress::{self, QUIET};
@@ -27,7 +27,7 @@ type Range = (u64, u64);
 
 /// Adds the hash of every blob in the file. Bytes shared by several blobs are read once. Fails if blobs overlap so much that
 /// the file would be read many times over.
-pub fn fill(input: &Input, blobs: &mut [Row<'_>]) -> Result<(), Failure> {
+pub fn fill(input: &Input, blobs: &mut [BlobRow<'_>]) -> Result<(), Failure> {
     let ranges: HashSet<Range> = blobs.iter().filter_map(range).collect();
     let mut ranges: Vec<Range> = ranges.into_iter().collect();
     let total = ranges.iter().map(|(_, size)| *size).fold(0, u64::saturating_add);
@@ -62,7 +62,7 @@ fn fill_distant(
     file: &crate::remote::Distant,
     path: &std::path::Path,
     ranges: &[Range],
-    blobs: &mut [Row<'_>],
+    blobs: &mut [BlobRow<'_>],
 ) -> Result<(), Failure> {
     let place = |(start, size): Range| start..start.saturating_add(size);
     let ranges: Vec<_> = ranges.iter().map(|range| place(*range)).collect();
@@ -77,7 +77,7 @@ fn fill_distant(
     Ok(())
 }
 
-fn range(blob: &Row<'_>) -> Option<Range> {
+fn range(blob: &BlobRow<'_>) -> Option<Range> {
     match blob.kind {
         BlobKind::External => None,
         BlobKind::DelegateConstant => Some((blob.offset?, blob.size)),

@@ -1,6 +1,6 @@
 //! The list as a table.
 
-use super::{Listing, Row, User};
+use super::{BlobRow, Listing, User};
 use crate::failure::Failure;
 use crate::names;
 use crate::table::{Column, Table};
@@ -53,7 +53,7 @@ const SIZE: (&str, Column) = ("SIZE", Column::Right);
 const USERS: (&str, Column) = ("USERS", Column::Left);
 const WHAT: (&str, Column) = ("WHAT", Column::Left);
 
-fn cells(blob: &Row<'_>, several: bool) -> [String; 5] {
+fn cells(blob: &BlobRow<'_>, several: bool) -> [String; 5] {
     let offset = blob.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
     let mut whats: Vec<String> = Vec::new();
     for what in blob.users.iter().map(what) {
@@ -72,7 +72,7 @@ fn cells(blob: &Row<'_>, several: bool) -> [String; 5] {
 const MAX_KINDS: usize = 8;
 
 /// The users of a blob; neighbouring values of a method are one range: `%3–%12, %20`.
-fn users(blob: &Row<'_>, several: bool) -> String {
+fn users(blob: &BlobRow<'_>, several: bool) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut run: Option<(&str, usize, usize)> = None;
     let end = |run: &mut Option<(&str, usize, usize)>, parts: &mut Vec<String>| {

@@ -38,13 +38,13 @@ impl<'a> Safetensors<'a> {
         };
         let text = core::str::from_utf8(header)
             .map_err(|error| bad(LENGTH + error.valid_up_to(), "the header is not UTF-8"))?;
-        let file = File { bytes, data };
+        let file = SafetensorsFile { bytes, data };
         file.read(text)
     }
 }
 
 /// A file and its data.
-struct File<'a> {
+struct SafetensorsFile<'a> {
     bytes: &'a [u8],
     data: &'a [u8],
 }
@@ -56,7 +56,7 @@ struct Described<'a> {
     offset: usize,
 }
 
-impl<'a> File<'a> {
+impl<'a> SafetensorsFile<'a> {
     fn read(&self, text: &'a str) -> Result<Safetensors<'a>> {
         let Header { metadata, tensors } = from_json(text, LENGTH)?;
         let metadata = metadata.map(|raw| from_json::<Option<Texts>>(raw.get(), self.offset(raw))).transpose()?;

@@ -1,7 +1,7 @@
 //! Fields that are read by the description of their table.
 
 use super::Kind;
-use crate::flatbuffer::read::{Found, Slot, Target};
+use crate::flatbuffer::read::{FoundField, Slot, Target};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 
@@ -9,16 +9,16 @@ use alloc::{borrow::Cow, vec::Vec};
 macro_rules! slot {
     ($type:ty) => {
         impl<'a> $crate::flatbuffer::read::Slot<'a> for $type {
-            fn put(&mut self, found: $crate::flatbuffer::read::Found<'a>) {
-                if let $crate::flatbuffer::read::Found::Number(bits) = found {
+            fn put(&mut self, found: $crate::flatbuffer::read::FoundField<'a>) {
+                if let $crate::flatbuffer::read::FoundField::Number(bits) = found {
                     *self = $crate::flatbuffer::number::Number::from_bits(bits);
                 }
             }
         }
 
         impl<'a> $crate::flatbuffer::read::Slot<'a> for Option<$type> {
-            fn put(&mut self, found: $crate::flatbuffer::read::Found<'a>) {
-                if let $crate::flatbuffer::read::Found::Number(bits) = found {
+            fn put(&mut self, found: $crate::flatbuffer::read::FoundField<'a>) {
+                if let $crate::flatbuffer::read::FoundField::Number(bits) = found {
                     *self = Some($crate::flatbuffer::number::Number::from_bits(bits));
                 }
             }
@@ -28,24 +28,24 @@ macro_rules! slot {
 pub(crate) use slot;
 
 impl<'a> Slot<'a> for Option<Text<'a>> {
-    fn put(&mut self, found: Found<'a>) {
-        if let Found::Text(bytes) = found {
+    fn put(&mut self, found: FoundField<'a>) {
+        if let FoundField::Text(bytes) = found {
             *self = Some(Text::borrowed(bytes));
         }
     }
 }
 
 impl<'a, T: Kind> Slot<'a> for Option<Cow<'a, [T]>> {
-    fn put(&mut self, found: Found<'a>) {
-        if let Found::Numbers(bytes) = found {
+    fn put(&mut self, found: FoundField<'a>) {
+        if let FoundField::Numbers(bytes) = found {
             *self = Some(T::slice(bytes));
         }
     }
 }
 
 impl<'a, T: Target<'a> + Default> Slot<'a> for Option<Vec<T>> {
-    fn put(&mut self, found: Found<'a>) {
-        if let Found::Tables(count) = found {
+    fn put(&mut self, found: FoundField<'a>) {
+        if let FoundField::Tables(count) = found {
             let mut tables = Vec::with_capacity(count);
             for _ in 0..count {
                 tables.push(T::default());
@@ -63,8 +63,8 @@ impl<'a, T: Target<'a> + Default> Slot<'a> for Option<Vec<T>> {
 }
 
 impl<'a, T: Target<'a> + Default> Slot<'a> for Option<T> {
-    fn put(&mut self, found: Found<'a>) {
-        if let Found::Table = found {
+    fn put(&mut self, found: FoundField<'a>) {
+        if let FoundField::Table = found {
             *self = Some(T::default());
         }
     }

@@ -227,13 +227,13 @@ macro_rules! described_union {
         }
 
         const _: () = {
-            use $crate::flatbuffer::read::{Found, Slot, Target};
+            use $crate::flatbuffer::read::{FoundField, Slot, Target};
 
             impl<'a> Slot<'a> for $name<'a> {
-                fn put(&mut self, found: Found<'a>) {
+                fn put(&mut self, found: FoundField<'a>) {
                     match found {
-                        $( Found::Member($tag) => *self = Self::$member(Default::default()), )*
-                        Found::Unknown(unknown) => *self = Self::Unknown(unknown),
+                        $( FoundField::Member($tag) => *self = Self::$member(Default::default()), )*
+                        FoundField::Unknown(unknown) => *self = Self::Unknown(unknown),
                         _ => {}
                     }
                 }

@@ -122,17 +122,17 @@ const MEMORY: &str = "bytes of memory";
 
 /// A position in a FlatBuffer: nom's input for what is stored there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'s, 'a> {
+pub(crate) struct BufferPlace<'s, 'a> {
     pub(in crate::flatbuffer) buffer: &'s Buffer<'a>,
     pub(in crate::flatbuffer) position: u32,
 }
 
-impl nom::error::ParseError<Place<'_, '_>> for Error {
-    fn from_error_kind(place: Place<'_, '_>, kind: nom::error::ErrorKind) -> Self {
+impl nom::error::ParseError<BufferPlace<'_, '_>> for Error {
+    fn from_error_kind(place: BufferPlace<'_, '_>, kind: nom::error::ErrorKind) -> Self {
         Error::at(place.position as usize, ErrorKind::Table(format!("{kind:?}").into()))
     }
 
-    fn append(_: Place<'_, '_>, _: nom::error::ErrorKind, other: Self) -> Self {
+    fn append(_: BufferPlace<'_, '_>, _: nom::error::ErrorKind, other: Self) -> Self {
         other
     }
 }
@@ -167,7 +167,7 @@ impl<'a> Buffer<'a> {
         let end = self.bytes.len() as u32;
         let first = end.saturating_sub(MAX_REGULAR).next_multiple_of(4);
         (first..end).step_by(4).any(|position| {
-            let place = Place { buffer: self, position };
+            let place = BufferPlace { buffer: self, position };
             let vtable = position.wrapping_sub(place.u32(position).unwrap_or_default());
             let word = |position: u32| place.get(position, 2).and_then(u16::read).unwrap_or_default();
             let is_vtable = vtable % 2 == 0 && word(vtable) % 2 == 0 && word(vtable) >= 4;
@@ -179,14 +179,14 @@ impl<'a> Buffer<'a> {
 
 impl<'a> Buffer<'a> {
     /// The root table, whose offset is at that position.
-    pub(in crate::flatbuffer) fn root(&self, position: u32) -> Result<Place<'_, 'a>> {
+    pub(in crate::flatbuffer) fn root(&self, position: u32) -> Result<BufferPlace<'_, 'a>> {
         self.root.set(position);
-        let start = Place { buffer: self, position };
+        let start = BufferPlace { buffer: self, position };
         start.follow(start.u32(position).unwrap_or_default())
     }
 }
 
-impl<'s, 'a> Place<'s, 'a> {
+impl<'s, 'a> BufferPlace<'s, 'a> {
     /// Returns `true` for a multiple of `size` from the start of the buffer. After a size prefix, it may also be one from the end of the prefix:
     /// flatcc aligns from before it, and flatc, where the prefix is added later, from after it.
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Reading into a struct of any type by its description, for tables that are rarely read in large numbers: only the
 //! list of fields is compiled for each.
 
-use super::walk::{Checked, Found, Visit, Walk};
+use super::walk::{Checked, FoundField, Visit, Walk};
 use super::{Buffer, Limits, ReadStats, Record};
 use crate::error::Result;
 use crate::flatbuffer::description::TableDescription;
@@ -15,7 +15,7 @@ pub(crate) trait Target<'a> {
 /// A field of such a table.
 pub(crate) trait Slot<'a> {
     /// Stores what was found. A list of tables gets that many empty ones; a table or a union's member is empty at first.
-    fn put(&mut self, found: Found<'a>);
+    fn put(&mut self, found: FoundField<'a>);
 
     /// The table in it, a union's member, or item `item` of a list of tables.
     fn table(&mut self, item: usize) -> Option<&mut dyn Target<'a>> {
@@ -40,7 +40,7 @@ impl<'t, 'a> Visit<'a> for Filled<'t, 'a> {
         't: 'v;
     const VALUES: bool = true;
 
-    fn found(&mut self, field: usize, found: Found<'a>) {
+    fn found(&mut self, field: usize, found: FoundField<'a>) {
         if let Some(slot) = self.slot(field) {
             slot.put(found);
         }

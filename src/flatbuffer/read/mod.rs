@@ -1,8 +1,8 @@
 //! Reading: nom parsers for the parts of a FlatBuffer. All bytes are checked before they are used.
 //!
 //! A FlatBuffer is not a stream, so nom's input is not the rest of a slice. For [`TableParser`], [`Numbers`], [`TextParser`] and
-//! [`List`] it is a [`Place`], a position in the whole buffer. For the fields of a table ([`Scalar`], [`Optional`], and the parser
-//! that `union!` generates) it is a [`Table`] and its next field. The rest that a parser returns is the same `Place`, or the same
+//! [`List`] it is a [`BufferPlace`], a position in the whole buffer. For the fields of a table ([`Scalar`], [`Optional`], and the parser
+//! that `union!` generates) it is a [`Table`] and its next field. The rest that a parser returns is the same `BufferPlace`, or the same
 //! table at the field after.
 //!
 //! Tables that are not compiled are read and checked by a walk over their descriptions, with the same checks in the
@@ -23,13 +23,13 @@ mod walk;
 
 pub(super) use buffer::Buffer;
 pub use buffer::Limits;
-pub(crate) use buffer::{MAX_SIZE, Place, ReadStats};
+pub(crate) use buffer::{BufferPlace, MAX_SIZE, ReadStats};
 pub(crate) use described::{Slot, Target, check_described, check_described_at, read, read_at};
 pub(crate) use table::{
     Boxed, Compiled, MAX_FIELDS, Optional, Record, Scalar, Table, TableParser, has_field, union, unknown,
 };
 pub(crate) use vector::{List, Numbers, TextParser};
-pub(crate) use walk::Found;
+pub(crate) use walk::FoundField;
 
 use crate::error::{Error, ErrorKind, Result};
 use alloc::format;
@@ -38,7 +38,7 @@ use nom::{Check, Complete, Emit, OutputM, Parser};
 /// Reads a whole FlatBuffer with the parser of its root table.
 pub(crate) fn decode<'a, P, T>(mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, ReadStats)>
 where
-    P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
+    P: for<'s> Parser<BufferPlace<'s, 'a>, Output = T, Error = Error>,
 {
     let buffer = Buffer::new(bytes, limits)?;
     match root.process::<OutputM<Emit, Emit, Complete>>(buffer.root(0)?) {
@@ -50,7 +50,7 @@ where
 /// Checks a whole FlatBuffer with the same parsers, without building anything.
 pub(crate) fn check<'a, P, T>(mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
 where
-    P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
+    P: for<'s> Parser<BufferPlace<'s, 'a>, Output = T, Error = Error>,
 {
     let buffer = Buffer::new(bytes, limits)?;
     match root.process::<OutputM<Check, Emit, Complete>>(buffer.root(0)?) {

@@ -1,6 +1,6 @@
 //! Tables: vtables, inline fields, and what offsets point to.
 
-use super::buffer::{MAX_REGULAR, Place, fault};
+use super::buffer::{BufferPlace, MAX_REGULAR, fault};
 use super::fatal;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::flatbuffer::description::TableDescription;
@@ -82,7 +82,7 @@ impl<S: Slots> Vtable<S> {
 /// Reads and checks the vtable at `position`, for a table at `place` with fields of these forms, and fills in their slots.
 #[inline(never)]
 pub(super) fn read_vtable(
-    place: Place<'_, '_>,
+    place: BufferPlace<'_, '_>,
     position: u32,
     forms: &[FieldForm],
     slots: &mut [u16],
@@ -136,7 +136,7 @@ fn word(bytes: &[u8], at: usize) -> u16 {
 /// A table and its next field: nom's input for a table's fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table<'s, 'a> {
-    place: Place<'s, 'a>,
+    place: BufferPlace<'s, 'a>,
     /// From the table's start to the end of the farthest field.
     fields: &'a [u8],
     slots: &'s [u16],
@@ -171,7 +171,7 @@ impl<'s, 'a> Table<'s, 'a> {
 
     /// What the next field's offset points to (`None` if it is absent), and the table at the field after it.
     #[inline(always)]
-    fn target(self) -> Result<(Self, Option<Place<'s, 'a>>)> {
+    fn target(self) -> Result<(Self, Option<BufferPlace<'s, 'a>>)> {
         let (table, slot) = self.field();
         let target = match slot {
             Some(slot) => Some(table.follow(slot)?),
@@ -182,7 +182,7 @@ impl<'s, 'a> Table<'s, 'a> {
 
     /// The position that the offset in `slot` points to.
     #[inline(always)]
-    fn follow(&self, slot: u16) -> Result<Place<'s, 'a>> {
+    fn follow(&self, slot: u16) -> Result<BufferPlace<'s, 'a>> {
         // There are 4 bytes, see `bytes`.
         let offset = u32::read(self.bytes(slot, 4)).unwrap_or_default();
         self.place.at(self.place.position.wrapping_add(slot.into())).follow(offset)
@@ -244,12 +244,12 @@ impl<S> Vtables<S> {
     }
 }
 
-impl<'s, 'a, T: Compiled<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
+impl<'s, 'a, T: Compiled<'a>> Parser<BufferPlace<'s, 'a>> for TableParser<'a, T> {
     type Output = T;
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, T, Error> {
+    fn process<OM: OutputMode>(&mut self, place: BufferPlace<'s, 'a>) -> PResult<OM, BufferPlace<'s, 'a>, T, Error> {
         match enter(place, &mut self.vtables, T::FORMS) {
             Ok(table) => match self.fields.process::<OM>(table) {
                 Ok((_, value)) => Ok((place, value)),
@@ -263,7 +263,7 @@ impl<'s, 'a, T: Compiled<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
 /// The table at that position, subtracted from the limits.
 #[inline(always)]
 fn enter<'s, 'a, S: Slots>(
-    place: Place<'s, 'a>,
+    place: BufferPlace<'s, 'a>,
     vtables: &'s mut Vtables<S>,
     forms: &[FieldForm],
 ) -> Result<Table<'s, 'a>> {
@@ -276,7 +276,7 @@ fn enter<'s, 'a, S: Slots>(
 /// The table at that position, and its vtable.
 #[inline(always)]
 fn open<'s, 'a, S: Slots>(
-    place: Place<'s, 'a>,
+    place: BufferPlace<'s, 'a>,
     vtables: &'s mut Vtables<S>,
     forms: &[FieldForm],
 ) -> Result<(Opened, Table<'s, 'a>)> {
@@ -303,7 +303,7 @@ fn open<'s, 'a, S: Slots>(
 
 /// Counts a table with fields that the schema does not know.
 #[inline(always)]
-pub(super) fn count_newer(place: Place<'_, '_>, newer: bool) {
+pub(super) fn count_newer(place: BufferPlace<'_, '_>, newer: bool) {
     if newer {
         let newer_tables = &place.buffer.newer_tables;
         newer_tables.set(newer_tables.get().saturating_add(1));
@@ -311,7 +311,7 @@ pub(super) fn count_newer(place: Place<'_, '_>, newer: bool) {
 }
 
 #[cold]
-pub(super) fn bad_table(place: Place<'_, '_>, found: Option<u32>) -> Error {
+pub(super) fn bad_table(place: BufferPlace<'_, '_>, found: Option<u32>) -> Error {
     let found = match found {
         Some(_) => "its position is not a multiple of 4".into(),
         None => {
@@ -324,7 +324,7 @@ pub(super) fn bad_table(place: Place<'_, '_>, found: Option<u32>) -> Error {
 
 /// Whether the table at that position, whose schema is not known, has the field with that id.
 #[cold]
-pub(crate) fn has_field(place: Place<'_, '_>, id: usize) -> Result<bool> {
+pub(crate) fn has_field(place: BufferPlace<'_, '_>, id: usize) -> Result<bool> {
     let mut vtables = Vtables::default();
     let (_, table) = open_unknown(place, &mut vtables)?;
     Ok(table.slots.get(id).is_some_and(|slot| *slot != 0))
@@ -332,7 +332,7 @@ pub(crate) fn has_field(place: Place<'_, '_>, id: usize) -> Result<bool> {
 
 /// A table whose schema is not known: only which of its fields are present.
 fn open_unknown<'s, 'a>(
-    place: Place<'s, 'a>,
+    place: BufferPlace<'s, 'a>,
     vtables: &'s mut Vtables<[u16; MAX_READ_FIELDS]>,
 ) -> Result<(Opened, Table<'s, 'a>)> {
     open(place, vtables, &[FieldForm::Number1; MAX_READ_FIELDS])
@@ -340,7 +340,7 @@ fn open_unknown<'s, 'a>(
 
 /// For a table whose schema is not known, whether it has any fields. [`UnknownValue::Filled`] if that is not known.
 #[cold]
-pub(super) fn unknown_value(place: Place<'_, '_>) -> UnknownValue {
+pub(super) fn unknown_value(place: BufferPlace<'_, '_>) -> UnknownValue {
     match open_unknown(place, &mut Vtables::default()) {
         Ok((opened, table)) if !opened.newer && table.slots.iter().all(|slot| *slot == 0) => UnknownValue::Empty,
         _ => UnknownValue::Filled,
@@ -380,7 +380,7 @@ impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for Scalar<T> {
 #[derive(Default)]
 pub(crate) struct Optional<P>(P);
 
-impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Table<'s, 'a>> for Optional<P> {
+impl<'s, 'a, P: Parser<BufferPlace<'s, 'a>, Error = Error>> Parser<Table<'s, 'a>> for Optional<P> {
     type Output = Option<P::Output>;
     type Error = Error;
 
@@ -403,7 +403,7 @@ const WITHOUT_VALUE: u16 = 1 << 8;
 /// The two fields of a union: its tag, and the position of its value. The position is `None` if both are absent, and that of the
 /// table itself if only the value is absent.
 #[inline(always)]
-pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16, Option<Place<'s, 'a>>)> {
+pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16, Option<BufferPlace<'s, 'a>>)> {
     let (table, tag) = table.field();
     let (table, value) = table.field();
     // An absent tag is 0. A present one is inside `fields`, see `Table::bytes`.
@@ -417,7 +417,7 @@ pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16,
 
 /// The value of a union that no member's tag selects, from what [`union`] found.
 #[cold]
-pub(crate) fn unknown(tag: u16, place: Place<'_, '_>) -> Unknown {
+pub(crate) fn unknown(tag: u16, place: BufferPlace<'_, '_>) -> Unknown {
     let value = if tag >= WITHOUT_VALUE { UnknownValue::Absent } else { unknown_value(place) };
     Unknown { tag: tag as u8, value }
 }
@@ -426,12 +426,15 @@ pub(crate) fn unknown(tag: u16, place: Place<'_, '_>) -> Unknown {
 #[derive(Default)]
 pub(crate) struct Boxed<P>(P);
 
-impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for Boxed<P> {
+impl<'s, 'a, P: Parser<BufferPlace<'s, 'a>, Error = Error>> Parser<BufferPlace<'s, 'a>> for Boxed<P> {
     type Output = Box<P::Output>;
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
+    fn process<OM: OutputMode>(
+        &mut self,
+        place: BufferPlace<'s, 'a>,
+    ) -> PResult<OM, BufferPlace<'s, 'a>, Self::Output, Error> {
         tried!(place.hold(1, size_of::<P::Output>()), fatal);
         let (place, value) = tried!(self.0.process::<OM>(place));
         Ok((place, OM::Output::map(value, Box::new)))

@@ -1,6 +1,6 @@
 //! Vectors of numbers, vectors of offsets, and strings.
 
-use super::buffer::{Place, fault};
+use super::buffer::{BufferPlace, fault};
 use super::{fatal, in_item};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::number::Number;
@@ -11,7 +11,7 @@ use nom::{Mode, OutputMode, PResult, Parser};
 
 /// The bytes of the string at that position. A NUL, which is not counted, must follow.
 #[inline(always)]
-pub(super) fn text_bytes<'a>(place: Place<'_, 'a>) -> Result<&'a [u8]> {
+pub(super) fn text_bytes<'a>(place: BufferPlace<'_, 'a>) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
     let rest = place.buffer.bytes.get(first as usize..);
     // Where the sum wraps, there is no last byte.
@@ -33,7 +33,7 @@ fn without_nul(position: u32) -> Error {
 
 /// The bytes of the vector of numbers at that position.
 #[inline(always)]
-pub(super) fn number_bytes<'a>(place: Place<'_, 'a>, size: usize) -> Result<&'a [u8]> {
+pub(super) fn number_bytes<'a>(place: BufferPlace<'_, 'a>, size: usize) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
     let Some(bytes) = (count as usize).checked_mul(size).and_then(|size| place.get(first, size)) else {
         return Err(place.short(count, size));
@@ -44,7 +44,7 @@ pub(super) fn number_bytes<'a>(place: Place<'_, 'a>, size: usize) -> Result<&'a 
 
 /// [`number_bytes`], with the memory for a copy, since numbers wider than a byte may have to be copied.
 #[inline(always)]
-pub(super) fn held_bytes<'a>(place: Place<'_, 'a>, size: usize) -> Result<&'a [u8]> {
+pub(super) fn held_bytes<'a>(place: BufferPlace<'_, 'a>, size: usize) -> Result<&'a [u8]> {
     let bytes = number_bytes(place, size)?;
     if size > 1 {
         place.hold(bytes.len(), 1)?;
@@ -55,7 +55,7 @@ pub(super) fn held_bytes<'a>(place: Place<'_, 'a>, size: usize) -> Result<&'a [u
 /// Where the items of a vector of offsets are.
 pub(super) struct Items<'s, 'a> {
     /// The next item's offset.
-    place: Place<'s, 'a>,
+    place: BufferPlace<'s, 'a>,
     /// The offsets that are left.
     offsets: &'a [u8],
 }
@@ -63,7 +63,7 @@ pub(super) struct Items<'s, 'a> {
 impl<'s, 'a> Items<'s, 'a> {
     /// The items of the vector at that position, each of which takes this many bytes of memory.
     #[inline(never)]
-    pub(super) fn of(place: Place<'s, 'a>, memory: usize) -> Result<Self> {
+    pub(super) fn of(place: BufferPlace<'s, 'a>, memory: usize) -> Result<Self> {
         let offsets = number_bytes(place, 4)?;
         // Each item takes at least 4 bytes more, so a count that exceeds the limit is rejected before memory is reserved for it.
         if !place.can_spend(offsets.len()) {
@@ -80,7 +80,7 @@ impl<'s, 'a> Items<'s, 'a> {
 }
 
 impl<'s, 'a> Iterator for Items<'s, 'a> {
-    type Item = Result<Place<'s, 'a>>;
+    type Item = Result<BufferPlace<'s, 'a>>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
@@ -96,12 +96,15 @@ impl<'s, 'a> Iterator for Items<'s, 'a> {
 #[derive(Default)]
 pub(crate) struct TextParser;
 
-impl<'s, 'a> Parser<Place<'s, 'a>> for TextParser {
+impl<'s, 'a> Parser<BufferPlace<'s, 'a>> for TextParser {
     type Output = Text<'a>;
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
+    fn process<OM: OutputMode>(
+        &mut self,
+        place: BufferPlace<'s, 'a>,
+    ) -> PResult<OM, BufferPlace<'s, 'a>, Self::Output, Error> {
         let bytes = tried!(text_bytes(place), fatal);
         Ok((place, OM::Output::bind(|| Text::borrowed(bytes))))
     }
@@ -117,7 +120,7 @@ impl<T, const ALIGNMENT: usize> Default for Numbers<T, ALIGNMENT> {
     }
 }
 
-impl<'s, 'a, T: Number, const ALIGNMENT: usize> Parser<Place<'s, 'a>> for Numbers<T, ALIGNMENT>
+impl<'s, 'a, T: Number, const ALIGNMENT: usize> Parser<BufferPlace<'s, 'a>> for Numbers<T, ALIGNMENT>
 where
     [T]: alloc::borrow::ToOwned<Owned = Vec<T>>,
 {
@@ -125,7 +128,10 @@ where
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
+    fn process<OM: OutputMode>(
+        &mut self,
+        place: BufferPlace<'s, 'a>,
+    ) -> PResult<OM, BufferPlace<'s, 'a>, Self::Output, Error> {
         let bytes = tried!(held_bytes(place, T::SIZE), fatal);
         if T::IS_BOOL || T::SIZE > 4 || ALIGNMENT > 4 {
             OM::Output::bind(|| place.note_numbers(bytes, T::IS_BOOL, ALIGNMENT.max(T::SIZE)));
@@ -139,12 +145,15 @@ where
 #[derive(Default)]
 pub(crate) struct List<P>(P);
 
-impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for List<P> {
+impl<'s, 'a, P: Parser<BufferPlace<'s, 'a>, Error = Error>> Parser<BufferPlace<'s, 'a>> for List<P> {
     type Output = Vec<P::Output>;
     type Error = Error;
 
     #[inline(never)]
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
+    fn process<OM: OutputMode>(
+        &mut self,
+        place: BufferPlace<'s, 'a>,
+    ) -> PResult<OM, BufferPlace<'s, 'a>, Self::Output, Error> {
         let items = tried!(Items::of(place, size_of::<P::Output>()), fatal);
         // In nom's `Check` mode nothing is collected, and nothing allocated.
         let mut values = Vec::new();

@@ -3,7 +3,7 @@
 //!
 //! It makes the checks of the nom parsers, in their order, so that both find the same first fault.
 
-use super::buffer::Place;
+use super::buffer::BufferPlace;
 use super::table::{Opened, bad_table, count_newer, misaligned, read_vtable, unknown_value};
 use super::vector::{Items, held_bytes, text_bytes};
 use crate::error::Result;
@@ -22,14 +22,14 @@ pub(super) trait Visit<'a> {
     const VALUES: bool;
 
     /// A field that is present, by its index in the description.
-    fn found(&mut self, field: usize, found: Found<'a>);
+    fn found(&mut self, field: usize, found: FoundField<'a>);
 
     /// The table in a field, or item `item` of the list of tables in it, which was found before.
     fn inside(&mut self, field: usize, item: usize) -> Self::Inside<'_>;
 }
 
 /// A field that is present.
-pub(crate) enum Found<'a> {
+pub(crate) enum FoundField<'a> {
     /// A number's bits; those above its size are 0.
     Number(u64),
     /// A string's bytes.
@@ -54,7 +54,7 @@ impl Visit<'_> for Checked {
     const VALUES: bool = false;
 
     #[inline(always)]
-    fn found(&mut self, _: usize, _: Found<'_>) {}
+    fn found(&mut self, _: usize, _: FoundField<'_>) {}
 
     #[inline(always)]
     fn inside(&mut self, _: usize, _: usize) -> Self {
@@ -95,7 +95,7 @@ impl Vtable {
 
     #[cold]
     #[inline(never)]
-    fn read(place: Place<'_, '_>, position: u32, owner: &'static TableDescription, values: bool) -> Result<Self> {
+    fn read(place: BufferPlace<'_, '_>, position: u32, owner: &'static TableDescription, values: bool) -> Result<Self> {
         let mut slots = [0; MAX_FIELDS];
         // No table of a schema has more than `MAX_FIELDS` ids, here and below.
         let known = slots.get_mut(..owner.forms.len()).unwrap_or_default();
@@ -132,7 +132,7 @@ impl Walk {
     #[allow(clippy::indexing_slicing)]
     fn vtable(
         &mut self,
-        place: Place<'_, '_>,
+        place: BufferPlace<'_, '_>,
         position: u32,
         owner: &'static TableDescription,
         values: bool,
@@ -149,7 +149,7 @@ impl Walk {
     /// A table, and everything that it points to.
     pub(super) fn table<'s, 'a, V: Visit<'a>>(
         &mut self,
-        place: Place<'s, 'a>,
+        place: BufferPlace<'s, 'a>,
         owner: &'static TableDescription,
         mut visit: V,
     ) -> Result<()> {
@@ -182,7 +182,7 @@ impl Walk {
     #[inline(always)]
     fn field<'s, 'a, V: Visit<'a>>(
         &mut self,
-        table: Place<'s, 'a>,
+        table: BufferPlace<'s, 'a>,
         fields: &'a [u8],
         step: Step,
         field: &FieldDescription,
@@ -198,14 +198,14 @@ impl Walk {
                 // `fields` ends with the farthest field of the vtable, here and below.
                 let bytes = fields.get(slot..slot + number.size()).unwrap_or_default();
                 table.note_numbers(bytes, number == NumberKind::Bool, 1);
-                visit.found(index, Found::Number(bits(bytes)));
+                visit.found(index, FoundField::Number(bits(bytes)));
             }
             return Ok(());
         }
         let tag = if step.tag == 0 { 0 } else { fields.get(usize::from(step.tag)).copied().unwrap_or_default() };
         if step.slot == 0 {
             if tag != 0 {
-                visit.found(index, Found::Unknown(Unknown { tag, value: UnknownValue::Absent }));
+                visit.found(index, FoundField::Unknown(Unknown { tag, value: UnknownValue::Absent }));
             }
             return Ok(());
         }
@@ -213,23 +213,23 @@ impl Walk {
         let target = table.at(position).follow(table.u32(position).unwrap_or_default())?;
         match field.kind {
             FieldKind::Number(_) => {}
-            FieldKind::Text => visit.found(index, Found::Text(text_bytes(target)?)),
+            FieldKind::Text => visit.found(index, FoundField::Text(text_bytes(target)?)),
             FieldKind::Numbers { number, alignment } => {
                 let bytes = held_bytes(target, number.size())?;
                 if V::VALUES {
                     target.note_numbers(bytes, number == NumberKind::Bool, alignment as usize);
                 }
-                visit.found(index, Found::Numbers(bytes));
+                visit.found(index, FoundField::Numbers(bytes));
             }
             FieldKind::Table(inner) => {
                 // The table may be in a box, which takes memory.
                 target.hold(1, inner.memory)?;
-                visit.found(index, Found::Table);
+                visit.found(index, FoundField::Table);
                 self.table(target, inner, visit.inside(index, 0))?;
             }
             FieldKind::Tables(inner) => {
                 let items = Items::of(target, inner.memory)?;
-                visit.found(index, Found::Tables(items.len()));
+                visit.found(index, FoundField::Tables(items.len()));
                 for (item, place) in items.enumerate() {
                     let done = match place {
                         Ok(place) => self.table(place, inner, visit.inside(index, item)),
@@ -242,12 +242,14 @@ impl Walk {
             }
             FieldKind::Union(union) => match union.member(tag) {
                 Some(member) => {
-                    visit.found(index, Found::Member(tag));
+                    visit.found(index, FoundField::Member(tag));
                     if let Err(error) = self.table(target, member.table, visit.inside(index, 0)) {
                         return Err(error.in_field(member.name));
                     }
                 }
-                None if V::VALUES => visit.found(index, Found::Unknown(Unknown { tag, value: unknown_value(target) })),
+                None if V::VALUES => {
+                    visit.found(index, FoundField::Unknown(Unknown { tag, value: unknown_value(target) }))
+                }
                 None => {}
             },
         }

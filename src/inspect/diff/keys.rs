@@ -14,7 +14,7 @@ use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 /// The bytes under a key, and their shape if they are a tensor.
-pub(super) struct Found<'s> {
+pub(super) struct KeyData<'s> {
     pub(super) bytes: Result<&'s [u8]>,
     pub(super) shape: Option<TensorShape<'s>>,
     /// The file that they are in.
@@ -30,7 +30,7 @@ pub(super) struct LonelyKey<'s> {
 }
 
 impl<'s> LonelyKey<'s> {
-    fn new(name: &str, found: &Found<'s>) -> Self {
+    fn new(name: &str, found: &KeyData<'s>) -> Self {
         Self { name: name.to_owned(), bytes: found.bytes.as_ref().copied().unwrap_or_default(), hash: None }
     }
 }
@@ -39,10 +39,10 @@ impl<'s> Comparer<'s> {
     /// What the delegates of a program can look up by key: its named data, and those keys of its `.ptd` files that
     /// XNNPACK's payloads name. With a payload of another backend, which does not say what it looks up, all keys that
     /// are no external tensor's. Returns how many constants of payloads are in none of the files.
-    pub(super) fn looked_up(&self, side: usize, pte: &'s Pte<'s>, found: &mut Vec<(&'s str, Found<'s>)>) -> usize {
+    pub(super) fn looked_up(&self, side: usize, pte: &'s Pte<'s>, found: &mut Vec<(&'s str, KeyData<'s>)>) -> usize {
         for named in pte.named_data() {
             let bytes = pte.named_data_ref(named).and_then(|data| pte.bytes(&data));
-            found.push((named.key(), Found { bytes, shape: None, place: "named data" }));
+            found.push((named.key(), KeyData { bytes, shape: None, place: "named data" }));
         }
         // Named data of the program comes first.
         let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
@@ -81,14 +81,14 @@ impl<'s> Comparer<'s> {
         keys.dedup();
         for key in keys.into_iter().filter(|key| inside.binary_search(key).is_err()) {
             let bytes = Ok(of_key(external, key).map_or(&[][..], |(_, bytes)| bytes));
-            found.push((key, Found { bytes, shape: None, place: "external" }));
+            found.push((key, KeyData { bytes, shape: None, place: "external" }));
         }
         missing
     }
 
     /// Compares a named blob or key, which one side or both have.
-    pub(super) fn key(&mut self, name: &str, before: Option<&Found<'s>>, after: Option<&Found<'s>>) {
-        let shape = |found: &Found<'_>| found.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
+    pub(super) fn key(&mut self, name: &str, before: Option<&KeyData<'s>>, after: Option<&KeyData<'s>>) {
+        let shape = |found: &KeyData<'_>| found.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
         match (before, after) {
             (Some(one), Some(other)) => {
                 if one.place != other.place {

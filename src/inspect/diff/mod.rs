@@ -24,7 +24,7 @@ use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::fmt;
 use data::Comparer;
-use keys::Found;
+use keys::KeyData;
 pub use limits::{DiffLimits, Excess, GrowthLimit};
 
 /// A file to compare.
@@ -362,7 +362,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     let missing = comparer.looked_up(0, one, &mut found).max(comparer.looked_up(1, other, &mut other_found));
     comparer.not_compared(missing, "payload constant");
     comparer.not_compared(comparer.unseen, "external tensor");
-    let key = |found: &&(&'s str, Found<'s>)| found.0.to_owned();
+    let key = |found: &&(&'s str, KeyData<'s>)| found.0.to_owned();
     for (before, after) in matched(&mut found.iter(), &mut other_found.iter(), &key) {
         // At least one of both is there.
         let name = before.or(after).map(|(name, _)| *name).unwrap_or_default();
@@ -381,7 +381,7 @@ fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
     for (before, after) in matched(&mut one.entries(), &mut other.entries(), &key) {
         // At least one of both is there.
         let name = before.or(after).map(|entry| entry.key().to_owned()).unwrap_or_default();
-        let found = |ptd: &'s Ptd<'s>, entry: Entry<'s>| Found {
+        let found = |ptd: &'s Ptd<'s>, entry: Entry<'s>| KeyData {
             bytes: ptd.entry_bytes(&entry),
             shape: entry.shape,
             place: "external",

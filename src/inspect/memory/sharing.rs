@@ -1,7 +1,7 @@
 //! Which tensors share bytes.
 
 use super::PlannedTensor;
-use crate::dataflow::{Bytes, Place};
+use crate::dataflow::{Bytes, MemoryRange};
 use alloc::vec::Vec;
 
 /// At most this many neighbours of a tensor are visited, since a file may have many for each.
@@ -14,7 +14,7 @@ pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
     for index in 0..tensors.len() {
         let Some(tensor) = tensors.get(index).filter(|tensor| tensor.size > 0) else { continue };
         let (first, last, end) = (tensor.first, tensor.last, tensor.end());
-        let place = |start: u64, end: u64| Place { buffer: 0, start, end };
+        let place = |start: u64, end: u64| MemoryRange { buffer: 0, start, end };
         let (mut free, mut shares_with, mut replaces) = (tensor.offset, Vec::new(), Vec::new());
         for (at, old_end, owner) in owners.pieces(place(tensor.offset, end), MAX_NEIGHBOURS) {
             let Some(old) = tensors.get(owner as usize) else { continue };

@@ -138,9 +138,9 @@ pub(super) fn operators(
 ) -> Vec<OperatorSize> {
     let named = named_parts(parts);
     let (mut names, mut method_names) = (Names::default(), Numbers::default());
-    let mut uses: Keyed<usize, Uses> = Keyed::new();
+    let mut uses: Keyed<usize, OperatorUses> = Keyed::new();
     for plan in methods {
-        uses.insert(method_names.of_text(plan.name()), Uses::of(plan, &mut names));
+        uses.insert(method_names.of_text(plan.name()), OperatorUses::of(plan, &mut names));
     }
     // Which nodes use which named data.
     let mut nodes: Vec<(usize, usize)> = Vec::new();
@@ -250,7 +250,7 @@ const THROUGH: &[&str] = &[
 ];
 
 /// Which operators name which values of a method as their arguments, by the operators' numbers.
-struct Uses {
+struct OperatorUses {
     direct: Vec<(usize, usize)>,
     /// Values, and the results that the operators of [`THROUGH`] make from them.
     through: Vec<(usize, usize)>,
@@ -262,7 +262,7 @@ struct Uses {
     delegates: Vec<usize>,
 }
 
-impl Uses {
+impl OperatorUses {
     fn of<'t>(plan: &'t ExecutionPlan<'_>, names: &mut Names<'t>) -> Self {
         let operators = plan.operators().iter().map(|operator| names.number((operator.name(), operator.overload())));
         let operators: Vec<usize> = operators.collect();

@@ -8,7 +8,7 @@ use crate::flatbuffer::any::{AnyField, AnyTable, Sealed, Value, fields};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::field::CompiledField;
 use crate::flatbuffer::form::TableLayout;
-use crate::flatbuffer::read::{Place, Record, TableParser, fatal, has_field};
+use crate::flatbuffer::read::{BufferPlace, Record, TableParser, fatal, has_field};
 use crate::flatbuffer::write::{Builder, Encode, InlineFields, Position};
 use alloc::vec::Vec;
 use nom::{Mode, OutputMode, PResult, Parser};
@@ -48,11 +48,14 @@ pub(crate) struct FlatTensorParser<'a> {
     v0_7: TableParser<'a, tables::V0_7<'a>>,
 }
 
-impl<'s, 'a> Parser<Place<'s, 'a>> for FlatTensorParser<'a> {
+impl<'s, 'a> Parser<BufferPlace<'s, 'a>> for FlatTensorParser<'a> {
     type Output = FlatTensor<'a>;
     type Error = Error;
 
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, FlatTensor<'a>, Error> {
+    fn process<OM: OutputMode>(
+        &mut self,
+        place: BufferPlace<'s, 'a>,
+    ) -> PResult<OM, BufferPlace<'s, 'a>, FlatTensor<'a>, Error> {
         // Fields 3 and 4 are the segments and named data of the early schemas; the current schema ends before them.
         if has_field(place, 3).map_err(fatal)? || has_field(place, 4).map_err(fatal)? {
             let (place, root) = self.v0_6.process::<OM>(place)?;

@@ -3,7 +3,7 @@
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
 use super::reasons::{self, ReasonKind};
-use super::{Found, Reason};
+use super::{KnownBehaviour, Reason};
 use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::path::{FieldPath, Path};
@@ -35,7 +35,7 @@ pub(super) struct Use {
 }
 
 impl Use {
-    pub(super) fn find(&self, release: Release) -> Option<Found> {
+    pub(super) fn find(&self, release: Release) -> Option<KnownBehaviour> {
         if release.is_in(self.known) {
             return None;
         }
@@ -45,9 +45,9 @@ impl Use {
 
 /// Collects each kind of use once, with the first place.
 #[derive(Default)]
-struct Uses(Vec<Use>);
+struct ContentUses(Vec<Use>);
 
-impl Uses {
+impl ContentUses {
     /// `known` is a name of the table, with the table or enumeration that it belongs to.
     fn add(
         &mut self,
@@ -79,7 +79,7 @@ impl Uses {
 
 /// What the payloads use that not every release supports.
 pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
-    let mut uses = Uses::default();
+    let mut uses = ContentUses::default();
     let mut read = 0;
     for opened in opened {
         let Some((method, index)) = opened.delegates.first().copied() else { continue };
@@ -111,7 +111,7 @@ fn backend_name(id: &str) -> String {
 }
 
 /// The backends whose payloads were not tested, release by release.
-fn others(pte: &Pte<'_>, uses: &mut Uses) {
+fn others(pte: &Pte<'_>, uses: &mut ContentUses) {
     let mut names: Vec<String> = Vec::new();
     let mut first = None;
     for (method, plan) in pte.methods().iter().enumerate() {
@@ -134,7 +134,7 @@ fn others(pte: &Pte<'_>, uses: &mut Uses) {
     uses.push(Use { kind: &reasons::PAYLOAD_NOT_CHECKED, what: "", path, message, known: "-", otherwise: Unknown });
 }
 
-fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut Uses) {
+fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut ContentUses) {
     let mut prelu = false;
     for (index, node) in payload.graph.xnodes().iter().enumerate() {
         let path = path.item("xnodes", index);
@@ -189,7 +189,7 @@ fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut Uses) {
 }
 
 /// Up to 0.4, only a convolution with PReLU was tested, and it was refused.
-fn half_precision(prelu: bool, path: &Path<'_>, uses: &mut Uses) {
+fn half_precision(prelu: bool, path: &Path<'_>, uses: &mut ContentUses) {
     let (what, otherwise, message) = match prelu {
         true => ("XNNPReLU", Refuses, "half precision with XNNPReLU, which XNNPACK supports since 0.5"),
         false => ("", Unknown, "half precision: up to 0.4 only one graph was tested, and it was refused"),

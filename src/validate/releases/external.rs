@@ -3,7 +3,7 @@
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
 use super::contents::BACKEND;
-use super::{Found, Reason, reasons};
+use super::{KnownBehaviour, Reason, reasons};
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::delegate::{NamedBlobs, OpenPayload, Payload};
 use crate::error::counted;
@@ -97,7 +97,7 @@ impl MissingData {
 
     /// What a release does with the program, with `.ptd` files (`given`) or without: for the format, and for the
     /// payloads. `named`: the program has named data, too, so that the runtime has a place to look keys up.
-    pub(super) fn find(&self, release: Release, given: bool, named: bool) -> [Option<Found>; 2] {
+    pub(super) fn find(&self, release: Release, given: bool, named: bool) -> [Option<KnownBehaviour>; 2] {
         let found = |behaviour| {
             let message = match given {
                 true => format!("{self}, with which {release} was not tested"),

@@ -123,7 +123,7 @@ impl Default for Deployment<'_> {
 }
 
 /// Something that was found, and what a release does with it.
-type Found = (Behaviour, Reason);
+type KnownBehaviour = (Behaviour, Reason);
 
 impl Answer {
     /// The answer if nothing is known to be wrong.
@@ -135,7 +135,7 @@ impl Answer {
         reason.filter(|reason| reason.name == reasons::PAYLOAD_NOT_CHECKED.name)
     }
 
-    fn add(&mut self, found: Found) {
+    fn add(&mut self, found: KnownBehaviour) {
         if found.0 > self.behaviour {
             (self.behaviour, self.because) = (found.0, Some(found.1));
         }

@@ -2,7 +2,7 @@
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
-use super::{Deployment, Found, Reason, reasons};
+use super::{Deployment, KnownBehaviour, Reason, reasons};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::keyed::Keyed;
@@ -287,7 +287,7 @@ impl Missing {
     }
 
     /// The operators that a release does not have.
-    pub(super) fn find(&self, release: Release) -> Option<Found> {
+    pub(super) fn find(&self, release: Release) -> Option<KnownBehaviour> {
         let missing = || self.rare.iter().filter(|rare| !rare.is_in(release));
         let first = missing().next()?;
         let mut message = String::from("no ");

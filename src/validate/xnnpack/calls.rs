@@ -2,7 +2,7 @@
 
 use super::super::report::{Few, Report};
 use super::super::rule;
-use super::dataflow::Uses;
+use super::dataflow::NodeUses;
 use super::{Graph, nodes, shapes};
 use crate::error::counted;
 use crate::file::pte::Pte;
@@ -160,7 +160,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
             Some(Ok(Some(output))) => output,
             Some(Err(fault)) if fault == shapes::EMPTY_OUTPUT => {
                 let is_kept = kept.get_or_insert_with(|| {
-                    let uses = Uses::new(graph);
+                    let uses = NodeUses::new(graph);
                     nodes::kept(graph, &uses, &graph.needed(&uses))
                 });
                 if is_kept.get(index) == Some(&false) {

@@ -13,7 +13,7 @@ use alloc::{format, vec, vec::Vec};
 const MAX_IN_A_ROW: usize = 9;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let uses = Uses::new(graph);
+    let uses = NodeUses::new(graph);
     let checked_at_load = CheckedAtLoad::new(graph);
     let mut written: Keyed<u32, usize> = Keyed::new();
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
@@ -92,7 +92,7 @@ impl CheckedAtLoad {
 
 /// XNNPACK removes nodes whose results nothing needs, and sorts the others so that each comes after those whose results it reads. If
 /// there is a cycle and another node is moved, the positions of the nodes in the cycle are never set.
-fn cycle(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_>) {
+fn cycle(graph: &Graph<'_>, uses: &NodeUses, path: &Path<'_>, report: &mut Report<'_>) {
     let (waits, ready) = uses.waits(graph);
     if let Some(first) = waits.iter().position(|wait| *wait > 0) {
         let needed = graph.needed(uses);
@@ -106,7 +106,7 @@ fn cycle(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_
 }
 
 /// Follows `xnn_subgraph_optimize` of XNNPACK's `subgraph.c`.
-fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_>) {
+fn passes(graph: &Graph<'_>, uses: &NodeUses, path: &Path<'_>, report: &mut Report<'_>) {
     let stuck = uses.stuck(graph);
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
         let path = path.item("xnodes", index);
@@ -199,7 +199,7 @@ fn may_fuse(node: &XNodeUnion<'_>) -> bool {
 }
 
 /// Which nodes read and write each value.
-pub(super) struct Uses {
+pub(super) struct NodeUses {
     /// Value and node, sorted.
     readers: Vec<(u32, usize)>,
     writers: Vec<(u32, usize)>,
@@ -214,7 +214,7 @@ fn the_one(same: &[(u32, u32)], id: u32) -> u32 {
     found.map_or(id, |(_, other)| *other)
 }
 
-impl Uses {
+impl NodeUses {
     pub(super) fn new(graph: &Graph<'_>) -> Self {
         let (mut readers, mut writers) = (Vec::new(), Vec::new());
         for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {

@@ -82,7 +82,7 @@ impl<'t> Graph<'t> {
     }
 
     /// For each node, whether an output depends on it.
-    fn needed(&self, uses: &dataflow::Uses) -> Vec<bool> {
+    fn needed(&self, uses: &dataflow::NodeUses) -> Vec<bool> {
         let nodes = self.payload.graph.xnodes();
         let mut all = vec![false; nodes.len()];
         let is_output = |id: u32| self.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);

@@ -2,7 +2,7 @@
 
 use super::super::report::{Few, Report};
 use super::super::rule::{self, Rule};
-use super::dataflow::Uses;
+use super::dataflow::NodeUses;
 use super::{Graph, MAX_RANK, datatypes, no_member, shapes, weights};
 use crate::path::Path;
 use crate::schema::xnnpack::{NO_ID, XNNDatatype, XNNNodeConv, XNNPooling2D, XNNQuantParams, XNode, XNodeUnion};
@@ -28,13 +28,13 @@ const MAX_RESIZED: u32 = 1 << 24;
 
 /// For each node, whether XNNPACK makes an operator from it: an output depends on it (`needed`), and it does not depend
 /// on a cycle.
-pub(super) fn kept(graph: &Graph<'_>, uses: &Uses, needed: &[bool]) -> Vec<bool> {
+pub(super) fn kept(graph: &Graph<'_>, uses: &NodeUses, needed: &[bool]) -> Vec<bool> {
     let (waits, _) = uses.waits(graph);
     needed.iter().zip(waits).map(|(needed, wait)| *needed && wait == 0).collect()
 }
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let uses = Uses::new(graph);
+    let uses = NodeUses::new(graph);
     let needed = graph.needed(&uses);
     let mut kept = kept(graph, &uses, &needed);
     // The weights of a node in a cycle are packed, too.

@@ -4,7 +4,7 @@ use super::part::{FIRST, LAST, VERSION, failed, metadata, version};
 use super::rows::History;
 use super::tables::TABLES;
 use crate::error::Result;
-use crate::stores::Found;
+use crate::stores::ListedFile;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch};
@@ -77,7 +77,7 @@ impl Parts {
     }
 
     /// Looks a file up for a run in the parts, those of later runs first.
-    pub fn same(&mut self, found: &Found, hash: bool, run: u64) -> Known {
+    pub fn same(&mut self, found: &ListedFile, hash: bool, run: u64) -> Known {
         let name = &*found.place.name;
         let mut history = None;
         let may_have = |part: &&Arc<Earlier>| *part.first <= *name && name <= &*part.last;
@@ -168,7 +168,7 @@ impl Earlier {
 
 impl Identity {
     /// Whether a file is unchanged: by its ETag and size, or without an ETag, by size and time.
-    fn is(&self, found: &Found) -> bool {
+    fn is(&self, found: &ListedFile) -> bool {
         let etag = found.etag.as_deref().map(|etag| etag.trim_matches('"'));
         let same = match (&self.etag, etag) {
             (Some(before), Some(now)) => before == now,

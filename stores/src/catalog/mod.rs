@@ -16,7 +16,7 @@ pub use run::{Options, Progress, Report, write};
 pub use tables::{Column, FORMAT, Kind, TABLES, Table, page};
 
 use crate::error::{Error, Result};
-use crate::stores::{Found, Stores};
+use crate::stores::{ListedFile, Stores};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use arrow_array::{Array, RecordBatch, StructArray};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -25,7 +25,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 pub async fn batch(stores: &Stores, files: &[String], hash: bool, jobs: usize) -> Result<RecordBatch> {
     let step = stores.first_read();
     let work = files.iter().map(|name| {
-        let found = stores.place(name).map(|place| Found { place, size: 0, etag: None, modified: None });
+        let found = stores.place(name).map(|place| ListedFile { place, size: 0, etag: None, modified: None });
         run::spawn(found, name.clone(), hash, step, Default::default())
     });
     let rows: Vec<_> = stream::iter(work).buffered(jobs.max(1)).collect().await;

@@ -4,7 +4,7 @@ use super::tables::{Rows, Value};
 use crate::error::{Error, Result};
 use crate::file::{Extent, File};
 use crate::hash::Hashes;
-use crate::stores::Found;
+use crate::stores::ListedFile;
 use executorch_format::delegate::xnnpack::ConstantPlace;
 use executorch_format::delegate::{OpenPayload, Payload};
 use executorch_format::inspect::{
@@ -47,7 +47,7 @@ pub struct History {
 }
 
 /// Reads a file, and returns its rows. A file that cannot be read has a row with the error.
-pub async fn of(found: Found, hash: bool, step: u64, history: History) -> Rows {
+pub async fn of(found: ListedFile, hash: bool, step: u64, history: History) -> Rows {
     let mut rows = Rows::default();
     let name = found.place.name.clone();
     let file = match File::open(found.place.clone(), Extent::Graphs, step).await {
@@ -61,7 +61,7 @@ pub async fn of(found: Found, hash: bool, step: u64, history: History) -> Rows {
         }
     };
     let spent = file.spent();
-    let listed = Found {
+    let listed = ListedFile {
         etag: found.etag.or_else(|| file.etag().map(str::to_owned)),
         modified: found.modified.or(file.modified()),
         ..found
@@ -84,8 +84,8 @@ pub async fn of(found: Found, hash: bool, step: u64, history: History) -> Rows {
 /// The row of a file that does not exist.
 pub fn unplaced(name: &str, error: &Error, history: History) -> Rows {
     let mut rows = Rows::default();
-    let place = crate::stores::Place { spot: crate::stores::Spot::Folder(name.into()), name: name.into() };
-    let found = Found { place, size: 0, etag: None, modified: None };
+    let place = crate::stores::Location { spot: crate::stores::Spot::Folder(name.into()), name: name.into() };
+    let found = ListedFile { place, size: 0, etag: None, modified: None };
     let facts = Facts { error: Some(("unreadable", error.to_string())), ..Facts::default() };
     add_file(&mut rows, name, &found, None, (0, 0), history, facts);
     rows
@@ -94,7 +94,7 @@ pub fn unplaced(name: &str, error: &Error, history: History) -> Rows {
 fn add_file(
     rows: &mut Rows,
     name: &str,
-    found: &Found,
+    found: &ListedFile,
     size: Option<u64>,
     (requests, read): (u64, u64),
     history: History,

@@ -6,7 +6,7 @@ use super::part::{self, Entry, failed};
 use super::rows::{self, History};
 use super::tables::Rows;
 use crate::error::{Error, Result};
-use crate::stores::{Found, Place, Spot, Stores, is_url};
+use crate::stores::{ListedFile, Location, Spot, Stores, is_url};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -127,7 +127,7 @@ pub async fn write(
         }
     });
     let step = stores.first_read();
-    let work = stream::poll_fn(|context| receiver.poll_recv(context)).map(|found: Result<Found>| {
+    let work = stream::poll_fn(|context| receiver.poll_recv(context)).map(|found: Result<ListedFile>| {
         let found = match found {
             Ok(found) => found,
             Err(error) => return std::future::ready(Err(error)).boxed(),
@@ -237,7 +237,13 @@ async fn finish(writing: &mut Option<JoinHandle<Result<()>>>) -> Result<()> {
 }
 
 /// Reads a file on another thread.
-pub fn spawn(found: Result<Found>, name: String, hash: bool, step: u64, history: History) -> BoxFuture<'static, Rows> {
+pub fn spawn(
+    found: Result<ListedFile>,
+    name: String,
+    hash: bool,
+    step: u64,
+    history: History,
+) -> BoxFuture<'static, Rows> {
     let found = match found {
         Ok(found) => found,
         Err(error) => return std::future::ready(rows::unplaced(&name, &error, history)).boxed(),
@@ -268,7 +274,7 @@ pub async fn list(
     stores: &Stores,
     prefixes: &[String],
     counts: Arc<(AtomicU64, AtomicBool)>,
-) -> Result<BoxStream<'static, Result<Found>>> {
+) -> Result<BoxStream<'static, Result<ListedFile>>> {
     let mut prefixes: Vec<String> = prefixes.iter().map(|prefix| absolute(prefix)).collect::<Result<_>>()?;
     prefixes.sort_unstable();
     let inside =
@@ -314,7 +320,7 @@ fn absolute(prefix: &str) -> Result<String> {
 
 impl Stores {
     /// A file by its name; `None` if it is a prefix or folder.
-    async fn find(&self, name: &str) -> Result<Option<Found>> {
+    async fn find(&self, name: &str) -> Result<Option<ListedFile>> {
         let place = self.place(name)?;
         let (size, etag, modified) = match &place.spot {
             Spot::Folder(path) => {
@@ -333,6 +339,6 @@ impl Stores {
                 Err(_) => (0, None, None),
             },
         };
-        Ok(Some(Found { place: Place { name: name.to_owned(), ..place }, size, etag, modified }))
+        Ok(Some(ListedFile { place: Location { name: name.to_owned(), ..place }, size, etag, modified }))
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// A reference to quantized data: a method and a value, or a key of named data.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place<'p> {
+enum QuantizedPlace<'p> {
     Value(&'p str, usize),
     Key(&'p str),
 }
@@ -23,12 +23,12 @@ pub(super) fn visit(
     found: &mut dyn FnMut(usize, &ConstantNumbers<'_>),
 ) {
     let Model::Pte(pte) = model else { return };
-    let mut files: BTreeMap<Place<'_>, usize> = BTreeMap::new();
+    let mut files: BTreeMap<QuantizedPlace<'_>, usize> = BTreeMap::new();
     for (index, file) in extraction.files.iter().enumerate() {
         for user in &file.users {
             let place = match user {
-                User::Value { method, value } => Place::Value(method, *value),
-                User::Key { key } => Place::Key(key),
+                User::Value { method, value } => QuantizedPlace::Value(method, *value),
+                User::Key { key } => QuantizedPlace::Key(key),
                 _ => continue,
             };
             files.entry(place).or_insert(index);
@@ -38,8 +38,8 @@ pub(super) fn visit(
     pte.visit_numbers(&mut |constant| {
         let method = pte.methods().get(constant.method).map_or("", |plan| plan.name());
         let place = match (constant.delegate, constant.key) {
-            (None, _) => Place::Value(method, constant.value),
-            (Some(_), Some(key)) => Place::Key(key),
+            (None, _) => QuantizedPlace::Value(method, constant.value),
+            (Some(_), Some(key)) => QuantizedPlace::Key(key),
             _ => return,
         };
         if let Some(index) = files.get(&place).filter(|index| constant.numbers.is_ok() && seen.insert(**index)) {
