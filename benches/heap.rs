@@ -18,7 +18,7 @@ fn main() {
             println!("| {} of {} | {allocations} | {held} | {peak} | {ratio:.2} |", what, input.name);
         };
         line("parse", heap(|| Pte::parse(&input.file).unwrap()));
-        let check = heap(|| Pte::check(&input.file).unwrap());
+        let check = heap(|| Pte::verify_structure(&input.file).unwrap());
         assert_eq!(check.allocations, 0, "a check must not allocate");
         line("check", check);
     }

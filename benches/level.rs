@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{Pte, WriteStyle};
 use std::{hint::black_box, time::Instant};
 
@@ -26,7 +26,7 @@ fn main() {
                 let start = Instant::now();
                 match what {
                     "parse" => drop(Pte::parse(black_box(&file)).unwrap()),
-                    "check" => Pte::check(black_box(&file)).unwrap(),
+                    "check" => Pte::verify_structure(black_box(&file)).unwrap(),
                     "encode" => assert!(black_box(&styled).image().unwrap().size() > 0),
                     _ => strict(black_box(&parsed)),
                 }
@@ -43,5 +43,5 @@ fn main() {
 /// By itself, so that callgrind can count its instructions: `--toggle-collect='level::strict*'`.
 #[inline(never)]
 fn strict(program: &Pte<'_>) {
-    drop(program.validate(Level::Strict));
+    drop(program.verify(Level::Strict));
 }

@@ -28,7 +28,7 @@ fn programs(criterion: &mut Criterion) {
         group.throughput(Throughput::Bytes(metadata.len() as u64));
         group.bench_function("peer/verify", |bencher| bencher.iter(|| peer::verify_program(black_box(metadata))));
         group.bench_function("parse", |bencher| bencher.iter(|| Pte::parse(black_box(file)).map(drop)));
-        group.bench_function("check", |bencher| bencher.iter(|| Pte::check(black_box(file))));
+        group.bench_function("check", |bencher| bencher.iter(|| Pte::verify_structure(black_box(file))));
         group.bench_function("peer/walk", |bencher| {
             bencher.iter(|| {
                 // SAFETY: accepted by `root_as_program` above.
@@ -56,7 +56,7 @@ fn sizes(criterion: &mut Criterion) {
             bencher.iter(|| Pte::parse(black_box(file)).map(drop))
         });
         group.bench_with_input(BenchmarkId::new("check", values), file.as_slice(), |bencher, file| {
-            bencher.iter(|| Pte::check(black_box(file)))
+            bencher.iter(|| Pte::verify_structure(black_box(file)))
         });
     }
     group.finish();

@@ -2,7 +2,7 @@
 //!
 //! cargo run --example verify_upload -- upload.pte
 
-use executorch_format::validate::{Level, Severity};
+use executorch_format::verify::{Level, Severity};
 use executorch_format::{Limits, Model, ParseOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             std::process::exit(1);
         }
     };
-    let findings = model.validate(Level::Strict);
+    let findings = model.verify(Level::Strict);
     findings.iter().for_each(|finding| println!("{finding}"));
     if findings.iter().any(|finding| finding.severity == Severity::Error) {
         println!("refused");

@@ -28,15 +28,15 @@
 //!
 //! # Is it safe to hand to the C++ runtime?
 //!
-//! [`Pte::check`] and [`Ptd::check`] check the structure without allocating anything. [`validate`](Model::validate)
-//! applies [`validate::RULES`]: what the runtime refuses, and what it does not check.
+//! [`Pte::verify_structure`] and [`Ptd::verify_structure`] check the structure without allocating anything. [`verify`](Model::verify)
+//! applies [`verify::RULES`]: what the runtime refuses, and what it does not check.
 //!
 //! ```
-//! use executorch_format::{Model, validate::{Level, Severity}};
+//! use executorch_format::{Model, verify::{Level, Severity}};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
-//! let findings = Model::parse(&file)?.validate(Level::Strict);
+//! let findings = Model::parse(&file)?.verify(Level::Strict);
 //! assert!(findings.iter().all(|finding| finding.severity != Severity::Error));
 //! # Ok(())
 //! # }
@@ -153,7 +153,7 @@ mod tensor;
 #[cfg(feature = "testing")]
 pub mod testing;
 #[cfg(feature = "verify")]
-pub mod validate;
+pub mod verify;
 #[cfg(feature = "write")]
 mod write;
 

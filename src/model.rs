@@ -94,17 +94,17 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Checks a file's structure and nothing else, see [`Pte::check`].
-    pub fn check(bytes: &[u8]) -> Result<()> {
+    /// Checks a file's structure and nothing else, see [`Pte::verify_structure`].
+    pub fn verify_structure(bytes: &[u8]) -> Result<()> {
         match probe(bytes)?.kind {
-            FileKind::Pte => Pte::check(bytes),
-            FileKind::Ptd => Ptd::check(bytes),
+            FileKind::Pte => Pte::verify_structure(bytes),
+            FileKind::Ptd => Ptd::verify_structure(bytes),
             #[cfg(feature = "devtools")]
-            FileKind::Bpte => Bpte::check(bytes),
+            FileKind::Bpte => Bpte::verify_structure(bytes),
             #[cfg(feature = "devtools")]
-            FileKind::Etdp => Etdp::check(bytes),
+            FileKind::Etdp => Etdp::verify_structure(bytes),
             #[cfg(feature = "payloads")]
-            FileKind::Xnnpack => Xnnpack::check(bytes),
+            FileKind::Xnnpack => Xnnpack::verify_structure(bytes),
             #[cfg(not(all(feature = "devtools", feature = "payloads")))]
             kind => Err(not_built(kind)),
         }

@@ -7,7 +7,7 @@ use crate::verify::page;
 use crate::{Arguments, target};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
-use executorch_format::validate::{Library, Release};
+use executorch_format::verify::{Library, Release};
 use std::io::{self, Write};
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::target;
 use executorch_format::Pte;
-use executorch_format::validate::Fit;
+use executorch_format::verify::Fit;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

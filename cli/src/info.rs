@@ -13,7 +13,7 @@ use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::remote::Need;
 use executorch_format::inspect::{MethodMemory, PlannedTensor, Summary};
-use executorch_format::validate::{Deployment, MissingData, Releases};
+use executorch_format::verify::{Deployment, MissingData, Releases};
 use executorch_format::{Model, ParseOptions, Pte};
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use crate::diff;
 use crate::failure::Failure;
 use crate::open::read_settings;
 use executorch_format::inspect::DiffLimits;
-use executorch_format::validate::Policy;
+use executorch_format::verify::Policy;
 use std::path::Path;
 
 /// Reads a policy file: settings for `verify`, and limits for `diff` in its table `[diff]`.

@@ -25,7 +25,7 @@ pub fn url(path: &Path) -> Option<&str> {
 #[cfg(feature = "remote")]
 mod session {
     use super::{Failure, Need, Path, PathBuf};
-    use executorch_format_stores::{Access, Error, Extent, File, ListedFile, Hashes, Stores, wait};
+    use executorch_format_stores::{Access, Error, Extent, File, Hashes, ListedFile, Stores, wait};
     use futures_util::StreamExt;
     use futures_util::stream::BoxStream;
     use std::ops::Range;

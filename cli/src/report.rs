@@ -12,7 +12,7 @@ use crate::size::{Offer, offers};
 use crate::text;
 use executorch_format::Model;
 use executorch_format::inspect::{Drawing, Report};
-use executorch_format::validate::{Finding, Level};
+use executorch_format::verify::{Finding, Level};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
@@ -67,7 +67,7 @@ pub fn page(name: &str, file_size: u64, model: &Model<'_>, report: &Report<'_>) 
         program_offset: None,
         report,
         savings: Vec::new(),
-        findings: model.validate(Level::Strict),
+        findings: model.verify(Level::Strict),
         errors: [],
     };
     let mut html = Vec::new();
@@ -107,7 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 program_offset,
                 report: &report,
                 savings: if program_offset.is_none() { offers(path, &model) } else { Vec::new() },
-                findings: model.validate(Level::Strict),
+                findings: model.verify(Level::Strict),
                 errors: [],
             };
             let output = match (documents, &arguments.output) {

@@ -5,7 +5,7 @@ use crate::near::Names;
 use crate::open::read_settings;
 use crate::{status, text};
 use executorch_format::schema::ScalarType;
-use executorch_format::validate::{Fit, Library, Missing, Release, Target};
+use executorch_format::verify::{Fit, Library, Missing, Release, Target};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};

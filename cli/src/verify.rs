@@ -15,7 +15,7 @@ use crate::save::OutputArguments;
 use crate::{json, parallel, policy, text};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use executorch_format::Model;
-use executorch_format::validate::{Finding, History, Level, Library, Policy, RULES, Release, Rule};
+use executorch_format::verify::{Finding, History, Level, Library, Policy, RULES, Release, Rule};
 use output::{Form, Output};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -190,16 +190,16 @@ fn kept(path: &Path) -> Option<Opened> {
 fn verify<'d>(input: &Input, data: impl Iterator<Item = &'d Data<'d>>, level: Level) -> Vec<Finding> {
     match input.model() {
         Ok(Model::Pte(pte)) => {
-            let mut findings = pte.validate(level);
-            findings.extend(pte.validate_with(data.map(|data| &data.ptd), level));
+            let mut findings = pte.verify(level);
+            findings.extend(pte.verify_with(data.map(|data| &data.ptd), level));
             findings
         }
         Ok(Model::Bpte(bpte)) => {
-            let mut findings = bpte.validate(level);
-            findings.extend(bpte.validate_with(data.map(|data| &data.ptd), level));
+            let mut findings = bpte.verify(level);
+            findings.extend(bpte.verify_with(data.map(|data| &data.ptd), level));
             findings
         }
-        Ok(model) => model.validate(level),
+        Ok(model) => model.verify(level),
         Err(error) => vec![Finding::from(&error)],
     }
 }

@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use executorch_format::testing::{AnyFile, ValidPair};
-use executorch_format::validate::{Level, Severity};
+use executorch_format::verify::{Level, Severity};
 use executorch_format::{Ptd, Pte};
 use executorch_format_support::visit::tree;
 
@@ -14,12 +14,12 @@ pub fn build_tree(bytes: &[u8]) {
         AnyFile::Program(pte) => {
             let again = Pte::parse(&written).expect("what we write, we read");
             assert_eq!(tree(&pte.program), tree(&again.program));
-            assert_eq!(Pte::check(&written), Ok(()));
+            assert_eq!(Pte::verify_structure(&written), Ok(()));
         }
         AnyFile::Tensors(ptd) => {
             let again = Ptd::parse(&written).expect("what we write, we read");
             assert_eq!(ptd.flat_tensor, again.flat_tensor);
-            assert_eq!(Ptd::check(&written), Ok(()));
+            assert_eq!(Ptd::verify_structure(&written), Ok(()));
         }
     }
     let pair = ValidPair::arbitrary_take_rest(Unstructured::new(bytes)).expect("any bytes will do");
@@ -27,8 +27,8 @@ pub fn build_tree(bytes: &[u8]) {
     let [pte, ptd] =
         [pte.image(), ptd.image()].map(|image| image.and_then(|image| image.to_vec()).expect("it is good"));
     let (pte, ptd) = (Pte::parse(&pte).expect("it is good"), Ptd::parse(&ptd).expect("it is good"));
-    let findings = pte.validate(Level::Strict).into_iter().chain(ptd.validate(Level::Strict));
-    for finding in findings.chain(pte.validate_with([&ptd], Level::Strict)) {
+    let findings = pte.verify(Level::Strict).into_iter().chain(ptd.verify(Level::Strict));
+    for finding in findings.chain(pte.verify_with([&ptd], Level::Strict)) {
         // Constants are any bytes, which may begin like a pickle or end like an archive.
         if matches!(finding.rule, "foreign-format" | "also-zip") {
             continue;

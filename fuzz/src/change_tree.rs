@@ -6,7 +6,7 @@ use executorch_format::inspect::{DiffOptions, Side, diff};
 use executorch_format::schema::DataSegment;
 use executorch_format::schema::any::AnyTable;
 use executorch_format::testing::{Choices, Damage};
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{Model, Ptd, PtdOptions, Pte, PteOptions, Segment};
 
 /// The number of bytes at the end of the input that choose the changes.
@@ -93,7 +93,7 @@ fn change_segments(table: Option<&mut Vec<DataSegment>>, segments: &mut Vec<Segm
 
 fn ask(model: &Model<'_>, bytes: &[u8]) {
     for level in Level::ALL {
-        model.validate(*level);
+        model.verify(*level);
     }
     model.releases();
     model.summary();
@@ -110,7 +110,7 @@ fn ask(model: &Model<'_>, bytes: &[u8]) {
 }
 
 fn ask_program(pte: &Pte<'_>, choices: &mut Choices<'_>) {
-    pte.validate_for_runtime();
+    pte.verify_for_runtime();
     pte.dequantized();
     pte.delegate_constants();
     pte.metadata();
@@ -138,7 +138,7 @@ fn ask_program(pte: &Pte<'_>, choices: &mut Choices<'_>) {
 }
 
 fn ask_data(ptd: &Ptd<'_>, choices: &mut Choices<'_>) {
-    ptd.validate_for_runtime();
+    ptd.verify_for_runtime();
     for index in 0..ptd.segments.len() as u32 + 1 {
         let _ = ptd.segment(index);
     }

@@ -8,7 +8,7 @@ use flatbuffers::InvalidFlatbuffer;
 /// Verifies the metadata with both, and also the metadata after writing it again.
 pub fn differential(bytes: &[u8]) {
     if let Ok(pte) = Pte::parse(bytes) {
-        assert_eq!(Pte::check(bytes), Ok(()));
+        assert_eq!(Pte::verify_structure(bytes), Ok(()));
         assert_agrees(bytes, peer::verify_program);
         if let Some(written) = written(pte.image_as_is()) {
             assert_agrees(&written, peer::verify_program);
@@ -17,7 +17,7 @@ pub fn differential(bytes: &[u8]) {
     // The peer does not know the early schemas.
     let current = |ptd: &Ptd<'_>| ptd.flat_tensor.legacy.is_none();
     if let Some(ptd) = Ptd::parse(bytes).ok().filter(current) {
-        assert_eq!(Ptd::check(bytes), Ok(()));
+        assert_eq!(Ptd::verify_structure(bytes), Ok(()));
         assert_agrees(bytes, peer::verify_flat_tensor);
         if let Some(written) = written(ptd.image_as_is()) {
             assert_agrees(&written, peer::verify_flat_tensor);

@@ -1,7 +1,7 @@
 //! Any bytes are refused or decoded, and a decoded tree can be walked completely.
 
 use executorch_format::delegate::{NamedBlobs, Payload, PayloadKind, PayloadSummary, Xnnpack};
-use executorch_format::validate::{Finding, Level};
+use executorch_format::verify::{Finding, Level};
 use executorch_format::{Bpte, Etdp, Limits, Ptd, Pte};
 use executorch_format_support::visit;
 
@@ -11,10 +11,10 @@ pub fn read_pte(bytes: &[u8]) {
         Ok(pte) => {
             let seen = visit::pte(bytes, &pte);
             assert_eq!(seen, visit::pte(bytes, &pte));
-            let strict = pte.validate(Level::Strict);
+            let strict = pte.verify(Level::Strict);
             print(&strict);
-            assert!(pte.validate(Level::Runtime).len() <= strict.len());
-            print(&pte.validate_with(&[], Level::Strict));
+            assert!(pte.verify(Level::Runtime).len() <= strict.len());
+            print(&pte.verify_with(&[], Level::Strict));
             let tree = visit::tree(&pte.program);
             assert_eq!(tree, visit::tree(&pte.into_owned().program));
         }
@@ -28,9 +28,9 @@ pub fn read_ptd(bytes: &[u8]) {
         Ok(ptd) => {
             let seen = visit::ptd(bytes, &ptd);
             assert_eq!(seen, visit::ptd(bytes, &ptd));
-            let strict = ptd.validate(Level::Strict);
+            let strict = ptd.verify(Level::Strict);
             print(&strict);
-            assert!(ptd.validate(Level::Runtime).len() <= strict.len());
+            assert!(ptd.verify(Level::Runtime).len() <= strict.len());
             let tree = visit::tree(&ptd.flat_tensor);
             assert_eq!(tree, visit::tree(&ptd.into_owned().flat_tensor));
         }
@@ -42,14 +42,14 @@ pub fn read_ptd(bytes: &[u8]) {
 /// and changed, to a file that is read again.
 pub fn read_bundled(bytes: &[u8]) {
     let parsed = Bpte::parse(bytes);
-    assert_eq!(Bpte::check(bytes).err().as_ref(), parsed.as_ref().err());
+    assert_eq!(Bpte::verify_structure(bytes).err().as_ref(), parsed.as_ref().err());
     let mut bpte = match parsed {
         Ok(bpte) => bpte,
         Err(error) => return check_error(&error, bytes),
     };
-    let strict = bpte.validate(Level::Strict);
+    let strict = bpte.verify(Level::Strict);
     print(&strict);
-    assert!(bpte.validate(Level::Runtime).len() <= strict.len());
+    assert!(bpte.verify(Level::Runtime).len() <= strict.len());
     assert_eq!(bpte.summary(), bpte.summary());
     let program = bpte.program();
     let blobs = program.as_ref().map_or_else(|_| bpte.blobs(), |program| bpte.blobs_with(program)).blobs;
@@ -71,10 +71,10 @@ pub fn read_bundled(bytes: &[u8]) {
 /// Decodes an ETDump, validates it, and counts its times.
 pub fn read_etdump(bytes: &[u8]) {
     let parsed = Etdp::parse(bytes);
-    assert_eq!(Etdp::check(bytes).err().as_ref(), parsed.as_ref().err());
+    assert_eq!(Etdp::verify_structure(bytes).err().as_ref(), parsed.as_ref().err());
     match parsed {
         Ok(etdp) => {
-            print(&etdp.validate(Level::Strict));
+            print(&etdp.verify(Level::Strict));
             let mut profile = etdp.profile(None, None);
             profile.sort_by_total();
             for event in profile.runs.iter().flat_map(|run| &run.events) {
@@ -106,8 +106,8 @@ pub fn read_xnnpack(bytes: &[u8]) {
         Err(error) => return check_error(&error, bytes),
     };
     let tree = visit::tree(&payload.graph);
-    print(&payload.validate(Level::Strict));
-    assert!(payload.validate(Level::Runtime).len() <= payload.validate(Level::Strict).len());
+    print(&payload.verify(Level::Strict));
+    assert!(payload.verify(Level::Runtime).len() <= payload.verify(Level::Strict).len());
     for constant in payload.constants() {
         let _ = payload.constant_bytes(constant.index, &NamedBlobs::NONE);
         assert!(payload.constant(constant.index).is_some());

@@ -8,9 +8,9 @@ pub fn verify_agrees(bytes: &[u8]) {
     let narrow = [size / 16, size / 3, size.saturating_mul(4)].map(|bytes| Limits::default().with_bytes(Some(bytes)));
     for limits in [Limits::default()].into_iter().chain(narrow) {
         let options = ParseOptions::default().with_limits(limits);
-        assert_eq!(Pte::check_with(bytes, &options).err(), Pte::parse_with(bytes, &options).err());
-        assert_eq!(Ptd::check_with(bytes, &options).err(), Ptd::parse_with(bytes, &options).err());
+        assert_eq!(Pte::verify_structure_with(bytes, &options).err(), Pte::parse_with(bytes, &options).err());
+        assert_eq!(Ptd::verify_structure_with(bytes, &options).err(), Ptd::parse_with(bytes, &options).err());
     }
-    assert_eq!(Pte::check(bytes).err(), Pte::parse(bytes).err());
-    assert_eq!(Ptd::check(bytes).err(), Ptd::parse(bytes).err());
+    assert_eq!(Pte::verify_structure(bytes).err(), Pte::parse(bytes).err());
+    assert_eq!(Ptd::verify_structure(bytes).err(), Ptd::parse(bytes).err());
 }

@@ -69,7 +69,7 @@ class Blob(Answer):
     """A range of bytes that something refers to."""
 
     kind: str
-    """`segment`, `constant`, `mutable`, `delegate`, `delegate_constant`, `named`, `external`, `program`, `input` or `expected`."""
+    """`segment`, `constant`, `initial_state`, `delegate`, `delegate_constant`, `named`, `external`, `program`, `input` or `expected`."""
     offset: int | None
     """From the start of the file; `None` if the bytes are not in it."""
     size: int
@@ -315,7 +315,7 @@ class Place(Answer):
     """Where a tensor's bytes are."""
 
     kind: str
-    """`runtime` (given at run time), `planned`, `constant`, `mutable` (with an initial state) or `external`."""
+    """`runtime` (given at run time), `planned`, `constant`, `initial_state` (with an initial state) or `external`."""
     buffer: int | None = None
     """The planned buffer, from 1."""
     offset: int | None = None

@@ -1,6 +1,6 @@
 //! Errors as Python's exceptions.
 
-use executorch_format::validate::Finding;
+use executorch_format::verify::Finding;
 use executorch_format::{Error, ErrorKind};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;

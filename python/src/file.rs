@@ -7,7 +7,7 @@ use executorch_format::edit::MetadataContent;
 use executorch_format::inspect::{self, DiffOptions, Returned, Side};
 use executorch_format::naming::Names;
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
-use executorch_format::validate::{Deployment, Level};
+use executorch_format::verify::{Deployment, Level};
 use executorch_format::{Error, Image, Model, Ptd, Pte, TensorShape};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -346,10 +346,10 @@ impl File {
         }
         ask(py, || {
             let file = self.0.file()?;
-            let mut findings = file.validate(level);
+            let mut findings = file.verify(level);
             findings.extend(match file {
-                Model::Pte(pte) => pte.validate_with(&data, level),
-                Model::Bpte(bundle) => bundle.validate_with(&data, level),
+                Model::Pte(pte) => pte.verify_with(&data, level),
+                Model::Bpte(bundle) => bundle.verify_with(&data, level),
                 _ => Vec::new(),
             });
             Ok(findings)

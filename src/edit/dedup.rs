@@ -56,7 +56,7 @@ fn users_by_place(pte: &Pte<'_>) -> Result<Keyed<BlobPlace, Vec<User>>> {
     let mut users = Keyed::<BlobPlace, Vec<User>>::new();
     for (user, data) in pte.data_users() {
         let place = match (user, data?) {
-            (DataUser::Tensor { tensor, .. }, TensorData::Constant(_) | TensorData::Mutable(_)) => {
+            (DataUser::Tensor { tensor, .. }, TensorData::Constant(_) | TensorData::InitialState(_)) => {
                 DataList::of(tensor).map(|list| BlobPlace::Entry(list, tensor.data_buffer_idx))
             }
             (DataUser::Delegate { delegate, .. }, _) => delegate.processed.map(|payload| match payload.location {

@@ -193,7 +193,7 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
     let mut in_order: Vec<(&TensorPlace<'_>, &Option<String>)> = places.iter().zip(&chosen).collect();
     sort_by_key(&mut in_order, |(place, _)| place.group);
     let list = |list| Entries::of(pte, list).map(|entries| (entries, entries::alignment(pte, list)));
-    let (constants, states) = (list(DataList::Constants)?, list(DataList::States)?);
+    let (constants, states) = (list(DataList::Constants)?, list(DataList::InitialStates)?);
     for (place, own) in in_order {
         let Some(shapes) = groups.get(&place.group) else { continue };
         let shared = || shapes.get(&shape_key(place.tensor)).copied();

@@ -114,7 +114,7 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
     let (data, first) = (blob.data?, blob.users.first()?);
     let (subject, ending) = match (blob.kind, model) {
         (BlobKind::Constant, _) => (Subject::Constant, "bin"),
-        (BlobKind::Mutable, _) => (Subject::InitialState, "bin"),
+        (BlobKind::InitialState, _) => (Subject::InitialState, "bin"),
         (BlobKind::Delegate, _) => (Subject::Payload, "payload"),
         (BlobKind::Named, Model::Pte(_)) => (Subject::NamedData, "bin"),
         (BlobKind::Named, Model::Ptd(_)) => (Subject::Key, "bin"),

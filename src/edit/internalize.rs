@@ -12,7 +12,7 @@ use crate::file::references::{DataList, tensor_mut};
 use crate::keyed::Keyed;
 use crate::names::shortened;
 use crate::schema::program::{ExecutionPlan, ExtraTensorInfo, NamedData, Tensor, TensorDataLocation};
-use crate::validate::{Level, Severity};
+use crate::verify::{Level, Severity};
 use crate::write::entries::{self, Entries};
 use alloc::{borrow::Cow, format, vec::Vec};
 
@@ -53,7 +53,7 @@ pub(super) fn internalize<'a>(
             if is_made_up(name, plan, value) {
                 made_up.add(*place);
             }
-            let list = if tensor.allocation_info.is_some() { DataList::States } else { DataList::Constants };
+            let list = if tensor.allocation_info.is_some() { DataList::InitialStates } else { DataList::Constants };
             groups.entry((list, *place)).push((method, value));
         }
     }
@@ -78,7 +78,7 @@ pub(super) fn internalize<'a>(
 }
 
 fn check_pair<'a>(pte: &Pte<'a>, data: &[Ptd<'a>]) -> Result<()> {
-    let findings = pte.validate_with(data, Level::Strict);
+    let findings = pte.verify_with(data, Level::Strict);
     let external = pte.methods().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()));
     match findings.iter().find(|finding| finding.severity == Severity::Error || (data.is_empty() && external)) {
         Some(finding) => Err(Error::reference(format!("{}: {}", finding.path, finding.message))),

@@ -75,7 +75,7 @@ impl<'a> Pte<'a> {
     ///     (candidate.subject == Subject::Constant && candidate.size > 16).then(|| candidate.key.to_owned())
     /// })?;
     /// assert_eq!(weights.entries().next().unwrap().key(), report.changes[0].name);
-    /// assert_eq!(pte.validate_with(&[weights], Default::default()), []);
+    /// assert_eq!(pte.verify_with(&[weights], Default::default()), []);
     /// # Ok(())
     /// # }
     /// ```
@@ -115,7 +115,7 @@ impl<'a> Pte<'a> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if [`validate_with`](Self::validate_with) finds
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if [`verify_with`](Self::verify_with) finds
     /// an error in the program with these files.
     pub fn internalize(&mut self, data: &[Ptd<'a>], choose: impl FnMut(&str) -> bool) -> Result<EditReport> {
         internalize::internalize(self, data, choose)

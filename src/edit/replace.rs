@@ -189,7 +189,7 @@ fn checked<'a>(pte: &Pte<'a>, data: DataRef, target: &Selector<'_>, new: &NewDat
                     return Err(partly_shared(&who));
                 }
                 blob.subject = match other {
-                    TensorData::Mutable(_) => Subject::InitialState,
+                    TensorData::InitialState(_) => Subject::InitialState,
                     _ => Subject::Constant,
                 };
                 if let Some(name) = tensor.fully_qualified_name() {

@@ -150,7 +150,7 @@ impl From<DataList> for Subject {
     fn from(list: DataList) -> Self {
         match list {
             DataList::Constants => Self::Constant,
-            DataList::States => Self::InitialState,
+            DataList::InitialStates => Self::InitialState,
         }
     }
 }

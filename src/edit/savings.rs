@@ -9,7 +9,7 @@ use crate::file::source::Source;
 use crate::file::style::WriteStyle;
 use crate::keyed::sort_by_key;
 use crate::model::Model;
-use crate::validate::Level;
+use crate::verify::Level;
 use crate::write::detect::Detected;
 use crate::write::options::{PtdOptions, PteOptions};
 use alloc::vec::Vec;
@@ -154,7 +154,7 @@ impl Model<'_> {
             let Some(bytes @ 1..) = before.checked_sub(image.size()) else { continue };
             // `rewrite` changes nothing that a rule checks.
             if command != "rewrite" {
-                let findings = findings.get_or_insert_with(|| self.validate(Level::Strict));
+                let findings = findings.get_or_insert_with(|| self.verify(Level::Strict));
                 if !new_errors_of_image(findings, &after, &image).is_ok_and(|found| found.is_empty()) {
                     continue;
                 }

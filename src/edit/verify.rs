@@ -5,8 +5,8 @@ use crate::file::options::ParseOptions;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::model::Model;
-use crate::validate::rule::{self, Rule};
-use crate::validate::{Finding, Level, Severity};
+use crate::verify::rule::{self, Rule};
+use crate::verify::{Finding, Level, Severity};
 use crate::write::image::Image;
 use alloc::vec::Vec;
 
@@ -26,10 +26,10 @@ const EXCUSES: [(&Rule, &Rule); 3] = [
 ///
 /// Fails if `after` cannot be written.
 pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>> {
-    let before = before.validate(Level::Strict);
+    let before = before.verify(Level::Strict);
     match after {
         Model::Pte(_) | Model::Ptd(_) => new_errors_of_image(&before, after, &after.image()?),
-        _ => Ok(of_new_rules(&before, after.validate(Level::Strict))),
+        _ => Ok(of_new_rules(&before, after.verify(Level::Strict))),
     }
 }
 
@@ -40,35 +40,35 @@ pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>>
 pub fn new_errors_of_image(before: &[Finding], after: &Model<'_>, image: &Image<'_>) -> Result<Vec<Finding>> {
     let found = match after {
         // Unchanged metadata needs no second parse.
-        _ if image.is_from_source() => after.validate(Level::Strict),
+        _ if image.is_from_source() => after.verify(Level::Strict),
         Model::Pte(pte) => {
             let metadata = image.metadata_bytes();
             let mut again = Pte::parse_with(&metadata, &ParseOptions::METADATA)?;
             again.segments.clone_from(&pte.segments);
-            again.validate(Level::Strict)
+            again.verify(Level::Strict)
         }
         Model::Ptd(ptd) => {
             let metadata = image.metadata_bytes();
             let mut again = Ptd::parse_with(&metadata, &ParseOptions::METADATA)?;
             again.segments.clone_from(&ptd.segments);
-            again.validate(Level::Strict)
+            again.verify(Level::Strict)
         }
-        _ => after.validate(Level::Strict),
+        _ => after.verify(Level::Strict),
     };
     Ok(of_new_rules(before, found))
 }
 
 /// What the strict level finds in a program, and in its combination with its `.ptd` files.
 pub fn findings_of_pair(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Vec<Finding> {
-    let mut found = pte.validate(Level::Strict);
-    found.extend(pte.validate_with(data, Level::Strict));
+    let mut found = pte.verify(Level::Strict);
+    found.extend(pte.verify_with(data, Level::Strict));
     found
 }
 
 /// [`new_errors`] for a program together with its `.ptd` files. `before` is what [`findings_of_pair`] found before the edit.
 /// Data that was not looked up then because no file was given may be missing.
 pub fn new_errors_of_pair(before: &[Finding], after: (&Pte<'_>, &[Ptd<'_>])) -> Vec<Finding> {
-    of_new_rules(before, after.0.validate_with(after.1, Level::Strict))
+    of_new_rules(before, after.0.verify_with(after.1, Level::Strict))
 }
 
 fn of_new_rules(before: &[Finding], mut after: Vec<Finding>) -> Vec<Finding> {

@@ -70,12 +70,12 @@ impl<'a> Bpte<'a> {
 
     /// Checks the structure of the bundle and nothing else: the same rules as [`parse`](Self::parse), and the same first
     /// error, without building or allocating anything.
-    pub fn check(bytes: &[u8]) -> Result<()> {
-        Self::check_with(bytes, &ParseOptions::default())
+    pub fn verify_structure(bytes: &[u8]) -> Result<()> {
+        Self::verify_structure_with(bytes, &ParseOptions::default())
     }
 
-    /// [`check`](Self::check) with custom limits.
-    pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
+    /// [`check`](Self::verify_structure) with custom limits.
+    pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
         read::check_described(BundledProgram::DESCRIPTION, bytes, &options.limits)
     }

@@ -60,12 +60,12 @@ impl<'a> Etdp<'a> {
 
     /// Checks a file's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error,
     /// without building or allocating anything.
-    pub fn check(bytes: &[u8]) -> Result<()> {
-        Self::check_with(bytes, &ParseOptions::default())
+    pub fn verify_structure(bytes: &[u8]) -> Result<()> {
+        Self::verify_structure_with(bytes, &ParseOptions::default())
     }
 
-    /// [`check`](Self::check) with custom limits.
-    pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
+    /// [`check`](Self::verify_structure) with custom limits.
+    pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         read::check_described_at(PREFIX as u32, ETDump::DESCRIPTION, dump(bytes)?, &options.limits)
     }
 

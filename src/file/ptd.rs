@@ -118,12 +118,12 @@ impl<'a> Ptd<'a> {
 
     /// Checks a file's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error,
     /// without building or allocating anything.
-    pub fn check(bytes: &[u8]) -> Result<()> {
-        Self::check_with(bytes, &ParseOptions::default())
+    pub fn verify_structure(bytes: &[u8]) -> Result<()> {
+        Self::verify_structure_with(bytes, &ParseOptions::default())
     }
 
-    /// [`check`](Self::check) with options.
-    pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
+    /// [`check`](Self::verify_structure) with options.
+    pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
         let metadata = header::metadata(bytes, &probe, options)?;
         read::check(FlatTensorParser::default(), metadata, &options.limits)

@@ -84,7 +84,7 @@ pub enum TensorData<'t> {
     /// A constant.
     Constant(DataRef),
     /// The initial state of a mutable tensor.
-    Mutable(DataRef),
+    InitialState(DataRef),
     /// In a `.ptd` file, under this key.
     External(&'t str),
 }
@@ -93,7 +93,7 @@ impl<'a> Pte<'a> {
     /// Reads a file: checks its structure and decodes its program. The bytes of weights are borrowed, not copied.
     ///
     /// Fails if the bytes are another kind of file, are truncated, or break a rule of structure. It does not check the meaning of the
-    /// program: see [`validate`](crate::validate).
+    /// program: see [`verify`](crate::verify).
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
@@ -117,12 +117,12 @@ impl<'a> Pte<'a> {
 
     /// Checks a file's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error,
     /// without building or allocating anything.
-    pub fn check(bytes: &[u8]) -> Result<()> {
-        Self::check_with(bytes, &ParseOptions::default())
+    pub fn verify_structure(bytes: &[u8]) -> Result<()> {
+        Self::verify_structure_with(bytes, &ParseOptions::default())
     }
 
-    /// [`check`](Self::check) with options.
-    pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
+    /// [`check`](Self::verify_structure) with options.
+    pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
         let metadata = header::metadata(bytes, &probe, options)?;
         read::check(TableParser::<Program>::default(), metadata, &options.limits)
@@ -258,7 +258,7 @@ impl<'a> Pte<'a> {
             (index, None) => self.constant(index, tensor.byte_size()?).map(TensorData::Constant),
             (index, Some(_)) => {
                 let list = extra.map_or(0, |extra| extra.mutable_data_segments_idx);
-                self.mutable(list, index, tensor.byte_size()?).map(TensorData::Mutable)
+                self.initial_state(list, index, tensor.byte_size()?).map(TensorData::InitialState)
             }
         }
     }
@@ -278,7 +278,7 @@ impl<'a> Pte<'a> {
         }
     }
 
-    fn mutable(&self, list: u64, index: u32, size: u64) -> Result<DataRef> {
+    fn initial_state(&self, list: u64, index: u32, size: u64) -> Result<DataRef> {
         let lists = self.program.mutable_data_segments();
         match usize::try_from(list).ok().and_then(|list| lists.get(list)) {
             Some(offsets) => subsegment(offsets, index, size),
@@ -294,7 +294,7 @@ impl<'a> Pte<'a> {
     /// Fails as [`tensor_data`](Self::tensor_data) and [`bytes`](Self::bytes) do.
     pub fn tensor_view<'t>(&'t self, tensor: &'t Tensor<'_>) -> Result<Option<TensorView<'t>>> {
         let data = match self.tensor_data(tensor)? {
-            TensorData::Constant(data) | TensorData::Mutable(data) => data,
+            TensorData::Constant(data) | TensorData::InitialState(data) => data,
             _ => return Ok(None),
         };
         TensorView::new(tensor.shape(), self.bytes(&data)?).map(Some)

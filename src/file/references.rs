@@ -170,11 +170,11 @@ pub(crate) enum DataList {
     /// Constants: in `constant_segment` or, in early files, `constant_buffer`.
     Constants,
     /// Initial states: in `mutable_data_segments[0]`.
-    States,
+    InitialStates,
 }
 
 impl DataList {
-    pub(crate) const ALL: [Self; 2] = [Self::Constants, Self::States];
+    pub(crate) const ALL: [Self; 2] = [Self::Constants, Self::InitialStates];
 }
 
 impl DataList {
@@ -184,7 +184,7 @@ impl DataList {
         match tensor.allocation_info {
             _ if tensor.is_external() || tensor.data_buffer_idx == 0 => None,
             None => Some(Self::Constants),
-            Some(_) => (list == 0).then_some(Self::States),
+            Some(_) => (list == 0).then_some(Self::InitialStates),
         }
     }
 }
@@ -236,7 +236,7 @@ impl TensorData<'_> {
     /// Where the bytes are in this file, if they are in it.
     pub fn data_ref(&self) -> Option<DataRef> {
         match *self {
-            Self::Constant(data) | Self::Mutable(data) => Some(data),
+            Self::Constant(data) | Self::InitialState(data) => Some(data),
             Self::None | Self::Planned(_) | Self::External(_) => None,
         }
     }

@@ -52,7 +52,7 @@ pub struct Blob<'t> {
 
 /// What a blob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum BlobKind {
@@ -61,11 +61,10 @@ pub enum BlobKind {
     /// A constant.
     Constant,
     /// The initial state of a mutable tensor.
-    Mutable,
+    InitialState,
     /// A delegate's payload.
     Delegate,
     /// A constant inside a delegate's payload: see [`Pte::delegate_constants`].
-    #[cfg_attr(feature = "serde", serde(rename = "delegate_constant"))]
     DelegateConstant,
     /// A blob with a name, or the data of a `.ptd` key.
     Named,
@@ -84,7 +83,7 @@ impl fmt::Display for BlobKind {
         f.pad(match self {
             Self::Segment => "segment",
             Self::Constant => "constant",
-            Self::Mutable => "mutable",
+            Self::InitialState => "initial_state",
             Self::Delegate => "delegate",
             Self::DelegateConstant => "inside",
             Self::Named => "named",
@@ -291,7 +290,7 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Blobs<'t> {
     for (user, data) in pte.data_users() {
         let (kind, key, data) = match data {
             Ok(TensorData::External(key)) => (BlobKind::External, key, None),
-            Ok(TensorData::Mutable(data)) => (BlobKind::Mutable, "", Some(data)),
+            Ok(TensorData::InitialState(data)) => (BlobKind::InitialState, "", Some(data)),
             Ok(data) => (kind(&user), "", data.data_ref()),
             Err(error) => {
                 collector.fault(user.path(), error);

@@ -266,7 +266,7 @@ pub enum TensorPlace<'t> {
         data: DataRef,
     },
     /// In planned memory, with an initial state.
-    Mutable {
+    InitialState {
         /// Index of the initial state.
         index: u32,
         /// Where that is in the file.
@@ -384,7 +384,7 @@ impl<'t> TensorPlace<'t> {
             TensorData::None => Self::Runtime,
             TensorData::Planned(_) => Self::Planned { buffer, offset },
             TensorData::Constant(data) => Self::Constant { index, data },
-            TensorData::Mutable(data) => Self::Mutable { index, data, buffer, offset },
+            TensorData::InitialState(data) => Self::InitialState { index, data, buffer, offset },
             TensorData::External(key) => Self::External { key },
         }
     }
@@ -472,7 +472,7 @@ impl fmt::Display for TensorPlace<'_> {
             Self::Runtime => f.write_str("given at run time"),
             Self::Planned { buffer, offset } => write!(f, "buffer {buffer} at {offset}"),
             Self::Constant { index, .. } => write!(f, "constant {index}"),
-            Self::Mutable { index, buffer, offset, .. } => {
+            Self::InitialState { index, buffer, offset, .. } => {
                 write!(f, "initial state {index}, buffer {buffer} at {offset}")
             }
             Self::External { key } => write!(f, "external {}", crate::names::shortened(key)),

@@ -263,7 +263,7 @@ impl<'t> Collector<'t> {
         let mut blobs = model.blobs().blobs;
         sort_by(&mut blobs, |one, other| other.size.cmp(&one.size));
         let is_tensor = |kind| {
-            matches!(kind, BlobKind::Constant | BlobKind::Mutable | BlobKind::Named | BlobKind::DelegateConstant)
+            matches!(kind, BlobKind::Constant | BlobKind::InitialState | BlobKind::Named | BlobKind::DelegateConstant)
         };
         let (mut names, mut quantized) = (Numbers::default(), Keyed::new());
         if let Model::Pte(pte) = model {

@@ -426,8 +426,8 @@ impl<'c, 't> Method<'c, 't> {
 
 /// Whether the content of a value is data of the file, or of a `.ptd` file.
 fn has_data(value: &CodeValue<'_>) -> bool {
-    use TensorPlace::{Constant, External, Mutable};
-    matches!(value.place, Some(Constant { .. } | Mutable { .. } | External { .. }))
+    use TensorPlace::{Constant, External, InitialState};
+    matches!(value.place, Some(Constant { .. } | InitialState { .. } | External { .. }))
 }
 
 #[cold]

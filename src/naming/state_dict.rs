@@ -26,7 +26,7 @@ pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safete
     let mut compared: Keyed<DataRef, &[&'t str]> = Keyed::new();
     for (plan, names) in pte.methods().iter().zip(&mut names.methods) {
         for (value, tensor) in plan.tensors() {
-            let (Ok(TensorData::Constant(data)) | Ok(TensorData::Mutable(data))) = pte.tensor_data(tensor) else {
+            let (Ok(TensorData::Constant(data)) | Ok(TensorData::InitialState(data))) = pte.tensor_data(tensor) else {
                 continue;
             };
             let same = *compared.or_insert_with(data, || {

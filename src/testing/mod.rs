@@ -10,12 +10,12 @@
 //! ```
 //! use executorch_format::testing::{Choices, Damage, valid_program};
 //! use executorch_format::Pte;
-//! use executorch_format::validate::{Level, Severity};
+//! use executorch_format::verify::{Level, Severity};
 //!
 //! # fn main() -> executorch_format::Result<()> {
 //! let pte = valid_program(&mut Choices::new(b"any bytes will do"))?;
 //! let file = pte.image()?.to_vec()?;
-//! let findings = Pte::parse(&file)?.validate(Level::Strict);
+//! let findings = Pte::parse(&file)?.verify(Level::Strict);
 //! assert!(findings.iter().all(|finding| finding.severity == Severity::Note));
 //!
 //! // Every damage of it is refused, found, or harmless; none may crash a reader.
@@ -23,7 +23,7 @@
 //!     let mut damaged = pte.clone();
 //!     if damage.apply(&mut damaged.program) {
 //!         let file = damaged.image_as_is().and_then(|image| image.to_vec());
-//!         let _verdict = file.and_then(|file| Pte::check(&file));
+//!         let _verdict = file.and_then(|file| Pte::verify_structure(&file));
 //!     }
 //! }
 //! # Ok(())

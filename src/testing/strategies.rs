@@ -11,7 +11,7 @@
 //!     # */
 //!     fn my_reader_takes_what_is_good(pte in valid_programs(0..200)) {
 //!         let file = pte.image().unwrap().to_vec().unwrap();
-//!         prop_assert!(executorch_format::Pte::check(&file).is_ok()); // my reader
+//!         prop_assert!(executorch_format::Pte::verify_structure(&file).is_ok()); // my reader
 //!     }
 //!
 //!     # /*
@@ -22,7 +22,7 @@
 //!     ) {
 //!         damage.apply(&mut pte.program);
 //!         if let Ok(file) = pte.image_as_is().and_then(|image| image.to_vec()) {
-//!             let _verdict = executorch_format::Pte::check(&file); // my reader
+//!             let _verdict = executorch_format::Pte::verify_structure(&file); // my reader
 //!         }
 //!     }
 //! }

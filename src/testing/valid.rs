@@ -176,7 +176,7 @@ impl Values {
                 self.add(tensor.with_data(constant))
             }
             4 => {
-                let state = data.mutable(elements(choices, &shape));
+                let state = data.initial_state(elements(choices, &shape));
                 let tensor = self.place(tensor).with_data(state);
                 self.add(tensor)
             }

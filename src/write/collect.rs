@@ -122,7 +122,7 @@ fn sample(bytes: &[u8]) -> u64 {
 #[derive(Clone, Debug, Default)]
 pub struct DataCollector<'a> {
     constants: Shared<'a>,
-    mutable: Shared<'a>,
+    initial_states: Shared<'a>,
     delegates: Shared<'a>,
     named: Shared<'a>,
     named_alignments: Vec<u64>,
@@ -142,8 +142,8 @@ impl<'a> DataCollector<'a> {
 
     /// Adds the initial state of a mutable tensor. Returns its tensor's `data_buffer_idx`; that tensor also needs
     /// `allocation_info`.
-    pub fn mutable(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
-        self.mutable.add(bytes.into()) + 1
+    pub fn initial_state(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
+        self.initial_states.add(bytes.into()) + 1
     }
 
     /// Adds a delegate's payload. Returns its delegate's `processed`. Its index counts in this collector;
@@ -179,8 +179,8 @@ impl<'a> DataCollector<'a> {
         program.constant_segment = Some(SubsegmentOffsets { segment_index, offsets: Some(offsets.into()) });
         program.constant_buffer.get_or_insert_default().clear();
         program.mutable_data_segments = None;
-        if !self.mutable.blobs.is_empty() {
-            let (offsets, segment) = pack_all(self.mutable.blobs, 1)?;
+        if !self.initial_states.blobs.is_empty() {
+            let (offsets, segment) = pack_all(self.initial_states.blobs, 1)?;
             let segment_index = data.push(segment, 1);
             program.mutable_data_segments =
                 Some(vec![SubsegmentOffsets { segment_index, offsets: Some(offsets.into()) }]);

@@ -134,7 +134,7 @@ impl<'a> Entries<'a> {
             }
             return Ok(());
         }
-        if list == DataList::States && kept.is_empty() {
+        if list == DataList::InitialStates && kept.is_empty() {
             return remove_states(pte);
         }
         // The place of each blob; one without an entry has none.
@@ -186,7 +186,7 @@ pub(crate) fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64
 pub(crate) fn offsets<'t, 'a>(program: &'t Program<'a>, list: DataList) -> Option<&'t SubsegmentOffsets<'a>> {
     let offsets = match list {
         DataList::Constants => program.constant_segment.as_ref(),
-        DataList::States => program.mutable_data_segments().first(),
+        DataList::InitialStates => program.mutable_data_segments().first(),
     };
     offsets.filter(|list| list.offsets().len() > 1)
 }
@@ -194,7 +194,7 @@ pub(crate) fn offsets<'t, 'a>(program: &'t Program<'a>, list: DataList) -> Optio
 fn inline_constants<'a>(pte: &Pte<'a>, list: DataList) -> Entries<'a> {
     let buffers = match list {
         DataList::Constants => pte.program.constant_buffer(),
-        DataList::States => &[],
+        DataList::InitialStates => &[],
     };
     let (mut at, mut blobs) = (Vec::new(), Vec::new());
     for buffer in buffers.get(1..).unwrap_or_default() {
@@ -213,7 +213,7 @@ fn entry_sizes(pte: &Pte<'_>, list: DataList, count: usize) -> Result<Vec<u64>> 
                 continue;
             }
             if let TensorData::Constant(DataRef::Segment { size, .. })
-            | TensorData::Mutable(DataRef::Segment { size, .. }) = pte.tensor_data(tensor)?
+            | TensorData::InitialState(DataRef::Segment { size, .. }) = pte.tensor_data(tensor)?
             {
                 if let Some(most) = sizes.get_mut(tensor.data_buffer_idx as usize) {
                     *most = size.max(*most);
@@ -228,7 +228,7 @@ fn entry_sizes(pte: &Pte<'_>, list: DataList, count: usize) -> Result<Vec<u64>> 
 pub(crate) fn alignment(pte: &Pte<'_>, list: DataList) -> u32 {
     let usual = match list {
         DataList::Constants => ALIGNMENT,
-        DataList::States => 1,
+        DataList::InitialStates => 1,
     };
     let Some(offsets) = offsets(&pte.program, list) else {
         return usual;
@@ -261,7 +261,7 @@ fn put_offsets<'a>(pte: &mut Pte<'a>, list: DataList, offsets: Vec<u64>, segment
             }
             pte.program.constant_segment = Some(offsets);
         }
-        DataList::States => match pte.program.mutable_data_segments.get_or_insert_default().first_mut() {
+        DataList::InitialStates => match pte.program.mutable_data_segments.get_or_insert_default().first_mut() {
             Some(first) => *first = offsets,
             None => pte.program.mutable_data_segments = Some(vec![offsets]),
         },
@@ -273,7 +273,7 @@ fn put_offsets<'a>(pte: &mut Pte<'a>, list: DataList, offsets: Vec<u64>, segment
 fn own_segment(pte: &Pte<'_>, list: DataList) -> Option<u32> {
     let list = match list {
         DataList::Constants => pte.program.constant_segment.as_ref(),
-        DataList::States => pte.program.mutable_data_segments().first(),
+        DataList::InitialStates => pte.program.mutable_data_segments().first(),
     };
     list.map(|list| list.segment_index).filter(|index| pte.segment_users().get(*index as usize) == Some(&1))
 }
@@ -282,9 +282,9 @@ fn own_segment(pte: &Pte<'_>, list: DataList) -> Option<u32> {
 fn remove_states(pte: &mut Pte<'_>) -> Result<()> {
     let lists = pte.program.mutable_data_segments().len();
     if lists > 1 {
-        return put_offsets(pte, DataList::States, vec![0], Segment::Parts(Vec::new()));
+        return put_offsets(pte, DataList::InitialStates, vec![0], Segment::Parts(Vec::new()));
     }
-    let own = own_segment(pte, DataList::States);
+    let own = own_segment(pte, DataList::InitialStates);
     pte.program.mutable_data_segments = pte.program.mutable_data_segments.take().filter(|_| lists == 0);
     if let Some(own) = own {
         segments::remove(pte, &|index| index == own as usize);
@@ -296,7 +296,9 @@ fn remove_states(pte: &mut Pte<'_>) -> Result<()> {
 fn insert_segment<'a>(pte: &mut Pte<'a>, list: DataList, segment: Segment<'a>) -> u32 {
     let at = match list {
         DataList::Constants => 0,
-        DataList::States => pte.program.constant_segment.as_ref().map_or(0, |list| list.segment_index as usize + 1),
+        DataList::InitialStates => {
+            pte.program.constant_segment.as_ref().map_or(0, |list| list.segment_index as usize + 1)
+        }
     };
     let last = pte.push_segment(segment) as usize;
     let at = at.min(last);

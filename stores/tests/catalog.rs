@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_select::concat::concat_batches;
 use executorch_format::inspect::Content;
-use executorch_format::{Model, validate::Level};
+use executorch_format::{Model, verify::Level};
 use executorch_format_stores::catalog::{Limit, Options, Overview, Report, TABLES, batch, page, write};
 use executorch_format_stores::{Access, Error, Stores, wait};
 use executorch_format_support::server::{Fault, Server};
@@ -88,7 +88,7 @@ fn the_tables_say_what_the_library_says() {
             findings += 1;
             continue;
         };
-        findings += model.validate(Level::Runtime).len();
+        findings += model.verify(Level::Runtime).len();
         let program = match &model {
             Model::Bpte(bpte) => bpte.program().ok(),
             _ => None,

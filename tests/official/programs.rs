@@ -139,8 +139,8 @@ fn methods(options: &PteOptions) -> Result<NewProgram> {
 fn mutable_state(options: &PteOptions) -> Result<NewProgram> {
     let mut data = DataCollector::new();
     // Not used by any tensor, so that the state that is used is not the first one.
-    data.mutable(vec![7; 3]);
-    let state = data.mutable(floats(&[10.0, 20.0, 30.0, 40.0]));
+    data.initial_state(vec![7; 3]);
+    let state = data.initial_state(floats(&[10.0, 20.0, 30.0, 40.0]));
     let values: Vec<EValue<'static>> =
         vec![float4().with_planned(1, 0).into(), float4().with_planned(1, 16).with_data(state).into(), 1i64.into()];
     let calls = vec![Instruction::kernel_call(0, vec![1, 0, 2, 1, 1])];

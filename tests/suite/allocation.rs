@@ -25,7 +25,7 @@ const GOOD_MULTIPLE: u64 = 3;
 const ERROR: u64 = 1024;
 
 fn check(file: &Fixture, bytes: &[u8]) -> Result<(), Error> {
-    if file.is_pte() { Pte::check(bytes) } else { Ptd::check(bytes) }
+    if file.is_pte() { Pte::verify_structure(bytes) } else { Ptd::verify_structure(bytes) }
 }
 
 /// The total bytes that decoding allocates, and whether it succeeds.
@@ -131,7 +131,7 @@ fn link(bytes: &mut Vec<u8>, vtable: usize) {
 }
 
 fn refused_for(bytes: &[u8], limits: &Limits) -> Option<(&'static str, u64)> {
-    let checked = Pte::check_with(bytes, &ParseOptions::default().with_limits(*limits)).err();
+    let checked = Pte::verify_structure_with(bytes, &ParseOptions::default().with_limits(*limits)).err();
     assert_eq!(checked, Pte::parse_with(bytes, &ParseOptions::default().with_limits(*limits)).err());
     match checked?.kind() {
         ErrorKind::Limit { what, limit } => Some((what, *limit)),
@@ -238,10 +238,10 @@ fn a_limit_on_memory_bounds_what_is_allocated() {
 /// Its constants are parts of one segment, which no rule has to see in one piece.
 #[cfg(feature = "verify")]
 #[test]
-fn validating_a_program_from_nothing_copies_no_constants() {
+fn verifying_a_program_from_nothing_copies_no_constants() {
     use executorch_format::schema::program::{EValue, ExecutionPlan, Program, Tensor};
     use executorch_format::schema::{DataSegment, ScalarType};
-    use executorch_format::validate::Level;
+    use executorch_format::verify::Level;
     use executorch_format::{DataCollector, PteOptions};
 
     const ELEMENTS: usize = 1 << 20;
@@ -256,7 +256,7 @@ fn validating_a_program_from_nothing_copies_no_constants() {
         ..Program::default()
     };
     let mut pte = data.finish(program, &PteOptions::default()).unwrap();
-    let taken = |pte: &Pte<'_>| measure(|| drop(pte.validate(Level::Strict))).bytes_total;
+    let taken = |pte: &Pte<'_>| measure(|| drop(pte.verify(Level::Strict))).bytes_total;
     assert!(taken(&pte) < ELEMENTS as u64 / 4, "{} bytes", taken(&pte));
     // A tree that was changed by hand says what it likes.
     for DataSegment { size, .. } in pte.program.segments.iter_mut().flatten() {

@@ -7,7 +7,7 @@ use executorch_format::schema::bundled::{
     BundledMethodTestCase, BundledMethodTestSuite, Double, Int, Tensor, Value, ValueUnion,
 };
 use executorch_format::schema::flat_tensor::TensorLayout;
-use executorch_format::validate::{Level, Severity};
+use executorch_format::verify::{Level, Severity};
 use executorch_format::{Bpte, Detected, Model, NewEntry, Pte, TensorView, WriteStyle};
 use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
 
@@ -56,14 +56,14 @@ fn the_tree_of_a_bundle_is_what_flatc_prints() {
 #[test]
 fn good_bundles_have_no_findings_but_for_the_exporters_own_fault() {
     for_each(&bundles(), |file| {
-        let findings = Model::parse(file.bytes()).unwrap().validate(Level::Strict);
+        let findings = Model::parse(file.bytes()).unwrap().verify(Level::Strict);
         // Python stores the channels-last tensors of method `zeta` in the natural dim order, and the runtime refuses them.
         let expected = if file.name().ends_with("bundle_methods.bpte") { 2 } else { 0 };
-        let known = |finding: &&executorch_format::validate::Finding| {
+        let known = |finding: &&executorch_format::verify::Finding| {
             finding.rule == "bundle-dim-order" && finding.severity == Severity::Warning
         };
         // A channels-last tensor is multiplied by a scalar one.
-        let refused = |finding: &&executorch_format::validate::Finding| {
+        let refused = |finding: &&executorch_format::verify::Finding| {
             finding.rule == "kernel-dim-order" && file.name().ends_with("bundle_methods.bpte")
         };
         let others: Vec<_> = findings
@@ -96,7 +96,7 @@ fn the_program_is_taken_out_and_another_one_is_put_in() {
     assert_eq!(again.program_offset().unwrap() % 32, 0);
     assert_eq!(again.bundled_program.method_test_suites, bpte.bundled_program.method_test_suites);
     // Its method `forward` takes another shape.
-    let findings = again.validate(Level::Strict);
+    let findings = again.verify(Level::Strict);
     assert!(findings.iter().all(|finding| finding.rule == "bundle-value") && findings.len() == 4, "{findings:?}");
 }
 
@@ -120,7 +120,7 @@ fn a_bundle_is_made_from_nothing() {
     let file = written(&bpte);
     let again = Bpte::parse(&file).unwrap();
     assert_eq!(again, bpte);
-    assert_eq!(again.validate(Level::Strict), []);
+    assert_eq!(again.verify(Level::Strict), []);
     assert_eq!(again.write_style().unwrap().proven().unwrap(), WriteStyle::PYTHON);
 }
 
@@ -167,7 +167,7 @@ fn an_error_inside_the_program_counts_from_the_start_of_the_bundle() {
     let bpte = Bpte::parse(&bytes).unwrap();
     let error = bpte.program().unwrap_err();
     assert_eq!((error.path().to_string().as_str(), error.offset()), ("program", Some(start as u64)));
-    let findings = bpte.validate(Level::Structure);
+    let findings = bpte.verify(Level::Structure);
     assert_eq!((findings.len(), findings[0].rule, findings[0].offset), (1, "offset", Some(start as u64)));
     // A finding too.
     let mut bpte = Bpte::parse(file.bytes()).unwrap();
@@ -175,7 +175,7 @@ fn an_error_inside_the_program_counts_from_the_start_of_the_bundle() {
     program.program.version = 7;
     let program = program.image_as_is().unwrap().to_vec().unwrap();
     bpte.set_program(program);
-    let finding = bpte.validate(Level::Runtime).remove(0);
+    let finding = bpte.verify(Level::Runtime).remove(0);
     assert_eq!((finding.rule, finding.path.to_string().as_str()), ("program-version", "program.version"));
 }
 
@@ -188,7 +188,7 @@ fn numbers_are_compared_with_those_that_the_program_has() {
     assert_eq!(inputs[1].val, ValueUnion::Int(Int { int_val: 7 }));
     inputs[1].val = Int { int_val: 8 }.into();
     inputs[2].val = Double { double_val: 1.0 }.into();
-    let findings = bpte.validate(Level::Strict);
+    let findings = bpte.verify(Level::Strict);
     let shown: Vec<_> = findings.iter().map(|finding| format!("{}: {}", finding.path, finding.message)).collect();
     assert_eq!(
         shown,
@@ -202,10 +202,10 @@ fn numbers_are_compared_with_those_that_the_program_has() {
 /// One clear error or a tree that can be looked at and written back, never a panic.
 fn read(bytes: &[u8]) {
     let parsed = Bpte::parse(bytes);
-    assert_eq!(Bpte::check(bytes).err().as_ref(), parsed.as_ref().err());
+    assert_eq!(Bpte::verify_structure(bytes).err().as_ref(), parsed.as_ref().err());
     if let Ok(bpte) = parsed {
         assert!(bpte.image().unwrap().to_vec().unwrap() == bytes);
-        bpte.validate(Level::Strict).iter().for_each(|finding| assert!(!finding.to_string().is_empty()));
+        bpte.verify(Level::Strict).iter().for_each(|finding| assert!(!finding.to_string().is_empty()));
         let _ = (bpte.summary(), bpte.blobs());
     }
 }
@@ -301,5 +301,5 @@ fn a_test_case_that_does_not_fit_the_method_is_refused() {
     assert!(found.contains("16 bytes; x.bin holds 15 bytes"), "{found}");
     let mut bpte = Bpte::new(file.bytes());
     bpte.add_case("forward", &[NewData::bytes("x.bin", vec![0; 16])], &[]).unwrap();
-    assert_eq!(bpte.validate(Level::Strict), []);
+    assert_eq!(bpte.verify(Level::Strict), []);
 }

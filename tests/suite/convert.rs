@@ -5,7 +5,7 @@ use executorch_format::convert::{Dtype, Npy, SafeTensor, Safetensors, ShardIndex
 use executorch_format::edit::NewData;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::flat_tensor::TensorLayout;
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{ErrorKind, NewEntry, Ptd, PtdOptions, Pte, TensorShape, TensorView};
 use executorch_format_support::fixtures::{equal, fixture, fixtures, for_each};
 use proptest::prelude::*;
@@ -83,7 +83,7 @@ fn a_name_with_nul_becomes_no_key() {
     renamed.metadata.clear();
     renamed.tensors[0].name = "a.b".into();
     let (ptd, _) = renamed.into_ptd(&PtdOptions::default(), Unsupported::Refuse).unwrap();
-    assert_eq!(ptd.validate(Level::Strict), []);
+    assert_eq!(ptd.verify(Level::Strict), []);
 }
 
 #[test]

@@ -56,8 +56,8 @@ impl Drop for OnPanic<'_> {
 /// Decodes and checks the file, and visits the tree. Returns a hash of the tree.
 fn read(pte: bool, bytes: &[u8]) -> Result<u64, Error> {
     let (checked, read) = match pte {
-        true => (Pte::check(bytes), Pte::parse(bytes).map(|file| visit::pte(bytes, &file))),
-        false => (Ptd::check(bytes), Ptd::parse(bytes).map(|file| visit::ptd(bytes, &file))),
+        true => (Pte::verify_structure(bytes), Pte::parse(bytes).map(|file| visit::pte(bytes, &file))),
+        false => (Ptd::verify_structure(bytes), Ptd::parse(bytes).map(|file| visit::ptd(bytes, &file))),
     };
     assert_eq!(checked.err().as_ref(), read.as_ref().err(), "the check-only run and the decoding run disagree");
     if let Err(error) = &read {

@@ -81,7 +81,7 @@ fn blobs_of_a_program_are_where_the_official_reader_finds_them() {
                         equal(&what, expected["from"].as_str(), Some("constant"))?;
                         blob(&what, data, expected)?;
                     }
-                    TensorData::Mutable(data) => {
+                    TensorData::InitialState(data) => {
                         equal(&what, expected["from"].as_str(), Some("mutable"))?;
                         blob(&what, data, expected)?;
                     }

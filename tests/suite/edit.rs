@@ -6,7 +6,7 @@ use executorch_format::edit::{
 use executorch_format::inspect::BlobKind;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, KernelTypes, Program, SubsegmentOffsets};
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{
     DataCollector, DataUser, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData,
 };
@@ -87,7 +87,7 @@ fn what_is_externalized_and_internalized_again_is_the_file_laid_out_anew() {
             pte.blobs()
                 .blobs
                 .iter()
-                .filter(|blob| matches!(blob.kind, BlobKind::Constant | BlobKind::Mutable | BlobKind::Named))
+                .filter(|blob| matches!(blob.kind, BlobKind::Constant | BlobKind::InitialState | BlobKind::Named))
                 .count(),
             0,
         )?;
@@ -96,7 +96,7 @@ fn what_is_externalized_and_internalized_again_is_the_file_laid_out_anew() {
         // As read from two files.
         let (program, data) = (written(&pte)?, data[0].image().and_then(|image| image.to_vec()).map_err(text)?);
         let (mut pte, data) = (Pte::parse(&program).map_err(text)?, Ptd::parse(&data).map_err(text)?);
-        equal("findings in the data", data.validate(Default::default()), vec![])?;
+        equal("findings in the data", data.verify(Default::default()), vec![])?;
         if report.changes.is_empty() {
             return Ok(());
         }
@@ -165,7 +165,7 @@ fn what_was_wrong_with_a_program_is_not_the_fault_of_externalizing() {
     let before = Pte::parse(file.bytes()).unwrap();
     let mut after = before.clone();
     let (data, _) = after.externalize(&PtdOptions::default(), |data| Some(data.key.into())).unwrap();
-    let errors = after.validate_with([&data], Level::Strict);
+    let errors = after.verify_with([&data], Level::Strict);
     assert!(errors.iter().any(|finding| finding.rule == "xnnpack-constant-size"), "{errors:?}");
     assert_eq!(new_errors_of_pair(&findings_of_pair(&before, &[]), (&after, &[data])), []);
 }
@@ -394,7 +394,7 @@ fn regression(name: &str) -> Vec<u8> {
 fn the_rules_on_layouts_are_for_early_files_too_so_that_a_merge_of_one_finds_nothing_new() {
     let file = regression("edit-0.6-dim-order.ptd");
     let before = Ptd::parse(&file).unwrap();
-    let found = before.validate(Level::Strict);
+    let found = before.verify(Level::Strict);
     assert!(found.iter().any(|finding| finding.rule == "ptd-schema"), "{found:?}");
     assert!(found.iter().any(|finding| finding.rule.starts_with("layout-dim-order")), "{found:?}");
     let (merged, _) = Ptd::merge(std::slice::from_ref(&before), &PtdOptions::default()).unwrap();
@@ -616,7 +616,7 @@ fn what_is_split_and_merged_has_the_same_keys_and_bytes() {
             return Ok(());
         }
         let options = PtdOptions::default();
-        let before = ptd.validate(Default::default());
+        let before = ptd.verify(Default::default());
         let entries = |ptd: &Ptd<'_>| -> Vec<_> {
             let mut entries: Vec<_> = ptd
                 .entries()
@@ -632,7 +632,7 @@ fn what_is_split_and_merged_has_the_same_keys_and_bytes() {
             let mut part = ptd.parts_by_size(most).map_err(text)?.into_iter();
             let parts = ptd.split(&options, |_| part.next().unwrap()).map_err(text)?;
             for part in &parts {
-                let mut found = part.validate(Default::default());
+                let mut found = part.verify(Default::default());
                 found.retain(|finding| !before.iter().any(|old| old.rule == finding.rule));
                 equal("new findings", found, vec![])?;
                 let sizes: Vec<u64> =

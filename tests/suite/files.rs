@@ -18,10 +18,10 @@ fn same(what: &str, found: &dyn AnyTable, expected: &dyn AnyTable) -> Result<(),
 fn every_fixture_passes_decoding_and_the_check_only_run() {
     for_each(&fixtures(), |fixture| {
         let newer = if fixture.is_pte() {
-            Pte::check(fixture.bytes()).map_err(text)?;
+            Pte::verify_structure(fixture.bytes()).map_err(text)?;
             Pte::parse(fixture.bytes()).map_err(text)?.source.unwrap().newer_tables
         } else {
-            Ptd::check(fixture.bytes()).map_err(text)?;
+            Ptd::verify_structure(fixture.bytes()).map_err(text)?;
             Ptd::parse(fixture.bytes()).map_err(text)?.source.unwrap().newer_tables
         };
         equal("tables of a newer schema", newer, 0)
@@ -160,7 +160,7 @@ fn errors_name_the_other_kind_of_file() {
     let expected = |expected, found: &'static str| ErrorKind::Foreign { expected, found: found.into() };
     assert_eq!(kind(Ptd::parse(pte.bytes()).unwrap_err()), expected(".ptd", "a .pte file"));
     assert_eq!(kind(Pte::parse(ptd.bytes()).unwrap_err()), expected(".pte", "a .ptd file"));
-    assert_eq!(kind(Ptd::check(pte.bytes()).unwrap_err()), expected(".ptd", "a .pte file"));
+    assert_eq!(kind(Ptd::verify_structure(pte.bytes()).unwrap_err()), expected(".ptd", "a .pte file"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use executorch_format::Pte;
 use executorch_format::inspect::{Argument, MethodCode, MethodMemory, Operation, PlannedTensor};
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ const RULES: [&str; 6] = [
 fn programs_are_judged_by_what_the_official_runtime_computes() {
     for (name, expected) in PROGRAMS {
         let fixture = program(name);
-        let findings = Pte::parse(fixture.bytes()).unwrap().validate(Level::Strict);
+        let findings = Pte::parse(fixture.bytes()).unwrap().verify(Level::Strict);
         let mut rules: BTreeSet<_> = findings.iter().map(|finding| finding.rule).collect();
         rules.retain(|rule| RULES.contains(rule));
         assert_eq!(rules, expected.iter().copied().collect(), "{name}: {findings:#?}");
@@ -66,13 +66,13 @@ fn programs_are_judged_by_what_the_official_runtime_computes() {
 #[test]
 fn an_overlap_is_told_with_its_instructions_values_and_path() {
     let fixture = program("two_conds");
-    let findings = Pte::parse(fixture.bytes()).unwrap().validate(Level::Strict);
+    let findings = Pte::parse(fixture.bytes()).unwrap().verify(Level::Strict);
     let texts: Vec<String> = findings.iter().map(|finding| finding.message.clone()).collect();
     let expected = "bytes 0 to 16 of planned buffer 1 overlap bytes 0 to 16 of value 7, which has the memory of value 17: \
                     instruction 14 writes to them, and instruction 20 still needs value 7";
     assert!(texts.iter().any(|text| text.starts_with(expected)), "{texts:#?}");
     let fixture = program("miss_map_before_fill");
-    let findings = Pte::parse(fixture.bytes()).unwrap().validate(Level::Strict);
+    let findings = Pte::parse(fixture.bytes()).unwrap().verify(Level::Strict);
     assert!(findings[0].message.ends_with(", when instruction 10 does not jump"), "{findings:#?}");
 }
 

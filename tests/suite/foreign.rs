@@ -1,7 +1,7 @@
 //! What is foreign in a file is found, and nothing of what writers put into files is.
 
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan, Program};
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{DataCollector, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
@@ -14,7 +14,7 @@ const RULES: [&str; 4] = ["also-zip", "foreign-format", "native-code", "padding"
 
 /// Which of these rules a file breaks, and where.
 fn broken(model: &Model<'_>) -> Vec<(&'static str, Option<u64>, String)> {
-    let findings = model.validate(Level::Strict).into_iter().filter(|finding| RULES.contains(&finding.rule));
+    let findings = model.verify(Level::Strict).into_iter().filter(|finding| RULES.contains(&finding.rule));
     findings.map(|finding| (finding.rule, finding.offset, finding.path.to_string())).collect()
 }
 

@@ -41,7 +41,7 @@ mod saving;
 mod size;
 mod tensors;
 mod traits;
-mod validate;
+mod verify;
 #[cfg(all(feature = "diff", feature = "layout"))]
 mod weights;
 mod writing;

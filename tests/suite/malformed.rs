@@ -1,6 +1,6 @@
 //! Checks that each file of `tests/data/malformed`, made by the program `malformed` of `tests/support`, breaks exactly its rule.
 
-use executorch_format::validate::{Finding, Level, RULES};
+use executorch_format::verify::{Finding, Level, RULES};
 use executorch_format_support::corpus;
 use executorch_format_support::verdict;
 use std::collections::BTreeSet;
@@ -62,7 +62,7 @@ fn each_malformed_file_breaks_its_rule_and_no_other() {
 #[test]
 fn every_rule_has_a_malformed_file() {
     let cases = corpus::cases();
-    // Such a file has more than a million tables, over 8 MB. The module `validate` tests it.
+    // Such a file has more than a million tables, over 8 MB. The module `verify` tests it.
     let without = RULES.iter().filter(|rule| cases.iter().all(|case| case.rule != rule.name)).map(|rule| rule.name);
     assert_eq!(without.collect::<Vec<_>>(), ["table-limit"]);
 }

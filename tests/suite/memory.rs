@@ -7,7 +7,7 @@ use executorch_format::schema::program::{
     AllocationDetails, Bool, EValue, ExecutionPlan, Instruction, InstructionArguments, JumpFalseCall, KernelTypes,
     MoveCall, Operator, Program, Tensor,
 };
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{Model, Pte};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeSet;
@@ -241,7 +241,7 @@ fn a_view_keeps_the_bytes_that_it_reads() {
     assert_eq!(tensor(buffer, 2).shares_with, [1]);
     assert_eq!(tensor(buffer, 7).replaces, [1]);
     assert_eq!(buffer.needed, counted(buffer));
-    assert!(pte.validate(Level::Strict).iter().all(|finding| finding.rule != "planned-memory-overlap"));
+    assert!(pte.verify(Level::Strict).iter().all(|finding| finding.rule != "planned-memory-overlap"));
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_view_that_is_read_after_its_bytes_were_overwritten_is_an_error() {
         ("aten::abs.out", &[0, 4, 4]),
         ("aten::abs.out", &[2, 5, 5]),
     ];
-    let found = method(values, calls, &[], (&[0], &[5])).validate(Level::Strict);
+    let found = method(values, calls, &[], (&[0], &[5])).verify(Level::Strict);
     let overlap: Vec<_> = found.iter().filter(|finding| finding.rule == "planned-memory-overlap").collect();
     assert_eq!(overlap.len(), 1, "{found:#?}");
     assert!(overlap[0].path.to_string().starts_with("execution_plan[0].values[4]"), "{}", overlap[0].path);
@@ -321,7 +321,7 @@ fn a_method_that_jumps_everywhere_takes_no_quadratic_time() {
     // All ways would be the square of that many steps.
     let memory = pte.memory();
     assert!(memory.methods[0].assumed[0].why.contains("jumps so often"), "{:?}", memory.methods[0].assumed);
-    assert!(pte.validate(Level::Strict).iter().any(|finding| finding.rule == "planned-memory-unknown"));
+    assert!(pte.verify(Level::Strict).iter().any(|finding| finding.rule == "planned-memory-unknown"));
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn what_a_move_fills_needs_no_memory_of_its_own() {
     let found = |moves: &[(usize, InstructionArguments<'static>)]| {
         let calls: &[(&str, &[i32])] = &[("aten::abs.out", &[1, 2, 2])];
         let pte = method(vec![floats(&[4], 0), nowhere(), floats(&[4], 16)], calls, moves, (&[0], &[2]));
-        pte.validate(Level::Strict).into_iter().filter(|finding| finding.rule == "tensor-memory").count()
+        pte.verify(Level::Strict).into_iter().filter(|finding| finding.rule == "tensor-memory").count()
     };
     assert_eq!(found(&[]), 1);
     assert_eq!(found(&[(0, MoveCall { move_from: 0, move_to: 1 }.into())]), 0);

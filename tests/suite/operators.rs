@@ -2,7 +2,7 @@
 
 use executorch_format::inspect::Operators;
 use executorch_format::schema::program::InstructionArguments;
-use executorch_format::validate::{Library, Missing, Target};
+use executorch_format::verify::{Library, Missing, Target};
 use executorch_format::{Model, Pte};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::{BTreeMap, BTreeSet};

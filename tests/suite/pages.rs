@@ -151,7 +151,7 @@ fn assert_recipe_names(heading: &str, lists: &BTreeSet<String>) {
 #[test]
 #[cfg(feature = "verify")]
 fn the_recipe_for_a_rule_names_every_list_of_rules() {
-    let names: Vec<&str> = executorch_format::validate::RULES.iter().map(|rule| rule.name).collect();
+    let names: Vec<&str> = executorch_format::verify::RULES.iter().map(|rule| rule.name).collect();
     assert_recipe_names("Adding a rule", &lists_of(&names, &["src", "cli", "docs", "python"]));
 }
 
@@ -169,7 +169,7 @@ fn the_recipe_for_a_subcommand_names_every_list_of_subcommands() {
 #[test]
 #[cfg(feature = "verify")]
 fn the_readme_states_the_number_of_rules_and_the_releases() {
-    use executorch_format::validate::{RULES, Release};
+    use executorch_format::verify::{RULES, Release};
     let page = read("README.md");
     assert!(page.contains(&format!("{} rules", RULES.len())), "there are {} rules", RULES.len());
     let (first, last) = (Release::ALL.first().unwrap(), Release::ALL.last().unwrap());

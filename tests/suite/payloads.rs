@@ -3,7 +3,7 @@
 use crate::damage::stride;
 use executorch_format::delegate::{CoreMl, EthosU, Payload, PayloadKind, PayloadSummary, VulkanPlace};
 use executorch_format::schema::vulkan::GraphTypes;
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{ErrorKind, Pte};
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
@@ -176,7 +176,7 @@ fn good_payloads_have_no_findings() {
     let names = ["vulkan", "ethosu", "coreml", "tosa", "native"];
     let files: Vec<_> = names.iter().map(|name| fixture(&format!("payloads/other/{name}.pte"))).collect();
     for_each(&files, |file| {
-        let findings = Pte::parse(file.bytes()).unwrap().validate(executorch_format::validate::Level::Strict);
+        let findings = Pte::parse(file.bytes()).unwrap().verify(executorch_format::verify::Level::Strict);
         let payload = |rule: &str| rule.contains("payload") || ["vulkan-graph", "native-code"].contains(&rule);
         let found: Vec<_> = findings.iter().filter(|finding| payload(finding.rule)).collect();
         if found.is_empty() { Ok(()) } else { Err(format!("{found:#?}")) }
@@ -205,7 +205,7 @@ fn every_index_in_a_vulkan_graph_is_checked() {
         let before: [u8; 4] = bytes[at..at + 4].try_into().unwrap();
         bytes[at..at + 4].copy_from_slice(&9999u32.to_le_bytes());
         if let Ok(pte) = Pte::parse(&bytes) {
-            let findings = pte.validate(Level::Strict).into_iter().filter(|finding| finding.rule == "vulkan-graph");
+            let findings = pte.verify(Level::Strict).into_iter().filter(|finding| finding.rule == "vulkan-graph");
             found.extend(findings.map(|finding| finding.path.to_string()));
         }
         bytes[at..at + 4].copy_from_slice(&before);

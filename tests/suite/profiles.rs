@@ -2,7 +2,7 @@
 
 use crate::damage::{each, stride};
 use executorch_format::inspect::{EventKind, EventProfile, EventTarget, Profile};
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{Error, ErrorKind, Etdp, Model, Pte};
 use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
 use serde_json::Value;
@@ -33,7 +33,7 @@ fn the_events_are_what_flatc_prints() {
 #[test]
 fn good_traces_have_no_findings() {
     for_each(&traces(), |file| {
-        let findings = Model::parse(file.bytes()).unwrap().validate(Level::Strict);
+        let findings = Model::parse(file.bytes()).unwrap().verify(Level::Strict);
         if findings.is_empty() { Ok(()) } else { Err(format!("{findings:#?}")) }
     });
 }
@@ -248,14 +248,14 @@ fn a_trace_that_was_cut_off_is_named_as_that() {
     let longer = [bytes, &[0; 3]].concat();
     let etdp = Etdp::parse(&longer).unwrap();
     assert_eq!(etdp, Etdp::parse(bytes).unwrap());
-    assert_eq!(etdp.validate(Level::Strict).iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["trailing-bytes"]);
+    assert_eq!(etdp.verify(Level::Strict).iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["trailing-bytes"]);
 }
 
 fn read(bytes: &[u8], program: &Pte<'_>) {
     let parsed = Etdp::parse(bytes);
-    assert_eq!(Etdp::check(bytes).err().as_ref(), parsed.as_ref().err());
+    assert_eq!(Etdp::verify_structure(bytes).err().as_ref(), parsed.as_ref().err());
     if let Ok(etdp) = parsed {
-        etdp.validate(Level::Strict).iter().for_each(|finding| assert!(!finding.to_string().is_empty()));
+        etdp.verify(Level::Strict).iter().for_each(|finding| assert!(!finding.to_string().is_empty()));
         let profile = etdp.profile(Some(program), None);
         assert!(profile.runs.iter().flat_map(|run| &run.events).all(|event| event.count > 0 && event.min <= event.max));
         let _ = etdp.summary();
@@ -320,10 +320,10 @@ fn a_trace_that_is_aligned_from_after_its_size_is_read() {
     let bytes = file.bytes();
     let [size, root] = [0, 4].map(|at| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap()) + 4);
     let moved = [&size.to_le_bytes()[..], &root.to_le_bytes(), b"ED00", &[0; 4], &bytes[12..]].concat();
-    Etdp::check(&moved).unwrap();
+    Etdp::verify_structure(&moved).unwrap();
     let read = Etdp::parse(&moved).unwrap();
     assert_eq!(read, good);
-    assert_eq!(read.validate(Level::Strict), []);
+    assert_eq!(read.verify(Level::Strict), []);
     // From neither start.
     let [size, root] = [size + 2, root + 2];
     let odd = [&size.to_le_bytes()[..], &root.to_le_bytes(), b"ED00", &[0; 6], &bytes[12..]].concat();

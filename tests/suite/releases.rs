@@ -6,7 +6,7 @@ use executorch_format::schema::xnnpack::{
     PerChannelGroupQuant, PerChannelQuant, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantizedTensorValue,
     XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
 };
-use executorch_format::validate::{
+use executorch_format::verify::{
     Behaviour, Deployment, FEATURES, HISTORIES, Library, REASONS, RULES, Release, ReleaseVerdict, releases_of_error,
 };
 use executorch_format::{Model, Pte, PteOptions};
@@ -423,16 +423,16 @@ fn xnnpack_nodes_datatypes_and_scales_newer_than_a_release_are_refused_by_it() {
 fn page() -> String {
     let mut page = String::from(
         "# What releases of ExecuTorch do\n\n\
-         Made from `validate::FEATURES` and `validate::HISTORIES` by `BLESS=1 cargo test --all-features --test suite releases`.\n\n\
+         Made from `verify::FEATURES` and `verify::HISTORIES` by `BLESS=1 cargo test --all-features --test suite releases`.\n\n\
          `pte verify --runtime all FILE` applies this to a file. It gives three answers for each release:\n\n\
          | answer | from | not known |\n|---|---|---|\n\
          | format | the features and rules below: the runtimes of the Python wheels of 0.2.0 to 1.4.1 (13 of them; not 0.3 and 1.5.0; ATen builds) loaded real \
          and damaged programs. 1.5 follows the rule's level: it refuses files that break a rule of the levels `structure` and `runtime` | what \
          is `unknown` below; `.ptd` files before 1.5 |\n\
          | operators | which kernels the release's portable, optimized, quantized and Cortex-M library and its Python wheel have \
-         (`src/validate/releases/operators.tsv`). The portable library is assumed, and those others that the file needs, which are named with the operators; \
+         (`src/verify/releases/operators.tsv`). The portable library is assumed, and those others that the file needs, which are named with the operators; \
          or those that `--libraries` or a target names. Custom operators are named | whether a build includes all of them |\n\
-         | delegates | which nodes, datatypes and fields the schema of the release's XNNPACK runtime has (`src/validate/releases/xnnpack.tsv`). A runtime without \
+         | delegates | which nodes, datatypes and fields the schema of the release's XNNPACK runtime has (`src/verify/releases/xnnpack.tsv`). A runtime without \
          `named_key` (before 0.6) reads constants from another place: it loads the program, but computes wrong results | payloads of other backends; \
          scales of groups before 0.7; half precision before 0.5 |\n\n\
          All backends are assumed to be in the application.\n\n",

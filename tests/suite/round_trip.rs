@@ -2,7 +2,7 @@
 
 use executorch_format::schema::{FlatTensor, Program};
 use executorch_format::testing::strategies::{any_flat_tensors, any_programs, damage, styles, valid_pairs};
-use executorch_format::validate::{Finding, Level, Severity};
+use executorch_format::verify::{Finding, Level, Severity};
 use executorch_format::{Ptd, Pte, Segment, WriteStyle};
 use executorch_format_support::visit::tree;
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ proptest! {
     #[test]
     fn a_written_program_is_read_back(program in programs(), style in styles()) {
         let file = pte(&program, style).image_as_is().unwrap().to_vec().unwrap();
-        Pte::check(&file).unwrap();
+        Pte::verify_structure(&file).unwrap();
         let read = Pte::parse(&file).unwrap();
         prop_assert_eq!(tree(&read.program), tree(&program));
         prop_assert_eq!(read.source.as_ref().unwrap().newer_tables, 0);
@@ -70,7 +70,7 @@ proptest! {
     #[test]
     fn a_written_ptd_is_read_back(flat_tensor in flat_tensors(), style in styles()) {
         let file = ptd(&flat_tensor, style).image_as_is().unwrap().to_vec().unwrap();
-        Ptd::check(&file).unwrap();
+        Ptd::verify_structure(&file).unwrap();
         let read = Ptd::parse(&file).unwrap();
         prop_assert_eq!(&read.flat_tensor, &flat_tensor);
 
@@ -84,9 +84,9 @@ proptest! {
         let (read, read_ptd) = (Pte::parse(&files[0]).unwrap(), Ptd::parse(&files[1]).unwrap());
         prop_assert_eq!(tree(&read.program), tree(&pte.program));
         prop_assert_eq!(&read_ptd.flat_tensor, &ptd.flat_tensor);
-        let mut findings = read.validate(Level::Strict);
-        findings.extend(read_ptd.validate(Level::Strict));
-        findings.extend(read.validate_with([&read_ptd], Level::Strict));
+        let mut findings = read.verify(Level::Strict);
+        findings.extend(read_ptd.verify(Level::Strict));
+        findings.extend(read.verify_with([&read_ptd], Level::Strict));
         let bad: Vec<String> =
             findings.iter().filter(|finding| finding.severity > Severity::Note).map(Finding::to_string).collect();
         prop_assert!(bad.is_empty(), "{bad:?}");
@@ -103,7 +103,7 @@ proptest! {
         prop_assert!(damage.apply(&mut pte.program), "{}", damage.describe(&pte.program));
         let Ok(file) = pte.image_as_is().and_then(|image| image.to_vec()) else { return Ok(()) };
         if let Ok(read) = Pte::parse(&file) {
-            prop_assert!(read.validate(Level::Runtime).len() <= read.validate(Level::Strict).len());
+            prop_assert!(read.verify(Level::Runtime).len() <= read.verify(Level::Strict).len());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use executorch_format::inspect::{Blob, BlobKind, Summary};
 use executorch_format::schema::ScalarType;
-use executorch_format::validate::{Finding, Level, Rule, Severity};
+use executorch_format::verify::{Finding, Level, Rule, Severity};
 use executorch_format::{
     DataCollector, DataRef, Entry, Error, ErrorKind, FieldOrder, FieldPath, FileKind, Header, Image, KeyIndex, Limits,
     Model, NewEntry, ParseOptions, Probe, Ptd, PtdOptions, Pte, PteOptions, Source, Step, TensorData, TensorShape,

@@ -121,7 +121,7 @@ fn all_blobs(pte: &Pte<'_>) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for method in pte.methods() {
         for (_, tensor) in method.tensors() {
-            if let TensorData::Constant(data) | TensorData::Mutable(data) = pte.tensor_data(tensor).unwrap() {
+            if let TensorData::Constant(data) | TensorData::InitialState(data) = pte.tensor_data(tensor).unwrap() {
                 all.push(pte.bytes(&data).unwrap().to_vec());
             }
         }
@@ -204,7 +204,7 @@ fn collected_data_is_deduplicated_and_read_back() {
     let first = data.constant(&ones[..]);
     let second = data.constant(&twos[..]);
     assert_eq!(data.constant(ones.to_vec()), first, "equal bytes share one constant");
-    let state = data.mutable(&ones[..]);
+    let state = data.initial_state(&ones[..]);
     data.named("a", &twos[..], 12).unwrap();
     data.named("b", twos.to_vec(), 16).unwrap();
     data.named("empty", &[][..], 1).unwrap();
@@ -409,7 +409,7 @@ proptest::proptest! {
         let read = Pte::parse(&file).unwrap();
         let style = pte.style.unwrap_or_default();
         proptest::prop_assert!(style.align_empty && style.field_order == WriteStyle::PYTHON.field_order);
-        let findings = read.validate(executorch_format::validate::Level::Strict);
+        let findings = read.verify(executorch_format::verify::Level::Strict);
         proptest::prop_assert!(findings.iter().all(|finding| finding.rule != "vector-alignment"), "{findings:?}");
     }
 }

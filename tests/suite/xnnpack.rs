@@ -8,7 +8,7 @@ use executorch_format::schema::xnnpack::{
     PerChannelQuant, XNNArgMaxPooling2d, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantParams,
     XNNQuantizedTensorValue, XNode, XNodeUnion, XValueUnion,
 };
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{FileKind, Model, Ptd, Pte};
 use executorch_format_support::corpus::damaged;
 use executorch_format_support::fixtures::{self, Fixture, equal, fixtures};
@@ -56,12 +56,12 @@ fn a_payload_is_a_model_with_the_same_verbs() {
     let mut seen = (0, 0);
     for (name, bytes) in payloads() {
         let payload = Xnnpack::parse(&bytes).unwrap();
-        Model::check(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        Model::verify_structure(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         let model = Model::parse(&bytes).unwrap();
         assert_eq!(model.kind(), FileKind::Xnnpack, "{name}");
         assert_eq!(model.root().description().name, "XNNGraph");
         assert!(model.image().unwrap().to_vec().unwrap() == bytes, "{name}");
-        assert_eq!(model.validate(Level::Strict), payload.validate(Level::Strict), "{name}");
+        assert_eq!(model.verify(Level::Strict), payload.verify(Level::Strict), "{name}");
         let size = model.size_report().unwrap();
         let blobs = model.blobs();
         for blob in &blobs.blobs {
@@ -89,7 +89,7 @@ fn a_payload_is_a_model_with_the_same_verbs() {
     for at in (0..bytes.len()).step_by(stride()) {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0xff;
-        assert_eq!(Model::check(&damaged).err(), Model::parse(&damaged).err(), "byte {at}");
+        assert_eq!(Model::verify_structure(&damaged).err(), Model::parse(&damaged).err(), "byte {at}");
     }
 }
 
@@ -247,7 +247,7 @@ fn read(bytes: &[u8]) {
             return;
         }
     };
-    assert!(payload.validate(Level::Runtime).len() <= payload.validate(Level::Strict).len());
+    assert!(payload.verify(Level::Runtime).len() <= payload.verify(Level::Strict).len());
     for constant in payload.constants() {
         if let Some(range) = payload.constant_range(constant.index) {
             assert!(range.start <= range.end && range.end <= bytes.len() as u64);
@@ -276,7 +276,7 @@ fn every_byte_of_a_payload_can_be_wrong_and_every_length_too_short() {
 #[test]
 fn the_payload_of_another_backend_is_not_judged_as_one_of_xnnpack() {
     let rules = |file: &[u8]| -> Vec<&str> {
-        let findings = Pte::parse(file).unwrap().validate(Level::Strict);
+        let findings = Pte::parse(file).unwrap().verify(Level::Strict);
         let rules = findings.into_iter().map(|finding| finding.rule);
         rules.filter(|rule| rule.starts_with("xnnpack-")).collect()
     };
@@ -300,9 +300,9 @@ fn broken(name: &str, level: Level, change: impl FnOnce(&mut XNNGraph<'_>)) -> V
     let Payload::Xnnpack(mut payload) = pte.delegate(&pte.methods()[0].delegates()[0]).unwrap() else {
         panic!("another kind of payload");
     };
-    assert!(payload.validate(Level::Runtime).is_empty(), "{name}");
+    assert!(payload.verify(Level::Runtime).is_empty(), "{name}");
     change(&mut payload.graph);
-    payload.validate(level).into_iter().map(|finding| finding.rule).collect()
+    payload.verify(level).into_iter().map(|finding| finding.rule).collect()
 }
 
 fn typed(graph: &mut XNNGraph<'_>, value: usize, datatype: XNNDatatype) {
@@ -445,7 +445,7 @@ fn an_empty_output_is_found_in_whichever_order_nodes_come() {
     let file = fixtures::fixture("payloads/conv2d.pte");
     for damage in [pad, pad_and_swap] {
         let file = damaged(file.bytes(), 0, damage);
-        let rules: Vec<_> = Pte::parse(&file).unwrap().validate(Level::Runtime);
+        let rules: Vec<_> = Pte::parse(&file).unwrap().verify(Level::Runtime);
         assert_eq!(rules.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["xnnpack-empty-output"]);
     }
 }

@@ -6,7 +6,7 @@ const viewer = { views: [] };
 (() => {
   // The colour of each kind of bytes and of each kind of node, the same in every picture.
   viewer.colors = {
-    constant: "#8fb8de", mutable: "#f2c48d", delegate: "#b9aee0", named: "#9fd3c0", external: "#c9d6a3",
+    constant: "#8fb8de", initial_state: "#f2c48d", delegate: "#b9aee0", named: "#9fd3c0", external: "#c9d6a3",
     program: "#f0e0a0", header: "#d8b4a0", padding: "#d5dde5", unreferenced: "#e39a9a",
   };
   viewer.nodeColors = {
@@ -20,7 +20,7 @@ const viewer = { views: [] };
 
   // What each kind of bytes is, for users who do not know the format.
   viewer.kinds = {
-    constant: "tensors that methods read", mutable: "initial content of tensors that methods write", delegate: "what backends run",
+    constant: "tensors that methods read", initial_state: "initial content of tensors that methods write", delegate: "what backends run",
     named: "data under a key, for backends and methods", external: "data for programs in other files", program: "tables: methods, operators, values, names of data",
     header: "where the parts of the file are", padding: "empty, so that data is aligned", unreferenced: "nothing in the file refers to it",
   };

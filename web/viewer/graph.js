@@ -410,7 +410,7 @@
       const [[kind, where]] = Object.entries(place);
       if (kind === "planned") return `buffer ${where.buffer} at ${where.offset.toLocaleString("en")}`;
       if (kind === "constant") return `constant ${where.index}`;
-      if (kind === "mutable") return `initial state ${where.index}, buffer ${where.buffer} at ${where.offset.toLocaleString("en")}`;
+      if (kind === "initial_state") return `initial state ${where.index}, buffer ${where.buffer} at ${where.offset.toLocaleString("en")}`;
       return `external ${where.key}`;
     };
     const ways = (title, list, end) => {

@@ -168,7 +168,7 @@
 
   const hues = {};
   function color(tensor) {
-    if (tensor.kept) return viewer.colors.mutable;
+    if (tensor.kept) return viewer.colors.initial_state;
     const key = tensor.sizes.join(",") + tensor.scalar_type;
     hues[key] ??= `hsl(${(Object.keys(hues).length * 137.5) % 360} 45% 78%)`;
     return hues[key];

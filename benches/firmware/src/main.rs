@@ -49,7 +49,7 @@ fn look(file: &[u8]) -> u32 {
 
 #[cfg(feature = "check")]
 fn look(file: &[u8]) -> u32 {
-    executorch_format::Pte::check(file).is_ok().into()
+    executorch_format::Pte::verify_structure(file).is_ok().into()
 }
 
 #[cfg(feature = "parse")]
@@ -59,5 +59,5 @@ fn look(file: &[u8]) -> u32 {
 
 #[cfg(feature = "runtime")]
 fn look(file: &[u8]) -> u32 {
-    executorch_format::Pte::parse(file).map_or(0, |pte| pte.validate_for_runtime().len() as u32)
+    executorch_format::Pte::parse(file).map_or(0, |pte| pte.verify_for_runtime().len() as u32)
 }

@@ -86,7 +86,7 @@ fn operand(method: &MethodCode<'_>, index: i32) -> String {
     let place = match (given_name(value), &value.place) {
         (Some(name), _) => format!(" {}", text::quoted(name, NAME)),
         (None, Some(TensorPlace::Constant { index, .. })) => format!(" constant {index}"),
-        (None, Some(TensorPlace::Mutable { index, .. })) => format!(" state {index}"),
+        (None, Some(TensorPlace::InitialState { index, .. })) => format!(" state {index}"),
         (None, Some(TensorPlace::External { key })) => format!(" external {}", text::quoted(key, NAME)),
         _ => String::new(),
     };

@@ -304,7 +304,7 @@ fn place_text(place: &TensorPlace<'_>) -> String {
         TensorPlace::Runtime => "given at run time".to_owned(),
         TensorPlace::Planned { buffer, offset } => format!("memory {buffer} at {offset}"),
         TensorPlace::Constant { index, .. } => format!("constant {index}"),
-        TensorPlace::Mutable { index, buffer, offset, .. } => {
+        TensorPlace::InitialState { index, buffer, offset, .. } => {
             format!("memory {buffer} at {offset}, initial state {index}")
         }
         TensorPlace::External { key } => format!("external {}", text::quoted(key, NAME)),

@@ -21,7 +21,7 @@ use crate::save::{Pending, prepare_all, real};
 use crate::{json, status, text};
 pub use executorch_format::edit::EditReport;
 use executorch_format::edit::{Action, Subject, new_errors_of_image};
-use executorch_format::validate::{Finding, Level};
+use executorch_format::verify::{Finding, Level};
 use executorch_format::{Image, Model, Ptd, Pte};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -163,7 +163,7 @@ impl Destination {
         if let Model::Ptd(ptd) = &after {
             report.notes.extend(old_schema(ptd));
         }
-        let found = before.validate(Level::Strict);
+        let found = before.verify(Level::Strict);
         // It is not needed any more, and the result is read again.
         drop(before);
         let image = checked(input.path(), &found, &after)?;

@@ -6,7 +6,7 @@ use executorch_format::inspect::{PointerSize, TempAllocator};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::DeviceType;
 use executorch_format::text::is_deceptive;
-use executorch_format::validate::{Behaviour, Library, Release};
+use executorch_format::verify::{Behaviour, Library, Release};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -10,7 +10,7 @@ use executorch_format::inspect::{
     ProgramSummary, Returned, SegmentCount, Summary, TempAllocator, Value, ValueShape,
 };
 use executorch_format::schema::program::DeviceType;
-use executorch_format::validate::{Behaviour, LoadsIn, Outcome, ReleaseVerdict, Releases};
+use executorch_format::verify::{Behaviour, LoadsIn, Outcome, ReleaseVerdict, Releases};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
@@ -176,13 +176,13 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, mutable: &[MutableBu
             writeln!(out, "    {name} = {}", text::cut(&constant(value), 7 + text::width(&name)))?;
         }
     }
-    let blobs_there = [facts.constants, facts.mutable, facts.external, facts.named_data, facts.delegates];
+    let blobs_there = [facts.constants, facts.initial_states, facts.external, facts.named_data, facts.delegates];
     if facts.segments.count > 0 || blobs_there.iter().any(|blobs| blobs.count > 0) {
         writeln!(out, "  {HEAD}data{HEAD:#}")?;
     }
     segments(out, facts.segments)?;
     blobs(out, "constants", facts.constants, "tensor")?;
-    blobs(out, "initial states", facts.mutable, "mutable tensor")?;
+    blobs(out, "initial states", facts.initial_states, "mutable tensor")?;
     blobs(out, "in .ptd files", facts.external, "tensor")?;
     blobs(out, "named data", facts.named_data, "name")?;
     blobs(out, "payloads", facts.delegates, "delegate")?;

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
 use executorch_format::inspect::{Content, ProgramSummary, Summary};
-use executorch_format::validate::LoadsIn;
+use executorch_format::verify::LoadsIn;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 

@@ -67,7 +67,7 @@ fn rest(out: &mut Out, left_out: impl Iterator<Item = u64>) -> io::Result<()> {
 fn kind(kind: SizeKind) -> String {
     match kind {
         SizeKind::Constant => "constants".to_owned(),
-        SizeKind::Mutable => "initial states".to_owned(),
+        SizeKind::InitialState => "initial states".to_owned(),
         SizeKind::Named => "named data".to_owned(),
         other => other.to_string(),
     }

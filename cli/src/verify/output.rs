@@ -4,7 +4,7 @@ use super::sarif::Sarif;
 use crate::failure::Failure;
 use crate::save::OutputArguments;
 use crate::{json, status, text};
-use executorch_format::validate::{Finding, Level, Severity};
+use executorch_format::verify::{Finding, Level, Severity};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;

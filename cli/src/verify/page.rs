@@ -1,6 +1,6 @@
 //! A page of Markdown about a rule, a feature or a reason: for `--explain`, for SARIF, and for `docs/rules.md`.
 
-use executorch_format::validate::{
+use executorch_format::verify::{
     Behaviour, FEATURES, Feature, History, Level, REASONS, RULES, Release, Rule, Severity,
 };
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_page_of_rules_is_made_of_the_rules() {
-        let mut all = "# Rules\n\nWhat `pte verify` checks: made from `validate::RULES` by `BLESS=1 cargo test --workspace --all-features rules`. \
+        let mut all = "# Rules\n\nWhat `pte verify` checks: made from `verify::RULES` by `BLESS=1 cargo test --workspace --all-features rules`. \
             `pte verify --explain RULE` prints one of these pages, and SARIF has them as help.\n"
             .to_owned();
         for rule in RULES {

@@ -7,7 +7,7 @@ use crate::files::{FilePath, batches};
 use crate::open::Input;
 use crate::remote::Need;
 use crate::{json, parallel, status, text};
-use executorch_format::validate::{Behaviour, Deployment, Library, Release, ReleaseVerdict, releases_of_error};
+use executorch_format::verify::{Behaviour, Deployment, Library, Release, ReleaseVerdict, releases_of_error};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

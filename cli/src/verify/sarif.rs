@@ -3,7 +3,7 @@
 use super::page;
 use crate::failure::Failure;
 use crate::json;
-use executorch_format::validate::{Finding, RULES, Severity};
+use executorch_format::verify::{Finding, RULES, Severity};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::ffi::OsStr;

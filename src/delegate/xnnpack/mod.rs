@@ -64,7 +64,7 @@ impl<'a> Xnnpack<'a> {
     /// Reads a payload: checks its structure and decodes its graph. Constants stay where they are.
     ///
     /// Fails if the bytes are not an XNNPACK payload, or break a rule of structure. Offsets count from the payload's
-    /// start. It does not check the meaning of the graph: see [`validate`](crate::validate).
+    /// start. It does not check the meaning of the graph: see [`verify`](crate::verify).
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &Limits::default())
     }
@@ -80,12 +80,12 @@ impl<'a> Xnnpack<'a> {
 
     /// Checks a payload's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error, without
     /// building anything.
-    pub fn check(bytes: &[u8]) -> Result<()> {
-        Self::check_with(bytes, &Limits::default())
+    pub fn verify_structure(bytes: &[u8]) -> Result<()> {
+        Self::verify_structure_with(bytes, &Limits::default())
     }
 
     /// The same function with custom limits.
-    pub fn check_with(bytes: &[u8], limits: &Limits) -> Result<()> {
+    pub fn verify_structure_with(bytes: &[u8], limits: &Limits) -> Result<()> {
         let Parts { start, flatbuffer, .. } = Parts::of(bytes)?;
         read::check_described(XNNGraph::DESCRIPTION, flatbuffer, limits).map_err(|error| error.inside(start))
     }

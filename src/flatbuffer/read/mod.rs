@@ -13,7 +13,7 @@
 //!
 //! The checks are those of ExecuTorch's own reader, which is the C++ verifier of FlatBuffers: offsets, vtables, vectors and
 //! strings are inside the buffer, fields are aligned. Other faults, which that verifier accepts, are reported by the strict rules
-//! of `validate`.
+//! of `verify`.
 
 mod buffer;
 mod described;

@@ -266,7 +266,7 @@ impl<'s> Comparer<'s> {
         let (bytes, place) = match pte.tensor_data(tensor) {
             Ok(TensorData::None | TensorData::Planned(_)) => return None,
             Ok(TensorData::Constant(data)) => (pte.bytes(&data), "constant"),
-            Ok(TensorData::Mutable(data)) => (pte.bytes(&data), "initial state"),
+            Ok(TensorData::InitialState(data)) => (pte.bytes(&data), "initial state"),
             // Without its .ptd it has no bytes to compare.
             Ok(TensorData::External(key)) => (Ok(of_key(self.external.get(side)?, key)?.1), EXTERNAL),
             Err(error) => (Err(error), ""),

@@ -126,7 +126,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
     ) -> usize {
         let mut texts = core::mem::take(&mut self.texts);
         let argument = |taken: Taken| {
-            use TensorPlace::{Constant, External, Mutable};
+            use TensorPlace::{Constant, External, InitialState};
             let place = self.place_of(taken.value);
             GraphArgument {
                 value: taken.value,
@@ -135,7 +135,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
                 named_by: None,
                 text: texts.or_insert_with(taken.value, || value_text(self.plan, taken.value).into()).clone(),
                 output: taken.output,
-                weight: matches!(place, Some(Constant { .. } | Mutable { .. } | External { .. })),
+                weight: matches!(place, Some(Constant { .. } | InitialState { .. } | External { .. })),
                 place,
             }
         };

@@ -197,7 +197,7 @@ impl<'t> Ledger<'t> {
     pub(super) fn blob(&mut self, blob: Blob<'t>) {
         let (kind, name) = match (blob.kind, blob.users.first()) {
             (BlobKind::Constant, _) => (SizeKind::Constant, None),
-            (BlobKind::Mutable, _) => (SizeKind::Mutable, None),
+            (BlobKind::InitialState, _) => (SizeKind::InitialState, None),
             (BlobKind::Delegate, Some(BlobUser::Delegate { id, .. })) => (SizeKind::Delegate, Some(*id)),
             (BlobKind::Named, Some(BlobUser::Key { key, .. })) => (SizeKind::Named, Some(*key)),
             (BlobKind::DelegateConstant, _) => (SizeKind::Constant, None),

@@ -95,7 +95,7 @@ pub struct SizePart<'t> {
 
 /// What bytes of a file are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum SizeKind {
@@ -106,7 +106,7 @@ pub enum SizeKind {
     /// A constant.
     Constant,
     /// The initial state of a mutable tensor.
-    Mutable,
+    InitialState,
     /// A delegate's payload.
     Delegate,
     /// A blob with a name, or the data of a `.ptd` key.
@@ -127,7 +127,7 @@ impl fmt::Display for SizeKind {
             Self::Header => "header",
             Self::Program => "program",
             Self::Constant => "constant",
-            Self::Mutable => "mutable",
+            Self::InitialState => "initial_state",
             Self::Delegate => "delegate",
             Self::Named => "named",
             Self::Bundled => "bundled",

@@ -30,7 +30,7 @@ pub struct ProgramSummary<'t> {
     /// Constants.
     pub constants: BlobCount,
     /// The initial states of mutable tensors.
-    pub mutable: BlobCount,
+    pub initial_states: BlobCount,
     /// Tensors whose data is in a `.ptd` file.
     pub external: BlobCount,
     /// Blobs with names.
@@ -189,7 +189,7 @@ pub(in crate::inspect) fn of_pte<'t>(pte: &'t Pte<'_>) -> Summary<'t> {
         metadata,
         segments: segment_count(pte.program.segments()),
         constants: count(BlobKind::Constant),
-        mutable: count(BlobKind::Mutable),
+        initial_states: count(BlobKind::InitialState),
         external: count(BlobKind::External),
         named_data: count(BlobKind::Named),
         delegates: count(BlobKind::Delegate),

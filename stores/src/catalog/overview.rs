@@ -281,7 +281,9 @@ impl Overview {
             let sizes = numbers(rows, "size")?;
             for row in 0..rows.num_rows() {
                 // Segments and programs contain the others.
-                if !hashes.is_valid(row) || !matches!(kinds.value(row), "constant" | "mutable" | "named" | "delegate") {
+                if !hashes.is_valid(row)
+                    || !matches!(kinds.value(row), "constant" | "initial_state" | "named" | "delegate")
+                {
                     continue;
                 }
                 hashed = true;

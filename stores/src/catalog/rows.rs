@@ -13,7 +13,7 @@ use executorch_format::inspect::{
 };
 use executorch_format::naming::Names;
 use executorch_format::schema::program::{ExecutionPlan, KernelTypes};
-use executorch_format::validate::{
+use executorch_format::verify::{
     Behaviour, Finding, Level, NeededKernels, ReleaseVerdict, Releases, releases_of_error,
 };
 use executorch_format::{FileKind, Model, PROBE_SIZE, Pte, probe};
@@ -157,7 +157,7 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
     let Releases { loads_in, releases: verdicts, .. } = model.releases();
     let mut facts = Facts { releases: verdicts, kernels: loads_in.kernels, ..Facts::default() };
     facts.metadata = model.source().map(|source| (source.metadata_size, hex(&Sha256::digest(source.metadata()))));
-    model.validate(Level::Runtime).into_iter().for_each(|finding| add_finding(rows, name, finding));
+    model.verify(Level::Runtime).into_iter().for_each(|finding| add_finding(rows, name, finding));
     let summary = model.summary();
     let program = match &model {
         Model::Bpte(bpte) => bpte.program().ok(),

@@ -217,7 +217,11 @@ pub const TABLES: &[Table] = &[
         columns: &[
             FILE,
             FOLDER,
-            column("kind", Text, "segment, constant, mutable, delegate, named, external, program, input, expected"),
+            column(
+                "kind",
+                Text,
+                "segment, constant, initial_state, delegate, named, external, program, input, expected",
+            ),
             maybe("offset", Int, "Bytes from the start of the file; null if it is not in the file"),
             column("size", Int, "Bytes"),
             maybe("sha256", Text, "The SHA-256 of its bytes, with --hash"),

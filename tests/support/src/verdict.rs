@@ -1,6 +1,6 @@
 //! The findings in files, as `pte verify` reports them.
 
-use executorch_format::validate::{Finding, Level, Severity};
+use executorch_format::verify::{Finding, Level, Severity};
 use executorch_format::{Error, Model, Ptd};
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub fn findings(files: &[&[u8]], level: Level) -> Vec<Finding> {
     for bytes in data {
         match Ptd::parse(bytes) {
             Ok(ptd) => {
-                findings.extend(ptd.validate(level));
+                findings.extend(ptd.verify(level));
                 ptds.push(ptd);
             }
             Err(error) => findings.push(Finding::from(&error)),
@@ -32,12 +32,12 @@ pub fn findings(files: &[&[u8]], level: Level) -> Vec<Finding> {
 
 fn alone(file: &[u8], ptds: &[Ptd<'_>], level: Level) -> Result<Vec<Finding>, Error> {
     let model = Model::parse(file)?;
-    let mut findings = model.validate(level);
+    let mut findings = model.verify(level);
     if let Model::Pte(pte) = &model {
-        findings.extend(pte.validate_with(ptds, level));
+        findings.extend(pte.verify_with(ptds, level));
     }
     if let Model::Bpte(bpte) = &model {
-        findings.extend(bpte.validate_with(ptds, level));
+        findings.extend(bpte.verify_with(ptds, level));
     }
     Ok(findings)
 }

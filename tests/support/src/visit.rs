@@ -211,7 +211,7 @@ fn visit_data(file: &[u8], pte: &Pte<'_>, data: &TensorData<'_>, seen: &mut Seen
     match data {
         TensorData::None => {}
         TensorData::Planned(allocation) => seen.add(allocation.memory_offset()),
-        TensorData::Constant(data) | TensorData::Mutable(data) => visit_ref(file, pte, data, seen),
+        TensorData::Constant(data) | TensorData::InitialState(data) => visit_ref(file, pte, data, seen),
         TensorData::External(key) => key.visit(seen),
     }
 }

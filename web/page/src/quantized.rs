@@ -136,7 +136,7 @@ impl Files<'_> {
     /// Where a value's bytes are in the program.
     fn data_of(&self, plan: &ExecutionPlan<'_>, value: i32) -> Option<Place> {
         match self.pte.tensor_data(plan.tensor(value)?).ok()? {
-            TensorData::Constant(data) | TensorData::Mutable(data) => Some((self.index, data)),
+            TensorData::Constant(data) | TensorData::InitialState(data) => Some((self.index, data)),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::file::File;
 use executorch_format::inspect::{ModuleTotal, OperatorTime, Profile, RunProfile, Salvage, Summary};
-use executorch_format::validate::Finding;
+use executorch_format::verify::Finding;
 use executorch_format::{Error, FileKind, Model};
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use crate::jobs::{Plain, Spread};
 use crate::quantized::{Files, Quantized};
 use crate::report;
 use executorch_format::inspect::{DiffOptions, Drawing, Graph, Growth, Side, diff};
-use executorch_format::validate::{Deployment, Finding, Level, Releases, releases_of_error};
+use executorch_format::verify::{Deployment, Finding, Level, Releases, releases_of_error};
 use executorch_format::{FileKind, Model, Ptd, Pte, Segment};
 use serde::Serialize;
 
@@ -162,20 +162,18 @@ impl Session {
     }
 
     fn findings(&self, file: &File, model: &Model<'static>, data: &[&Ptd<'static>]) -> Vec<report::Found> {
-        let mut findings = file.bundle.as_ref().unwrap_or(model).validate(Level::Strict);
+        let mut findings = file.bundle.as_ref().unwrap_or(model).verify(Level::Strict);
         // What is wrong with a program and its .ptd files together, or that there are none.
         match (&file.bundle, model) {
-            (Some(Model::Bpte(bundle)), _) => {
-                findings.extend(bundle.validate_with(data.iter().copied(), Level::Strict))
-            }
-            (_, Model::Pte(pte)) => findings.extend(pte.validate_with(data.iter().copied(), Level::Strict)),
+            (Some(Model::Bpte(bundle)), _) => findings.extend(bundle.verify_with(data.iter().copied(), Level::Strict)),
+            (_, Model::Pte(pte)) => findings.extend(pte.verify_with(data.iter().copied(), Level::Strict)),
             _ => {}
         }
         let mut found = report::found(findings, None);
         for index in self.roles().data {
             let Some(other) = self.files.get(index) else { continue };
             let findings = match &other.model {
-                Ok(model) => model.validate(Level::Strict),
+                Ok(model) => model.verify(Level::Strict),
                 Err(error) => vec![Finding::from_error(error)],
             };
             found.extend(report::found(findings, Some((index, &other.name))));
@@ -191,7 +189,7 @@ impl Session {
     /// Compares the main program with a device, a `Target` as JSON.
     #[cfg(feature = "fit")]
     pub fn fit(&self, target: &str) -> Result<String, String> {
-        let target: executorch_format::validate::Target =
+        let target: executorch_format::verify::Target =
             serde_json::from_str(target).map_err(|error| format!("target: {error}"))?;
         let program = self.main()?.program().ok_or("only a program can be compared with a device")?;
         let data = self.data();

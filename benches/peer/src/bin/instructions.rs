@@ -9,7 +9,7 @@ mod look_up;
 #[path = "../../../synthetic/mod.rs"]
 mod synthetic;
 
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{Pte, WriteStyle};
 use executorch_format_peer::{self as peer, Walk};
 use std::{hint::black_box, process::exit};
@@ -30,7 +30,7 @@ fn main() {
             let pte = Pte::parse(&input.file).unwrap();
             measured(move || drop(black_box(pte)));
         }
-        "check" => measured(|| Pte::check(black_box(&input.file)).unwrap()),
+        "check" => measured(|| Pte::verify_structure(black_box(&input.file)).unwrap()),
         "encode" => {
             let mut pte = Pte::parse(&input.file).unwrap();
             // Without a style, an unchanged tree is not encoded. Detecting it would leave freed memory, which must be zeroed
@@ -48,7 +48,7 @@ fn main() {
         }
         "strict" => {
             let pte = Pte::parse(&input.file).unwrap();
-            drop(measured(|| black_box(&pte).validate(Level::Strict)));
+            drop(measured(|| black_box(&pte).verify(Level::Strict)));
         }
         "peer/verify" => measured(|| peer::verify_program(black_box(input.metadata())).unwrap()),
         "peer/walk" => {

@@ -18,7 +18,7 @@ mod xnnpack;
 use crate::written::written;
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::{Chain, EValue, ExecutionPlan, Instruction, KernelTypes, Tensor};
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{Bpte, Model, Ptd, Pte};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -62,7 +62,7 @@ impl Case {
         what: &'static str,
         damage: Damage,
     ) -> Self {
-        let level = executorch_format::validate::RULES.iter().find(|known| known.name == rule).expect(rule).level;
+        let level = executorch_format::verify::RULES.iter().find(|known| known.name == rule).expect(rule).level;
         Self { name, rule, also: None, base, what, level, history: None, damage }
     }
 
@@ -198,7 +198,7 @@ pub fn files() -> Vec<(String, Vec<u8>)> {
 fn manifest(cases: &[Case]) -> String {
     let mut text = String::from("[\n");
     for (index, case) in cases.iter().enumerate() {
-        let rule = executorch_format::validate::RULES.iter().find(|rule| rule.name == case.rule).expect(case.rule);
+        let rule = executorch_format::verify::RULES.iter().find(|rule| rule.name == case.rule).expect(case.rule);
         let names = case.names();
         let or_null = |text: Option<&str>| text.map_or("null".into(), |text| format!("{text:?}"));
         let data = or_null(names.get(1).map(String::as_str));

@@ -89,8 +89,8 @@ fn root() -> Vec<Case> {
             pte.program.constant_segment.as_mut().unwrap().offsets = list(&[0, 0, 16]);
         }),
         pte(
-            "mutable-list-shared",
-            "mutable-list-shared",
+            "initial-state-lists-shared",
+            "initial-state-lists-shared",
             MUTABLE,
             "a second list of initial states is in the same segment",
             |pte| {

@@ -115,8 +115,8 @@ fn data() -> Vec<Case> {
         .also("constant-buffer")
         .history("audit: inline constants shorter than their tensor"),
         pte(
-            "mutable-state-index",
-            "mutable-state-index",
+            "initial-state-index",
+            "initial-state-index",
             MUTABLE,
             "the first tensor's initial state is entry 99",
             |pte| {
@@ -124,8 +124,8 @@ fn data() -> Vec<Case> {
             },
         ),
         pte(
-            "mutable-state-list",
-            "mutable-state-index",
+            "initial-state-list",
+            "initial-state-index",
             MUTABLE,
             "the first tensor has an initial state, but there is no list of them",
             |pte| {
@@ -137,24 +137,30 @@ fn data() -> Vec<Case> {
                 tensor(pte, 1).data_buffer_idx = 0;
             },
         ),
-        pte("mutable-state-segment", "mutable-state-index", MUTABLE, "the initial states are in segment 9", |pte| {
+        pte("initial-state-segment", "initial-state-index", MUTABLE, "the initial states are in segment 9", |pte| {
             let named = executorch_format::schema::program::NamedData { key: Some("state".into()), segment_index: 1 };
             pte.program.named_data = Some(vec![named]);
             pte.program.mutable_data_segments.as_mut().unwrap()[0].segment_index = 9;
         }),
         pte(
-            "mutable-state-bounds",
-            "mutable-state-bounds",
+            "initial-state-bounds",
+            "initial-state-bounds",
             MUTABLE,
             "the last initial state starts one byte before its segment's end",
             |pte| {
                 pte.program.mutable_data_segments.as_mut().unwrap()[0].offsets = list(&[0, 0, 27]);
             },
         ),
-        pte("mutable-list", "mutable-list", MUTABLE, "the first tensor's initial state is in list 7", |pte| {
-            tensor(pte, 0).extra_tensor_info =
-                extra(ExtraTensorInfo { mutable_data_segments_idx: 7, ..Default::default() });
-        }),
+        pte(
+            "initial-state-lists",
+            "initial-state-lists",
+            MUTABLE,
+            "the first tensor's initial state is in list 7",
+            |pte| {
+                tensor(pte, 0).extra_tensor_info =
+                    extra(ExtraTensorInfo { mutable_data_segments_idx: 7, ..Default::default() });
+            },
+        ),
         pte("external-name", "external-name", ADD, "the first tensor is external, but has no name", |pte| {
             tensor(pte, 0).extra_tensor_info =
                 extra(ExtraTensorInfo { location: TensorDataLocation::EXTERNAL, ..Default::default() });

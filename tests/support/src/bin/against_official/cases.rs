@@ -5,7 +5,7 @@ use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::any::AnyTable;
 use executorch_format::schema::program::{BackendDelegateDataReference, DataLocation};
 use executorch_format::testing::{Damage, WORD_DAMAGES, damage_word};
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{Model, Pte, PteOptions, Segment, probe};
 use executorch_format_support::fixtures::Fixture;
 use executorch_format_support::random::Random;

@@ -1,7 +1,7 @@
 //! Compares what this crate finds about calls of kernels with what the official runtime does when it runs the programs of `tests/data`.
 
 use executorch_format::Pte;
-use executorch_format::validate::{Finding, Level, Severity};
+use executorch_format::verify::{Finding, Level, Severity};
 use executorch_format_support::fixtures::Fixture;
 use executorch_format_support::official::Server;
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ pub fn compare(etcheck: &Path, fixtures: &[Fixture]) -> bool {
         let beside = fixtures.iter().filter(|other| !other.is_pte() && other.path.parent() == fixture.path.parent());
         let files: Vec<PathBuf> = std::iter::once(fixture).chain(beside).map(|file| file.path.clone()).collect();
         let run = Run::of(fixture, &server.judge(&files, true));
-        let found = Pte::parse(fixture.bytes()).map(|pte| pte.validate(Level::Strict)).unwrap_or_default();
+        let found = Pte::parse(fixture.bytes()).map(|pte| pte.verify(Level::Strict)).unwrap_or_default();
         let found: Vec<Finding> = found.into_iter().filter(|finding| finding.rule.starts_with("kernel-")).collect();
         // A warning with "may" is right either way.
         let certain = |finding: &&Finding| !finding.message.contains("may compute");

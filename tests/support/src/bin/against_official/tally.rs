@@ -3,7 +3,7 @@
 use crate::cases::{Base, Case};
 use executorch_format::delegate::Payload;
 use executorch_format::schema::xnnpack::XNodeUnion;
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format::{Ptd, Pte};
 use executorch_format_support::fixtures::Fixture;
 use executorch_format_support::official::Server;

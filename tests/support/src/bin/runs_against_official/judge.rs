@@ -2,7 +2,7 @@
 
 use crate::program::{Plan, Program};
 use crate::shadow::{self, Decisions, Seen};
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format_support::verdict::findings;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use crate::has_meaning;
 use crate::judge::{Server, runs, truth, verdict};
 use crate::program::{Plan, Program, Step, Value};
 use crate::shadow::Seen;
-use executorch_format::validate::Level;
+use executorch_format::verify::Level;
 use executorch_format_support::verdict::findings;
 use std::path::Path;
 

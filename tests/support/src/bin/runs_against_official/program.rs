@@ -293,7 +293,7 @@ impl Program {
                             planned = planned.max(place + value.bytes());
                             tensor = tensor.with_planned(1, place);
                             if let Some(bytes) = &self.blocks[*block].initial {
-                                tensor = tensor.with_data(data.mutable(bytes.clone()));
+                                tensor = tensor.with_data(data.initial_state(bytes.clone()));
                             }
                         }
                         At::Constant(constant) => {

@@ -9,9 +9,9 @@ use crate::model::{Model, each_file};
 use alloc::vec::Vec;
 
 impl Model<'_> {
-    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::validate`].
-    pub fn validate(&self, level: Level) -> Vec<Finding> {
-        each_file!(self, file => file.validate(level))
+    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::verify`].
+    pub fn verify(&self, level: Level) -> Vec<Finding> {
+        each_file!(self, file => file.verify(level))
     }
 
     /// Where this file loads, or the program in this bundle, and what each release does with it. Without verdicts for an

@@ -15,7 +15,7 @@ use crate::schema::ScalarType;
 use crate::schema::program::{DeviceType, ExecutionPlan};
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
-pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[&Ptd<'_>]>) -> Fit {
+pub(in crate::verify) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[&Ptd<'_>]>) -> Fit {
     let Fit { mut missing, mut unknown } = Fit::default();
     if let (Some(source), Some(available)) = (&pte.source, target.largest_file) {
         let needed = source.bytes.len() as u64;

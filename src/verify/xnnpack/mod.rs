@@ -26,7 +26,7 @@ use alloc::{format, string::String, vec, vec::Vec};
 impl Xnnpack<'_> {
     /// Checks a payload in a file of its own at `level` and returns what is wrong, except what only the program or its
     /// `.ptd` files show. Offsets count from the payload's start.
-    pub fn validate(&self, level: Level) -> Vec<Finding> {
+    pub fn verify(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
             check_payload(self, &mut report);

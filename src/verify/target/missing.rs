@@ -50,7 +50,7 @@ pub enum Missing {
         method: String,
         /// The operator's name and overload.
         operator: String,
-        /// The rule that the call breaks: see [`RULES`](crate::validate::RULES).
+        /// The rule that the call breaks: see [`RULES`](crate::verify::RULES).
         rule: &'static str,
         /// How many instructions break it in a call of this operator.
         calls: usize,
@@ -205,7 +205,7 @@ pub enum Unknown {
         method: String,
         /// The operator's name and overload.
         operator: String,
-        /// The rule that the call breaks: see [`RULES`](crate::validate::RULES).
+        /// The rule that the call breaks: see [`RULES`](crate::verify::RULES).
         rule: &'static str,
         /// How many instructions break it in a call of this operator.
         calls: usize,

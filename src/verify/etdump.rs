@@ -13,8 +13,8 @@ use crate::schema::etdump::{Event, ProfileEvent, Tensor, Value};
 use alloc::{format, vec::Vec};
 
 impl Etdp<'_> {
-    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::validate`].
-    pub fn validate(&self, level: Level) -> Vec<Finding> {
+    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::verify`].
+    pub fn verify(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
             check(self, &mut report);

@@ -8,14 +8,14 @@ use alloc::{format, string::String, vec::Vec};
 /// A user's settings for a check: its level, rules that are made errors, and rules that are ignored.
 ///
 /// ```
-/// use executorch_format::{Pte, validate::Policy};
+/// use executorch_format::{Pte, verify::Policy};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let policy = Policy::default().with_deny(vec!["warnings".into()]).with_allow(vec!["trailing-bytes".into()]);
 /// policy.check()?;
 /// let file = std::fs::read("tests/data/1.5.1/add_mul_external/add_mul_external.pte")?;
 /// let pte = Pte::parse(&file)?;
-/// let findings = policy.judge(pte.validate(policy.level));
+/// let findings = policy.judge(pte.verify(policy.level));
 /// assert!(findings.is_empty());
 /// # Ok(())
 /// # }
@@ -33,7 +33,7 @@ use alloc::{format, string::String, vec::Vec};
 ///
 /// ```
 /// # #[cfg(feature = "serde")] {
-/// use executorch_format::validate::{Level, Policy};
+/// use executorch_format::verify::{Level, Policy};
 ///
 /// let policy: Policy = serde_json::from_str(r#"{"level": "runtime", "deny": ["warnings"]}"#).unwrap();
 /// assert_eq!(policy, Policy::default().with_level(Level::Runtime).with_deny(vec!["warnings".into()]));

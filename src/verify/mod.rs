@@ -5,12 +5,12 @@
 //! Inside delegates they check XNNPACK's payloads; of those of other backends at most that they are whole.
 //!
 //! ```no_run
-//! use executorch_format::{Pte, validate::Level};
+//! use executorch_format::{Pte, verify::Level};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let file = std::fs::read("model.pte")?;
 //! let pte = Pte::parse(&file)?;
-//! for finding in pte.validate(Level::Strict) {
+//! for finding in pte.verify(Level::Strict) {
 //!     println!("{finding}");
 //! }
 //! # Ok(())

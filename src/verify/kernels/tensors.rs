@@ -3,7 +3,7 @@
 use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
 use crate::tensor::TensorShape;
-use crate::validate::tensors::is_permutation;
+use crate::verify::tensors::is_permutation;
 use alloc::{string::String, vec, vec::Vec};
 
 /// Dimensions stored in their own order: a bit of a set of dim orders.

@@ -198,7 +198,7 @@ impl Sharing {
 mod tests {
     use super::*;
     use crate::schema::program::Tensor;
-    use crate::validate::Level;
+    use crate::verify::Level;
     use alloc::vec::Vec;
 
     #[test]

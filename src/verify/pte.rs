@@ -24,7 +24,7 @@ impl Pte<'_> {
     /// Rules about the contents of delegates' payloads, and about data of other formats, need the feature `payloads`.
     ///
     /// At most 100 findings of a rule are listed; one more finding counts the rest.
-    pub fn validate(&self, level: Level) -> Vec<Finding> {
+    pub fn verify(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
             runtime_rules(self, &mut report);
@@ -35,9 +35,9 @@ impl Pte<'_> {
         report.finish()
     }
 
-    /// [`validate`](Self::validate) at [`Level::Runtime`], for binaries that should not contain the code of the strict
+    /// [`verify`](Self::verify) at [`Level::Runtime`], for binaries that should not contain the code of the strict
     /// level.
-    pub fn validate_for_runtime(&self) -> Vec<Finding> {
+    pub fn verify_for_runtime(&self) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
         runtime_rules(self, &mut report);
         report.finish()
@@ -46,7 +46,7 @@ impl Pte<'_> {
     /// Checks the file together with its `.ptd` files and returns what is wrong with the combination, without findings
     /// about one file alone. Paths are those of the `.pte`. If `data` is empty, a warning says how many tensors need a
     /// `.ptd` file.
-    pub fn validate_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
+    pub fn verify_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
         let mut report = Report::new(None, level);
         if level >= Level::Runtime {
             let data: Vec<&Ptd<'_>> = data.into_iter().collect();
@@ -66,7 +66,7 @@ impl Pte<'_> {
 
     /// What the file needs and the device does not have, and what could not be determined, if the file is loaded with
     /// `data`; `None` assumes that all external data is there. It does not check the file itself: see
-    /// [`validate`](Self::validate).
+    /// [`verify`](Self::verify).
     #[cfg(feature = "inspect")]
     pub fn fit_with(&self, target: &Target, data: Option<&[&Ptd<'_>]>) -> Fit {
         target::check(self, target, data)

@@ -4,7 +4,7 @@ use crate::file::pte::{Pte, TensorData};
 use crate::path::{FieldPath, Path};
 use crate::schema::ScalarType;
 use crate::schema::program::{DeviceType, ExecutionPlan, Tensor};
-use crate::validate::release::{Behaviour, Release};
+use crate::verify::release::{Behaviour, Release};
 use Behaviour::{Dies, Loads, Refuses, Unknown};
 use alloc::vec::Vec;
 
@@ -45,7 +45,7 @@ pub const FEATURES: &[Feature] = &[
         what: "initial states of mutable tensors, which 0.2 looks up among the constants",
         since: &[(Release::V0_2, Refuses), (Release::V0_4, Loads)],
         seen: &["1.5.1/mutable_init/mutable_init.pte"],
-        used: Used::Tensor(|pte, tensor| matches!(pte.tensor_data(tensor), Ok(TensorData::Mutable(_)))),
+        used: Used::Tensor(|pte, tensor| matches!(pte.tensor_data(tensor), Ok(TensorData::InitialState(_)))),
     },
     Feature {
         name: "bfloat16",

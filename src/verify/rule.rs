@@ -150,8 +150,8 @@ rules! {
 
     CONSTANT_INDEX "constant-index" Runtime Error "a tensor whose constant is not in the list of constants"
     CONSTANT_BOUNDS "constant-bounds" Runtime Error "reading a constant past the end of its segment or of its inline storage"
-    MUTABLE_STATE_INDEX "mutable-state-index" Runtime Error "a tensor whose initial state is not in the list of initial states"
-    MUTABLE_STATE_BOUNDS "mutable-state-bounds" Runtime Error "reading an initial state past the end of its segment"
+    INITIAL_STATE_INDEX "initial-state-index" Runtime Error "a tensor whose initial state is not in the list of initial states"
+    INITIAL_STATE_BOUNDS "initial-state-bounds" Runtime Error "reading an initial state past the end of its segment"
     EXTERNAL_NAME "external-name" Runtime Error "an external tensor without the name by which it is looked up"
     EXTERNAL_MISSING "external-missing" Runtime Error "an external tensor that is in none of the .ptd files"
     EXTERNAL_UNCHECKED "external-unchecked" Runtime Warning "external tensors that were not checked because no .ptd file was given: without one, the runtime refuses the method"
@@ -244,8 +244,8 @@ rules! {
     STACK_TRACE "stack-trace" Strict Error "stack traces that do not match the instructions"
 
     KEY_IN_TWO_FILES "key-in-two-files" Strict Error "a key that is in two files: readers differ in which they use"
-    MUTABLE_LIST "mutable-list" Strict Error "an initial state in a list other than the first, which is the only one that the runtime uses"
-    MUTABLE_LIST_SHARED "mutable-list-shared" Strict Error "two lists of initial states in one segment"
+    INITIAL_STATE_LISTS "initial-state-lists" Strict Error "an initial state in a list other than the first, which is the only one that the runtime uses"
+    INITIAL_STATE_LISTS_SHARED "initial-state-lists-shared" Strict Error "two lists of initial states in one segment"
     CONSTANT_ALIGNMENT "constant-alignment" Strict Warning "misaligned constants: the exporter aligns them to 16 bytes"
     CONSTANT_PLACEHOLDER "constant-placeholder" Strict Error "an entry 0, which stands for no constant, that is not empty"
     CONSTANT_OVERLAP "constant-overlap" Strict Error "a constant that overlaps the next one"

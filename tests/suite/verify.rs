@@ -3,7 +3,7 @@
 use crate::damage::{scaled, stride};
 use executorch_format::Pte;
 use executorch_format::schema::program::{Chain, ExecutionPlan, Instruction, InstructionArguments, KernelCall};
-use executorch_format::validate::{Finding, Level, Severity};
+use executorch_format::verify::{Finding, Level, Severity};
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures};
 use executorch_format_support::verdict;
 
@@ -102,7 +102,7 @@ fn a_table_at_the_end_without_the_padding_that_its_vtable_counts_has_a_note() {
         // A vtable with the version, and the table with it, which ends with the file.
         [6, inline_size, 4, 0].into_iter().for_each(|word: u16| file.extend(word.to_le_bytes()));
         [8u32, 0].into_iter().for_each(|number| file.extend(number.to_le_bytes()));
-        let found = Pte::parse(&file).unwrap().validate(Level::Strict);
+        let found = Pte::parse(&file).unwrap().verify(Level::Strict);
         assert_eq!(found.iter().any(|finding| finding.rule == "vtable-shared"), noted, "{found:#?}");
     }
 }
@@ -149,14 +149,14 @@ fn a_program_with_a_million_and_one_tables_breaks_the_table_limit() {
     for (count, rest, expected) in [(499_998, 1, 0), (499_998, 2, 1)] {
         let mut plan = instructions(count, &[]);
         plan.operators = Some(vec![Default::default(); rest]);
-        let found = one_method(plan).validate(Level::Runtime);
+        let found = one_method(plan).verify(Level::Runtime);
         assert_eq!(found.iter().filter(|finding| finding.rule == "table-limit").count(), expected);
     }
 }
 
 #[test]
 fn many_findings_of_one_rule_are_counted() {
-    let found = one_method(instructions(1000, &[7])).validate(Level::Strict);
+    let found = one_method(instructions(1000, &[7])).verify(Level::Strict);
     let found: Vec<_> = found.iter().filter(|finding| finding.rule == "argument-index").collect();
     assert_eq!(found.len(), 101);
     assert_eq!(found[99].path, "execution_plan[0].chains[0].instructions[99].instr_args.KernelCall.args[0]");
@@ -169,7 +169,7 @@ fn findings_about_borrowed_data_have_its_offset() {
     let bytes = fixture.bytes();
     let mut pte = Pte::parse(bytes).unwrap();
     pte.program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap().truncate(1);
-    let found = pte.validate(Level::Runtime);
+    let found = pte.verify(Level::Runtime);
     let input = found.iter().find(|finding| finding.rule == "input-output-index").unwrap();
     assert_eq!(input.path, "execution_plan[0].inputs[1]");
     // A big-endian machine copies numbers, and a copy has no offset in the file.
@@ -198,13 +198,13 @@ fn a_list_used_by_every_instruction_does_not_take_quadratic_time() {
     plan.values = Some(values);
     plan.non_const_buffer_sizes = Some((&[0, 4][..]).into());
     // Quadratic time would be the square of that many steps, far longer than any other test.
-    let found = one_method(plan).validate(Level::Strict);
+    let found = one_method(plan).verify(Level::Strict);
     assert!(found.iter().any(|finding| finding.rule == "planned-memory-unknown"), "{found:#?}");
 }
 
 /// Changes every byte of some small files. Each level must include the findings of the levels before it.
 #[test]
-fn validating_files_with_a_changed_byte_never_panics() {
+fn verifying_files_with_a_changed_byte_never_panics() {
     let names = [
         "1.5.1/cond/cond.pte",
         "1.5.1/linear_xnnpack_inline/linear_xnnpack_inline.pte",
@@ -218,8 +218,8 @@ fn validating_files_with_a_changed_byte_never_panics() {
             for byte in [0, 1, 0x7f, 0xff, before ^ 0x80] {
                 bytes[at] = byte;
                 if let Ok(pte) = Pte::parse(&bytes) {
-                    let strict = pte.validate(Level::Strict);
-                    let runtime = pte.validate(Level::Runtime);
+                    let strict = pte.verify(Level::Strict);
+                    let runtime = pte.verify(Level::Runtime);
                     assert!(runtime.iter().all(|finding| strict.contains(finding)), "{name}, byte {at} is {byte}");
                     let inside = |finding: &Finding| finding.offset.is_none_or(|offset| offset <= bytes.len() as u64);
                     assert!(strict.iter().all(inside), "{name}, byte {at} is {byte}: {strict:#?}");
@@ -241,7 +241,7 @@ fn a_value_of_a_known_kind_without_content_is_found() {
         let unknown = Unknown { tag, value: UnknownValue::Absent };
         let mut plan = instructions(0, &[]);
         plan.values = Some(vec![EValue { val: KernelTypes::Unknown(unknown) }]);
-        let findings = one_method(plan).validate(level);
+        let findings = one_method(plan).verify(level);
         let found = findings.iter().filter(|finding| finding.rule == "value-kind").count();
         assert_eq!(found, expected, "a value of kind {tag} at {level:?}: {findings:#?}");
     }
@@ -249,7 +249,7 @@ fn a_value_of_a_known_kind_without_content_is_found() {
 
 #[test]
 fn what_a_device_lacks_of_memory_names_only_what_takes_some() {
-    use executorch_format::validate::Missing;
+    use executorch_format::verify::Missing;
     let lack = |xnnpack, without_temporary, other_delegates| {
         let (method, needed, available) = ("forward".into(), 10, 4);
         Missing::MethodAllocator { method, needed, available, xnnpack, without_temporary, other_delegates }.to_string()

@@ -9,7 +9,7 @@ use core::str::FromStr;
 /// files like the release before.
 ///
 /// ```
-/// use executorch_format::validate::Release;
+/// use executorch_format::verify::Release;
 ///
 /// let release: Release = "0.7.0".parse()?;
 /// assert_eq!(release.to_string(), "0.7");

@@ -6,10 +6,10 @@ use super::table::{Condition, Kernel, Often, Only, Orders};
 use super::tensors::{CHANNELS_LAST, CONTIGUOUS, OTHER, Shapes, Tensors, types_in};
 use crate::error::counted;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Operator};
-use crate::validate::Severity;
-use crate::validate::report::Few;
-use crate::validate::rule::{self, Rule};
-use crate::validate::values::value;
+use crate::verify::Severity;
+use crate::verify::report::Few;
+use crate::verify::rule::{self, Rule};
+use crate::verify::values::value;
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 

@@ -80,7 +80,7 @@ pub struct Answer {
 ///
 /// ```
 /// use executorch_format::Pte;
-/// use executorch_format::validate::{Deployment, Library};
+/// use executorch_format::verify::{Deployment, Library};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
@@ -232,15 +232,15 @@ impl fmt::Display for Reason {
 }
 
 pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Releases {
-    let mut strict = pte.validate(Level::Strict);
+    let mut strict = pte.verify(Level::Strict);
     // Loading a program calls no kernel.
     strict.retain(|finding| !finding.rule.starts_with("kernel-"));
     // What breaks no rule of the strict level breaks none of those that it includes.
-    let mut runtime = if strict.is_empty() { Vec::new() } else { pte.validate(Level::Runtime) };
+    let mut runtime = if strict.is_empty() { Vec::new() } else { pte.verify(Level::Runtime) };
     let opened = pte.open_payloads();
     let needs = external::missing(pte, &opened, &[]);
     if let Some(data @ [_, ..]) = deployment.data {
-        let pairing = pte.validate_with(data.iter().copied(), Level::Runtime);
+        let pairing = pte.verify_with(data.iter().copied(), Level::Runtime);
         strict.extend_from_slice(&pairing);
         runtime.extend(pairing);
     }
@@ -286,7 +286,7 @@ pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Releases {
 }
 
 pub(super) fn of_ptd(ptd: &Ptd<'_>) -> Releases {
-    let runtime = ptd.validate(Level::Runtime);
+    let runtime = ptd.verify(Level::Runtime);
     let of_format = |release| {
         let mut format = Answer::LOADS;
         if release == Release::LATEST {

@@ -10,8 +10,8 @@ use crate::file::pte::Pte;
 use alloc::vec::Vec;
 
 impl Ptd<'_> {
-    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::validate`].
-    pub fn validate(&self, level: Level) -> Vec<Finding> {
+    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::verify`].
+    pub fn verify(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
             runtime_rules(self, &mut report);
@@ -22,9 +22,9 @@ impl Ptd<'_> {
         report.finish()
     }
 
-    /// [`validate`](Self::validate) at [`Level::Runtime`], for binaries that should not contain the code of the strict
+    /// [`verify`](Self::verify) at [`Level::Runtime`], for binaries that should not contain the code of the strict
     /// level.
-    pub fn validate_for_runtime(&self) -> Vec<Finding> {
+    pub fn verify_for_runtime(&self) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
         runtime_rules(self, &mut report);
         report.finish()

@@ -14,9 +14,9 @@ use crate::schema::BundledProgram;
 use alloc::vec::Vec;
 
 impl Bpte<'_> {
-    /// Checks the bundle and the program inside at `level`, like [`Pte::validate`]. The program's paths start with
+    /// Checks the bundle and the program inside at `level`, like [`Pte::verify`]. The program's paths start with
     /// `program`, and its offsets count from the start of the bundle.
-    pub fn validate(&self, level: Level) -> Vec<Finding> {
+    pub fn verify(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         let program = self.program();
         if level >= Level::Runtime {
@@ -27,17 +27,17 @@ impl Bpte<'_> {
         }
         let mut findings = report.finish();
         match &program {
-            Ok(pte) => findings.extend(in_program(self, pte.validate(level))),
+            Ok(pte) => findings.extend(in_program(self, pte.verify(level))),
             Err(error) if self.bundled_program.program.is_some() => findings.push(error.into()),
             Err(_) => (),
         }
         findings
     }
 
-    /// Checks the program inside together with its `.ptd` files, like [`Pte::validate_with`].
-    pub fn validate_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
-        // A program that cannot be read is reported by `validate` already.
-        let findings = self.program().map(|pte| pte.validate_with(data, level)).unwrap_or_default();
+    /// Checks the program inside together with its `.ptd` files, like [`Pte::verify_with`].
+    pub fn verify_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
+        // A program that cannot be read is reported by `verify` already.
+        let findings = self.program().map(|pte| pte.verify_with(data, level)).unwrap_or_default();
         in_program(self, findings).collect()
     }
 }

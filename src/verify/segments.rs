@@ -125,7 +125,7 @@ fn read_of_pte(pte: &Pte<'_>) -> Vec<Option<Read>> {
             Ok(TensorData::Constant(DataRef::Segment { index, .. })) => {
                 reads(index, whole(index), matches!(user, DataUser::Delegate { .. }));
             }
-            Ok(TensorData::Mutable(DataRef::Segment { index, offset, size })) => {
+            Ok(TensorData::InitialState(DataRef::Segment { index, offset, size })) => {
                 reads(index, offset.saturating_add(size), true)
             }
             _ => (),

@@ -43,11 +43,7 @@ impl fmt::Display for MissingData {
     }
 }
 
-pub(in crate::validate) fn missing(
-    pte: &Pte<'_>,
-    opened: &[OpenPayload<'_>],
-    data: &[&Ptd<'_>],
-) -> Option<MissingData> {
+pub(in crate::verify) fn missing(pte: &Pte<'_>, opened: &[OpenPayload<'_>], data: &[&Ptd<'_>]) -> Option<MissingData> {
     let mut missing = MissingData::default();
     let indices: Vec<KeyIndex<'_>> = data.iter().map(|ptd| ptd.index()).collect();
     for (method, plan) in pte.methods().iter().enumerate() {

@@ -98,10 +98,10 @@ impl Finding {
     /// Makes a finding from an error of reading. Its rule is [`ErrorKind::rule`](crate::ErrorKind::rule).
     ///
     /// ```
-    /// use executorch_format::{Model, validate::{Finding, Level}};
+    /// use executorch_format::{Model, verify::{Finding, Level}};
     ///
     /// let findings = match Model::parse(b"no model") {
-    ///     Ok(model) => model.validate(Level::Strict),
+    ///     Ok(model) => model.verify(Level::Strict),
     ///     Err(error) => vec![Finding::from_error(&error)],
     /// };
     /// assert_eq!(findings[0].rule, "identifier");

@@ -26,7 +26,7 @@ use check::is_key;
 /// What a device has. Fields that are `None` are not checked.
 ///
 /// ```
-/// use executorch_format::{Pte, validate::Target};
+/// use executorch_format::{Pte, verify::Target};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
@@ -58,7 +58,7 @@ use check::is_key;
 ///
 /// ```
 /// # #[cfg(feature = "serde")] {
-/// use executorch_format::validate::Target;
+/// use executorch_format::verify::Target;
 ///
 /// let target: Target = serde_json::from_str(r#"{"arena": 65536, "pointer-bits": 32}"#).unwrap();
 /// assert_eq!(target, Target::default().with_arena(Some(65536)).with_pointer_bits(Some(32)));

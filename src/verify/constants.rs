@@ -36,7 +36,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                 "segment {} has a list of initial states already, expected one list for each segment",
                 list.segment_index
             );
-            report.add(rule::MUTABLE_LIST_SHARED, &path.field("segment_index"), found);
+            report.add(rule::INITIAL_STATE_LISTS_SHARED, &path.field("segment_index"), found);
         }
     }
 }
@@ -83,7 +83,7 @@ fn mutable(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, repo
     if named != 0 {
         let path = path.field("extra_tensor_info");
         let found = format!("list {named} of {}, expected 0: the runtime always uses list 0", lists.len());
-        report.add(rule::MUTABLE_LIST, &path.field("mutable_data_segments_idx"), found);
+        report.add(rule::INITIAL_STATE_LISTS, &path.field("mutable_data_segments_idx"), found);
     }
     let path = &path.field("data_buffer_idx");
     let Some(list) = lists.first() else {
@@ -91,16 +91,16 @@ fn mutable(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, repo
             "initial state {} does not exist: mutable_data_segments is absent or empty",
             tensor.data_buffer_idx
         );
-        return report.add(rule::MUTABLE_STATE_INDEX, path, found);
+        return report.add(rule::INITIAL_STATE_INDEX, path, found);
     };
-    let rules = (rule::MUTABLE_STATE_INDEX, rule::MUTABLE_STATE_BOUNDS);
+    let rules = (rule::INITIAL_STATE_INDEX, rule::INITIAL_STATE_BOUNDS);
     if list.segment_index as usize >= segment_count(&pte.program) {
         let found = format!(
             "the initial states are in segment {}, which does not exist: the program has {}",
             list.segment_index,
             counted(segment_count(&pte.program), "segment")
         );
-        return report.add(rule::MUTABLE_STATE_INDEX, path, found);
+        return report.add(rule::INITIAL_STATE_INDEX, path, found);
     }
     subsegment(pte, list, tensor.data_buffer_idx, bytes, rules, path, report);
 }
