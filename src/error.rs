@@ -4,11 +4,11 @@ use crate::path::{FieldPath, Step};
 use alloc::{borrow::Cow, boxed::Box, format, string::String, vec::Vec};
 use core::fmt;
 
-/// The result of reading or writing a file. With a second type it is [`core::result::Result`], so that importing it takes nothing away.
+/// The result of reading or writing a file. With a second type parameter it is [`core::result::Result`], so it can be imported over that one.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// What is wrong with a file, and where: the kind of fault, the byte offset from the start of the file, and the path
-/// of the field in the schema's names (`execution_plan[0].values[12].val.Tensor.sizes`).
+/// An error in a file: the kind of fault, the byte offset from the start of the file, and the path of the field in the schema's
+/// names (`execution_plan[0].values[12].val.Tensor.sizes`).
 ///
 /// One word wide, so that a `Result` is cheap to return.
 ///
@@ -26,8 +26,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// With the feature `serde` it is serialized as its rule, its message, its path and its offset. An error of the operating system is its
-/// [`source`](core::error::Error::source); its message is also part of this error's, so that a program that prints only the error is clear.
+/// With the feature `serde`, it is serialized as its rule, message, path and offset. An error of the operating system is the
+/// [`source`](core::error::Error::source); its message is repeated in this error's own, for programs that print only the error.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Inner>);
 
@@ -37,7 +37,7 @@ struct Inner {
     offset: Option<u64>,
     /// The innermost step is first. Steps are added only while an error is returned, so success costs nothing.
     path: Vec<Step>,
-    /// The system's own error.
+    /// The operating system's error.
     #[cfg(feature = "std")]
     source: Option<alloc::sync::Arc<std::io::Error>>,
 }
@@ -51,26 +51,26 @@ impl PartialEq for Inner {
 
 impl Eq for Inner {}
 
-/// The kinds of fault.
+/// The kinds of [`Error`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The bytes are another kind of file, or of an unknown kind.
     #[error("not a {expected} file: {found}")]
     Foreign {
-        /// The file that was asked for, such as `.pte`.
+        /// The kind of file that was expected, such as `.pte`.
         expected: &'static str,
-        /// What the bytes are instead.
+        /// What was found instead.
         found: Cow<'static, str>,
     },
     /// The file is shorter than its header says.
     #[error("truncated: {}", self.detail())]
     Truncated {
-        /// What is cut off.
+        /// The part that is cut off.
         what: &'static str,
-        /// Where it should end, in bytes from the start of the file.
+        /// The end of that part, in bytes from the start of the file.
         end: u64,
-        /// How many bytes there are.
+        /// The size of the file, in bytes.
         available: u64,
     },
     /// The extended header contradicts itself or the file.
@@ -88,11 +88,11 @@ pub enum ErrorKind {
     /// A vector is out of range or misaligned.
     #[error("bad vector: {0}")]
     Vector(Cow<'static, str>),
-    /// A string has no NUL after it.
+    /// A string is not followed by a NUL.
     #[error("bad string: {0}")]
     Text(Cow<'static, str>),
-    /// More tables, vectors and strings are visited than the limits allow. A file exceeds the default limits only if it refers to the
-    /// same parts many times.
+    /// Reading visits more tables, vectors and strings than the limits allow. A file exceeds the default limits only if it refers to
+    /// the same parts many times.
     #[error("over the limit of {limit} {what}: the file refers to the same parts many times, or the limit is too low")]
     Limit {
         /// `tables` or `bytes of tables, vectors and strings`.
@@ -100,26 +100,26 @@ pub enum ErrorKind {
         /// The limit.
         limit: u64,
     },
-    /// A value refers to something that is not in the file.
+    /// A value refers to something outside the file.
     #[error("dangling reference: {0}")]
     Reference(Cow<'static, str>),
     /// The requested bytes are not in memory, because only part of the file was given.
     #[error("the bytes of segment {0} were not given: only part of the file was read")]
     Absent(u32),
-    /// A tensor's type, sizes and bytes do not match each other, or do not match what the caller asked for.
+    /// A tensor's type, sizes and bytes do not match each other or the caller's request.
     #[error("tensor: {0}")]
     Tensor(Cow<'static, str>),
-    /// The file cannot be written, for the reason given.
+    /// The file cannot be written, for the given reason.
     #[error("cannot be written: {0}")]
     Unwritable(Cow<'static, str>),
-    /// A word is not one of the names that its type has.
+    /// A word is not a name of the expected type.
     #[error("{found:?} is not a {kind}, expected {expected}")]
     Word {
         /// The type, such as `ScalarType`.
         kind: &'static str,
-        /// The word.
+        /// The word that was found.
         found: String,
-        /// The names that are accepted.
+        /// The accepted names.
         expected: String,
     },
     /// A file of another format is damaged.
@@ -128,24 +128,24 @@ pub enum ErrorKind {
     Other {
         /// The format, such as `safetensors`.
         format: &'static str,
-        /// What is wrong.
+        /// The fault.
         fault: Cow<'static, str>,
     },
     /// The operating system failed to read or write.
     #[cfg(feature = "std")]
     #[error("{}{message}", file.as_ref().map(|file| format!("{}: ", file.display())).unwrap_or_default())]
     Io {
-        /// The system's kind of error.
+        /// The operating system's kind of error.
         kind: std::io::ErrorKind,
-        /// Its message.
+        /// The operating system's message.
         message: String,
-        /// The file concerned, if it is known.
+        /// The path of the file, if known.
         file: Option<std::path::PathBuf>,
     },
 }
 
 impl ErrorKind {
-    /// A stable name for the rule that was broken, as `pte verify` reports it.
+    /// Returns the stable name of the broken rule, as `pte verify` reports it.
     pub fn rule(&self) -> &'static str {
         match self {
             Self::Foreign { .. } => "identifier",
@@ -171,7 +171,7 @@ impl ErrorKind {
 }
 
 impl ErrorKind {
-    /// The message without the kind, for places that name the kind already.
+    /// Returns the message without the kind, for places that name the kind already.
     pub(crate) fn detail(&self) -> String {
         match self {
             Self::Truncated { what, end, available } => {
@@ -193,17 +193,17 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// What is wrong.
+    /// Returns the kind of fault.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// Where the fault is, in bytes from the start of the file, if it has a position there.
+    /// Returns the position of the fault, in bytes from the start of the file, if it has one.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
 
-    /// The path of the field, in the schema's names: empty if the fault is outside the FlatBuffer.
+    /// Returns the path of the field, in the schema's names. It is empty if the fault is outside the FlatBuffer.
     pub fn path(&self) -> FieldPath {
         self.0.path.iter().rev().copied().collect()
     }
@@ -241,7 +241,7 @@ impl Error {
         Self::new(ErrorKind::Tensor(found.into()))
     }
 
-    /// A fault at a byte of a file of another format.
+    /// Creates an error about a byte of a file in another format.
     #[cfg(feature = "convert")]
     #[cold]
     pub(crate) fn other(format: &'static str, offset: usize, fault: impl Into<Cow<'static, str>>) -> Self {
@@ -260,7 +260,7 @@ impl Error {
         Self::not_a(kind, found, format!("a number or one of {names}"))
     }
 
-    /// An error about a word that is not what `expected` describes.
+    /// Creates an error about a word that does not match `expected`.
     #[cold]
     pub(crate) fn not_a(kind: &'static str, found: &str, expected: impl Into<String>) -> Self {
         Self::new(ErrorKind::Word { kind, found: found.into(), expected: expected.into() })
@@ -286,7 +286,7 @@ impl Error {
         self
     }
 
-    /// An error of the operating system, with the file concerned.
+    /// Creates an error from an error of the operating system and the file concerned.
     #[cfg(feature = "std")]
     #[cold]
     pub(crate) fn io(error: std::io::Error, file: &std::path::Path) -> Self {
@@ -348,7 +348,7 @@ impl core::error::Error for Error {
     }
 }
 
-/// A number and its noun: `1 byte`, `2 bytes`.
+/// Formats a number with its noun: `1 byte`, `2 bytes`.
 pub(crate) fn counted<N: fmt::Display + Copy + TryInto<u64>>(number: N, noun: &str) -> String {
     let plural = if number.try_into().is_ok_and(|number| number == 1) { "" } else { "s" };
     format!("{number} {noun}{plural}")

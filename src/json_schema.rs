@@ -1,6 +1,6 @@
-//! JSON Schemas (feature `schemars`) of types that implement `serde::Serialize` by hand. All other types derive them.
+//! JSON Schemas (feature `schemars`) for types that implement `serde::Serialize` by hand. All other types derive them.
 
-/// Implements [`schemars::JsonSchema`] with a schema, which is part of the schema of each type that has such a field.
+/// Implements [`schemars::JsonSchema`] with an inline schema.
 macro_rules! json_schema {
     ($name:ident $(<$lt:lifetime>)? $(<$parameter:ident>)?, |$generator:pat_param| $schema:expr) => {
         #[cfg(feature = "schemars")]

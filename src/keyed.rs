@@ -1,18 +1,18 @@
-//! Maps and sorts of any type that are compiled once.
+//! Maps and sorts that compile once for all types.
 //!
-//! Each pair of key and value type of a `BTreeMap` makes about 5,000 lines of LLVM, each type in a sort 3,000. Here the tree and the
-//! sort work on positions and are the same code for all types; a type of its own makes about 200 lines. Items are compared and swapped
-//! through traits with one method, since a closure behind `dyn Fn` makes three functions for each type.
-// Which of these a build uses depends on its features.
+//! Each pair of key and value types of a `BTreeMap` compiles to about 5,000 lines of LLVM, each type in a sort to 3,000. Here the tree
+//! and the sort work on positions and share their code; each type adds about 200 lines. Items are compared and swapped through traits
+//! with one method, since a closure behind `dyn Fn` compiles to three functions for each type.
+// Some features use only a part of these.
 #![allow(dead_code)]
 
 use alloc::{vec, vec::Vec};
 use core::borrow::Borrow;
 use core::cmp::Ordering;
 
-/// Values by key, each key once, in the order of the keys.
+/// A map with its entries in the order of their keys.
 pub(crate) struct Keyed<K, V> {
-    /// In the order in which they were added.
+    /// The entries, in insertion order.
     entries: Vec<(K, V)>,
     tree: Tree,
 }
@@ -28,7 +28,7 @@ impl<K: Ord, V> Keyed<K, V> {
         Self::default()
     }
 
-    /// The position of that key among the entries.
+    /// Returns the position of a key among the entries.
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Option<usize>
     where
         K: Borrow<Q>,
@@ -60,7 +60,7 @@ impl<K: Ord, V> Keyed<K, V> {
         self.find(key).is_some()
     }
 
-    /// The value of that key; if there is none yet, `value` is inserted.
+    /// Returns the value of a key. Inserts `value` if the key is new.
     pub fn or_insert(&mut self, key: K, value: V) -> &mut V {
         let at = match self.find(&key) {
             Some(at) => at,
@@ -69,7 +69,7 @@ impl<K: Ord, V> Keyed<K, V> {
         self.at(at)
     }
 
-    /// The value of that key; if there is none yet, the result of `value` is inserted.
+    /// Returns the value of a key. Inserts the result of `value` if the key is new.
     pub fn or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
         let at = match self.find(&key) {
             Some(at) => at,
@@ -78,13 +78,13 @@ impl<K: Ord, V> Keyed<K, V> {
         self.at(at)
     }
 
-    /// The value at a position that the tree has.
+    /// Returns the value at a position in the tree.
     #[allow(clippy::indexing_slicing)]
     fn at(&mut self, at: usize) -> &mut V {
         &mut self.entries[at].1
     }
 
-    /// Adds a key that is not there yet; returns where it is.
+    /// Adds a new key and returns its position.
     fn push(&mut self, key: K, value: V) -> usize {
         let Self { entries, tree } = self;
         tree.insert(&Sought { entries, key: &key });
@@ -92,7 +92,7 @@ impl<K: Ord, V> Keyed<K, V> {
         entries.len() - 1
     }
 
-    /// The value of that key; if there is none yet, the type's default is inserted.
+    /// Returns the value of a key. Inserts the type's default if the key is new.
     pub fn entry(&mut self, key: K) -> &mut V
     where
         V: Default,
@@ -100,7 +100,7 @@ impl<K: Ord, V> Keyed<K, V> {
         self.or_insert(key, V::default())
     }
 
-    /// Sets the value of that key; returns the one before.
+    /// Sets the value of a key and returns the previous value.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Some(old) = self.get_mut(&key) {
             return Some(core::mem::replace(old, value));
@@ -117,21 +117,21 @@ impl<K: Ord, V> Keyed<K, V> {
         self.entries.is_empty()
     }
 
-    /// In the order of the keys.
+    /// Returns the entries in the order of their keys.
     pub fn sorted(&self) -> Vec<&(K, V)> {
         let mut sorted: Vec<&(K, V)> = self.entries.iter().collect();
         rearrange(self.tree.in_order(), &mut sorted.as_mut_slice());
         sorted
     }
 
-    /// In the order of the keys.
+    /// Returns the entries in the order of their keys.
     pub fn into_sorted(mut self) -> Vec<(K, V)> {
         rearrange(self.tree.in_order(), &mut self.entries.as_mut_slice());
         self.entries
     }
 }
 
-/// Of several values with one key, the last is kept.
+/// Keeps the last value of a key.
 impl<K: Ord, V> FromIterator<(K, V)> for Keyed<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut keyed = Self::new();
@@ -143,7 +143,7 @@ impl<K: Ord, V> FromIterator<(K, V)> for Keyed<K, V> {
 }
 
 impl<K: Ord> Keyed<K, ()> {
-    /// Adds a key; returns whether it is new.
+    /// Adds a key and returns whether it is new.
     pub fn add(&mut self, key: K) -> bool {
         let before = self.len();
         self.or_insert(key, ());
@@ -151,18 +151,18 @@ impl<K: Ord> Keyed<K, ()> {
     }
 }
 
-/// Numbers texts and other bytes: equal ones have one number. Bytes that many references share, such as the name of a method, are compared
-/// once for each place in memory where they are, and not for each reference.
+/// Numbers texts and other bytes; equal ones share a number. Bytes that many references share, such as the name of a method, are
+/// compared once per address, not once per reference.
 #[derive(Default)]
 pub(crate) struct Numbers<'t> {
-    /// By address and length.
+    /// Numbers by address and length.
     places: Keyed<(usize, usize), usize>,
-    /// By length and content.
+    /// Numbers by length and content.
     numbers: Keyed<(usize, &'t [u8]), usize>,
 }
 
 impl<'t> Numbers<'t> {
-    /// The number of these bytes: the count of different ones before them.
+    /// Returns the number of these bytes: the count of different ones before them.
     pub fn of(&mut self, bytes: &'t [u8]) -> usize {
         let place = (bytes.as_ptr() as usize, bytes.len());
         let Self { places, numbers } = self;
@@ -170,19 +170,19 @@ impl<'t> Numbers<'t> {
         *places.or_insert_with(place, || *numbers.or_insert((bytes.len(), bytes), next))
     }
 
-    /// The number of a text.
+    /// Returns the number of a text.
     pub fn of_text(&mut self, text: &'t str) -> usize {
         self.of(text.as_bytes())
     }
 }
 
-/// A key that is looked for among entries.
+/// A key to be found among entries.
 struct Sought<'e, K, V, Q: ?Sized> {
     entries: &'e [(K, V)],
     key: &'e Q,
 }
 
-/// How a key that is looked for compares to that of an entry.
+/// A comparison of a sought key with the key of an entry.
 trait Compare {
     fn compare(&self, at: usize) -> Ordering;
 }
@@ -196,45 +196,45 @@ impl<K: Borrow<Q>, V, Q: Ord + ?Sized> Compare for Sought<'_, K, V, Q> {
     }
 }
 
-/// Sorts; equal items keep their order.
+/// Sorts the items; equal items keep their order.
 pub(crate) fn sort<T: Ord>(items: &mut [T]) {
     sort_by(items, T::cmp);
 }
 
-/// Each of the items once, sorted.
+/// Sorts the items and removes duplicates.
 pub(crate) fn set<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     sort(&mut items);
     items.dedup();
     items
 }
 
-/// Sorts by a key of each item; items with equal keys keep their order.
+/// Sorts the items by a key; items with equal keys keep their order.
 pub(crate) fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, |one, other| key(one).cmp(&key(other)));
 }
 
-/// Sorts; items that compare equal keep their order.
+/// Sorts the items with a comparison function; items that compare equal keep their order.
 pub(crate) fn sort_by<T>(mut items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     let order = order(items.len(), &Items { items, compare });
     rearrange(order, &mut items);
 }
 
-/// Sorts as [`sort_by`] does, by positions from 0 to `end` first. Items are brought near to their place before they are compared, so that
-/// many of them are sorted a few at a time.
+/// Sorts like [`sort_by`], first by positions from 0 to `end`: items are moved near their final place before they are compared,
+/// so that the comparison sort runs on a few items at a time.
 pub(crate) fn sorted_by_position<T: Copy>(
     items: Vec<T>,
     end: u64,
     position: impl Fn(&T) -> u64,
     compare: impl Fn(&T, &T) -> Ordering,
 ) -> Vec<T> {
-    /// How many items share a piece of the positions, if they are spread evenly.
+    /// The number of items in each piece of the positions, if they are spread evenly.
     const TOGETHER: u64 = 16;
     let (mut shift, pieces) = (0, (items.len() as u64 / TOGETHER).max(1));
     while end >> shift > pieces {
         shift += 1;
     }
     let piece = |item: &T| (position(item).min(end) >> shift) as usize;
-    // Where the items of each piece begin; then where they end.
+    // The start of each piece's items; later their end.
     let mut places = vec![0; (end >> shift) as usize + 2];
     for item in &items {
         if let Some(place) = places.get_mut(piece(item) + 1) {
@@ -262,13 +262,13 @@ pub(crate) fn sorted_by_position<T: Copy>(
     sorted
 }
 
-/// Items that are to be sorted.
+/// Items to be sorted.
 struct Items<'i, T, C> {
     items: &'i [T],
     compare: C,
 }
 
-/// How the items at two positions compare.
+/// A comparison of the items at two positions.
 trait Order {
     fn order(&self, left: usize, right: usize) -> Ordering;
 }
@@ -282,7 +282,7 @@ impl<T, C: Fn(&T, &T) -> Ordering> Order for Items<'_, T, C> {
     }
 }
 
-/// The positions `0..count`, sorted as the items compare.
+/// Returns the positions `0..count`, sorted by their items.
 fn order(count: usize, items: &dyn Order) -> Vec<usize> {
     if count < 2 {
         return Vec::new();
@@ -302,7 +302,7 @@ impl<T> Swap for &mut [T] {
     }
 }
 
-/// Swaps items until each is where `order` has its position.
+/// Swaps items until each is at the place that `order` gives it.
 fn rearrange(mut order: Vec<usize>, items: &mut dyn Swap) {
     for start in 0..order.len() {
         let mut to = start;
@@ -317,10 +317,10 @@ fn rearrange(mut order: Vec<usize>, items: &mut dyn Swap) {
     }
 }
 
-/// In the place of a child that is not there.
+/// The position of an absent child.
 const NONE: usize = usize::MAX;
 
-/// A balanced tree (an AA tree) of the positions `0..nodes.len()`: a node's position is its entry's.
+/// A balanced tree (an AA tree) of the positions `0..nodes.len()`. A node has the position of its entry.
 struct Tree {
     root: usize,
     nodes: Vec<Node>,
@@ -330,7 +330,7 @@ struct Tree {
 struct Node {
     left: usize,
     right: usize,
-    /// 1 for a leaf. A left child is a level below; a right one may have its parent's level, but not its grandparent's.
+    /// 1 for a leaf. A left child is one level below its parent; a right child may have its parent's level, but not its grandparent's.
     level: u8,
 }
 
@@ -360,8 +360,7 @@ impl Tree {
         self.root = self.insert_below(self.root, sought);
     }
 
-    /// Adds the next position below that node; returns the node that is there then. Recursion is as deep as the tree is
-    /// high.
+    /// Adds the next position below a node and returns the node that replaces it. The recursion is as deep as the tree is high.
     fn insert_below(&mut self, at: usize, sought: &dyn Compare) -> usize {
         if at == NONE {
             self.nodes.push(Node { left: NONE, right: NONE, level: 1 });
@@ -379,7 +378,7 @@ impl Tree {
         self.split(at)
     }
 
-    /// A left child of the same level becomes the parent.
+    /// Makes a left child with the same level the parent.
     fn skew(&mut self, at: usize) -> usize {
         let node = self.node(at);
         let left = self.node(node.left);
@@ -391,7 +390,7 @@ impl Tree {
         node.left
     }
 
-    /// Of three nodes of one level to the right, the middle one becomes the parent, one level up.
+    /// If a node and two to its right have the same level, makes the middle one the parent, one level up.
     fn split(&mut self, at: usize) -> usize {
         let node = self.node(at);
         let right = self.node(node.right);
@@ -422,13 +421,13 @@ mod tests {
     use super::*;
     use alloc::collections::BTreeMap;
 
-    /// Numbers in no order, with repetitions.
+    /// Returns numbers in no order, with repetitions.
     fn numbers(count: u32) -> impl Iterator<Item = (u32, u32)> {
         (0..count).map(|number| (number.wrapping_mul(2_654_435_761) >> 20, number))
     }
 
     #[test]
-    fn a_map_says_what_a_btree_map_says() {
+    fn a_map_has_the_entries_of_a_btree_map() {
         for count in [0, 1, 2, 3, 10, 5000] {
             let (mut map, mut tree) = (Keyed::new(), BTreeMap::new());
             for (key, value) in numbers(count) {
@@ -444,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_bytes_have_one_number_wherever_they_are() {
+    fn equal_bytes_share_a_number_at_any_address() {
         let (texts, mut numbers) = (["ab", "a", "ab", "", "abc"].map(alloc::string::String::from), Numbers::default());
         let found = texts.each_ref().map(|text| numbers.of_text(text));
         assert_eq!(found, [0, 1, 0, 2, 3]);
@@ -460,7 +459,7 @@ mod tests {
                 assert!(map.add(if backwards { -key } else { key }));
                 assert!(!map.add(if backwards { -key } else { key }));
             }
-            // Half of the longest path is levels.
+            // In the longest path, half of the nodes increase the level.
             assert!(map.tree.nodes.iter().all(|node| node.level <= 13));
         }
     }
@@ -477,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn sorting_by_position_is_sorting_wherever_the_positions_are() {
+    fn sorting_by_position_sorts_for_any_positions() {
         for end in [0, 1, 1000, 4096, u64::MAX >> 1, u64::MAX] {
             for count in [0, 1, 2, 15, 16, 5000] {
                 let items: Vec<(u64, u32)> =

@@ -1,14 +1,15 @@
-//! Reads, verifies, edits and writes ExecuTorch's model files: `.pte`, a compiled PyTorch program, and `.ptd`, named tensors and
-//! blobs. No C++, no Python, no code generation.
+//! A library to read, verify, edit and write ExecuTorch's model files: `.pte`, a compiled PyTorch program, and `.ptd`, named
+//! tensors and blobs. It needs neither C++ nor Python, and no generated code.
 //!
-//! A file becomes one tree of plain structs with the schema's own names ([`schema::program::Program`],
-//! [`schema::flat_tensor::FlatTensor`]), borrowed from the file's bytes. [`Pte`] and [`Ptd`] are the tree with its
-//! data; [`Model`] is a file of any kind, recognized by its bytes. Five common tasks:
+//! Parsing a file returns a tree of plain structs with the schema's own names ([`schema::program::Program`],
+//! [`schema::flat_tensor::FlatTensor`]), which borrows from the file's bytes. [`Pte`] and [`Ptd`] hold the tree and its data;
+//! [`Model`] is a file of any kind, recognized by its bytes.
 //!
-//! # What is in this file?
+//! # Inspect a file
 //!
-//! [`summary`](Model::summary) is what `pte info` prints, [`blobs`](Model::blobs) lists all weights and payloads with
-//! their users; everything else is in the tree. See [`inspect`].
+//! The fields of the tree are public, and accessors such as [`methods`](Pte::methods) resolve its indices.
+//! [`Model::summary`] returns the answers that `pte info` prints, and [`Model::blobs`] lists all weights and payloads with their
+//! users. The module [`inspect`] has more: sizes, memory, operators, disassembly.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,10 +27,10 @@
 //! # }
 //! ```
 //!
-//! # Is it safe to hand to the C++ runtime?
+//! # Verify an untrusted file
 //!
-//! [`Pte::verify_structure`] and [`Ptd::verify_structure`] check the structure without allocating anything. [`verify`](Model::verify)
-//! applies [`verify::RULES`]: what the runtime refuses, and what it does not check.
+//! [`Model::verify`] applies all [`verify::RULES`]: those that the C++ runtime enforces, and those that it relies on but does not
+//! check. [`Pte::verify_structure`] and [`Ptd::verify_structure`] check the structure alone, without allocating.
 //!
 //! ```
 //! use executorch_format::{Model, verify::{Level, Severity}};
@@ -44,8 +45,9 @@
 //!
 //! # Read the weights
 //!
-//! [`Pte::tensor_view`] and [`Ptd::tensor_view`] give a tensor's shape and bytes, and its elements by type. For a
-//! remote file, [`probe`] and [`ParseOptions::metadata_of`] say which bytes to fetch (`examples/fetch_tensor.rs`).
+//! [`Pte::tensor_view`] and [`Ptd::tensor_view`] return a tensor's shape with its bytes, which can be read as a slice of Rust
+//! numbers. To read one tensor of a remote file, fetch only the ranges that [`probe`] and [`Pte::range`] return
+//! (`examples/fetch_tensor.rs`).
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -63,7 +65,9 @@
 //!
 //! # Change a file
 //!
-//! The fields are public. An unchanged file is written back byte for byte; a changed one in the [style](Pte::write_style) of its source.
+//! Assign to the fields of the tree, then write its [`image`](Pte::image). An unchanged file is written back byte for byte; a
+//! changed file is written in the [style](Pte::write_style) of its source. The module [`edit`] has changes that affect many fields,
+//! such as replacing a weight.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -79,9 +83,10 @@
 //! # }
 //! ```
 //!
-//! # Build a file from nothing
+//! # Build a new file
 //!
-//! [`DataCollector`] gathers a program's constants (`examples/build.rs` builds a whole program), [`Ptd::build`] makes a `.ptd`:
+//! [`Ptd::build`] creates a `.ptd` from tensors. For a program, build the tree and collect its constants in a [`DataCollector`]
+//! (`examples/build.rs`).
 //!
 //! ```
 //! use executorch_format::{NewEntry, Ptd, PtdOptions};
@@ -94,21 +99,41 @@
 //! # }
 //! ```
 //!
-//! # What may change
+//! # Features
 //!
-//! `docs/stability.md` says what a release may change. In short: tables of a schema are plain structs that grow with the schema (write
-//! `..Default::default()`), options start from their default and are set by `with_…`, answers and kinds are `#[non_exhaustive]`, and texts
-//! are for people. `docs/vocabulary.md` has the words that names are made of.
+//! The defaults are `std` and `write`. Without `std`, the crate is `no_std` and needs `alloc`.
 //!
-//! # Names that shadow Rust's
+//! | feature | adds |
+//! |---|---|
+//! | `write` | writing files: [`Pte::image`], [`Ptd::build`] |
+//! | `verify`, `unicode` | [`verify`]: rules beyond structure; a warning for confusable names |
+//! | `inspect`, `diff`, `layout`, `parallel` | [`inspect`]: answers about files; differences; drawn graphs; all cores for weights |
+//! | `payloads` | [`delegate`]: the contents of XNNPACK, Vulkan, Ethos-U and Core ML payloads |
+//! | `edit`, `unpack` | [`edit`]: changes to finished files; payloads as files for their backends' own tools |
+//! | `convert` | [`convert`]: safetensors, `.npy`, C arrays |
+//! | `names`, `etrecord` | [`naming`]: the model's own names of values and instructions; reading ETRecords |
+//! | `devtools` | bundled programs ([`Bpte`]) and ETDumps ([`Etdp`]) |
+//! | `serde`, `schemars` | `Serialize` and `JsonSchema` |
+//! | `half` | `f16` and `bf16` as elements of tensors |
+//! | `tmpfile` | saving without temporary names (Linux) |
+//! | `visit-mut` | [`schema::any::visit_mut`]: changes to any field of any table |
+//! | `testing`, `proptest`, `arbitrary` | [`testing`]: generated and damaged files for tests and fuzzers |
 //!
-//! The schema has types with the names of Rust's types: `Int`, `Bool`, `String`, `Double`. Import the module and not
-//! everything in it: `use executorch_format::schema::program;` then `program::String`.
+//! # Stability
+//!
+//! The structs of a schema get new fields as the schema grows, so build them with `..Default::default()`. Options start from their
+//! default and have setters `with_…`. Answers and enums of kinds are `#[non_exhaustive]`. Texts are for people and may change.
+//! `docs/stability.md` has the details.
+//!
+//! # Names
+//!
+//! Some types of the schema shadow those of Rust: `Int`, `Bool`, `String`, `Double`. Import their modules, not their contents:
+//! `use executorch_format::schema::program;`, then `program::String`. `docs/vocabulary.md` defines the words in names.
 
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// A module may offer what only modules of other features use.
+// Some items of a module are used only by modules of other features.
 #![cfg_attr(
     not(all(feature = "convert", feature = "devtools", feature = "diff", feature = "std", feature = "tmpfile")),
     allow(dead_code, unused_imports, unused_macros)
@@ -190,7 +215,7 @@ pub use write::options::{PtdOptions, PteOptions};
 #[cfg(all(feature = "std", feature = "write"))]
 pub use write::save::{Prepared, Progress};
 
-/// Names and sizes as text for people, and sizes that people write.
+/// Names and sizes formatted for people, and sizes parsed from text.
 pub mod text {
     pub use crate::names::{Escaped, is_deceptive, shortened};
     pub use crate::sizes::format_size;
@@ -198,7 +223,7 @@ pub mod text {
     pub use crate::sizes::parse_size;
 }
 
-/// The examples of the pages, as tests.
+/// The examples in the Markdown pages, as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../docs/library.md")]

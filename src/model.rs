@@ -1,4 +1,4 @@
-//! A file of any kind.
+//! The type for a file of any kind.
 
 #[cfg(feature = "payloads")]
 use crate::delegate::Xnnpack;
@@ -38,14 +38,14 @@ use core::ops::Range;
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
 pub enum Model<'a> {
-    /// A program.
+    /// A program: a `.pte` file.
     Pte(Pte<'a>),
-    /// Named tensors and blobs.
+    /// Named tensors and blobs: a `.ptd` file.
     Ptd(Ptd<'a>),
-    /// A program with test cases.
+    /// A program with test cases: a `.bpte` file.
     #[cfg(feature = "devtools")]
     Bpte(Bpte<'a>),
-    /// A profile of runs.
+    /// A profile of runs: an `.etdp` file.
     #[cfg(feature = "devtools")]
     Etdp(Etdp<'a>),
     /// An XNNPACK payload in a file of its own.
@@ -53,7 +53,7 @@ pub enum Model<'a> {
     Xnnpack(Xnnpack<'a>),
 }
 
-/// Evaluates one expression for any kind of [`Model`]: all kinds have the same methods.
+/// Evaluates an expression for any kind of [`Model`], since all kinds have the same methods.
 macro_rules! each_file {
     ($model:expr, $file:ident => $value:expr) => {
         match $model {
@@ -78,7 +78,7 @@ impl<'a> Model<'a> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
-    /// [`parse`](Self::parse) with options.
+    /// Reads a file of any kind, with options.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::parse_with(bytes, options).map(Self::Pte),
@@ -94,7 +94,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Checks a file's structure and nothing else, see [`Pte::verify_structure`].
+    /// Checks only a file's structure, see [`Pte::verify_structure`].
     pub fn verify_structure(bytes: &[u8]) -> Result<()> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::verify_structure(bytes),
@@ -110,7 +110,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The kind of file.
+    /// Returns the kind of file.
     pub fn kind(&self) -> FileKind {
         match self {
             Self::Pte(_) => FileKind::Pte,
@@ -124,12 +124,12 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// What it was read from. `None` if built in memory.
+    /// Returns the bytes that the file was read from, or `None` if it was built in memory.
     pub fn source(&self) -> Option<&Source<'a>> {
         each_file!(self, file => file.source.as_ref())
     }
 
-    /// The tree: the root table of the file's own schema.
+    /// Returns the tree: the root table of the file's own schema.
     ///
     /// ```
     /// use executorch_format::Model;
@@ -154,12 +154,12 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// An owned copy.
+    /// Converts it into an owned copy, which outlives the bytes that it was read from.
     pub fn into_owned(self) -> Model<'static> {
         each_file!(self, file => file.into_owned().into())
     }
 
-    /// The bytes of the file after its last segment, as for [`Pte::trailing_bytes`]. Other kinds of files have no segments.
+    /// Returns the range of bytes after the last segment, as [`Pte::trailing_bytes`] does. Other kinds of files have no segments.
     pub fn trailing_bytes(&self) -> Range<u64> {
         match self {
             Self::Pte(pte) => pte.trailing_bytes(),
@@ -203,7 +203,7 @@ impl<'a> From<Xnnpack<'a>> for Model<'a> {
     }
 }
 
-/// The error for a kind of file whose feature is off in this build.
+/// Creates the error for a kind of file whose feature is off in this build.
 #[cfg(not(all(feature = "devtools", feature = "payloads")))]
 fn not_built(kind: FileKind) -> Error {
     let feature = if kind == FileKind::Xnnpack { "payloads" } else { "devtools" };

@@ -1,18 +1,18 @@
-//! Names from a file, made safe to show.
+//! Safe display of names from a file.
 
 use crate::error::{Error, Result};
 use alloc::{borrow::Cow, format};
 use core::fmt::{self, Write};
 
-/// A name of more characters is cut to [`CUT`]. No exporter writes such names; without the cut, a list that shows a
-/// name for each of its users could print many times the file's size.
+/// The longest name that is shown in full, in characters. Exporters do not write longer names; without the cut, a list that shows
+/// a name for each of its users could print many times the file's size.
 const LONGEST: usize = 1000;
 
-/// How many characters of a name over [`LONGEST`] are shown.
+/// The number of characters shown of a name over [`LONGEST`].
 const CUT: usize = 200;
 
-/// A name of up to 1,000 characters as it is; of a longer one its first 200, an ellipsis and its length in bytes.
-/// Nothing is escaped.
+/// Shortens a name of more than 1,000 characters to its first 200, an ellipsis and its length in bytes. Other names, and special
+/// characters, are left unchanged.
 ///
 /// ```
 /// use executorch_format::text::shortened;
@@ -27,7 +27,7 @@ pub fn shortened(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Serializes a name as [`shortened`] gives it, because many entries can share one.
+/// Serializes a name after [`shortened`], because many entries can share it.
 #[cfg(feature = "serde")]
 pub(crate) fn serialize_shortened<S: serde::Serializer>(
     name: &&str,
@@ -36,7 +36,7 @@ pub(crate) fn serialize_shortened<S: serde::Serializer>(
     serializer.serialize_str(&shortened(name))
 }
 
-/// [`serialize_shortened`] for a name that may be absent.
+/// Serializes a name that may be absent like [`serialize_shortened`].
 #[cfg(feature = "serde")]
 pub(crate) fn serialize_shortened_option<S: serde::Serializer>(
     name: &Option<&str>,
@@ -48,10 +48,10 @@ pub(crate) fn serialize_shortened_option<S: serde::Serializer>(
     }
 }
 
-/// What is shown of a name; if that is not all, also the name's length in bytes, since counting characters would take
-/// time.
+/// Returns the part of a name that is shown. If the name was cut, also returns its length in bytes, since counting characters would
+/// take time.
 fn cut(name: &str) -> (&str, Option<usize>) {
-    // A character has up to 4 bytes: most names need no count.
+    // A character has up to 4 bytes, so most names need no count.
     if name.len() <= LONGEST || name.chars().nth(LONGEST).is_none() {
         return (name, None);
     }
@@ -59,9 +59,8 @@ fn cut(name: &str) -> (&str, Option<usize>) {
     (name.get(..end).unwrap_or(name), Some(name.len()))
 }
 
-/// Fails unless a name can be registered as an operator's: letters, digits, `_`, `:` and `.` of ASCII, as in
-/// `namespace::name.overload`. A build system gives other characters a meaning of their own: it splits at `;` and
-/// replaces `$`.
+/// Fails unless a name can be registered as an operator's: ASCII letters, digits, `_`, `:` and `.`, as in
+/// `namespace::name.overload`. Other characters have a special meaning in a build system, which splits at `;` and replaces `$`.
 pub(crate) fn check_operator_name(name: &str) -> Result<()> {
     if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.".contains(&byte)) {
         return Ok(());
@@ -72,34 +71,34 @@ pub(crate) fn check_operator_name(name: &str) -> Result<()> {
     )))
 }
 
-/// Whether a character can make a name look like another one, or act on a terminal: control characters, characters that
-/// show as nothing or as a space, and those that change the direction of the text around them. Noncharacters too, which
-/// XML and YAML refuse.
+/// Returns whether a character can make a name look like another one, or affect a terminal: control characters, characters that
+/// are invisible or look like a space, and those that change the direction of the text around them. Also `true` for
+/// noncharacters, which XML and YAML refuse.
 ///
-/// These are Unicode's classes of control characters, of separators without the space, and what is ignorable by default
-/// (`Default_Ignorable_Code_Point`, of which variation selectors and the joiners of emoji are a part).
+/// These are Unicode's control characters, separators other than the space, and characters that are ignorable by default
+/// (`Default_Ignorable_Code_Point`, which includes variation selectors and the joiners of emoji).
 pub fn is_deceptive(character: char) -> bool {
     character.is_control()
         || matches!(u32::from(character),
-            // Spaces that are none of ASCII's.
+            // Spaces outside ASCII.
             0xa0 | 0x1680 | 0x2000..=0x200a | 0x202f | 0x205f | 0x3000
             // Soft hyphen, the joiner of graphemes, the direction mark of Arabic, fillers of Hangul.
             | 0xad | 0x34f | 0x61c | 0x115f..=0x1160 | 0x3164 | 0xffa0
             // Inherent vowels of Khmer, variation selectors of Mongolian.
             | 0x17b4..=0x17b5 | 0x180b..=0x180f
-            // Of width zero, direction marks, separators, embedding and isolating, invisible operators.
+            // Zero width, direction marks, separators, embeddings and isolates, invisible operators.
             | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f
-            // Variation selectors, the byte order mark, reserved ones, annotations.
+            // Variation selectors, byte order mark, reserved, annotations.
             | 0xfe00..=0xfe0f | 0xfeff | 0xfff0..=0xfffb
             // Shorthand, music, tags.
             | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a | 0xe0000..=0xe0fff
-            // Noncharacters, with the last two of each plane.
+            // Noncharacters, including the last two of each plane.
             | 0xfdd0..=0xfdef)
         || u32::from(character) & 0xfffe == 0xfffe
 }
 
-/// Shows a name safely. Deceptive characters ([`is_deceptive`]) are escaped as in Rust (`\n`, `\u{202e}`), and so are
-/// backslashes, double quotes, and spaces at the ends, so that no two names look alike. An empty name shows as `""`. A
+/// Displays a name safely. Deceptive characters ([`is_deceptive`]) are escaped as in Rust (`\n`, `\u{202e}`), and so are
+/// backslashes, double quotes, and spaces at the ends, so that different names look different. An empty name is shown as `""`. A
 /// name of more than 1,000 characters is cut, see [`shortened`].
 ///
 /// ```
@@ -121,7 +120,7 @@ impl fmt::Display for Escaped<'_> {
         let last = self.0.len() - 1;
         start.char_indices().try_for_each(|(at, character)| match character {
             '\\' | '"' => write!(f, "\\{character}"),
-            // At an end it would not be seen.
+            // At an end it would be invisible.
             ' ' if at == 0 || at == last => write!(f, "{}", character.escape_unicode()),
             character if is_deceptive(character) => match character {
                 '\n' | '\r' | '\t' => write!(f, "{}", character.escape_default()),
@@ -140,7 +139,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn what_acts_on_a_terminal_or_shows_as_nothing_is_escaped() {
+    fn invisible_characters_and_terminal_controls_are_escaped() {
         for (name, shown) in [
             ("a\u{1b}[2Jb\n", "a\\u{1b}[2Jb\\n"),
             ("a\u{9b}2J", "a\\u{9b}2J"),
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_no_operator_can_have_are_refused() {
+    fn invalid_operator_names_are_refused() {
         for name in ["aten::add.out", "executorch_prim::et_view.default", "fx::probe", "_a9"] {
             assert!(check_operator_name(name).is_ok(), "{name}");
         }
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_show_differently() {
+    fn different_names_look_different() {
         let names = ["\n", "\\n", "\\\\n", "", "\"\"", "\"", "\\u{1b}", "\u{1b}", " ", "\\u{20}"];
         let shown: BTreeSet<_> = names.iter().map(|name| Escaped(name).to_string()).collect();
         assert_eq!(shown.len(), names.len(), "{shown:?}");

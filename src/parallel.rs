@@ -1,9 +1,9 @@
-//! Independent jobs on much data: on all cores with the feature `parallel`, otherwise one after the other.
+//! Independent jobs on large data: on all cores with the feature `parallel`, otherwise one after the other.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// The fewest bytes for which another thread is started.
+/// The number of bytes that justifies another thread.
 #[cfg(feature = "parallel")]
 const WORTH: u64 = 1 << 20;
 
@@ -11,7 +11,7 @@ const WORTH: u64 = 1 << 20;
 #[derive(Default)]
 pub(crate) struct Jobs<'j> {
     list: Vec<Job<'j>>,
-    /// How many bytes they read.
+    /// The number of bytes that the jobs read.
     #[cfg_attr(not(feature = "parallel"), allow(dead_code))]
     bytes: u64,
 }
@@ -19,13 +19,13 @@ pub(crate) struct Jobs<'j> {
 type Job<'j> = Box<dyn FnOnce() + Send + 'j>;
 
 impl<'j> Jobs<'j> {
-    /// Adds one that reads that many bytes.
+    /// Adds a job that reads `bytes` bytes.
     pub(crate) fn add(&mut self, bytes: u64, job: impl FnOnce() + Send + 'j) {
         self.list.push(Box::new(job));
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Runs them all.
+    /// Runs all jobs.
     #[cfg(not(feature = "parallel"))]
     pub(crate) fn run(self) {
         for job in self.list {
@@ -33,7 +33,7 @@ impl<'j> Jobs<'j> {
         }
     }
 
-    /// Runs them all, on threads that end with the call. A pool would outlive it, and a child process made by `fork` would wait for ever
+    /// Runs all jobs, on threads that end with the call. A pool would outlive it, and after a `fork` the child process would wait forever
     /// for the pool's threads, which it does not have.
     #[cfg(feature = "parallel")]
     pub(crate) fn run(self) {
@@ -55,7 +55,7 @@ impl<'j> Jobs<'j> {
             let helper = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
             let helpers: Vec<_> = (1..threads).map_while(helper).collect();
             work();
-            // The scope alone would wait for the work, and not until the threads are gone.
+            // The scope waits for the work, but not until the threads have ended.
             for helper in helpers {
                 helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn much_work_runs_at_once() {
-        // On one core the two jobs would wait for each other.
+        // On a single core, the two jobs would wait for each other.
         if thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
             let both = Barrier::new(2);
             let mut jobs = Jobs::default();

@@ -6,7 +6,7 @@ use core::fmt;
 /// One step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// A field of a table, or the member of a union.
+    /// A field of a table, or a member of a union.
     Field(&'static str),
     /// An item of a list.
     Index(usize),
@@ -17,17 +17,17 @@ pub enum Step {
 pub struct FieldPath(Vec<Step>);
 
 impl FieldPath {
-    /// The steps, from the root on.
+    /// Returns the steps, starting at the root.
     pub fn steps(&self) -> &[Step] {
         &self.0
     }
 
-    /// The last step; `None` for the whole file.
+    /// Returns the last step, or `None` for the whole file.
     pub fn last(&self) -> Option<Step> {
         self.0.last().copied()
     }
 
-    /// Whether it has no steps: it is the path of the whole file.
+    /// Returns `true` if the path has no steps, so that it is the path of the whole file.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -79,11 +79,11 @@ impl serde::Serialize for FieldPath {
 
 crate::json_schema::json_schema_of_text!(FieldPath);
 
-/// A path during a walk of a tree: a chain of steps on the stack. Converted to a [`FieldPath`] only when one is needed.
+/// A path during a walk of a tree: a chain of steps on the stack. It is converted to a [`FieldPath`] only when needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'p> {
     parent: Option<&'p Path<'p>>,
-    /// Names with dots between them; empty if there are none.
+    /// Names with dots between them, or an empty string.
     names: &'static str,
     index: Option<usize>,
 }
@@ -92,27 +92,27 @@ impl<'p> Path<'p> {
     /// The path of the root.
     pub const ROOT: Path<'static> = Path { parent: None, names: "", index: None };
 
-    /// The path of a field, or of a union's member: a name, or several with dots between them, such as `val.Tensor`.
+    /// Returns the path of a field or of a union's member: a name, or several with dots between them, such as `val.Tensor`.
     pub fn field(&'p self, names: &'static str) -> Path<'p> {
         Path { parent: Some(self), names, index: None }
     }
 
-    /// The path of an item of the list at this path.
+    /// Returns the path of an item of the list at this path.
     pub fn index(&'p self, index: usize) -> Path<'p> {
         Path { parent: Some(self), names: "", index: Some(index) }
     }
 
-    /// The path of an item of the field `list`.
+    /// Returns the path of an item of the field `list`.
     pub fn item(&'p self, list: &'static str, index: usize) -> Path<'p> {
         Path { parent: Some(self), names: list, index: Some(index) }
     }
 
-    /// Whether it is the path of the root.
+    /// Returns `true` for the path of the root.
     pub fn is_root(&self) -> bool {
         self.parent.is_none()
     }
 
-    /// If the path goes through an item of the root's field `list`, the index of that item.
+    /// Returns the index in the root's field `list` if the path goes through an item of that list.
     pub(crate) fn item_of_root(&self, list: &str) -> Option<usize> {
         let (mut field, mut item) = (None, None);
         for path in core::iter::successors(Some(self), |path| path.parent).filter(|path| !path.is_root()) {
@@ -122,7 +122,7 @@ impl<'p> Path<'p> {
         field.filter(|field| field.names == list).and(item)
     }
 
-    /// The steps from the last to the first. Nothing is allocated.
+    /// Returns the steps from the last to the first, without allocating.
     ///
     /// ```
     /// use executorch_format::{Path, Step};
@@ -142,13 +142,13 @@ impl<'p> Path<'p> {
         })
     }
 
-    /// The last step; `None` for the root.
+    /// Returns the last step, or `None` for the root.
     pub fn last(&self) -> Option<Step> {
         self.steps_from_last().next()
     }
 
-    /// If the path goes through an item of a list called `name`, the index of that item. Of several such lists, the
-    /// innermost.
+    /// Returns the index in the list called `name` if the path goes through an item of such a list. If there are several, the
+    /// innermost list counts.
     pub fn index_in(&self, name: &str) -> Option<usize> {
         let mut index = None;
         for step in self.steps_from_last() {
@@ -161,7 +161,7 @@ impl<'p> Path<'p> {
         None
     }
 
-    /// A copy that owns its steps.
+    /// Returns a copy that owns its steps.
     pub fn to_field_path(&self) -> FieldPath {
         let mut steps = Vec::new();
         for step in self.steps_from_last() {

@@ -1,14 +1,14 @@
-//! Dequantized tensors: their numbers, in whichever way they are stored.
+//! Dequantized tensors: the numbers of tensors that are stored in any form.
 
 use crate::error::{Error, Result, counted};
 use crate::schema::ScalarType;
 use alloc::{borrow::Cow, format, vec::Vec};
 
-/// A constant tensor's numbers. Of quantized elements, also those of 4 and 2 bits, a number is `(element - zero point)
-/// * scale`.
+/// The numbers of a constant tensor. For quantized elements, including those of 4 and 2 bits, a number is
+/// `(element - zero point) * scale`.
 ///
-/// [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized) makes one of a payload's constant,
-/// [`Pte::dequantized`](crate::Pte::dequantized) (feature `inspect`) those of a program's own.
+/// [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized) returns one for a payload's constant,
+/// [`Pte::dequantized`](crate::Pte::dequantized) (feature `inspect`) for a program's own constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dequantized<'t> {
     stored: Stored,
@@ -20,14 +20,14 @@ pub struct Dequantized<'t> {
     runs: Runs,
 }
 
-/// Which scale and zero point an element has: element `i` has number `i / size % count`.
+/// The mapping of elements to scales and zero points: element `i` has number `i / size % count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Runs {
     pub(crate) count: usize,
     pub(crate) size: usize,
 }
 
-/// How an element is stored.
+/// The stored form of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     F16,
@@ -42,7 +42,7 @@ pub(crate) enum Stored {
     U32,
     I64,
     U64,
-    /// Two in a byte, the first one in its low half, without a sign.
+    /// Two in a byte, the first one in its low half, unsigned.
     LowHalfFirst,
     /// Two in a byte, the first one in its high half, stored plus 8.
     HighHalfFirst,
@@ -51,7 +51,7 @@ pub(crate) enum Stored {
 }
 
 impl Stored {
-    /// `None` for types without numbers: complex, packed and 8-bit floats.
+    /// Returns `None` for types without numbers: complex, packed and 8-bit floats.
     pub(crate) fn of(scalar_type: ScalarType) -> Option<Self> {
         Some(match scalar_type {
             ScalarType::HALF => Self::F16,
@@ -85,12 +85,12 @@ impl Stored {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }
 
-    /// The size of a row with that many elements, in bytes: each row starts at a new byte.
+    /// Returns the size of a row with `columns` elements, in bytes. Each row starts at a new byte.
     pub(crate) fn row_size(self, columns: usize) -> usize {
         columns.saturating_mul(self.bits()).div_ceil(8)
     }
 
-    /// The element in a column of a row; `None` outside the row.
+    /// Returns the element in a column of a row, or `None` outside the row.
     fn at(self, row: &[u8], column: usize) -> Option<f64> {
         let start = column.checked_mul(self.bits())?;
         let bytes = row.get(start / 8..(start + self.bits()).div_ceil(8))?;
@@ -139,11 +139,10 @@ impl Parameters<'_> {
 }
 
 impl<'t> Dequantized<'t> {
-    /// Elements of these dimensions. `runs` says which scale and zero point an element has, if there is not one for
-    /// all.
+    /// Creates a tensor with the given dimensions. `runs` maps elements to scales and zero points, if these are not the same for all.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if there are more or fewer bytes, scales or zero
-    /// points than these dimensions need.
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the number of bytes, scales or zero points does not match
+    /// the dimensions.
     pub(crate) fn new(
         stored: Stored,
         dims: Cow<'t, [u32]>,
@@ -167,22 +166,22 @@ impl<'t> Dequantized<'t> {
         Ok(Self { stored, dims, elements, bytes, scales, zero_points, runs })
     }
 
-    /// The size of each dimension, in elements. They are stored in this order.
+    /// Returns the size of each dimension, in elements. The first dimension is outermost.
     pub fn dims(&self) -> &[u32] {
         &self.dims
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// The scales: one for all elements, or one for each channel, token or group in their order.
+    /// Returns the scales: one for all elements, or one for each channel, token or group in their order.
     pub fn scales(&self) -> impl Iterator<Item = f32> + '_ {
         (0..self.scales.len()).map_while(|index| Some(self.scales.get(index)? as f32))
     }
 
-    /// The numbers, the last dimension innermost.
+    /// Returns the numbers, the last dimension innermost.
     pub fn values(&self) -> impl Iterator<Item = f32> + '_ {
         let columns = self.dims.last().map_or(1, |columns| (*columns as usize).max(1));
         let row_size = self.stored.row_size(columns);
@@ -199,13 +198,13 @@ impl<'t> Dequantized<'t> {
         })
     }
 
-    /// The numbers, copied.
+    /// Returns the numbers, copied.
     pub fn to_vec(&self) -> Vec<f32> {
         self.values().collect()
     }
 }
 
-/// How many elements a tensor has.
+/// Returns the number of elements of a tensor.
 pub(crate) fn elements(dims: &[u32]) -> usize {
     if dims.contains(&0) {
         return 0;
@@ -217,7 +216,7 @@ pub(crate) fn bfloat16(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// IEEE half precision. The crate `half` is optional.
+/// Converts IEEE half precision, since the crate `half` is optional.
 pub(crate) fn half(bits: u16) -> f32 {
     let (sign, fraction) = (u32::from(bits >> 15) << 31, u32::from(bits & 0x3ff));
     match u32::from(bits >> 10 & 31) {
@@ -237,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_are_what_ieee_says() {
+    fn half_precision_follows_ieee() {
         for (bits, expected) in [
             (0, 0.0),
             (0x3c00, 1.0),
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_less_than_a_byte_are_found_in_rows_of_whole_bytes() {
+    fn elements_below_a_byte_are_read_from_rows_of_whole_bytes() {
         let one = || [Parameters::One(1.0), Parameters::One(0.0)];
         let all = Runs { count: 1, size: 6 };
         let of = |stored, bytes: &'static [u8]| {

@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use alloc::{format, string::String};
 
-/// A number of bytes for people: `640 B`, `1.5 MiB`.
+/// Formats a number of bytes for people: `640 B`, `1.5 MiB`.
 ///
 /// ```
 /// use executorch_format::text::format_size;
@@ -25,8 +25,8 @@ pub fn format_size(bytes: u64) -> String {
     if unit == "B" { format!("{bytes} B") } else { format!("{rest:.1} {unit}") }
 }
 
-/// Parses a size such as `1KiB`, `1.5 MiB`, `2GB` or `1000` into bytes. Units are `KiB`, `MiB`, `GiB`, `TiB` (of 1,024)
-/// and `KB`, `MB`, `GB`, `TB` (of 1,000), in upper or lower case.
+/// Parses a size such as `1KiB`, `1.5 MiB`, `2GB` or `1000` into bytes. Units are `KiB`, `MiB`, `GiB`, `TiB` (powers of 1,024)
+/// and `KB`, `MB`, `GB`, `TB` (powers of 1,000), in upper or lower case.
 ///
 /// ```
 /// use executorch_format::text::parse_size;
@@ -36,7 +36,7 @@ pub fn format_size(bytes: u64) -> String {
 /// # Ok::<(), executorch_format::Error>(())
 /// ```
 ///
-/// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) for anything else, and for sizes that do not fit in a `u64`.
+/// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) for other texts, and for sizes that do not fit in a `u64`.
 #[cfg(feature = "verify")]
 pub fn parse_size(text: &str) -> Result<u64> {
     const UNITS: [(&str, u64); 10] = [
@@ -68,7 +68,7 @@ pub fn parse_size(text: &str) -> Result<u64> {
     parsed().ok_or_else(|| Error::not_a("size", text, "bytes, or a number with a unit such as KiB, MiB, GB"))
 }
 
-/// Deserializes a number of bytes, or a text for [`parse_size`].
+/// Deserializes a number of bytes, or a text that [`parse_size`] accepts.
 #[cfg(all(feature = "serde", feature = "verify"))]
 pub(crate) fn deserialize_size<'de, D: serde::Deserializer<'de>>(
     deserializer: D,

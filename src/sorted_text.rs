@@ -1,8 +1,8 @@
-//! Tables that the crate has as text: a line for each name, sorted by the name's bytes, with tabs between columns.
+//! Built-in tables as text: a line for each name, sorted by the name's bytes, with tabs between columns.
 
 use core::cmp::Ordering;
 
-/// The columns after the name `first.second`, or `first` if `second` is empty.
+/// Returns the columns after the name `first.second`, or `first` if `second` is empty.
 pub(crate) fn row(table: &'static str, first: &str, second: &str) -> Option<&'static str> {
     let (mut low, mut high) = (0, table.len());
     while low < high {
@@ -18,14 +18,14 @@ pub(crate) fn row(table: &'static str, first: &str, second: &str) -> Option<&'st
     None
 }
 
-/// Compares a name with `first.second` without joining these: in a damaged file they may be long and looked up often.
+/// Compares a name with `first.second` without joining them: in a damaged file, they may be long and looked up often.
 pub(crate) fn compare(name: &str, first: &str, second: &str) -> Ordering {
     let dot = if second.is_empty() { "" } else { "." };
     let (start, rest) = name.as_bytes().split_at(first.len().min(name.len()));
     start.cmp(first.as_bytes()).then_with(|| rest.iter().copied().cmp(dot.bytes().chain(second.bytes())))
 }
 
-/// Fails if a name of the table is not found, or one beside it is.
+/// Panics unless every name of the table is found, and similar names are not.
 #[cfg(test)]
 pub(crate) fn check_all(table: &'static str) {
     for line in table.lines() {

@@ -1,4 +1,4 @@
-//! Tensors: their shapes, and their bytes as elements.
+//! Tensors: shapes, and bytes as elements.
 
 use crate::error::{Error, Result, counted};
 use crate::schema::ScalarType;
@@ -9,10 +9,10 @@ use core::fmt;
 
 /// The shape of a tensor: the type of its elements, its sizes and its dim order.
 ///
-/// The runtime refuses more than 16 dimensions. Of more than [`MAX_SHOWN`](Self::MOST_SHOWN), text and JSON show the
-/// first ones and the number of all, because many values can share one long list.
+/// The runtime refuses more than 16 dimensions. Text and JSON show at most [`MAX_SHOWN`](Self::MAX_SHOWN), followed by the total
+/// number, because many values can share one long list.
 ///
-/// It is displayed as `f32[2, 3]`, with a dim order other than the natural one as `f32[1, 3, 8, 8] dim order 0,2,3,1`.
+/// Its text is `f32[2, 3]`, or `f32[1, 3, 8, 8] dim order 0,2,3,1` if the dim order is not the natural one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -23,13 +23,13 @@ pub struct TensorShape<'t> {
     #[cfg_attr(feature = "serde", serde(serialize_with = "first_items"))]
     #[cfg_attr(feature = "schemars", schemars(with = "FirstItems<i32>"))]
     pub sizes: &'t [i32],
-    /// The dimensions as they are stored, outermost first: a permutation of 0..rank.
+    /// The dimensions in storage order, outermost first: a permutation of 0..rank.
     #[cfg_attr(feature = "serde", serde(serialize_with = "first_items"))]
     #[cfg_attr(feature = "schemars", schemars(with = "FirstItems<u8>"))]
     pub dim_order: &'t [u8],
 }
 
-/// Serializes the first items of a list and, if those are not all, how many there are: `[1, 1, "…(100000 in all)"]`.
+/// Serializes the first items of a list and, if there are more, the total number: `[1, 1, "…(100000 in all)"]`.
 #[cfg(feature = "serde")]
 pub(crate) fn first_items<T: serde::Serialize, S: serde::Serializer>(
     list: &&[T],
@@ -45,7 +45,7 @@ pub(crate) fn first_items<T: serde::Serialize, S: serde::Serializer>(
     items.end()
 }
 
-/// A list that [`first_items`] serializes.
+/// The form in which [`first_items`] serializes a list.
 #[cfg(feature = "schemars")]
 pub(crate) struct FirstItems<T>(T);
 
@@ -54,14 +54,14 @@ crate::json_schema::json_schema!(FirstItems<T>, |generator| schemars::json_schem
     "items": {"anyOf": [generator.subschema_for::<T>(), {"type": "string", "pattern": r"^…\(\d+ in all\)$"}]},
 }));
 
-/// The most dimensions that a dim order can name: its items are bytes.
+/// The largest number of dimensions in a dim order, whose items are bytes.
 const HIGHEST_RANK: usize = 256;
 
 impl TensorShape<'_> {
-    /// The most dimensions that are shown. The runtime takes up to 16.
+    /// The largest number of dimensions that are shown. The runtime takes up to 16.
     pub const MAX_SHOWN: usize = 64;
 
-    /// The size of the elements, in bytes.
+    /// Computes the size of the elements, in bytes.
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a size is negative, the product overflows, the scalar type
     /// is unknown, or there are more than 256 dimensions.
@@ -77,7 +77,7 @@ impl TensorShape<'_> {
         })
     }
 
-    /// The size in bytes, computed as in the runtime: elements in an `i64`, bytes in a `u64`.
+    /// Computes the size in bytes as the runtime does: elements in an `i64`, bytes in a `u64`.
     pub(crate) fn count_bytes(&self) -> core::result::Result<u64, Uncountable> {
         if self.sizes.len() > HIGHEST_RANK {
             return Err(Uncountable::Rank);
@@ -91,7 +91,7 @@ impl TensorShape<'_> {
         (elements as u64).checked_mul(element as u64).ok_or(Uncountable::Bytes)
     }
 
-    /// The strides of a dense tensor: the distance between neighbours in each dimension, in elements.
+    /// Computes the strides of a dense tensor: the distance between neighbours in each dimension, in elements.
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the dim order is not a permutation of the dimensions, or a stride
     /// overflows.
@@ -105,7 +105,7 @@ impl TensorShape<'_> {
         if sizes.len() != dim_order.len() || sizes.len() > HIGHEST_RANK {
             return Err(bad());
         }
-        // 0 for a dimension that has no stride yet.
+        // 0 for a dimension without a stride so far.
         let mut strides = vec![0i64; sizes.len()];
         let mut stride = 1i64;
         for dim in dim_order.iter().rev() {
@@ -120,12 +120,12 @@ impl TensorShape<'_> {
         Ok(strides)
     }
 
-    /// Whether the dimensions are stored in their natural order.
+    /// Returns `true` if the dimensions are stored in their natural order.
     pub fn is_natural(&self) -> bool {
         self.dim_order.iter().enumerate().all(|(index, dim)| usize::from(*dim) == index)
     }
 
-    /// As it is displayed, but with upper bounds as `<=8` and unbounded sizes as `?`.
+    /// Formats the shape as `Display` does, but shows upper bounds as `<=8` and unbounded sizes as `?`.
     pub fn to_string_with(&self, dynamism: TensorShapeDynamism) -> String {
         let mut text = match self.scalar_type.short_name() {
             Some(name) => name.into(),
@@ -162,11 +162,11 @@ impl fmt::Display for TensorShape<'_> {
     }
 }
 
-/// Why a size in bytes is unknown.
+/// The reason why a size in bytes is unknown.
 pub(crate) enum Uncountable {
     /// The size of this dimension is negative.
     Negative(usize),
-    /// There are more dimensions than a dim order can name.
+    /// There are more dimensions than a dim order can have.
     Rank,
     /// The number of elements does not fit in an `i64`.
     Elements,
@@ -177,34 +177,34 @@ pub(crate) enum Uncountable {
 }
 
 impl Tensor<'_> {
-    /// Its shape. If it is dynamic, the sizes are upper bounds.
+    /// Returns the shape. If it is dynamic, the sizes are upper bounds.
     pub fn shape(&self) -> TensorShape<'_> {
         TensorShape { scalar_type: self.scalar_type, sizes: self.sizes(), dim_order: self.dim_order() }
     }
 
-    /// The size of its elements, in bytes; see [`TensorShape::byte_size`].
+    /// Returns the size of the elements, in bytes; see [`TensorShape::byte_size`].
     pub fn byte_size(&self) -> Result<u64> {
         self.shape().byte_size()
     }
 
-    /// Whether its bytes are in a `.ptd` file, under the name in `extra_tensor_info`.
+    /// Returns `true` if the bytes are in a `.ptd` file, under the name in `extra_tensor_info`.
     pub fn is_external(&self) -> bool {
         self.extra_tensor_info.as_deref().is_some_and(|extra| extra.location == TensorDataLocation::EXTERNAL)
     }
 
-    /// Whether it is a constant or has an initial state, in this file or in a `.ptd` file.
+    /// Returns `true` for a constant and for a tensor with an initial state, in this file or in a `.ptd` file.
     pub(crate) fn has_data(&self) -> bool {
         self.data_buffer_idx > 0 || self.is_external()
     }
 
-    /// The name of the parameter or buffer, if it has one: for an external tensor, the key in the `.ptd`.
+    /// Returns the name of the parameter or buffer, if it has one. For an external tensor, it is the key in the `.ptd`.
     pub fn fully_qualified_name(&self) -> Option<&str> {
         self.extra_tensor_info.as_deref()?.fully_qualified_name.as_deref()
     }
 }
 
 impl<'a> TensorLayout<'a> {
-    /// Its shape.
+    /// Returns the shape.
     pub fn shape(&self) -> TensorShape<'_> {
         TensorShape { scalar_type: self.scalar_type, sizes: self.sizes(), dim_order: self.dim_order() }
     }
@@ -217,17 +217,17 @@ impl<'t> From<TensorShape<'t>> for TensorLayout<'t> {
     }
 }
 
-/// A tensor: its shape and its bytes. [`TensorView::new`] checks that the shape takes as many bytes.
+/// A tensor: its shape and its bytes. [`TensorView::new`] checks that their sizes match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorView<'t> {
     shape: TensorShape<'t>,
     bytes: &'t [u8],
 }
 
-/// What reading elements needs. Apart from the public trait, so that the crate that casts them is no part of the API.
+/// The bounds for reading elements, outside the public trait, so that the crate that casts them is not part of the API.
 pub trait Cast: bytemuck::CheckedBitPattern + bytemuck::NoUninit {}
 
-/// A Rust type for a tensor's elements. Only this crate implements it.
+/// A Rust type for a tensor's elements. This trait cannot be implemented outside this crate.
 pub trait Element: Cast + Copy {
     /// The scalar types whose elements have this Rust type.
     const SCALAR_TYPES: &'static [ScalarType];
@@ -264,7 +264,7 @@ elements! {
 }
 
 impl<'t> TensorView<'t> {
-    /// The bytes as a tensor of that shape.
+    /// Creates a view of bytes as a tensor of the given shape.
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the shape takes more or fewer bytes.
     pub fn new(shape: TensorShape<'t>, bytes: &'t [u8]) -> Result<Self> {
@@ -276,17 +276,17 @@ impl<'t> TensorView<'t> {
         Ok(Self { shape, bytes })
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> TensorShape<'t> {
         self.shape
     }
 
-    /// The elements, little-endian, in the order given by the dim order.
+    /// Returns the elements, little-endian, in the order given by the dim order.
     pub fn bytes(&self) -> &'t [u8] {
         self.bytes
     }
 
-    /// The elements as a slice, without copying.
+    /// Returns the elements as a slice, without copying.
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the scalar type does not match `T`, if the bytes are misaligned
     /// in memory, if an element is invalid (a bool of 2), and on a big-endian host. For misaligned bytes and on big-endian hosts, use
@@ -304,7 +304,7 @@ impl<'t> TensorView<'t> {
         })
     }
 
-    /// A copy of the elements, on any host and for any alignment of the bytes.
+    /// Copies the elements. This works on any host and for any alignment of the bytes.
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the scalar type does not match `T`, or an element is invalid (a
     /// bool of 2).
@@ -313,7 +313,7 @@ impl<'t> TensorView<'t> {
         copied(self.bytes)
     }
 
-    /// A copy of the bytes with the elements in another dim order.
+    /// Copies the bytes with the elements in another dim order.
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if either dim order is not a permutation of the dimensions.
     pub fn in_dim_order(&self, dim_order: &[u8]) -> Result<Vec<u8>> {
@@ -322,9 +322,9 @@ impl<'t> TensorView<'t> {
         if self.bytes.is_empty() {
             return Ok(Vec::new());
         }
-        // The type has elements of a known size: their bytes were counted when the view was made.
+        // The element size is known: the bytes were counted when the view was created.
         let element = self.shape.scalar_type.element_size().unwrap_or(1);
-        // For each dimension, outermost first: its size, and the distance between neighbours in bytes.
+        // The size of a dimension, and the distance between neighbours in bytes.
         let place = |dim: &u8| {
             let size = self.shape.sizes.get(usize::from(*dim)).map_or(0, |size| *size as usize);
             (size, strides.get(usize::from(*dim)).map_or(0, |stride| *stride as usize * element))
@@ -363,13 +363,13 @@ impl<'t> TensorView<'t> {
         Err(Error::tensor(format!("the elements are {found}, but {name} is for {expected:?}")))
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn elements(&self) -> usize {
         self.shape.scalar_type.element_size().map_or(0, |size| self.bytes.len() / size)
     }
 }
 
-/// Elements, little-endian in `bytes`, on any host and for any alignment.
+/// Copies little-endian elements from `bytes`, on any host and for any alignment.
 pub(crate) fn copied<T: Element>(bytes: &[u8]) -> Result<Vec<T>> {
     let mut element = vec![0; size_of::<T>()];
     let mut elements = Vec::with_capacity(bytes.len() / size_of::<T>());
