@@ -67,7 +67,7 @@ enum Question {
     Report(report::Arguments),
 }
 
-/// A time such as `30s`, `10m` or `2h`.
+/// Returns a time such as `30s`, `10m` or `2h`.
 fn duration(text: &str) -> Result<Duration, String> {
     let unit = [("s", 1), ("m", 60), ("h", 3600)].into_iter().find_map(|(unit, seconds)| {
         let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
@@ -130,7 +130,7 @@ fn failed(out: &Path, error: &executorch_format_stores::Error) -> Failure {
     Failure::Unwritable { file: out.to_owned(), error: io::Error::other(error.to_string()) }
 }
 
-/// Shown where stderr is a terminal.
+/// Returns a bar, which is shown if stderr is a terminal.
 fn bar() -> ProgressBar {
     let shown = io::stderr().is_terminal() && !status::is_quiet();
     let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };

@@ -26,7 +26,7 @@ pub struct CompletionArguments {
     output: OutputArguments,
 }
 
-/// The part of bash's script that clap does not make: names, and files where its script lists options.
+/// The part of bash's completion script that clap does not generate: names, and files where its script lists options.
 const BASH: &str = r#"
 # Names of rules, releases, libraries, targets, methods and pages; files where no option is begun.
 _pte_words() {
@@ -78,7 +78,7 @@ pub fn run(arguments: &CompletionArguments) -> Result<(), Failure> {
     arguments.output.write(script)
 }
 
-/// The names of a kind. Those that a shell could expand are left out.
+/// Returns the names of a kind, except those that a shell could expand.
 fn words(line: &[String]) -> Vec<String> {
     let Some((kind, line)) = line.split_first() else { return Vec::new() };
     let releases = || Release::ALL.into_iter().map(|release| release.to_string());
@@ -98,7 +98,7 @@ fn words(line: &[String]) -> Vec<String> {
     words
 }
 
-/// The pages of the subcommands, as `pte man` takes them.
+/// Returns the pages of the subcommands, as `pte man` takes them.
 fn pages(command: &Command, before: &str) -> Vec<String> {
     let page = |subcommand: &Command| {
         let name = format!("{before}{}", subcommand.get_name());
@@ -108,7 +108,7 @@ fn pages(command: &Command, before: &str) -> Vec<String> {
     command.get_subcommands().flat_map(page).collect()
 }
 
-/// The methods of the first program in a command line.
+/// Returns the methods of the first program in a command line.
 fn methods(line: &[String]) -> Vec<String> {
     let inputs = line.iter().map(Path::new).filter(|path| path.is_file()).filter_map(|path| Input::open(path).ok());
     let methods = |input: Input| -> Option<Vec<String>> {

@@ -202,7 +202,7 @@ fn sharded<'a>(arguments: &'a Arguments, to: Weights, index_file: &Input) -> Res
     finish(arguments, to, &inputs, safetensors, skipped)
 }
 
-/// Writes tensors in the requested format, to be named and reported when the inputs are closed.
+/// Writes tensors in the requested format. The files are named and reported when the inputs are closed.
 fn finish<'a>(
     arguments: &'a Arguments,
     to: Weights,
@@ -267,7 +267,7 @@ fn write_shards(
     arguments.write(inputs, files)
 }
 
-/// The failure for an input that is invalid, or that the other format cannot express.
+/// Returns the failure for an input that is invalid, or that the other format cannot express.
 pub fn refused(file: &Path, error: &Error) -> Failure {
     match error.kind() {
         ErrorKind::Unwritable(reason) => Failure::Usage(format!("{}: {reason}", text::path(file))),

@@ -15,13 +15,13 @@ pub struct DataFiles(Vec<(FilePath, Input)>);
 
 /// A `.ptd` file that was read.
 pub struct Data<'i> {
-    /// Only programs in this folder use the file, because it was found there. `None`: all programs use it.
+    /// The folder of a file that was found there: only programs in this folder use it. `None`: all programs use it.
     pub folder: Option<PathBuf>,
     pub ptd: Ptd<'i>,
 }
 
 impl<'i> Data<'i> {
-    /// Files that cannot be parsed are left out: their errors are reported when they are processed themselves.
+    /// Returns the data of a file. Files that cannot be parsed are left out: their errors are reported when they are processed themselves.
     pub fn of(file: &FilePath, input: &'i Input) -> Option<Self> {
         probe(input.bytes()).ok().filter(|probe| probe.kind == FileKind::Ptd)?;
         Some(Self { folder: file.found.then(|| folder(&file.path)), ptd: Ptd::parse(input.bytes()).ok()? })
@@ -37,13 +37,13 @@ impl DataFiles {
         Self(are_data.filter_map(open).collect())
     }
 
-    /// Reads them.
+    /// Parses the files.
     pub fn parse(&self) -> Vec<Data<'_>> {
         self.0.iter().filter_map(|(file, input)| Data::of(file, input)).collect()
     }
 }
 
-/// Whether a file has data for programs, by its first bytes; of one in a store, by its name, because otherwise it would be requested twice.
+/// Returns `true` if a file has data for programs, judged by its first bytes, or by its name if it is in a store, to avoid a second request.
 pub fn is_data(path: &Path) -> bool {
     if remote::url(path).is_some() && !path.exists() {
         return path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("ptd"));
@@ -55,14 +55,14 @@ pub fn is_data(path: &Path) -> bool {
         && probe(&start).is_ok_and(|probe| probe.kind == FileKind::Ptd)
 }
 
-/// The files that a program uses.
+/// Returns the files that a program uses.
 pub fn serving<'t, 'i>(data: &'t [Data<'i>], program: &Path) -> Vec<&'t Ptd<'i>> {
     let serves = |data: &&Data<'_>| data.folder.as_ref().is_none_or(|served| *served == folder(program));
     data.iter().filter(serves).map(|data| &data.ptd).collect()
 }
 
-/// Calls a function for the program of each file, or for the one inside a bundle. A `.ptd` file is only used by programs. It is skipped, as
-/// is any other file without a program that was found in a folder. If there is no program at all, the first such file fails.
+/// Calls a function for the program of each file, or for the one inside a bundle. A `.ptd` file is only used by programs, so it is skipped.
+/// Any other file without a program is skipped if it was found in a folder. If there is no program at all, the first such file fails.
 pub fn each_program(
     files: &FileArguments,
     need: Need,
@@ -79,7 +79,7 @@ pub fn each_program(
     found.end(outcome, documents)
 }
 
-/// Does the same in two steps: `work` is called for several programs at once, and `done` with its results, in the order of the files.
+/// Does the same in two steps: calls `work` for several programs at once, and `done` with its results, in the order of the files.
 pub fn each_program_at_once<R: Send>(
     files: &FileArguments,
     need: Need,
@@ -99,7 +99,7 @@ pub fn each_program_at_once<R: Send>(
     found.end(outcome, documents)
 }
 
-/// What kinds of files there were.
+/// The kinds of files so far.
 #[derive(Default)]
 struct FileKinds {
     programs: usize,
@@ -108,7 +108,7 @@ struct FileKinds {
 }
 
 impl FileKinds {
-    /// Adds a file: one with a program has a result.
+    /// Adds a file. Only a file with a program has a result.
     fn add<R>(&mut self, result: Option<R>, path: &Path, kind: FileKind) -> Option<R> {
         match result {
             Some(_) => self.programs += 1,
@@ -137,13 +137,13 @@ impl FileKinds {
     }
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 pub fn folder(path: &Path) -> PathBuf {
     path.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// Calls a function for a file's program, or for the one inside a bundle. `None` for a `.ptd` file, and for any file without a program that
-/// was found in a folder.
+/// Calls a function for a file's program, or for the one inside a bundle. Returns `None` for a `.ptd` file, and for any file without a program
+/// that was found in a folder.
 fn of_program<R>(
     path: &Path,
     model: &Model<'_>,

@@ -101,7 +101,7 @@ struct FileDiff {
 }
 
 impl FileDiff {
-    /// Whether it decides the exit code.
+    /// Returns `true` if the differences change the exit code.
     fn fails(&self) -> bool {
         self.exceeded.as_ref().map_or(!self.same, |exceeded| !exceeded.is_empty())
     }
@@ -132,7 +132,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let found = found.map_err(|failure| match failure {
         bad @ Failure::Bad { .. } => {
             if arguments.form.any() {
-                // A closed standard output says nothing about the file.
+                // If standard output is closed, there is no other place to report it.
                 let _ = json::print_failure(&bad);
             }
             bad.report();
@@ -150,7 +150,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
-/// How files are compared.
+/// The settings of a comparison.
 struct Judge {
     tensors: bool,
     /// The limits for the exit code. By default, any difference exceeds them.
@@ -186,7 +186,7 @@ impl Judge {
     }
 }
 
-/// The program of a file, also that in a bundle. Bundles whose programs cannot be read cannot be compared.
+/// Returns the program of a file, or the one in a bundle. Fails for a bundle whose program cannot be read.
 fn program<'m>(model: &'m Model<'_>, path: &Path) -> Result<Option<Cow<'m, Pte<'m>>>, Failure> {
     match model {
         Model::Pte(pte) => Ok(Some(Cow::Borrowed(pte))),
@@ -197,7 +197,7 @@ fn program<'m>(model: &'m Model<'_>, path: &Path) -> Result<Option<Cow<'m, Pte<'
     }
 }
 
-/// The names in a program, if there is one.
+/// Returns the names in a program, if there is one.
 fn names<'t>(
     files: &NameFiles,
     program: Option<&'t Pte<'_>>,
@@ -206,7 +206,7 @@ fn names<'t>(
     program.map_or_else(|| Ok(Names::default()), |pte| files.names(pte, &pte.disassembly(), sources))
 }
 
-/// The keys of `.ptd` files.
+/// Returns the keys of `.ptd` files.
 fn keys(inputs: &[Input]) -> Result<Vec<Ptd<'_>>, Failure> {
     let mut files = Vec::new();
     for input in inputs {

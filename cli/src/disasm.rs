@@ -61,7 +61,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether anything is left out.
+    /// Returns `true` if the filter leaves anything out.
     fn is_given(&self) -> bool {
         self.range.is_some() || !self.operator.is_empty()
     }
@@ -81,7 +81,7 @@ impl Filter {
         Err(Failure::Usage(format!("{}: no instruction{matching}{wanted}: {found}", text::path(path))))
     }
 
-    /// Whether an instruction that runs something with that name is printed.
+    /// Returns `true` if an instruction that runs something with that name is printed.
     fn takes(&self, index: usize, name: impl FnOnce() -> String) -> bool {
         let in_range = self.range.as_ref().is_none_or(|range| range.contains(&index));
         in_range && (self.operator.is_empty() || Patterns(&self.operator).any(&name()))

@@ -70,13 +70,13 @@ struct PayloadEntry<'t> {
     offset: Option<u64>,
     /// In bytes.
     size: u64,
-    /// `null` if it cannot be parsed.
+    /// `null` if the payload cannot be parsed.
     payload: Option<Payload<'t>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
-/// Prints the tree of each file. Goes on after a file that fails.
+/// Prints the tree of each file. Continues after a file that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form).uncut());
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {

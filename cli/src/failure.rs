@@ -17,35 +17,35 @@ const USAGE: u8 = 2;
 const UNREADABLE: u8 = 2;
 const UNWRITABLE: u8 = 2;
 
-/// Why the command failed.
+/// The reason why the command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// A file is invalid.
     Bad {
         /// The file.
         file: PathBuf,
-        /// What is wrong: field path, fault, offset.
+        /// The faults, each with its field path and offset.
         findings: Vec<String>,
     },
-    /// References of a file are out of range. The rest of its content was printed.
+    /// References in a file are out of range. The rest of its content was printed.
     Unsound {
         /// The file.
         file: PathBuf,
-        /// What is wrong: field path, fault, offset.
+        /// The faults, each with its field path and offset.
         findings: Vec<String>,
     },
     /// A file cannot be read.
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         error: std::io::Error,
     },
     /// A file cannot be written.
     Unwritable {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         error: std::io::Error,
     },
     /// The options do not fit the file.
@@ -57,12 +57,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A file that the library refuses.
+    /// Returns the failure for a file that the library refuses.
     pub fn bad(file: &Path, error: &Error) -> Self {
         Self::Bad { file: file.to_owned(), findings: vec![error.to_string()] }
     }
 
-    /// A file that the library does not write, because of the file, the options or an error of the operating system.
+    /// Returns the failure for a file that the library does not write because of the file, the options or an error of the operating system.
     pub fn unwritable(file: &Path, error: Error) -> Self {
         let error = match error.kind() {
             FileError::Unwritable(reason) => std::io::Error::other(with_path(&error, reason)),
@@ -72,23 +72,23 @@ impl Failure {
         Self::Unwritable { file: file.to_owned(), error }
     }
 
-    /// A file whose name the command chose, and which exists but was not written by it.
+    /// Returns the failure for a file whose name the command chose, and which exists but was not written by it.
     pub fn exists(file: &Path) -> Self {
         let fault = "a file of this name exists that this command did not write: move it, or choose another output";
         Self::Unwritable { file: file.to_owned(), error: std::io::Error::new(ErrorKind::AlreadyExists, fault) }
     }
 
-    /// A file with settings for the command, such as a policy, that cannot be parsed.
+    /// Returns the failure for a file with settings, such as a policy, that cannot be parsed.
     pub fn usage_of(file: &Path, error: &impl std::fmt::Display) -> Self {
         Self::Usage(format!("{}: {error}", text::path(file)))
     }
 
-    /// A file of another kind that was given to a command for programs.
+    /// Returns the failure for a file of another kind that was given to a command for programs.
     pub fn no_program(file: &Path, kind: executorch_format::FileKind) -> Self {
         Self::usage_of(file, &format!("a {kind} file, which has no program: expected a .pte or .bpte"))
     }
 
-    /// Bytes after the last segment of a file, which a new layout would not have.
+    /// Returns the failure for bytes after the last segment of a file, which a new layout would drop.
     pub fn loses(file: &Path, trailing: &Range<u64>, advice: &str) -> Self {
         let (count, start) = (trailing.end - trailing.start, trailing.start);
         let fault =
@@ -96,13 +96,13 @@ impl Failure {
         Self::Bad { file: file.to_owned(), findings: vec![fault] }
     }
 
-    /// A method that a file does not have.
+    /// Returns the failure for a method that a file does not have.
     pub fn no_method(file: &Path, name: &str, pte: &Pte<'_>) -> Self {
         let there = pte.methods().iter().map(|plan| plan.name()).collect();
         Self::no_match(file, "method is called", name, there)
     }
 
-    /// A name or pattern that matches nothing in a file. `what` says what the names are of.
+    /// Returns the failure for a name or pattern that matches nothing in a file. `what` describes the names.
     pub fn no_match(file: &Path, what: &str, wanted: &str, there: Names) -> Self {
         Self::usage_of(file, &format!("no {what} {}, {}", text::quoted(wanted, 80), there.hint(wanted)))
     }
@@ -115,26 +115,26 @@ impl Failure {
         Err(Self::Unsound { file: file.to_owned(), findings: faults.iter().map(ToString::to_string).collect() })
     }
 
-    /// Whether it was already reported in the output.
+    /// Returns `true` if the failure was already reported in the output.
     fn is_printed(&self) -> bool {
         matches!(self, Self::Unsound { .. } | Self::Reported(_))
     }
 
-    /// The exit code for it.
+    /// Returns the exit code.
     pub fn code(&self) -> u8 {
         match self {
             Self::Bad { .. } | Self::Unsound { .. } => BAD,
             Self::Unreadable { .. } => UNREADABLE,
             Self::Unwritable { .. } => UNWRITABLE,
             Self::Usage(_) => USAGE,
-            // A closed pipe is not an error: its reader needs no more.
+            // A closed pipe is not an error: its reader has read enough.
             Self::Output(error) if error.kind() == ErrorKind::BrokenPipe => 0,
             Self::Output(_) => UNWRITABLE,
             Self::Reported(code) => *code,
         }
     }
 
-    /// Converts an error of the output. If its reader closed the pipe, the result is the exit code for what was found so far.
+    /// Converts an error of the output. If the reader closed the pipe, the result is the exit code for the findings so far.
     pub fn or_found(self, found: u8) -> Self {
         match self {
             Self::Output(error) if error.kind() == ErrorKind::BrokenPipe && found > 0 => Self::Reported(found),
@@ -142,7 +142,7 @@ impl Failure {
         }
     }
 
-    /// The message, without the file's name.
+    /// Returns the messages, without the file's name.
     pub fn messages(&self) -> Vec<String> {
         match self {
             Self::Bad { findings, .. } | Self::Unsound { findings, .. } => findings.clone(),
@@ -156,7 +156,7 @@ impl Failure {
         }
     }
 
-    /// The file that it is about.
+    /// Returns the file that failed.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Bad { file, .. }
@@ -167,7 +167,7 @@ impl Failure {
         }
     }
 
-    /// Prints it on stderr, and returns the exit code.
+    /// Prints the failure on stderr, and returns the exit code.
     pub fn report(&self) -> u8 {
         let file = match (self, self.file()) {
             (Self::Unwritable { .. }, Some(file)) if file.as_os_str() == text::STANDARD => {
@@ -178,7 +178,7 @@ impl Failure {
         };
         for message in self.messages() {
             let message = match self {
-                // A message of the TOML parser has several lines.
+                // Messages of the TOML parser have several lines.
                 Self::Usage(_) => message.trim_end().split('\n').map(text::message).collect::<Vec<_>>().join("\n"),
                 _ => text::message(&message),
             };
@@ -191,7 +191,7 @@ impl Failure {
     }
 }
 
-/// The message, after the path of its field.
+/// Returns the message, after the path of its field.
 fn with_path(error: &Error, reason: &str) -> String {
     let path = error.path();
     if path.is_empty() { reason.to_owned() } else { format!("{path}: {reason}") }
@@ -209,9 +209,8 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// Calls a function for each file. Files that fail are reported at once, also in the JSON if there is
-/// any, and the next files are still read. The inner result is the failure with the highest code, to be returned when the output is
-/// complete.
+/// Calls a function for each file. A file that fails is reported at once, also in the JSON output if there is any, and the remaining
+/// files are still read. The inner result is the failure with the highest code, which the caller returns when the output is complete.
 pub fn each(
     files: &FileArguments,
     mut documents: Option<&mut json::Files>,
@@ -231,7 +230,7 @@ pub fn each(
     Ok(if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) })
 }
 
-/// Does the same in two steps: `work` is called for several files at once, and `done` with its results, in the order of the files.
+/// Does the same in two steps: calls `work` for several files at once, and `done` with its results, in the order of the files.
 pub fn each_at_once<R: Send>(
     files: &FileArguments,
     mut documents: Option<&mut json::Files>,

@@ -8,7 +8,7 @@ use std::{fs, io};
 /// The extensions of files that are taken from folders, in upper or lower case.
 const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
 
-/// A help text about files, which says whether this build takes URLs.
+/// A help text about files, which mentions URLs if this build supports them.
 macro_rules! files {
     ($before:literal $(, $after:literal)?) => {
         if cfg!(feature = "remote") {
@@ -19,19 +19,19 @@ macro_rules! files {
     };
 }
 
-/// The help of FILE for commands about files of any kind.
+/// The help of FILE for commands that take files of any kind.
 const ANY: &str = files!(".pte, .ptd, .bpte and .etdp (.etdump) files");
 
-/// The help of FILE for commands about programs.
+/// The help of FILE for commands that take programs.
 pub const PROGRAMS: &str = files!(".pte and .bpte files", "; .ptd files named with them hold their external data");
 
-/// The help of FILE for commands about bundles.
+/// The help of FILE for commands that take bundles.
 pub const BUNDLES: &str = files!(".bpte files");
 
-/// The help of FILE for commands about traces.
+/// The help of FILE for commands that take traces.
 pub const TRACES: &str = files!(".etdp (.etdump) files");
 
-/// The files of a command that takes several, of any kind unless the command has another help for `files`.
+/// The files of a command that takes several. They may be of any kind unless the command has its own help for `files`.
 #[derive(clap::Args)]
 pub struct FileArguments {
     #[arg(value_name = "FILE", required = true, help = ANY)]
@@ -44,19 +44,19 @@ pub struct FileArguments {
 /// A file to work on.
 #[derive(Clone)]
 pub struct FilePath {
-    /// Its path.
+    /// The path.
     pub path: PathBuf,
-    /// Whether it was found in a folder, rather than named.
+    /// `true` if the file was found in a folder, rather than named.
     pub found: bool,
 }
 
 impl FileArguments {
-    /// The files, in the order given; those of a folder sorted by name, those below a URL as they are listed.
+    /// Returns the files in the order given. Files in a folder are sorted by name; files below a URL are in the order of the listing.
     pub fn iter(&self) -> impl Iterator<Item = Result<FilePath, Failure>> {
         iter(&self.files, self.recursive)
     }
 
-    /// The only file, for an option that takes one. Fails for several.
+    /// Returns the only file, for an option that takes one. Fails if there are several.
     pub fn single(&self, what: &str) -> Result<&Path, Failure> {
         match &self.files[..] {
             [only] if !self.recursive => Ok(only),
@@ -64,14 +64,14 @@ impl FileArguments {
         }
     }
 
-    /// Whether there may be more than one file.
+    /// Returns `true` if there may be more than one file.
     pub fn are_several(&self) -> bool {
         self.recursive || self.files.len() > 1
     }
 }
 
-/// The files, in the order given, and with `recursive` those in folders, sorted by name, and below URLs. A folder or URL without any is an
-/// error, after which the next files follow.
+/// Returns the files in the order given. With `recursive`, includes those in folders, sorted by name, and below URLs. A folder or URL without
+/// any is an error; iteration continues after it.
 pub fn iter(paths: &[PathBuf], recursive: bool) -> impl Iterator<Item = Result<FilePath, Failure>> {
     let found = |path: Result<PathBuf, Failure>| path.map(|path| FilePath { path, found: true });
     paths.iter().flat_map(move |path| -> Box<dyn Iterator<Item = Result<FilePath, Failure>>> {
@@ -95,7 +95,7 @@ pub fn iter(paths: &[PathBuf], recursive: bool) -> impl Iterator<Item = Result<F
     })
 }
 
-/// Files in batches for work on several at once. A folder or URL that cannot be listed comes after the files before it.
+/// Returns files in batches to be processed at once. A folder or URL that cannot be listed comes after the files before it.
 pub fn batches(
     mut files: impl Iterator<Item = Result<FilePath, Failure>>,
 ) -> impl Iterator<Item = (Vec<FilePath>, Option<(PathBuf, Failure)>)> {
@@ -110,7 +110,7 @@ pub fn batches(
                 }
                 None => break,
             }
-            // One file alone needs no other threads, which start when their number is asked for.
+            // A single file needs no other threads, which start when their number is queried.
             if batch.len() > 1 && batch.len() >= parallel::batch() {
                 break;
             }
@@ -119,13 +119,13 @@ pub fn batches(
     })
 }
 
-/// Whether a path has an extension of model files.
+/// Returns `true` if a path has an extension of model files.
 pub fn is_model(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
-/// Every model file in a folder and below. Links to folders are not followed, so that no file is listed twice. A folder that cannot be
-/// read is in the list itself, and fails when it is opened. The crate `walkdir` would save few of these lines.
+/// Adds every model file in a folder and below. Links to folders are not followed, so that no file is listed twice. A folder that cannot be
+/// read is added itself, and fails when it is opened. The crate `walkdir` would save few of these lines.
 fn find(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -1,4 +1,4 @@
-//! `pte fit`: whether a program will run on a device.
+//! `pte fit`: checks whether a program will run on a device.
 
 mod init;
 
@@ -69,12 +69,12 @@ pub struct Arguments {
     form: JsonArguments,
 }
 
-/// What a file needs and the device does not have.
+/// The things that a file needs and the device lacks.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Verdict {
     file: String,
-    /// Whether everything required is present.
+    /// `true` if everything required is present.
     ok: bool,
     #[serde(flatten)]
     check: Fit,
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Writes what the models need as a target file.
+/// Writes a target file with everything that the models need.
 fn init(arguments: &Arguments) -> Result<(), Failure> {
     let mut needs = init::Needs::default();
     let outcome = each_program(&arguments.files, Need::Scales, None, |path, pte, _| {
@@ -101,7 +101,7 @@ fn init(arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.write(needs.text().into_bytes())
 }
 
-/// Checks each program by a target file.
+/// Checks each program against a target file.
 fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(), Failure> {
     let target = target::read(target)?;
     let opened = DataFiles::open(files.iter().flatten());

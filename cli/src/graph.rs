@@ -119,12 +119,12 @@ pub struct Times {
 }
 
 impl Times {
-    /// Opens it.
+    /// Opens a trace.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         Ok(Self { input: Input::open(path)? })
     }
 
-    /// Adds times to the nodes of a program's graphs. Fails if the trace is of another program.
+    /// Adds times to the nodes of a program's graphs. Fails if the trace belongs to another program.
     pub fn put_on(&self, pte: &Pte<'_>, graphs: &mut [Graph<'_>]) -> Result<(), Failure> {
         let etdp = etdp(self.input.path(), self.input.parse()?)?;
         let profile = etdp.profile(Some(pte), None);
@@ -138,7 +138,7 @@ impl Times {
     }
 }
 
-/// The graph for the picture.
+/// Returns the graph for the picture.
 fn single<'g, 't>(path: &Path, graphs: &'g [Graph<'t>]) -> Result<&'g Graph<'t>, Failure> {
     match graphs {
         [graph] => Ok(graph),

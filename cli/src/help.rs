@@ -26,7 +26,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 #[cfg(test)]
 const UNLISTED: [&str; 2] = ["completions", "man"];
 
-/// The command with its arguments and help.
+/// Returns the command with its arguments and help.
 pub fn command() -> Command {
     let command = Arguments::command().mut_subcommands(long_after_help);
     let list = list(&command);
@@ -46,7 +46,7 @@ pub fn suggest(error: &mut clap::Error) {
     }
 }
 
-/// The text after the options, mostly examples, is only in `--help`, not in `-h`.
+/// Moves the text after the options, mostly examples, to `--help`; `-h` does not show it.
 fn long_after_help(command: Command) -> Command {
     let command = command.mut_subcommands(long_after_help);
     match command.get_after_help().cloned() {
@@ -58,7 +58,7 @@ fn long_after_help(command: Command) -> Command {
     }
 }
 
-/// The groups, with a line for each command.
+/// Lists the groups, with a line for each command.
 fn list(command: &Command) -> String {
     const HEAD: Style = Style::new().bold().underline();
     const NAME: Style = Style::new().bold();

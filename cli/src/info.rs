@@ -48,24 +48,24 @@ pub struct Info<'t> {
     file_size: u64,
     #[serde(flatten)]
     summary: &'t Summary<'t>,
-    /// Where it loads, and what each release of ExecuTorch does with it, with its `.ptd` files.
+    /// The releases that load the file, and the behaviour of each, with the file's `.ptd` files.
     #[serde(flatten)]
     releases: Releases,
-    /// The keys that it looks up in `.ptd` files.
+    /// The keys that the program looks up in `.ptd` files.
     #[serde(skip_serializing_if = "Option::is_none")]
     external_data: Option<MissingData>,
-    /// The program inside a bundle; `None` for any other file, and if it cannot be read.
+    /// The program inside a bundle; `None` for any other file, and for a program that cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<&'t Summary<'t>>,
-    /// The mutable buffers that have no initial values. `pte memory --json` has them too.
+    /// The mutable buffers without initial values. `pte memory --json` lists them too.
     #[serde(skip)]
     mutable: Vec<MutableBuffers>,
-    /// Whether its end is missing. The summary is then made from its first part.
+    /// `true` if the end of the file is missing. The summary then covers its first part.
     #[serde(skip)]
     is_cut: bool,
 }
 
-/// Tensors of a method that keep their content from run to run and have no initial values in the file.
+/// Tensors of a method that keep their content between runs and have no initial values in the file.
 struct MutableBuffers {
     method: String,
     /// Indices of values.
@@ -74,7 +74,7 @@ struct MutableBuffers {
 }
 
 impl MutableBuffers {
-    /// Those of each method that has any.
+    /// Returns those of each method that has any.
     fn of(pte: &Pte<'_>) -> Vec<Self> {
         let of_method = |method: MethodMemory<'_>| {
             let plan = pte.method(method.name)?;
@@ -91,7 +91,7 @@ impl MutableBuffers {
     }
 }
 
-/// Prints a summary of each file, then fails if references in it are out of range. Goes on after a file that fails.
+/// Prints a summary of each file. Fails at the end if references in a file are out of range. Continues after a file that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let (mut apart, mut rows) = (false, table::Rows::default());
@@ -99,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let data = opened.parse();
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(path, Need::Graphs)?;
-        // The metadata of a file without its end may be whole.
+        // The metadata of a truncated file may be complete.
         let (model, cut) = match input.parse() {
             Ok(model) => (model, None),
             Err(failure) => match Model::parse_with(input.bytes(), &ParseOptions::METADATA) {

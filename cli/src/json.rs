@@ -1,4 +1,4 @@
-//! JSON on stdout, streamed: one line for each field of a table, one line for a list of numbers.
+//! JSON on stdout, streamed: each field of a table is on one line, and so is a list of numbers.
 
 use crate::failure::Failure;
 use crate::text;
@@ -11,8 +11,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The number of the format of all JSON documents. Fields may be added under the same number; none is removed,
-/// and none changes its meaning.
+/// The version of the format of all JSON documents. Within a version, fields may be added; none is removed, and none changes its
+/// meaning.
 pub const FORMAT: u32 = 1;
 
 /// A part of a document. With the feature `schemars`, it has a schema.
@@ -25,7 +25,7 @@ pub trait Answer: Serialize + schemars::JsonSchema {}
 #[cfg(feature = "schemars")]
 impl<T: Serialize + schemars::JsonSchema> Answer for T {}
 
-/// Whether a document was begun.
+/// `true` after a document was begun.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 
 /// Prints a document with the failure that ended the command, if JSON was requested and no document was begun.
@@ -44,10 +44,10 @@ pub struct OnlyFailed {
     files: [Failed; 1],
 }
 
-/// The `errors` of a file in documents of commands that end at the first error.
+/// The `errors` of a file in documents of commands that stop at the first error.
 pub type None = [(); 0];
 
-/// The entry of a file that was read, with its name only.
+/// The entry of a file that was read, with only its name.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Named {
@@ -56,24 +56,24 @@ pub struct Named {
 }
 
 impl Named {
-    /// A file by its path.
+    /// Creates the entry of a file from its path.
     pub fn new(path: &Path) -> Self {
         Self { file: path.display().to_string(), errors: [] }
     }
 
-    /// The files that were read.
+    /// Creates the entries of the files that were read.
     pub fn all<'i>(inputs: impl IntoIterator<Item = &'i Path>) -> Vec<Self> {
         inputs.into_iter().map(Self::new).collect()
     }
 }
 
-/// Whether a command was asked for JSON.
+/// Returns `true` if a command was asked for JSON.
 pub fn is_asked(matches: &ArgMatches) -> bool {
     let flag = |name| matches.try_get_one::<bool>(name).is_ok_and(|flag| flag == Some(&true));
     flag("json") || flag("jsonl") || matches.subcommand().is_some_and(|(_, matches)| is_asked(matches))
 }
 
-/// Whether a command prints text or JSON.
+/// Options that select JSON instead of text.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct JsonArguments {
@@ -86,13 +86,13 @@ pub struct JsonArguments {
 }
 
 impl JsonArguments {
-    /// Whether any JSON is printed.
+    /// Returns `true` if any JSON is printed.
     pub fn any(&self) -> bool {
         self.json || self.jsonl
     }
 }
 
-/// A document, or one of several.
+/// A whole document, or one of several.
 #[derive(Serialize)]
 struct Document<'v, T> {
     format: u32,
@@ -118,7 +118,7 @@ pub fn print_alone(value: &impl Serialize) -> Result<(), Failure> {
     print_with(value, Strings::default())
 }
 
-/// [`print_alone`], with strings of any length. On a terminal, only the first lines are printed.
+/// Does the same as [`print_alone`], with strings of any length. On a terminal, prints only the first lines.
 pub fn print_uncut(value: &impl Serialize) -> Result<(), Failure> {
     const MAX_LINES: usize = 200;
     let most = text::most(MAX_LINES);
@@ -135,7 +135,7 @@ pub fn print_uncut(value: &impl Serialize) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Writes the first lines of a text, cut to the terminal, and says how many more there are.
+/// Writes the first lines of a text, cut to the terminal's width, and the number of lines left out.
 fn write_lines(out: &mut impl Write, whole: &[u8], most: usize) -> io::Result<()> {
     let whole = String::from_utf8_lossy(whole);
     for line in whole.lines().take(most) {
@@ -155,7 +155,7 @@ fn print_with(value: &impl Serialize, strings: Strings) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Entries for several files, in one document or in one for each file. Each entry is written at once.
+/// Entries for several files, in one document or in one for each file. Each entry is written immediately.
 pub struct Files {
     out: BufWriter<io::Stdout>,
     lines: bool,
@@ -184,12 +184,12 @@ impl Files {
         Self { out: BufWriter::with_capacity(1 << 16, io::stdout()), lines, uncut: false, count: 0 }
     }
 
-    /// With strings of any length.
+    /// Allows strings of any length.
     pub fn uncut(self) -> Self {
         Self { uncut: true, ..self }
     }
 
-    /// Adds the entry of a file, a struct.
+    /// Adds the entry of a file. The value must be a struct.
     pub fn add(&mut self, value: &impl Answer) -> Result<(), Failure> {
         let strings = if self.uncut { Strings::UNCUT } else { Strings::default() };
         if self.lines {
@@ -209,7 +209,7 @@ impl Files {
         Ok(self.out.flush()?)
     }
 
-    /// Adds a file with nothing but its errors.
+    /// Adds a file that has only errors.
     pub fn add_failed(&mut self, file: &Path, failure: &Failure) -> Result<(), Failure> {
         self.add(&Failed { file: Some(file.display().to_string()), errors: failure.messages() })
     }
@@ -247,18 +247,18 @@ fn write_text<W: ?Sized + Write>(writer: &mut W, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The bytes of a string that are always written.
+/// The number of bytes of a string that are always written.
 const ALWAYS: usize = 1000;
 
-/// The bytes beyond that which are written, of all strings of a document together.
+/// The bytes beyond [`ALWAYS`] that are written, for all strings of a document together.
 const OVER: usize = 1 << 20;
 
-/// Cuts strings if many are long: many entries can share one name, so that a document could be many times larger than the file. Only `pte
-/// dump` writes all strings whole: a tree has each name as often as the file has it.
+/// Cuts strings if many are long. Many entries can share one name, so that a document could be many times larger than the file. Only `pte
+/// dump` writes all strings whole, since a tree has each name only as often as the file does.
 struct Strings {
-    /// Bytes of the current string.
+    /// The bytes of the current string so far.
     count: usize,
-    /// Whether all of its bytes were written.
+    /// `true` if all of them were written.
     whole: bool,
     /// The rest of [`OVER`].
     left: usize,
@@ -278,7 +278,7 @@ impl Strings {
         writer.write_all(b"\"")
     }
 
-    /// How many of the next `bytes` are written.
+    /// Returns how many of the next `more` bytes are written.
     fn take(&mut self, more: usize) -> usize {
         let within = ALWAYS.saturating_sub(self.count).min(more);
         let over = if self.whole { (more - within).min(self.left) } else { 0 };
@@ -304,7 +304,7 @@ impl Strings {
     }
 }
 
-/// The methods of a formatter that write strings.
+/// Defines the methods of a formatter that write strings.
 macro_rules! strings {
     () => {
         fn begin_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
@@ -340,12 +340,12 @@ pub fn write_line(out: impl Write, value: &impl Serialize) -> io::Result<()> {
     Ok(value.serialize(&mut Serializer::with_formatter(out, Compact::default()))?)
 }
 
-/// A document, printed as by [`print`].
+/// Formats a document as [`print`] does.
 pub fn to_vec_indented(value: &impl Answer) -> Result<Vec<u8>, Failure> {
     to_vec_alone(&Document { format: FORMAT, value })
 }
 
-/// A value, printed as by [`print_alone`].
+/// Formats a value as [`print_alone`] does.
 pub fn to_vec_alone(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
     let mut out = Vec::new();
     write_alone(&mut out, value)?;

@@ -119,7 +119,7 @@ enum Command {
     Man(manual::ManArguments),
 }
 
-/// Runs the command with the arguments of a process, the first of which is its name, and returns the exit code.
+/// Runs the command with the arguments of a process, the first of which is the program's name, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     text::show_whole(!io::stdout().is_terminal());
     let command = help::command();
@@ -142,13 +142,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let outcome = save::finish(|| prepare(&arguments.command));
     let Err(failure) = outcome else { return 0 };
     if json::is_asked(&matches) {
-        // The failure says so if standard output is closed too.
+        // If standard output is closed too, the failure on stderr is enough.
         let _ = json::print_failure(&failure);
     }
     failure.report()
 }
 
-/// The arguments of a process with the command `info`, if the first that is not an option is a file instead of a command.
+/// Inserts the command `info` into the arguments of a process if the first one that is not an option is a file instead of a command.
 fn with_command(command: &clap::Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
     let is_option = |argument: &OsString| argument.as_encoded_bytes().starts_with(b"-") && argument != text::STANDARD;
     let Some(first) = arguments.iter().skip(1).find(|argument| !is_option(argument)) else { return arguments };
@@ -160,7 +160,7 @@ fn with_command(command: &clap::Command, mut arguments: Vec<OsString>) -> Vec<Os
     arguments
 }
 
-/// Runs a command, except that the files which it writes with its inputs open are not named yet.
+/// Runs a command. Files written while inputs are open still have temporary names.
 fn prepare(command: &Command) -> Result<Pending<'_>, Failure> {
     let read = match command {
         Command::Rewrite(arguments) => return rewrite::run(arguments),

@@ -59,7 +59,7 @@ pub struct Listing<'t> {
     /// Bytes.
     file_size: u64,
     blobs: Vec<BlobRow<'t>>,
-    /// References to data that is not there, and payloads that cannot be read.
+    /// References to missing data, and payloads that cannot be read.
     errors: Vec<Fault>,
 }
 
@@ -77,7 +77,7 @@ struct BlobRow<'t> {
     users: Vec<User<'t>>,
 }
 
-/// What uses a blob.
+/// A user of a blob.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -86,7 +86,7 @@ enum User<'t> {
     Inside(DelegateConstantUser<'t>),
 }
 
-/// Lists the blobs of each file, then fails if some could not be found. Goes on after a file that fails.
+/// Lists the blobs of each file, then fails if some could not be found. Continues after a file that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let named = arguments.files.are_several();
@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     outcome
 }
 
-/// The constants of payloads; one that several values refer to is listed once.
+/// Adds the constants of payloads. A constant that several values refer to is listed once.
 fn add_inside<'t>(blobs: &mut Vec<BlobRow<'t>>, constants: Vec<DelegateConstant<'t>>) {
     for DelegateConstant { offset, size, user, .. } in constants {
         let same = |other: &User<'t>| match other {

@@ -25,7 +25,7 @@ pub struct ManArguments {
     output: Option<PathBuf>,
 }
 
-/// Prints a manual page, or writes all.
+/// Prints a manual page, or writes all pages.
 pub fn print(arguments: &ManArguments) -> Result<(), Failure> {
     let mut command = Arguments::command();
     if let Some(folder) = &arguments.output {
@@ -70,7 +70,7 @@ fn write_pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
     fs::write(folder.join(man.get_filename()), page(man, command)?)
 }
 
-/// A page, with the parts of the help after the options as sections of their own.
+/// Returns a page, in which parts of the help after the options are sections of their own.
 fn page(man: Man, command: &clap::Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     man.render_title(&mut page)?;
@@ -88,21 +88,21 @@ fn page(man: Man, command: &clap::Command) -> io::Result<Vec<u8>> {
     let status = parts(EXIT_CODES).first().map_or(EXIT_STATUS, |status| *status);
     for (name, parts) in [("NOTES", notes), ("EXIT STATUS", vec![status]), ("EXAMPLES", parts(EXAMPLES))] {
         if !parts.is_empty() {
-            // Lines stay as they are.
+            // `.nf` keeps the lines as they are.
             writeln!(page, ".SH {name}\n.nf\n{}\n.fi", escaped(parts.join("\n\n").trim_matches('\n')))?;
         }
     }
     Ok(page)
 }
 
-/// Starts of parts of the help.
+/// Headings of parts of the help.
 const EXAMPLES: &str = "Examples:";
 const EXIT_CODES: &str = "Exit codes:";
 
-/// The exit codes of commands whose help has none.
+/// The exit codes of commands whose help does not list any.
 const EXIT_STATUS: &str = "0 success, 1 a file is invalid, 2 wrong usage, a name that matches nothing, or a file that cannot be read or written;\nfor several files, the highest.";
 
-/// A text as roff shows it.
+/// Escapes a text for roff.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let line = |line: &str| match line.starts_with(['.', '\'']) {

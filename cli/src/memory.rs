@@ -73,11 +73,11 @@ pub struct FileMemory<'t> {
     file: String,
     #[serde(flatten)]
     memory: &'t Memory<'t>,
-    /// The bytes of each buffer by module when the need is highest, if modules are known.
+    /// The bytes of each buffer by module at the peak, if modules are known.
     modules: Vec<BufferModules<'t>>,
 }
 
-/// The bytes of a buffer by module when the need is highest.
+/// The bytes of a buffer by module at the peak.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct BufferModules<'t> {
@@ -132,7 +132,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     outcome
 }
 
-/// The buffers whose tensors are of known modules.
+/// Returns the buffers whose tensors belong to known modules.
 fn modules_of<'t>(memory: &Memory<'t>) -> Vec<BufferModules<'t>> {
     let buffers = memory.methods.iter().flat_map(|method| method.buffers.iter().map(move |buffer| (method, buffer)));
     let modules = buffers.map(|(method, buffer)| BufferModules {

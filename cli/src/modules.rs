@@ -1,4 +1,4 @@
-//! Amounts by module, as a table.
+//! Totals by module, as a table.
 
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
@@ -8,10 +8,10 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The characters of a path that are shown on a terminal.
+/// The characters of a path shown on a terminal.
 const NAME: usize = 60;
 
-/// The totals, or none of them if no module is known.
+/// Returns the totals, or an empty list if no module is known.
 pub fn known(modules: Vec<ModuleTotal<'_>>) -> Vec<ModuleTotal<'_>> {
     if modules.iter().any(|module| module.path.is_some()) { modules } else { Vec::new() }
 }
@@ -26,8 +26,8 @@ pub fn check(path: &Path, modules: &[ModuleTotal<'_>]) -> Result<(), Failure> {
     Err(Failure::usage_of(path, &fault))
 }
 
-/// Writes the tree of modules, at most `most` of them: those that take the most, with all that contain them. `amount` is the name of the
-/// column.
+/// Writes the tree of modules. At most `most` modules are shown: those with the largest totals, and all that contain them. `amount` heads
+/// the column of totals.
 pub fn write(
     out: &mut impl Write,
     modules: &[ModuleTotal<'_>],
@@ -37,7 +37,7 @@ pub fn write(
 ) -> io::Result<()> {
     let all = modules.iter().filter(|module| module.depth == 0).map(|module| module.total).fold(0, u64::saturating_add);
     let mut shown: Vec<usize> = (0..modules.len()).collect();
-    // A module comes before those inside it, which take no more.
+    // A module sorts before the modules inside it, whose totals are not larger.
     shown.sort_by_key(|index| Reverse(modules.get(*index).map(|module| module.total)));
     shown.truncate(most);
     shown.sort_unstable();

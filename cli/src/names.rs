@@ -49,23 +49,23 @@ impl NamesArguments {
 #[derive(Default)]
 pub struct NameFiles {
     inputs: Vec<Input>,
-    /// They are beside the program, and nobody asked for them.
+    /// `true` if the files were found beside the program, rather than given.
     were_found: bool,
 }
 
 impl NameFiles {
-    /// Opens files that were asked for, or the ETRecord beside a program.
+    /// Opens the given files, or the ETRecord beside a program.
     pub fn of(program: &Path, paths: &[PathBuf]) -> Result<Self, Failure> {
         let beside = program.with_extension("etrecord");
         if !paths.is_empty() {
             return Self::open(paths);
         }
-        // A record that is not asked for stops nothing.
+        // A record that was found, rather than given, never causes a failure.
         let found = (remote::url(program).is_none() && beside.is_file()).then(|| Input::open(&beside));
         Ok(Self { inputs: found.into_iter().flatten().collect(), were_found: true })
     }
 
-    /// Opens files that were asked for.
+    /// Opens the given files.
     pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
         let inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;
         Ok(Self { inputs, were_found: false })
@@ -99,13 +99,13 @@ impl NameFiles {
         Names::new(pte, disassembly, &[]).map_err(|error| Failure::usage_of(file, &error))
     }
 
-    /// Finds the names that the author of a model gave.
+    /// Finds the names that the model's author gave.
     pub fn given(&self, pte: &Pte<'_>) -> Result<GivenNames, Failure> {
         let sources = self.sources()?;
         Ok(GivenNames::new(pte, &self.names(pte, &pte.disassembly(), &sources)?))
     }
 
-    /// Fails, or only says that a file that was found is not used.
+    /// Fails for a given file. For a file that was found, only prints that it is not used.
     fn unless_found(&self, file: &Path, error: &Error) -> Result<(), Failure> {
         if !self.were_found {
             return Err(Failure::usage_of(file, error));
@@ -116,7 +116,7 @@ impl NameFiles {
     }
 }
 
-/// Returns `true` for a file that [`NameSource::parse`] reads, rather than JSON: either of its forms has a zero byte at its start.
+/// Returns `true` for a file that [`NameSource::parse`] reads, rather than JSON: both of its formats have a zero byte near the start.
 pub fn has_names(path: &Path) -> Result<bool, Failure> {
     let mut start = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
@@ -124,23 +124,23 @@ pub fn has_names(path: &Path) -> Result<bool, Failure> {
     Ok(start.contains(&0))
 }
 
-/// A key of named data as a table shows it: after the name of the constant that it is, if that is known.
+/// Formats a key of named data for a table, after the name of the constant if that is known.
 pub fn of_key(name: Option<&str>, key: &str, width: usize) -> String {
     let name = name.map(|name| format!("{}, key ", text::name(name, width))).unwrap_or_default();
     name + &text::name(key, width)
 }
 
-/// Names that the author of a model gave.
+/// Names that the model's author gave.
 #[derive(Default)]
 pub struct GivenNames {
-    /// The method, the value, and its name, in this order.
+    /// Methods, values and their names, sorted in this order.
     values: Vec<(String, usize, String)>,
-    /// The names of constants inside delegates, by the key of the named data that they are.
+    /// The names of constants inside delegates, by the keys of their named data.
     keys: BTreeMap<String, String>,
 }
 
 impl GivenNames {
-    /// Takes those names that the author gave to values, and to the constants of delegates that are named data.
+    /// Selects the names that the author gave to values, and to the constants of delegates that are stored as named data.
     pub fn new(pte: &Pte<'_>, names: &Names<'_>) -> Self {
         let mut given = Vec::new();
         for (plan, names) in pte.methods().iter().zip(&names.methods) {
@@ -163,28 +163,28 @@ impl GivenNames {
         Self { values: given, keys }
     }
 
-    /// The name of a value.
+    /// Returns the name of a value.
     pub fn of(&self, method: &str, value: usize) -> Option<&str> {
         let at = self.values.binary_search_by(|(own, index, _)| (own.as_str(), *index).cmp(&(method, value))).ok()?;
         self.values.get(at).map(|(_, _, name)| name.as_str())
     }
 
-    /// The values with a name.
+    /// Returns the values with a given name.
     pub fn values(&self, name: &str) -> impl Iterator<Item = (&str, usize)> {
         self.values.iter().filter(move |(_, _, own)| own == name).map(|(method, value, _)| (method.as_str(), *value))
     }
 
-    /// The name of the constant that is the named data with a key.
+    /// Returns the name of the constant that is stored under a key of named data.
     pub fn of_key(&self, key: &str) -> Option<&str> {
         self.keys.get(key).map(String::as_str)
     }
 
-    /// The keys of named data whose constant has a name.
+    /// Returns the keys of named data whose constant has a given name.
     pub fn keys(&self, name: &str) -> impl Iterator<Item = &str> {
         self.keys.iter().filter(move |(_, own)| *own == name).map(|(key, _)| key.as_str())
     }
 
-    /// The names of constants and initial states by the key that each would get in a `.ptd`, apart from names that several have.
+    /// Returns the names of constants and initial states by the key that each would get in a `.ptd`. Names that several of them share are left out.
     pub fn of_data(&self, pte: &Pte<'_>) -> Result<BTreeMap<String, String>, Error> {
         let mut keys: BTreeMap<String, String> = BTreeMap::new();
         pte.candidates(|data| {
@@ -201,7 +201,7 @@ impl GivenNames {
         Ok(keys)
     }
 
-    /// All names.
+    /// Returns all names.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|(_, _, name)| name).chain(self.keys.values()).map(String::as_str)
     }

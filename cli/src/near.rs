@@ -1,4 +1,4 @@
-//! Suggestions for a name that a file does not have: its similar names, or all names.
+//! Suggestions for a name that a file does not have: similar names, or all names.
 
 use crate::text;
 
@@ -21,7 +21,7 @@ impl Names {
         }
     }
 
-    /// The names that are similar to `wanted`, the most similar first.
+    /// Returns the names that are similar to `wanted`, the most similar first.
     pub fn near(&mut self, wanted: &str) -> Vec<String> {
         /// The threshold that clap uses for its options.
         const LEAST: f64 = 0.7;
@@ -41,7 +41,7 @@ impl Names {
         near.into_iter().take(NEAR).map(|(_, name)| name.clone()).collect()
     }
 
-    /// `did you mean "layers.0"?`, or, if no name is similar to `wanted`, `there are: …`.
+    /// Returns `did you mean "layers.0"?`, or, if no name is similar to `wanted`, `there are: …`.
     pub fn hint(mut self, wanted: &str) -> String {
         const SHOWN: usize = 10;
         let near = self.near(wanted);

@@ -1,4 +1,4 @@
-//! Opens files: their bytes, mapped into memory, and the tree parsed from them.
+//! Opens files: maps their bytes into memory, and parses trees from them.
 
 use crate::failure::Failure;
 use crate::remote::{self, Need};
@@ -24,12 +24,12 @@ pub struct Input {
     version: Option<Version>,
 }
 
-/// A state of a file on disk, which differs for another file of the same name and for other content.
+/// The state of a file on disk. It differs for another file of the same name and for other content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Version {
     size: u64,
     modified: Option<SystemTime>,
-    /// On Unix, the file's number.
+    /// The inode number on Unix.
     number: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ impl Version {
     }
 }
 
-/// A file's tree; of a bundle, the tree of the program inside.
+/// A file's tree; for a bundle, the tree of the program inside.
 pub struct Unbundled<'i> {
     /// The tree. Its offsets count from the first byte of the program.
     pub model: Model<'i>,
@@ -58,27 +58,27 @@ pub struct Unbundled<'i> {
 
 enum Bytes {
     Mapped(Mapped),
-    /// A small file, or an empty one or a pipe, which cannot be mapped.
+    /// A small or empty file, or a pipe, which cannot or need not be mapped.
     Read(Vec<u8>),
     /// A file in a store.
     #[cfg(feature = "remote")]
     Distant(Box<remote::Distant>),
 }
 
-/// A mapped file, which is listed while it is mapped.
+/// A mapped file, listed in [`MAPPED`] while it is mapped.
 struct Mapped {
     map: Mmap,
     file: File,
-    /// Without links.
+    /// The canonical path.
     path: PathBuf,
 }
 
-/// The paths of the files that are mapped, without links. A file that is opened twice is listed twice.
+/// The canonical paths of mapped files. A file that is opened twice is listed twice.
 static MAPPED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 impl Mapped {
     fn new(path: &Path, file: File) -> io::Result<Self> {
-        // A file that was deleted meanwhile has no such path.
+        // A file that was deleted in the meantime has no canonical path.
         let (map, path) = (map(&file)?, path.canonicalize().unwrap_or_else(|_| path.to_owned()));
         list_of_mapped().push(path.clone());
         Ok(Self { map, file, path })
@@ -94,26 +94,26 @@ impl Drop for Mapped {
     }
 }
 
-/// Returns `true` while this process has the file mapped. Windows does not replace such a file.
+/// Returns `true` while this process has the file mapped. Windows cannot replace such a file.
 pub fn is_mapped(file: &Path) -> bool {
     file.canonicalize().is_ok_and(|file| list_of_mapped().contains(&file))
 }
 
 fn list_of_mapped() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A thread that panicked has not left half an entry.
+    // A thread that panicked leaves no incomplete entry.
     MAPPED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Files with fewer bytes are read and not mapped: that takes less time, above all if other threads do it too.
+/// Smaller files are read instead of mapped, which is faster, above all if other threads do it too.
 const LEAST_MAPPED: u64 = 64 << 10;
 
-/// The most bytes of metadata that are read from a pipe: a FlatBuffer cannot be larger.
+/// The maximum number of bytes of metadata to read from a pipe: a FlatBuffer cannot be larger.
 const MAX_METADATA: u64 = 1 << 31;
 
-/// The most bytes of a file with settings: a policy, a target, a table of names.
+/// The maximum size of a file with settings: a policy, a target, a table of names.
 const MAX_SETTINGS: u64 = 16 << 20;
 
-/// The most bytes that a pipe may have after the end that the file's header states.
+/// The maximum number of bytes that a pipe may have after the end that the file's header states.
 const MAX_TRAILING: u64 = 1 << 20;
 
 impl Input {
@@ -122,7 +122,7 @@ impl Input {
         Self::open_for(path, Need::All)
     }
 
-    /// Opens a file. Of a file with a URL, only the parts that are needed are read.
+    /// Opens a file. From a file with a URL, reads only the parts that are needed.
     #[cfg_attr(not(feature = "remote"), allow(unreachable_code, reason = "no such file is opened"))]
     pub fn open_for(path: &Path, need: Need) -> Result<Self, Failure> {
         if let Some(url) = remote::url(path).filter(|_| !path.exists()) {
@@ -135,7 +135,7 @@ impl Input {
         let bytes = if path.as_os_str() == text::STANDARD {
             Bytes::Read(read_stream(path, io::stdin().lock())?)
         } else {
-            // Windows does not open folders.
+            // On Windows, opening a folder fails.
             if path.is_dir() {
                 let hint = "it is a directory: name the files in it, or add --recursive";
                 return Err(unreadable(io::Error::other(hint)));
@@ -143,7 +143,7 @@ impl Input {
             let file = File::open(path).map_err(unreadable)?;
             let metadata = file.metadata().map_err(unreadable)?;
             version = metadata.is_file().then(|| Version::of(&metadata));
-            // A file of the system may say that it is empty and be endless.
+            // A file of the system, such as those in `/proc`, may be endless although its size is 0.
             if !metadata.is_file() || metadata.len() == 0 {
                 Bytes::Read(read_stream(path, file)?)
             } else if metadata.len() < LEAST_MAPPED {
@@ -155,17 +155,17 @@ impl Input {
         Ok(Self { path: path.to_owned(), bytes, version })
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The state that the file on disk had when it was opened; `None` for a pipe and for a file in a store.
+    /// Returns the state that the file on disk had when it was opened; `None` for a pipe and for a file in a store.
     pub fn version(&self) -> Option<&Version> {
         self.version.as_ref()
     }
 
-    /// The whole file.
+    /// Returns the bytes of the whole file.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Mapped(mapped) => &mapped.map,
@@ -175,7 +175,7 @@ impl Input {
         }
     }
 
-    /// Whether all bytes were read, and not only the parts that were needed.
+    /// Returns `true` if all bytes were read, and not only the parts that were needed.
     pub fn is_whole(&self) -> bool {
         #[cfg(feature = "remote")]
         if let Bytes::Distant(file) = &self.bytes {
@@ -184,7 +184,7 @@ impl Input {
         true
     }
 
-    /// The file, if it is in a store.
+    /// Returns the file, if it is in a store.
     #[cfg(feature = "remote")]
     pub fn distant(&self) -> Option<&remote::Distant> {
         match &self.bytes {
@@ -193,7 +193,7 @@ impl Input {
         }
     }
 
-    /// A reader over the whole file. Unlike mapped pages, the bytes that it reads do not stay in memory.
+    /// Returns a reader over the whole file. Unlike mapped pages, the bytes that it reads do not stay in memory.
     pub fn reader(&self) -> io::Result<Box<dyn ReadSeek + '_>> {
         Ok(match &self.bytes {
             Bytes::Mapped(..) => Box::new(File::open(&self.path)?),
@@ -201,7 +201,7 @@ impl Input {
         })
     }
 
-    /// The image, with the parts that borrow from this file copied from it.
+    /// Returns the image, with the parts that borrow from this file copied from it.
     pub fn copied<'t>(&'t self, image: Image<'t>) -> Image<'t> {
         match &self.bytes {
             Bytes::Mapped(Mapped { map, file, .. }) => image.copy_from(file, map),
@@ -209,7 +209,7 @@ impl Input {
         }
     }
 
-    /// Parses the file. An error does not say which file it is about.
+    /// Parses the file. An error does not name the file.
     pub fn model(&self) -> executorch_format::Result<Model<'_>> {
         match &self.bytes {
             #[cfg(feature = "remote")]
@@ -231,7 +231,7 @@ impl Input {
         })
     }
 
-    /// Parses the file, and takes the program out of a bundle.
+    /// Parses the file, and unwraps the program in a bundle.
     pub fn unbundled(&self) -> Result<Unbundled<'_>, Failure> {
         Ok(match self.parse()? {
             Model::Bpte(bpte) => {
@@ -243,7 +243,7 @@ impl Input {
         })
     }
 
-    /// The program in the file: a whole `.pte`, or what is inside a `.bpte`. Fails for other kinds of file.
+    /// Returns the program in the file: a whole `.pte`, or the program inside a `.bpte`. Fails for other kinds of files.
     pub fn program(&self) -> Result<Pte<'_>, Failure> {
         match self.unbundled()?.model {
             Model::Pte(pte) => Ok(pte),
@@ -252,7 +252,7 @@ impl Input {
     }
 }
 
-/// Returns `true` if there are line feeds and each follows a carriage return, which in binary data one of 256 does.
+/// Returns `true` if there are line feeds and each follows a carriage return. In binary data, this holds for one line feed in 256.
 fn has_converted_line_ends(bytes: &[u8]) -> bool {
     let bytes = bytes.get(..1 << 20).unwrap_or(bytes);
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
@@ -281,8 +281,8 @@ fn read_small(mut file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a pipe or a device, which may have no end: only the first bytes if it is not a model, and of a model no more
-/// than its header states, and a little after that.
+/// Reads a pipe or a device, which may be endless: only the first bytes if it is not a model, and otherwise no more than the model's header
+/// states, and a little after that.
 fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
     let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
     let mut bytes = Vec::new();
@@ -317,7 +317,7 @@ fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The end of the data that the tree refers to. Old headers do not state it.
+/// Returns the end of the data that the tree refers to. Old headers do not state it.
 fn data_end(model: &Model<'_>) -> u64 {
     let (segments, header) = match model {
         Model::Pte(pte) => (pte.program.segments(), pte.header.map(|header| header.segment_base_offset)),

@@ -63,22 +63,22 @@ enum By {
     Module,
 }
 
-/// What a file needs.
+/// The operators and backends that a file needs.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct FileOperators<'t> {
     file: String,
     #[serde(flatten)]
     operators: &'t Operators,
-    /// The number of instructions and of nodes inside delegates by module, if that was asked for.
+    /// The number of instructions and of nodes inside delegates by module, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     modules: Vec<ModuleTotal<'t>>,
-    /// The multiply-accumulates of each method, if they were asked for.
+    /// The multiply-accumulates of each method, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     macs: Option<Macs<'t>>,
 }
 
-/// What several files need together.
+/// The combined needs of several files.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct MergedOperators<'t> {
@@ -87,7 +87,7 @@ pub struct MergedOperators<'t> {
     operators: &'t Operators,
 }
 
-/// Prints what each file needs, or all together.
+/// Prints the needs of each file, or of all together.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.only_with(arguments.yaml, "--yaml")?;
     let together = arguments.merge || arguments.yaml;

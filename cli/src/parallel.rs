@@ -10,11 +10,11 @@ pub fn in_order<T: Sync, R: Send>(
     work: impl Fn(&T) -> R + Sync,
     mut done: impl FnMut(&T, R) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    // One alone needs no other threads, which take time to start, and memory.
+    // A single item needs no other threads, which take time to start, and memory.
     if let [item] = items {
         return done(item, work(item));
     }
-    // In batches, so that the first results do not wait for the last, and few are in memory.
+    // In batches, so that the first results do not wait for the last, and few results are in memory at a time.
     for batch in items.chunks(batch()) {
         for (item, result) in batch.iter().zip(results(batch, &work)) {
             done(item, result)?;
@@ -23,7 +23,7 @@ pub fn in_order<T: Sync, R: Send>(
     Ok(())
 }
 
-/// How many items are worked on before the first results are passed on.
+/// Returns the number of items that are processed before the first results are passed on.
 #[cfg(feature = "parallel")]
 pub fn batch() -> usize {
     8 * rayon::current_num_threads()
@@ -34,7 +34,7 @@ fn results<T: Sync, R: Send>(batch: &[T], work: &(impl Fn(&T) -> R + Sync)) -> V
     batch.par_iter().map(work).collect()
 }
 
-/// One item at a time.
+/// Returns 1: without threads, there is one item at a time.
 #[cfg(not(feature = "parallel"))]
 pub fn batch() -> usize {
     1

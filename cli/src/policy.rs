@@ -1,4 +1,4 @@
-//! Policy files: what `pte verify` and `pte diff` report as an error.
+//! Policy files: the settings of `pte verify` and the limits of `pte diff`.
 
 use crate::diff;
 use crate::failure::Failure;

@@ -153,7 +153,7 @@ pub enum Tick {
 /// At most this many modules are shown on a terminal.
 const MAX_SHOWN: usize = 30;
 
-/// Prints the profile of each trace, then on standard error what does not fit the program.
+/// Prints the profile of each trace, then, on standard error, the events that do not fit the program.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let program = arguments.program.as_deref().map(Input::open).transpose()?;
     let pte = program.as_ref().map(Input::program).transpose()?;
@@ -185,7 +185,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Prints the profile of each trace of a program, if that is given with its names.
+/// Prints the profile of each trace, with a program and its names if they are given.
 fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut apart = false;
@@ -230,7 +230,7 @@ fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> R
     outcome
 }
 
-/// The trace in a file.
+/// Returns the trace in a file.
 pub fn etdp<'i>(path: &Path, model: Model<'i>) -> Result<Etdp<'i>, Failure> {
     match model {
         Model::Etdp(etdp) => Ok(etdp),
@@ -275,7 +275,7 @@ fn compare(before: &Path, after: &Path, program: Option<&Pte<'_>>, arguments: &A
                 let place = change.chain.zip(change.instruction).map_or_else(|| "-".to_owned(), place);
                 let [before, after] = [change.before, change.after]
                     .map(|ticks| ticks.map_or_else(|| "-".to_owned(), |ticks| time(ticks, arguments.tick)));
-                // The largest change is first, so a step is not below its backend, whose name it has.
+                // The largest change comes first, so a step need not follow its backend; its name includes the backend's.
                 let what = text::name(&change.name, 60);
                 let percent = percent(change.before, change.after);
                 table.row([place, before, after, percent.trim_start_matches(", ").to_owned(), what]);
@@ -291,7 +291,7 @@ fn compare(before: &Path, after: &Path, program: Option<&Pte<'_>>, arguments: &A
     Failure::unless_sound(after, &other.errors)
 }
 
-/// By how much a time grew: `, +12.5 %`.
+/// Formats the growth of a time: `, +12.5 %`.
 fn percent(before: Option<f64>, after: Option<f64>) -> String {
     match (before, after) {
         (Some(before), Some(after)) if before > 0.0 => format!(", {:+.1} %", (after / before - 1.0) * 100.0),
@@ -299,15 +299,15 @@ fn percent(before: Option<f64>, after: Option<f64>) -> String {
     }
 }
 
-/// An instruction, with its chain if that is not the first.
+/// Formats the index of an instruction, with its chain unless that is the first.
 fn place((chain, instruction): (usize, usize)) -> String {
     if chain == 0 { instruction.to_string() } else { format!("{chain}:{instruction}") }
 }
 
-/// Events in the format of Chrome's tracing, which Perfetto and speedscope open too: in microseconds from the first event.
+/// Converts events to the format of Chrome's tracing, which Perfetto and speedscope open too: in microseconds from the first event.
 fn timeline(events: &[TimelineEvent], tick: Tick) -> serde_json::Value {
     let first = events.iter().map(|event| event.start).min().unwrap_or_default();
-    // A cycle has no known length: it is shown as a nanosecond.
+    // The length of a cycle is unknown: it is shown as a nanosecond.
     let unit = match tick {
         Tick::Ns | Tick::Cycle => 1e-3,
         Tick::Us => 1.0,
@@ -372,7 +372,7 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
     Ok(out.flush()?)
 }
 
-/// Times added up by operator.
+/// Prints times added up by operator.
 fn operators(out: &mut impl Write, run: &RunProfile<'_>, arguments: &Arguments) -> Result<(), Failure> {
     let mut table = Table::new([
         ("COUNT", Column::Right),
@@ -433,7 +433,7 @@ fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 7] {
     [instruction, event.count.to_string(), total, median, max, share, what]
 }
 
-/// `12.3 µs`, `1.50 ms`; `120 cycles`.
+/// Formats a time: `12.3 µs`, `1.50 ms`; `120 cycles`.
 pub fn time(ticks: f64, tick: Tick) -> String {
     let nanoseconds = match tick {
         Tick::Ns => ticks,

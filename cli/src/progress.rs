@@ -4,10 +4,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-/// How long an operation runs before the bar is shown.
+/// The time that an operation runs before the bar is shown.
 pub const QUIET: Duration = Duration::from_millis(700);
 
-/// A bar for `total` bytes, which is not shown yet.
+/// Creates a bar for `total` bytes, which is not shown yet.
 pub fn hidden(total: u64) -> ProgressBar {
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden())
 }

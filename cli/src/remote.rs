@@ -1,9 +1,9 @@
-//! Files in stores, by their URLs: with the feature `remote`.
+//! Files in stores, addressed by URLs: with the feature `remote`.
 
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 
-/// How much of a remote file a command needs. Local files are mapped.
+/// The parts of a remote file that a command needs. Local files are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     /// The metadata, and payloads without their constants.
@@ -14,7 +14,7 @@ pub enum Need {
     All,
 }
 
-/// The path as a URL, if it is one.
+/// Returns the path as a URL, if it is one.
 pub fn url(path: &Path) -> Option<&str> {
     let name = path.to_str()?;
     let (scheme, _) = name.split_once("://")?;
@@ -54,7 +54,7 @@ mod session {
     }
 
     impl StoreArguments {
-        /// The options of the environment with these.
+        /// Combines the options of the environment with these.
         fn access(&self) -> Result<Access, Error> {
             let mut access = Access::from_env()?;
             access.anonymous |= self.anonymous;
@@ -75,11 +75,11 @@ mod session {
 
     /// Sets the options of this process, before a store is used.
     pub fn set(arguments: StoreArguments) {
-        // Fails in a process that runs the command again, whose stores stay.
+        // Has no effect in a process that runs the command again: its stores remain.
         let _ = ARGUMENTS.set(arguments);
     }
 
-    /// The stores of this process.
+    /// Returns the stores of this process.
     pub fn stores() -> Result<&'static Stores, Error> {
         let arguments = ARGUMENTS.get().cloned().unwrap_or_default();
         STORES.get_or_init(|| arguments.access().map(Stores::new)).as_ref().map_err(Clone::clone)
@@ -96,7 +96,7 @@ mod session {
         opened.map_err(|error| failure(url, error))
     }
 
-    /// The hashes of ranges of a file.
+    /// Returns the hashes of ranges of a file.
     pub fn hash(
         file: &Distant,
         path: &Path,
@@ -106,7 +106,7 @@ mod session {
         wait(file.hash(ranges, progress)).map_err(|error| failure(&path.to_string_lossy(), error))
     }
 
-    /// The model files below a prefix, while they are listed. An error is the last item; it is an error if there are none.
+    /// The model files below a prefix, while they are being listed. An error is the last item; an empty listing is an error.
     pub struct Listing {
         prefix: String,
         files: BoxStream<'static, Result<ListedFile, Error>>,
@@ -133,7 +133,7 @@ mod session {
         }
     }
 
-    /// Lists the model files below a prefix, in the order in which the store lists them: most sort by name.
+    /// Lists the model files below a prefix in the store's order, which in most stores is by name.
     pub fn list(prefix: &str) -> Result<Listing, Failure> {
         let files = stores().and_then(|stores| stores.list(prefix)).map_err(|error| failure(prefix, error))?;
         Ok(Listing { prefix: prefix.to_owned(), files, is_empty: true, is_done: false })
@@ -148,7 +148,7 @@ mod session {
 mod session {
     use super::{Failure, Need, PathBuf};
 
-    /// The advice to install a command with the feature.
+    /// Advice to install a command with the feature.
     pub const INSTALL: &str = "in a clone, `cargo install --path cli --features remote` builds one with it";
 
     fn failure(url: &str) -> Failure {
@@ -156,12 +156,12 @@ mod session {
         Failure::Unreadable { file: url.into(), error: std::io::Error::other(format!("{fault} ({INSTALL})")) }
     }
 
-    /// Nothing is opened.
+    /// Fails: this build has no stores.
     pub fn open(url: &str, _: Need) -> Result<std::convert::Infallible, Failure> {
         Err(failure(url))
     }
 
-    /// Nothing is listed.
+    /// Fails: this build has no stores.
     pub fn list(prefix: &str) -> Result<std::iter::Empty<Result<PathBuf, Failure>>, Failure> {
         Err(failure(prefix))
     }

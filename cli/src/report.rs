@@ -39,7 +39,7 @@ pub struct Arguments {
     form: JsonArguments,
 }
 
-/// Text at the start of each page.
+/// The text at the start of each page.
 const MARK: &str = "<title>ExecuTorch file</title>";
 
 /// The input of the viewer.
@@ -49,7 +49,7 @@ pub struct Page<'t> {
     file: String,
     /// Bytes.
     file_size: u64,
-    /// Where the program starts in a bundle; then all other fields are about the program alone.
+    /// The start of the program in a bundle; all other fields are then about the program alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     program_offset: Option<u64>,
     #[serde(flatten)]
@@ -59,7 +59,7 @@ pub struct Page<'t> {
     errors: json::None,
 }
 
-/// The page about a file with the name `name` and this size in bytes, which for an unsaved file is its future size.
+/// Returns the page about a file with the name `name` and this size in bytes, which for an unsaved file is its future size.
 pub fn page(name: &str, file_size: u64, model: &Model<'_>, report: &Report<'_>) -> io::Result<Vec<u8>> {
     let page = Page {
         file: name.to_owned(),

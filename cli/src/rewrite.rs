@@ -129,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
             prepare(&input.copied(ptd.image().map_err(unwritable)?), output, &input)
         }
         Model::Bpte(bpte) if !options.any() => {
-            // The program is bytes of the bundle, and would be copied even if it is damaged.
+            // The program is copied as bytes of the bundle, so damage in it would otherwise go unnoticed.
             bpte.program().map_err(|error| Failure::bad(input.path(), &error))?;
             prepare(&input.copied(bpte.image().map_err(unwritable)?), output, &input)
         }
@@ -159,7 +159,7 @@ impl Options {
             || self.for_programs().is_some()
     }
 
-    /// A payload is encoded again, or written as it was: no other option applies.
+    /// Encodes a payload again, or keeps it unchanged. Fails if another option is given.
     fn for_payload<'a>(&self, payload: Xnnpack<'a>, file: &Path) -> Result<Xnnpack<'a>, Failure> {
         let others = self.segment_alignment.is_some() || self.order.is_some() || self.drop_trailing;
         if others || self.for_programs().is_some() {
@@ -202,7 +202,7 @@ impl Options {
         Ok(())
     }
 
-    /// The first given option that does not apply to a `.ptd`.
+    /// Returns the first given option that does not apply to a `.ptd`.
     fn for_programs(&self) -> Option<&'static str> {
         let given = [
             (self.constant_alignment.is_some(), "--constant-alignment"),

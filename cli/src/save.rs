@@ -1,4 +1,4 @@
-//! Writes files whole, or not at all.
+//! Writes whole files, or nothing.
 
 use crate::failure::Failure;
 use crate::open::{Input, Version, is_mapped};
@@ -12,10 +12,10 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// The exit code that a shell shows for a command that was ended by a signal.
+/// The exit code that a shell reports for a command ended by a signal.
 const INTERRUPTED: u8 = 130;
 
-/// Whether Ctrl-C was pressed, or the command received a signal to end.
+/// `true` after Ctrl-C was pressed, or the command received a signal to end.
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 
 /// The output file of a command that prints to standard output by default.
@@ -26,7 +26,7 @@ pub struct OutputArguments {
     output: Option<PathBuf>,
 }
 
-/// The file that a command makes: its last argument, or the option that all other commands have.
+/// The output file of a command, as its last argument or as the option that all other commands have.
 #[derive(clap::Args)]
 pub struct LastArgument {
     /// The file to write; may be the same file; - is standard output
@@ -38,7 +38,7 @@ pub struct LastArgument {
 }
 
 impl LastArgument {
-    /// Its path.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         self.to.as_deref().or(self.last.as_deref()).unwrap_or(Path::new(text::STANDARD))
     }
@@ -50,7 +50,7 @@ impl OutputArguments {
         self.write_with(|out| out.write_all(&bytes))
     }
 
-    /// Writes the result of the command while it is made.
+    /// Writes the result of the command while it is being produced.
     pub fn write_with(&self, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         match &self.output {
             Some(output) => save_with(output, make),
@@ -67,8 +67,8 @@ impl OutputArguments {
     }
 }
 
-/// Files that are written but not named yet, and the report that follows. A command returns them from the function that opened its inputs,
-/// so that no input is open or mapped when a file is replaced: Windows replaces no file that is mapped.
+/// Files that are written but still have temporary names, and the report that follows. A command returns them from the function that opened
+/// its inputs, so that no input is open or mapped when a file is replaced: Windows cannot replace a mapped file.
 #[derive(Default)]
 #[must_use]
 pub struct Pending<'a> {
@@ -80,17 +80,17 @@ struct PendingFile {
     prepared: Prepared,
     path: PathBuf,
     size: u64,
-    /// The state of the input that it replaces, when that was opened.
+    /// The state of the replaced input when it was opened.
     replaced: Option<Version>,
 }
 
 impl Pending<'_> {
-    /// Adds a report, printed when all files have their names.
+    /// Adds a report, which is printed when all files have their names.
     pub fn then<'a>(self, report: impl FnOnce() -> Result<(), Failure> + 'a) -> Pending<'a> {
         Pending { files: self.files, report: Some(Box::new(report)) }
     }
 
-    /// Gives files their names. Fails if an input to be replaced was changed since it was opened, since that change would be lost. Private,
+    /// Gives files their names. Fails if an input to be replaced was changed since it was opened, because that change would be lost. Private,
     /// so that a command, which has inputs open, cannot call it.
     fn commit(self) -> Result<(), Failure> {
         for file in &self.files {
@@ -108,18 +108,18 @@ impl Pending<'_> {
     }
 }
 
-/// Runs a command, which opens its inputs and closes them, and then gives its files their names.
+/// Runs a command, which opens and closes its inputs, and then gives its files their names.
 pub fn finish<'a>(command: impl FnOnce() -> Result<Pending<'a>, Failure>) -> Result<(), Failure> {
     command()?.commit()
 }
 
-/// Writes a file for `output`, or to standard output if that is `-`, with a progress bar on the terminal if it takes long. On SIGINT
-/// and SIGTERM, the incomplete file is removed.
+/// Writes a file for `output`, or to standard output if that is `-`, with a progress bar on the terminal if it takes long. Removes the
+/// incomplete file on SIGINT and SIGTERM.
 pub fn prepare(image: &Image<'_>, output: &Path, input: &Input) -> Result<Pending<'static>, Failure> {
     prepare_all(&[(image, output)], &[input])
 }
 
-/// Writes a file that is not a model, whole or not at all, while it is made. It replaces no model.
+/// Writes a whole file that is not a model, or nothing, while the content is produced. Never replaces a model.
 pub fn save_with(output: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     if output.as_os_str() == text::STANDARD {
         refuse_terminal()?;
@@ -141,7 +141,7 @@ fn to_standard_output(make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io
     out.flush()
 }
 
-/// Counts the bytes of a file, and fails after a signal.
+/// A writer that counts bytes, and fails after a signal.
 struct Counted<'t> {
     file: &'t mut dyn Write,
     size: &'t mut u64,
@@ -162,7 +162,7 @@ impl Write for Counted<'_> {
     }
 }
 
-/// A file is not written to a terminal.
+/// Fails if standard output is a terminal, to which files are not written.
 fn refuse_terminal() -> Result<(), Failure> {
     if !io::stdout().is_terminal() {
         return Ok(());
@@ -221,7 +221,7 @@ fn refuse_url(output: &Path) -> Result<(), Failure> {
     Err(Failure::Unwritable { file: output.to_owned(), error })
 }
 
-/// Fails if a file exists whose name the command chose, and which the command did not write: its first bytes do not contain `mark`.
+/// Fails if a file exists under a name that the command chose, unless the command wrote it: its first bytes then contain `mark`.
 pub fn refuse_foreign(file: &Path, mark: &str) -> Result<(), Failure> {
     const HEAD: u64 = 4 << 10;
     refuse_mapped(file)?;
@@ -232,13 +232,13 @@ pub fn refuse_foreign(file: &Path, mark: &str) -> Result<(), Failure> {
     }
 }
 
-/// Fails if a model, such as the input itself, would be replaced by a file of another kind, or a file that is mapped.
+/// Fails if a file of another kind would replace a model, such as the input itself, or a mapped file.
 pub fn refuse_model(output: &Path) -> Result<(), Failure> {
     refuse_mapped(output)?;
-    // A pipe or a device is not replaced, and reading one may take what others wait for.
+    // A pipe or a device is not replaced, and reading it may take bytes meant for another process.
     let is_model = |head: Vec<u8>| match probe(&head) {
         Ok(_) => true,
-        // One with a damaged header is a model too.
+        // A file with a damaged header is a model too.
         Err(error) => !matches!(error.kind(), FileError::Foreign { .. } | FileError::Truncated { .. }),
     };
     if !output.is_file() || !head(output, PROBE_SIZE as u64).is_ok_and(is_model) {
@@ -248,7 +248,7 @@ pub fn refuse_model(output: &Path) -> Result<(), Failure> {
     Err(Failure::Unwritable { file: output.to_owned(), error })
 }
 
-/// Fails if this process has the file mapped: it is an input, and Windows does not replace it.
+/// Fails if this process has the file mapped: it is an input, and Windows cannot replace it.
 pub fn refuse_mapped(output: &Path) -> Result<(), Failure> {
     if !is_mapped(output) {
         return Ok(());
@@ -257,14 +257,14 @@ pub fn refuse_mapped(output: &Path) -> Result<(), Failure> {
     Err(Failure::Unwritable { file: output.to_owned(), error })
 }
 
-/// The first bytes of a file.
+/// Reads the first bytes of a file.
 fn head(file: &Path, size: u64) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     fs::File::open(file)?.take(size).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// Fails if a file exists whose name the command chose, unless files are to be overwritten.
+/// Fails if a file exists under a name that the command chose, unless files may be overwritten.
 pub fn refuse_existing<'p>(overwrite: bool, mut files: impl Iterator<Item = &'p Path>) -> Result<(), Failure> {
     match files.find(|file| !overwrite && file.symlink_metadata().is_ok()) {
         Some(file) => {
@@ -285,13 +285,13 @@ fn prepare_file(image: &Image<'_>, output: &Path, inputs: &[&Input]) -> Result<P
     Ok(PendingFile { prepared, path: output.to_owned(), size: image.size(), replaced })
 }
 
-/// The path of a file without links; of one that does not exist yet, the absolute path. The crate `same-file` does not fit: it opens
-/// the files.
+/// Returns the canonical path of a file, or the absolute path if the file does not exist yet. The crate `same-file` does not fit: it
+/// opens the files.
 pub fn real(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The failure of a file that was not written, perhaps because of a signal.
+/// Returns the failure for a file that was not written, perhaps because of a signal.
 fn unwritten(output: &Path, error: Error) -> Failure {
     let failure = Failure::unwritable(output, error);
     if !CANCELLED.load(Ordering::Relaxed) {
@@ -301,7 +301,7 @@ fn unwritten(output: &Path, error: Error) -> Failure {
     Failure::Reported(INTERRUPTED)
 }
 
-/// Ends the command on a signal, or, if it is writing a file, asks the writer to clean up first. A second signal always ends it.
+/// Ends the command on a signal or, if it is writing a file, lets the writer clean up first. A second signal always ends it.
 fn catch_signals() {
     static ONCE: Once = Once::new();
     let handle = || {
@@ -309,7 +309,7 @@ fn catch_signals() {
             std::process::exit(INTERRUPTED.into());
         }
     };
-    // If no handler can be set, a signal ends the command at once.
+    // Without a handler, a signal ends the command immediately.
     ONCE.call_once(|| drop(ctrlc::set_handler(handle)));
 }
 
@@ -370,7 +370,7 @@ mod tests {
         fs::remove_file(file).expect("a file");
     }
 
-    /// Windows replaces no file that is mapped.
+    /// Windows cannot replace a mapped file.
     #[test]
     fn no_input_is_open_or_mapped_when_a_file_is_replaced() {
         let folder = std::env::temp_dir().canonicalize().expect("a folder");

@@ -15,7 +15,7 @@ pub struct Document {
     pub name: &'static str,
     /// The commands that print it.
     pub commands: &'static [&'static str],
-    /// The options or files with which they print it, besides `--json`.
+    /// The options or files that make a command print it, besides `--json`.
     condition: &'static str,
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
@@ -77,7 +77,7 @@ const fn document(
     Document { name, commands, condition, schema }
 }
 
-/// Every document with its JSON Schema (draft 2020-12).
+/// Returns every document with its JSON Schema (draft 2020-12).
 pub fn schemas() -> impl Iterator<Item = (&'static Document, Value)> {
     DOCUMENTS.iter().map(|document| (document, document.schema()))
 }
@@ -98,7 +98,7 @@ impl Document {
     }
 }
 
-/// A document with an entry for each file.
+/// Returns the schema of a document with an entry for each file.
 fn files<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -113,7 +113,7 @@ fn files<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A document about several files together, or with the error that ended the command.
+/// Returns the schema of a document about several files together, or with the error that ended the command.
 fn whole<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let document = [T::json_schema(generator), OnlyFailed::json_schema(generator)].map(with_format);
     json_schema!({"anyOf": document})
@@ -129,7 +129,7 @@ fn with_format(mut schema: Schema) -> Schema {
     schema
 }
 
-/// Forbids fields that the types do not have. The parts of an object that has fields of several types stay open: the object is closed.
+/// Forbids unknown fields. The parts of an object that combines fields of several types stay open; the object itself is closed.
 fn close(schema: Option<&mut Map<String, Value>>, definitions: &mut Map<String, Value>) {
     let mut parts = BTreeSet::new();
     loop {
@@ -205,7 +205,7 @@ impl Closing<'_> {
     }
 }
 
-/// A field that can be left out is left out instead of being `null`.
+/// Removes `null` from a field that is left out instead.
 fn forbid_null(schema: &mut Map<String, Value>) {
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
@@ -231,7 +231,7 @@ fn forbid_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// The documentation of a type or field without links, with JSON's name for `None`.
+/// Returns the documentation of a type or field without links, with JSON's name for `None`.
 fn plain(documentation: &str) -> String {
     static LINK: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[(`[^`]+`)\](\([^)]*\))?").ok());
     let text = LINK.as_ref().map_or(documentation.into(), |link| link.replace_all(documentation, "$1"));

@@ -44,7 +44,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Returns `true` if the answer has names, which take a second look at the program.
+    /// Returns `true` if the answer has names, which need a second look at the program.
     fn need_names(&self) -> bool {
         matches!(self.by, Some(By::Blob | By::Module)) || self.form.any() || self.names.are_given()
     }
@@ -71,7 +71,7 @@ enum By {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct FileSize<'t> {
     file: String,
-    /// Where the program starts in a bundle; then all other fields are about the program alone.
+    /// The start of the program in a bundle; all other fields are then about the program alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     program_offset: Option<u64>,
     #[serde(flatten)]
@@ -89,19 +89,19 @@ pub struct FileSize<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Offer {
     kind: SavingKind,
-    /// How many bytes smaller the file becomes.
+    /// The number of bytes saved.
     size: u64,
     command: String,
 }
 
-/// What is worth removing, with the bytes that this saves.
+/// Returns everything that is worth removing, with the bytes that this saves.
 pub fn offers(path: &Path, model: &Model<'_>) -> Vec<Offer> {
     let file_size = model.source().map_or(0, |source| source.bytes.len() as u64);
     let savings = model.savings().into_iter().filter(|saving| saving.is_worth_it(file_size));
     savings.map(|saving| Offer { kind: saving.kind, size: saving.size, command: command(&saving, path) }).collect()
 }
 
-/// The whole command, for a shell.
+/// Returns the whole command, for a shell.
 fn command(saving: &Saving, path: &Path) -> String {
     let ending = path.extension().and_then(|ending| ending.to_str()).filter(|ending| *ending == "ptd").unwrap_or("pte");
     let (input, output) = (quoted(&path.to_string_lossy()), format!("smaller.{ending}"));
@@ -112,7 +112,7 @@ fn command(saving: &Saving, path: &Path) -> String {
     format!("pte {}", words.join(" "))
 }
 
-/// A path as one word of a shell; on Windows, of cmd and PowerShell, where no path has a quotation mark.
+/// Quotes a path as one word of a shell; on Windows, of cmd and PowerShell, where paths cannot have quotation marks.
 fn quoted(path: &str) -> String {
     let others = if cfg!(windows) { r"._/:\+=-" } else { "._/:@%+=,-" };
     let plain = |c: char| c.is_alphanumeric() || others.contains(c);
@@ -126,7 +126,7 @@ fn quoted(path: &str) -> String {
     }
 }
 
-/// Where the bytes of two files go: the first is before, the second after.
+/// The sizes of two files: the first is before, the second after.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TwoSizes<'t> {
@@ -187,7 +187,7 @@ fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Fai
 
 impl<'t> FileSize<'t> {
     fn new(path: &Path, input: &Input, file: &Unbundled<'_>, size: &'t SizeReport<'t>) -> Self {
-        // The commands that make a program smaller do not work on one in a bundle.
+        // The commands that make a program smaller do not work on a program in a bundle.
         let offers = || if file.program_offset.is_none() { offers(path, &file.model) } else { Vec::new() };
         let savings = input.is_whole().then(offers);
         Self {

@@ -14,24 +14,24 @@ pub fn set(quiet: bool, verbose: bool) {
     VERBOSE.store(verbose, Ordering::Relaxed);
 }
 
-/// Whether `--verbose` was given.
+/// Returns `true` if `--verbose` was given.
 pub fn is_verbose() -> bool {
     VERBOSE.load(Ordering::Relaxed)
 }
 
-/// Whether `--quiet` was given.
+/// Returns `true` if `--quiet` was given.
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Prints what was done, unless `--quiet` was given.
+/// Prints a message about finished work, unless `--quiet` was given.
 pub fn say(line: Arguments<'_>) {
     if !is_quiet() {
         eprintln!("{line}");
     }
 }
 
-/// Prints why a command that wrote its output fails: the output lacks what the next errors, if there are any, are about.
+/// Prints why a command fails although it wrote its output: the output lacks the parts that the following errors, if any, are about.
 pub fn incomplete(file: &Path, output: &str, errors: usize) {
     if errors > 0 {
         let errors = text::count(errors, "error");

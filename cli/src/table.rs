@@ -4,19 +4,19 @@ use crate::text;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 
-/// A bar's colour on a terminal.
+/// The colour of bars on a terminal.
 const BAR: Style = AnsiColor::Cyan.on_default();
 
-/// The head of a table.
+/// The style of the head of a table.
 const HEAD: Style = Style::new().bold();
 
-/// The characters of the longest bar.
+/// The length of the longest bar, in characters.
 const BAR_WIDTH: usize = 12;
 
-/// The last column is not made narrower than this.
+/// The minimum width of the last column.
 const LEAST_OF_LAST: usize = 8;
 
-/// A column of texts is not made narrower than this.
+/// The minimum width of a column of texts.
 const NARROWEST: usize = 16;
 
 /// The alignment of a column.
@@ -24,13 +24,13 @@ const NARROWEST: usize = 16;
 pub enum Column {
     /// Text.
     Left,
-    /// Names that tell rows apart: they are not cut, except in the last column.
+    /// Names that distinguish rows: they are cut only in the last column.
     Name,
     /// Paths, in the last column: they are cut at their start.
     Path,
     /// Numbers.
     Right,
-    /// Numbers that are left out, the last column first, if names would be cut otherwise.
+    /// Numbers that are left out, from the last column on, if names would be cut otherwise.
     Detail,
     /// A share of a whole, as a bar from [`bar`].
     Bar,
@@ -43,7 +43,7 @@ pub struct Table<const N: usize> {
 }
 
 impl<const N: usize> Table<N> {
-    /// A table of these columns, with their names.
+    /// Creates a table with these columns and their names.
     pub fn new(head: [(&str, Column); N]) -> Self {
         Self { columns: head.map(|(_, column)| column), rows: vec![head.map(|(name, _)| name.to_owned())] }
     }
@@ -53,7 +53,7 @@ impl<const N: usize> Table<N> {
         self.rows.push(cells);
     }
 
-    /// Writes the table, with two spaces between columns; nothing if there are no rows.
+    /// Writes the table, with two spaces between columns. Writes nothing if there are no rows.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         self.write_within(out, text::most(text::columns()))
     }
@@ -78,7 +78,7 @@ impl<const N: usize> Table<N> {
                 *shown = false;
             }
         }
-        // If lines are still too long for the terminal, texts in the middle are cut, the widest most.
+        // If lines are still too long for the terminal, texts in the middle are cut, the widest first.
         while room < total(&widths, &shown) {
             let left = (0..N).filter(|at| self.columns.get(*at) == Some(&Column::Left) && at + 1 < N);
             let Some(width) = left.filter_map(|at| widths.get(at).copied()).max().filter(|width| *width > NARROWEST)
@@ -132,7 +132,7 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// A part of a whole as a bar of up to 12 characters, in eighths of a character.
+/// Formats a part of a whole as a bar of up to 12 characters, in eighths of a character.
 pub fn bar(part: u64, whole: u64) -> String {
     let eighths = (share(part, whole) * (8 * BAR_WIDTH) as f64).round() as usize;
     let last = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -140,7 +140,7 @@ pub fn bar(part: u64, whole: u64) -> String {
     format!("{}{last}", "█".repeat(eighths / 8))
 }
 
-/// A part of a whole in percent: `12.5 %`.
+/// Formats a part of a whole in percent: `12.5 %`.
 pub fn percent(part: u64, whole: u64) -> String {
     format!("{:.1} %", share(part, whole) * 100.0)
 }

@@ -1,4 +1,4 @@
-//! Target files: what a device has. Compares them with what a model needs.
+//! Target files, which describe a device, and their comparison with the needs of a model.
 
 use crate::failure::Failure;
 use crate::near::Names;
@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Runtimes that are known by name, with the kernel libraries and the backends of each. The contents of prebuilt libraries for Android and
-/// iOS are not known to this crate.
+/// Runtimes with a name, and the kernel libraries and backends of each. The contents of prebuilt libraries for Android and
+/// iOS are unknown to this crate.
 const RUNTIMES: [Runtime; 4] = [
     Runtime { name: "portable", libraries: &[Library::Portable], backends: Some(&[]) },
     Runtime { name: "xnnpack", libraries: &[Library::Portable], backends: Some(&["XnnpackBackend"]) },
@@ -31,7 +31,7 @@ struct Runtime {
     backends: Option<&'static [&'static str]>,
 }
 
-/// A runtime by its name and release, such as `portable-1.0`, or `portable` for the newest; `None` if there is no such runtime.
+/// Returns a runtime by its name and release, such as `portable-1.0`, or `portable` for the newest; `None` if there is no such runtime.
 fn named(path: &Path) -> Option<Result<Target, Failure>> {
     let find = |name: &str| RUNTIMES.iter().find(|runtime| runtime.name == name);
     let text = path.to_str()?;
@@ -52,12 +52,12 @@ fn named(path: &Path) -> Option<Result<Target, Failure>> {
     }))
 }
 
-/// The names of known runtimes, without a release.
+/// Returns the names of known runtimes, without a release.
 pub fn names() -> impl Iterator<Item = &'static str> {
     RUNTIMES.iter().map(|runtime| runtime.name)
 }
 
-/// Reads a target file, as YAML if it has that extension, else as TOML; or takes a known runtime by its name.
+/// Reads a target file, as YAML if it has that extension, else as TOML. Also takes the name of a known runtime.
 pub fn read(path: &Path) -> Result<Target, Failure> {
     if let Some(target) = named(path).filter(|_| !path.exists()) {
         return target;
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
     let has_ending =
         path.extension().is_some_and(|ending| ["toml", "yaml", "yml"].iter().any(|known| ending == *known));
     if !path.exists() && !has_ending && path.components().count() == 1 {
-        // If a release was given, only names with it.
+        // If a release was given, only names with that release are suggested.
         let release = path.to_str().and_then(|name| name.rsplit_once('-')?.1.parse().ok()).unwrap_or(Release::LATEST);
         let names = RUNTIMES.iter().map(|Runtime { name, .. }| format!("{name}-{release}")).collect::<Vec<_>>();
         let hint = names.iter().map(String::as_str).collect::<Names>().hint(&path.to_string_lossy());
@@ -79,7 +79,7 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
         Some("yaml" | "yml") => selective_build(path, &text)?,
         _ => toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))?,
     };
-    // A target without settings would be fine with everything.
+    // A target without settings would accept every model.
     if target == Target::default() {
         let expected =
             "the target is empty: expected settings, such as runtime = \"1.5\" (`pte fit --help` lists them)";
@@ -109,10 +109,10 @@ enum OperatorNames {
     Map(BTreeMap<String, yaml_serde::Value>),
 }
 
-/// How deep flow collections can be nested in YAML: as deep as its deserializer goes. Its scanner takes the square of the depth.
+/// The maximum depth of nested flow collections in YAML, as in its deserializer. The time of its scanner grows with the square of the depth.
 const DEEPEST: usize = 128;
 
-/// Fails if flow collections are nested deeper than [`DEEPEST`]. Brackets in strings and comments count too.
+/// Fails if flow collections are nested deeper than [`DEEPEST`]. Brackets in strings and comments count, too.
 fn check_depth(path: &Path, text: &str) -> Result<(), Failure> {
     let mut depth = 0usize;
     for (line, text) in (1..).zip(text.lines()) {
@@ -145,7 +145,7 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
     };
     let mut operators: BTreeMap<_, _> = named.into_iter().map(|name| (name, Vec::new())).collect();
     operators.extend(file.et_kernel_metadata);
-    // Without a list, no operator is linked; but a file that says nothing at all is a mistake.
+    // Without a list, no operator is linked; but a file without any setting is a mistake.
     if !any && !file.include_all_operators && scalar_types.is_none() && file.backends.is_none() {
         return Ok(Target::default());
     }
@@ -155,7 +155,7 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
     Ok(target)
 }
 
-/// Prints what the target does not have of what a model needs, and what is not known.
+/// Prints the needs of a model that the target lacks, and those that could not be checked.
 pub fn print(path: &Path, target: &Target, check: &Fit) -> Result<(), Failure> {
     let Fit { missing, unknown, .. } = check;
     if missing.is_empty() && unknown.is_empty() && status::is_quiet() {
@@ -179,7 +179,7 @@ pub fn print(path: &Path, target: &Target, check: &Fit) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Names of the target that are similar to a missing one: the target file may have a typing error.
+/// Returns names of the target that are similar to a missing one, in case the target file has a typing error.
 fn near(lack: &Missing, target: &Target) -> String {
     let (wanted, mut there): (_, Names) = match lack {
         Missing::Operator { operator, .. } => {

@@ -7,45 +7,45 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Bytes in hexadecimal.
+/// Formats bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A size as an argument, such as `64KiB`.
+/// Parses a size given as an argument, such as `64KiB`.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     executorch_format::text::parse_size(text).map_err(|error| error.to_string())
 }
 
-/// The name of a value in all output: `%12`, and `forward:%12` in a program with several methods. `method` is already escaped.
+/// Formats a value for all output: `%12`, or `forward:%12` in a program with several methods. `method` is already escaped.
 pub fn value(method: &str, value: usize, several: bool) -> String {
     if several { format!("{method}:%{value}") } else { format!("%{value}") }
 }
 
-/// `1 file`, `2 files`.
+/// Formats a count: `1 file`, `2 files`.
 pub fn count(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// `1 byte`, `640 bytes`.
+/// Formats a number of bytes: `1 byte`, `640 bytes`.
 pub fn count_bytes(bytes: u64) -> String {
     if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
 }
 
-/// Whether names and lists are shown whole: `--verbose` was given, or standard output is not a terminal.
+/// `true` if names and lists are shown whole: `--verbose` was given, or standard output is not a terminal.
 static WHOLE: AtomicBool = AtomicBool::new(true);
 
-/// Shows names and lists whole, or cut so that they fit a terminal.
+/// Sets whether names and lists are shown whole, or cut to fit a terminal.
 pub fn show_whole(whole: bool) {
     WHOLE.store(whole, Ordering::Relaxed);
 }
 
-/// How many items of a list are shown: at most `most` on a terminal.
+/// Returns how many items of a list are shown: on a terminal, at most `most`.
 pub fn most(most: usize) -> usize {
     if WHOLE.load(Ordering::Relaxed) { usize::MAX } else { most }
 }
 
-/// A name from a file, escaped, and cut to `width` characters on a terminal of 80 columns, to more on a wider one.
+/// Escapes a name from a file. On a terminal, cuts it to `width` characters for 80 columns, to more for a wider one.
 pub fn name(name: &str, width: usize) -> String {
     let width = width * columns().max(80) / 80;
     let end = if WHOLE.load(Ordering::Relaxed) { None } else { name.char_indices().nth(width) };
@@ -55,28 +55,28 @@ pub fn name(name: &str, width: usize) -> String {
     }
 }
 
-/// The columns of a text on a terminal: a wide character takes two.
+/// Returns the columns of a text on a terminal, where a wide character takes two.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// The widest column. Files can have names of any length: a longer cell is not aligned, so that it does not move other rows.
+/// The maximum width of a column. Names in files can have any length: a longer cell is not aligned, so that it does not move other rows.
 pub const WIDEST: usize = 200;
 
-/// The width of a column of cells.
+/// Returns the width of a column of cells.
 pub fn column<'c>(cells: impl Iterator<Item = &'c String>) -> usize {
     cells.map(|cell| width(cell)).filter(|count| *count <= WIDEST).max().unwrap_or_default()
 }
 
-/// A cell, padded with spaces. Rust's own width parameter panics on widths over 65,535.
+/// Pads a cell with spaces. Rust's own width parameter panics on widths over 65,535.
 pub fn left(cell: &str, column: usize) -> String {
     format!("{cell}{}", " ".repeat(column.saturating_sub(width(cell))))
 }
 
-/// The columns of the terminal that standard output is; 0: not asked yet.
+/// The columns of the terminal at standard output; 0 before they are queried.
 static COLUMNS: AtomicUsize = AtomicUsize::new(0);
 
-/// The columns that lines are cut to on a terminal.
+/// Returns the columns to which lines are cut on a terminal.
 pub fn columns() -> usize {
     const USUAL: usize = 80;
     const LEAST: usize = 40;
@@ -91,12 +91,12 @@ pub fn columns() -> usize {
     }
 }
 
-/// Whether a line fits the terminal, or 80 columns if the output is not a terminal.
+/// Returns `true` if a line fits the terminal, or 80 columns if the output is not a terminal.
 pub fn fits(line: &str) -> bool {
     width(line) < columns()
 }
 
-/// Two texts, each after `before` characters of a line, cut on a terminal so that both show their first difference.
+/// Cuts two texts, each after `before` characters of a line, so that on a terminal both show their first difference.
 pub fn cut_around(one: &str, other: &str, before: usize) -> [String; 2] {
     let room = most(columns().saturating_sub(before).max(8));
     if width(one) <= room && width(other) <= room {
@@ -110,11 +110,11 @@ pub fn cut_around(one: &str, other: &str, before: usize) -> [String; 2] {
     })
 }
 
-/// The items of a list, on a terminal wrapped to its width, else on one line; each line starts after `before` characters.
+/// Formats the items of a list, on a terminal wrapped to its width, else on one line. Each line starts after `before` characters.
 pub fn wrap(parts: &[String], before: usize) -> Vec<String> {
     let room = most(columns().saturating_sub(before).max(20));
     let mut lines: Vec<String> = Vec::new();
-    // The columns of the last line.
+    // The columns used on the last line.
     let mut taken = 0;
     for part in parts {
         let more = width(part);
@@ -134,13 +134,13 @@ pub fn wrap(parts: &[String], before: usize) -> Vec<String> {
     lines
 }
 
-/// A text after `before` characters of a line, cut so that the line fits the terminal.
+/// Cuts a text after `before` characters of a line so that the line fits the terminal.
 pub fn cut(text: &str, before: usize) -> String {
     let room = most(columns().saturating_sub(before).max(8));
     cut_to(text, room)
 }
 
-/// A path, cut at its start to this many columns.
+/// Cuts a path at its start to this many columns.
 pub fn cut_start(path: &str, room: usize) -> String {
     if width(path) <= room {
         return path.to_owned();
@@ -149,7 +149,7 @@ pub fn cut_start(path: &str, room: usize) -> String {
     format!("…{}", path.chars().skip(skipped).collect::<String>())
 }
 
-/// A text, cut to this many columns.
+/// Cuts a text to this many columns.
 pub fn cut_to(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -162,7 +162,7 @@ pub fn cut_to(text: &str, room: usize) -> String {
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
-/// A string from a file, in quotes.
+/// Formats a string from a file, in quotes.
 pub fn quoted(string: &str, width: usize) -> String {
     if string.is_empty() { "\"\"".to_owned() } else { format!("\"{}\"", name(string, width)) }
 }
@@ -170,17 +170,17 @@ pub fn quoted(string: &str, width: usize) -> String {
 /// The argument for standard input or output.
 pub const STANDARD: &str = "-";
 
-/// A path, escaped, since names of files can have any characters.
+/// Escapes a path, since names of files can have any characters.
 pub fn path(path: &Path) -> String {
     if path.as_os_str() == STANDARD {
         return "standard input".to_owned();
     }
     let escaped = Escaped(&path.to_string_lossy()).to_string();
-    // On Windows, a backslash separates names, and no name has one.
+    // On Windows, a backslash separates names and cannot be part of one.
     if cfg!(windows) { escaped.replace(r"\\", r"\") } else { escaped }
 }
 
-/// A message, in which names may be escaped already or not. Characters that could act on a terminal are escaped.
+/// Escapes characters of a message that could act on a terminal. Names in it may be escaped already.
 pub fn message(message: &str) -> String {
     let escape = |character: char| match character {
         character if is_deceptive(character) => character.escape_unicode().to_string(),

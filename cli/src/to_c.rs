@@ -104,7 +104,7 @@ fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure>
     Ok(())
 }
 
-/// A file's name as an identifier.
+/// Converts a file's name to an identifier.
 fn identifier(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let parts: Vec<&str> = stem.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();

@@ -2,8 +2,8 @@
 
 use executorch_format::Pte;
 
-/// The method and the index of a value. The method can be left out if the program has only one that computes something. The form of keys (`forward.012`) and the
-/// form without a percent sign (`forward:12`) are accepted too, if there is such a method.
+/// Returns the method and the index of a value. The method can be left out if only one method of the program computes something. The form of
+/// keys (`forward.012`) and the form without a percent sign (`forward:12`) are accepted too, if there is such a method.
 pub fn parse<'p>(text: &str, pte: &'p Pte<'_>) -> Option<(&'p str, usize)> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     if let Some(value) = text.strip_prefix('%') {
@@ -17,7 +17,7 @@ pub fn parse<'p>(text: &str, pte: &'p Pte<'_>) -> Option<(&'p str, usize)> {
     Some((pte.method(method)?.name(), number(value)?))
 }
 
-/// The methods that values without a method's name can belong to: those that compute something, or the only one.
+/// Returns the methods that a value without a method's name may belong to: those that compute something, or the only one.
 fn computing<'p>(pte: &'p Pte<'_>) -> Vec<&'p str> {
     match pte.methods() {
         [only] => vec![only.name()],
@@ -25,7 +25,7 @@ fn computing<'p>(pte: &'p Pte<'_>) -> Vec<&'p str> {
     }
 }
 
-/// Says what to write instead of a value without a method's name, in a program with several methods.
+/// Returns advice on naming a value if its method is missing, in a program with several methods.
 pub fn ambiguous(text: &str, pte: &Pte<'_>) -> Option<String> {
     let is_value = text.strip_prefix('%').is_some_and(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
     let methods = computing(pte);
@@ -34,7 +34,7 @@ pub fn ambiguous(text: &str, pte: &Pte<'_>) -> Option<String> {
     Some(format!("{text} is a value of each of {} methods: write the method too, as in {method}:{text}", methods.len()))
 }
 
-/// Says how to write a value of which only the number was given.
+/// Returns advice on naming a value if only its number was given.
 pub fn of_number(text: &str, pte: &Pte<'_>) -> Option<String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let method = *computing(pte).first().filter(|_| is_number)?;
@@ -42,7 +42,7 @@ pub fn of_number(text: &str, pte: &Pte<'_>) -> Option<String> {
     Some(format!("no tensor \"{text}\": a value is written %{text} (here {method}:%{text})"))
 }
 
-/// All names of a value, for patterns.
+/// Returns all names of a value, for patterns.
 pub fn names(method: &str, value: usize, several: bool) -> Vec<String> {
     let mut names = vec![format!("{method}:%{value}"), format!("{method}.{value}")];
     if !several {

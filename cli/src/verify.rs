@@ -108,7 +108,7 @@ struct RuleEntry {
     rule: &'static Rule,
     /// The first release of ExecuTorch that refuses a violation.
     refused_since: Option<Release>,
-    /// What each release does, by tests.
+    /// The tested behaviour of each release.
     histories: Vec<&'static History>,
 }
 
@@ -131,12 +131,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return runtimes::run(files, &arguments.runtime, &arguments.libraries, arguments.form());
     }
     let policy = chosen(arguments)?;
-    // Rules of the strict level read everything.
+    // Rules of the strict level read the whole file.
     let need = if policy.level >= Level::Strict { Need::All } else { Need::Scales };
     // The files are listed twice, so that only those with data are in memory.
     let kept = files().filter_map(|file| file.map(|file| Some((kept(&file.path)?, file))).transpose());
     let kept: Vec<(Opened, FilePath)> = kept.collect::<Result<_, _>>()?;
-    // The first of two is kept: a pipe is empty when it is opened again.
+    // For a file given twice, the first entry is used: a pipe is empty when it is opened again.
     let by_path: HashMap<&Path, &Opened> = kept.iter().rev().map(|(opened, file)| (&*file.path, opened)).collect();
     let data: Vec<_> = kept.iter().filter_map(|(opened, file)| Data::of(file, opened.as_ref().ok()?)).collect();
     let mut output = Output::start(arguments.form(), policy.level);
@@ -176,17 +176,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
-/// A file, or why it cannot be opened.
+/// A file, or the reason why it cannot be opened.
 type Opened = Result<Input, Arc<Failure>>;
 
-/// A file that stays open: one whose data programs use, or a pipe, which can be read only once. The others are opened when they are checked,
-/// because a process can have only some open, and because the bytes of a file in a store are in memory.
+/// Opens a file that stays open: one with data for programs, or a pipe, which can be read only once. The others are opened when they are
+/// checked, because the number of open files is limited, and because the bytes of a file in a store are in memory.
 fn kept(path: &Path) -> Option<Opened> {
     let opens_again = path.is_file() || remote::url(path).is_some();
     (!opens_again || is_data(path)).then(|| Input::open(path).map_err(Arc::new))
 }
 
-/// The findings of a file, alone and with the `.ptd` files beside it.
+/// Returns the findings of a file, alone and with the `.ptd` files beside it.
 fn verify<'d>(input: &Input, data: impl Iterator<Item = &'d Data<'d>>, level: Level) -> Vec<Finding> {
     match input.model() {
         Ok(Model::Pte(pte)) => {
@@ -205,7 +205,7 @@ fn verify<'d>(input: &Input, data: impl Iterator<Item = &'d Data<'d>>, level: Le
 }
 
 impl Arguments {
-    /// The format of the output. `--json` and `--jsonl` are short for two of them.
+    /// Returns the format of the output. `--json` and `--jsonl` are short for two of them.
     fn form(&self) -> Form {
         match (self.json.json, self.json.jsonl) {
             (true, _) => Form::Json,
@@ -215,7 +215,7 @@ impl Arguments {
     }
 }
 
-/// The settings: those of the policy file, then those of the options.
+/// Returns the settings of the policy file, changed by those of the options.
 fn chosen(arguments: &Arguments) -> Result<Policy, Failure> {
     let mut policy = match &arguments.policy {
         Some(path) => policy::read(path)?.0,

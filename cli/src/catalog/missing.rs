@@ -10,7 +10,7 @@ pub struct Arguments {
     _all: Vec<OsString>,
 }
 
-/// Fails, and says how to get the command.
+/// Fails with a message that says how to get the command.
 pub fn run(_: &Arguments) -> Result<(), Failure> {
     let fault = "this pte has no catalog: it was built without the feature `remote`";
     Err(Failure::Usage(format!("{fault} ({})", crate::remote::INSTALL)))

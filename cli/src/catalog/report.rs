@@ -1,4 +1,4 @@
-//! `pte catalog report`: a catalogue in short, as one page.
+//! `pte catalog report`: a summary of a catalogue, as one page.
 
 use crate::failure::Failure;
 use crate::save::save_with;
@@ -30,7 +30,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     save_with(&arguments.output, |out| page(out, &name, &overview))
 }
 
-/// A text with the characters escaped that HTML interprets, and those that are invisible or change the direction of text.
+/// A text, with invisible characters, those that HTML interprets and those that change the direction of text escaped.
 struct Escaped<'t>(&'t str);
 
 impl std::fmt::Display for Escaped<'_> {
@@ -106,7 +106,7 @@ fn page(out: &mut dyn Write, name: &str, overview: &Overview) -> io::Result<()> 
     out.write_all(b"</main>\n</body>\n</html>\n")
 }
 
-/// A titled table; a note if it has no rows. Columns of numbers are aligned to the right.
+/// Writes a titled table, or a note if it has no rows. Columns of numbers are aligned to the right.
 fn table<T>(
     out: &mut dyn Write,
     title: &str,

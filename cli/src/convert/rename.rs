@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The longest name that patterns may make, in bytes: each may repeat what the last one made.
+/// The longest name that patterns may produce, in bytes. Each pattern may repeat the result of the one before it.
 const LONGEST_NAME: usize = 64 << 10;
 
 /// The new names of tensors.
@@ -33,13 +33,13 @@ pub struct Table {
     seen: RefCell<MatchedNames>,
 }
 
-/// What the tensors so far matched.
+/// The names and patterns that have matched so far.
 struct MatchedNames {
-    /// The names that no tensor had.
+    /// Names to be replaced that no tensor had.
     unused: BTreeSet<String>,
-    /// Whether each regular expression matched a name.
+    /// For each regular expression, `true` if it matched a name.
     matched: Vec<bool>,
-    /// Names of the tensors.
+    /// The names of the tensors.
     names: Names,
     /// A tensor whose new name would be too long.
     too_long: Option<String>,
@@ -71,7 +71,7 @@ impl Renames {
     }
 }
 
-/// Replaces all matches; `None` if the result would be too long.
+/// Replaces all matches. Returns `None` if the result would be too long.
 fn replace_all(regex: &Regex, name: &str, new: &str) -> Option<String> {
     // A group is at most the whole name.
     let groups = new.matches('$').count();
@@ -92,13 +92,13 @@ fn replace_all(regex: &Regex, name: &str, new: &str) -> Option<String> {
     (result.len() <= LONGEST_NAME).then_some(result)
 }
 
-/// What is before the last `=`, and what is after it.
+/// Splits a text at its last `=`.
 fn pair(text: &str) -> Result<(&str, &str), Failure> {
     text.rsplit_once('=').ok_or_else(|| Failure::Usage(format!("{text}: expected OLD=NEW")))
 }
 
 impl Table {
-    /// The new name, if it has one.
+    /// Returns the new name, if the tensor has one.
     pub fn apply(&self, name: &str) -> Option<String> {
         let mut seen = self.seen.borrow_mut();
         seen.names.add(name);
@@ -120,7 +120,7 @@ impl Table {
         (result != name).then_some(result)
     }
 
-    /// Fails if a name to be replaced is not in the file, or a regular expression matched none.
+    /// Fails if a name to be replaced is not in the file, or a regular expression matched no name.
     pub fn check(self, file: &Path) -> Result<(), Failure> {
         let MatchedNames { unused, matched, names, too_long } = self.seen.into_inner();
         if let Some(name) = too_long {

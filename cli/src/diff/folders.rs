@@ -29,7 +29,7 @@ pub struct Pair {
     errors: Vec<String>,
 }
 
-/// How many names there are of each kind.
+/// The number of names of each kind.
 #[derive(Default)]
 struct Counts {
     same: usize,
@@ -39,7 +39,7 @@ struct Counts {
     failed: usize,
 }
 
-/// Compares two folders. A file that only one has is a difference.
+/// Compares two folders. A file in only one of them is a difference.
 pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
     let [before, after] = [names(&arguments.before)?, names(&arguments.after)?];
     let all: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
             }
             (one, ..) => {
                 counts.lonely += 1;
-                // Limits are about two files: a file in only one folder is listed, and decides the exit code only if any difference does.
+                // Limits apply to two files. A file in only one folder is listed, and decides the exit code only if any difference does.
                 if judge.limits == Default::default() || judge.limits.any {
                     code = code.max(DIFFERENT);
                 }
@@ -113,13 +113,13 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
-/// The files of a folder, by their paths within it.
+/// Returns the files of a folder, by their paths within it.
 fn names(root: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Failure> {
     let name = |file: FilePath| (file.path.strip_prefix(root).unwrap_or(&file.path).to_owned(), file.path);
     iter(&[root.to_owned()], true).map(|file| file.map(name)).collect()
 }
 
-/// The `.ptd` files in a program's folder.
+/// Returns the `.ptd` files in a program's folder.
 fn beside(program: &Path, files: &BTreeMap<PathBuf, PathBuf>) -> Vec<PathBuf> {
     if program.extension().is_some_and(|ending| ending == "ptd") {
         return Vec::new();

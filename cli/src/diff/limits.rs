@@ -8,7 +8,7 @@ use executorch_format::inspect::{DiffLimits, GrowthLimit};
 /// The names of all limits.
 const NAMES: [&str; 5] = ["any", "max-abs", "size", "memory", "operators"];
 
-/// The limits of options, each a name or a name with a value.
+/// Adds the limits of options, each a name or a name with a value.
 pub fn of_options(options: &[String], limits: &mut DiffLimits) -> Result<(), Failure> {
     for option in options {
         let (name, limit) = option.split_once('=').map_or((&**option, None), |(name, limit)| (name, Some(limit)));
@@ -17,7 +17,7 @@ pub fn of_options(options: &[String], limits: &mut DiffLimits) -> Result<(), Fai
     Ok(())
 }
 
-/// The limits of a policy's table `[diff]`.
+/// Adds the limits in a policy's table `[diff]`.
 pub fn of_table(table: &toml::Table, limits: &mut DiffLimits) -> Result<(), String> {
     for (name, limit) in table {
         let limit = match limit {
@@ -57,7 +57,7 @@ fn number(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{}: expected a number from 0, such as 1e-3", text::quoted(text, 40)))
 }
 
-/// `5%`, or a size.
+/// Parses `5%`, or a size.
 fn growth(text: &str) -> Result<GrowthLimit, String> {
     match text.strip_suffix('%') {
         Some(percent) => number(percent.trim_end()).map(GrowthLimit::Percent),

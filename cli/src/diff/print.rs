@@ -16,10 +16,10 @@ const MAX_SHOWN: usize = 8;
 /// If limits are given, more differences than this are only counted; `--verbose` lists them.
 const MAX_BESIDE_LIMITS: usize = 64;
 
-/// The characters of a name that are shown on a terminal.
+/// The characters of a name shown on a terminal.
 const NAME: usize = 40;
 
-/// Prints the differences by method, then the differences in storage; with `stat` only their numbers.
+/// Prints the differences by method, then the differences in storage; with `stat`, only their counts.
 pub(super) fn text(before: &Path, after: &Path, found: &FileDiff, stat: bool) -> Result<(), Failure> {
     let diff = &found.diff;
     // Colours are only for a terminal, and not if NO_COLOR is set.
@@ -29,7 +29,7 @@ pub(super) fn text(before: &Path, after: &Path, found: &FileDiff, stat: bool) ->
         out.line(RED, &format!("--- {}  {size}", text::path(before)))?;
         out.line(GREEN, &format!("+++ {}  {other_size}", text::path(after)))?;
     }
-    // In a long log, what failed is at the start.
+    // In a long log, failures are easier to find at the start.
     for excess in found.exceeded.iter().flatten() {
         out.line(RED, &format!("over a limit: {excess}"))?;
     }
@@ -67,7 +67,7 @@ impl<W: Write> Printer<W> {
         writeln!(self.out, "{style}{}{style:#}", text::cut(&text::message(line), 0))
     }
 
-    /// How many things of each kind differ.
+    /// Prints the number of differences of each kind.
     fn counts(&mut self, changes: &[Difference]) -> io::Result<()> {
         let mut counts: BTreeMap<(&str, DifferenceSubject), [usize; 3]> = BTreeMap::new();
         for change in changes {
@@ -95,7 +95,7 @@ impl<W: Write> Printer<W> {
         table.write(&mut self.out)
     }
 
-    /// The last line.
+    /// Prints the last line.
     fn end(mut self, found: &FileDiff, hint: &str) -> Result<(), Failure> {
         let diff = &found.diff;
         let mut differences = match diff.differences.len() {
@@ -110,7 +110,7 @@ impl<W: Write> Printer<W> {
         Ok(self.out.flush()?)
     }
 
-    /// The differences of the whole file, then of each method.
+    /// Prints the differences of the whole file, then of each method.
     fn changes(&mut self, changes: &[Difference]) -> io::Result<()> {
         let (inside, whole): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.method.is_some());
         self.list("", whole.into_iter())?;
@@ -131,7 +131,7 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    /// A list of changes: the first ones of each kind.
+    /// Prints a list of changes: the first ones of each kind.
     fn list<'c>(&mut self, indent: &str, changes: impl Iterator<Item = &'c Difference>) -> io::Result<()> {
         let mut by_subject: BTreeMap<DifferenceSubject, Vec<&Difference>> = BTreeMap::new();
         for change in changes {
@@ -155,7 +155,7 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    /// Counts values that nothing uses.
+    /// Prints the number of unused values.
     fn folded(&mut self, indent: &str, changes: &[&Difference]) -> io::Result<()> {
         let removed = changes.iter().filter(|change| change.kind == DifferenceKind::Removed).count();
         for (mark, paint, count) in [('-', RED, removed), ('+', GREEN, changes.len() - removed)] {
@@ -175,7 +175,7 @@ impl<W: Write> Printer<W> {
             _ => ('~', YELLOW),
         };
         let mut head = format!("{indent}{mark} {}", noun(change.subject));
-        // The text of an instruction has its operator.
+        // The text of an instruction includes its operator.
         let is_instruction = change.subject == DifferenceSubject::Instruction;
         if let Some(name) = change.tensor_name.as_ref().filter(|_| !is_instruction) {
             head += &format!(" {}", text::name(name, NAME));

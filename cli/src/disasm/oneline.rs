@@ -1,4 +1,4 @@
-//! Instructions, each on a line: `%7 f32[2, 2] = aten::mm.out(%3 f32[2, 2], %4 f32[2, 2] constant 1)`.
+//! Instructions, one on each line: `%7 f32[2, 2] = aten::mm.out(%3 f32[2, 2], %4 f32[2, 2] constant 1)`.
 
 use super::Filter;
 use super::print::{NAME, Out, given_name, name, scalar, value};
@@ -73,7 +73,7 @@ fn call(method: &MethodCode<'_>, called: &str, arguments: &[Argument]) -> String
     }
 }
 
-/// A tensor: its shape and, unless an instruction writes it, its role. Any other value: its content.
+/// Formats a tensor as its shape and, unless an instruction writes it, its role; any other value as its content.
 fn operand(method: &MethodCode<'_>, index: i32) -> String {
     let Some(value) = value(method, index.into()) else {
         return format!("%{index} out of range");

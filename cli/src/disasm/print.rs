@@ -1,4 +1,4 @@
-//! Instructions as text. It has no file offsets, so that the texts of two files can be compared line by line.
+//! Instructions as text, without file offsets, so that the texts of two files can be compared line by line.
 
 use super::{Arguments, Filter, oneline};
 use crate::failure::Failure;
@@ -11,10 +11,10 @@ use executorch_format::text::shortened;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 
-/// The characters of a name that are shown on a terminal.
+/// The characters of a name shown on a terminal.
 pub(super) const NAME: usize = 24;
 
-/// At most this many items of a list are shown: many instructions may name one long list.
+/// At most this many items of a list are shown, since many instructions may refer to one long list.
 const MAX_ITEMS: usize = 16;
 
 /// The widest argument name that counts for the alignment.
@@ -64,13 +64,13 @@ pub(super) fn any(disassembly: &Disassembly<'_>, filter: &Filter) -> bool {
     })
 }
 
-/// The nodes of a delegate that the filter takes. A range selects instructions, not nodes.
+/// Returns the nodes of a delegate that the filter selects. A range selects instructions, not nodes.
 fn taken<'t>(delegate: &'t DelegateCode<'_>, filter: &Filter) -> Vec<(usize, &'t InsideNode)> {
     let nodes = delegate.nodes.iter().enumerate().filter(|_| filter.range.is_none());
     nodes.filter(|(at, node)| filter.takes(*at, || node.operator.to_owned())).collect()
 }
 
-/// The names of all operators, backends and nodes, for patterns.
+/// Returns the names of all operators, backends and nodes, for patterns.
 pub(super) fn names(disassembly: &Disassembly<'_>) -> Vec<String> {
     let methods = disassembly.methods.iter();
     let mut names: Vec<String> = Vec::new();
@@ -84,7 +84,7 @@ pub(super) fn names(disassembly: &Disassembly<'_>) -> Vec<String> {
     names
 }
 
-/// What an instruction runs. Long names are cut, since many instructions may have one.
+/// Returns the name of the operator or backend that an instruction runs. Long names are cut, since many instructions may share one.
 pub(super) fn name(operation: &Operation<'_>) -> String {
     match operation {
         Operation::Kernel { operator, overload: "", .. } => shortened(operator).into_owned(),
@@ -97,7 +97,7 @@ pub(super) fn name(operation: &Operation<'_>) -> String {
     }
 }
 
-/// A delegate's compile specs, and the nodes inside it.
+/// Prints a delegate's compile specs, and the nodes inside it.
 fn print_delegate(
     out: &mut Out,
     index: usize,
@@ -135,8 +135,8 @@ fn print_delegate(
     Ok(())
 }
 
-/// The parts of `#3 fp32[1, 5] = XNNFullyConnected(#0 fp32[1, 8], filter #1 fp32[5, 8] constant)`: all up to the parenthesis, and the
-/// arguments in it.
+/// Splits `#3 fp32[1, 5] = XNNFullyConnected(#0 fp32[1, 8], filter #1 fp32[5, 8] constant)` into the text up to the parenthesis and the
+/// arguments inside it.
 fn inside(node: &InsideNode) -> (String, Vec<String>) {
     let shown = |argument: &InsideArgument| {
         let place = match (argument.argument, argument.constant) {
@@ -240,18 +240,18 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
     Ok(())
 }
 
-/// The module that an instruction comes from, after its operator.
+/// Returns the module that an instruction comes from, to be printed after its operator.
 fn module(code: &Code<'_>) -> String {
     let module = code.module.filter(|module| !module.is_empty());
     module.map(|module| format!("  {}", text::name(module, 2 * NAME))).unwrap_or_default()
 }
 
-/// The name that the model's author gave to a tensor.
+/// Returns the name that the model's author gave to a tensor.
 pub(super) fn given_name<'t>(value: &CodeValue<'t>) -> Option<&'t str> {
     value.tensor.as_ref()?.name.filter(|_| value.named_by.is_some_and(NamedBy::is_given))
 }
 
-/// Why the marks of an instruction's outputs may be wrong.
+/// Prints why the marks of an instruction's outputs may be wrong.
 fn print_assumed(out: &mut Out, code: &Code<'_>) -> io::Result<()> {
     code.assumed.map_or(Ok(()), |assumed| writeln!(out, "        ({assumed})"))
 }
@@ -279,7 +279,7 @@ fn line(out: &mut Out, mark: char, name: &str, width: usize, operand: &str) -> i
     writeln!(out, "      {mark} {name:width$}  {}", text::cut(operand, 10 + width))
 }
 
-/// A value: its index and its content.
+/// Formats a value as its index and its content.
 fn operand(method: &MethodCode<'_>, index: i32) -> String {
     let Some(value) = value(method, index.into()) else {
         return format!("%{index}  out of range");
@@ -312,7 +312,7 @@ fn place_text(place: &TensorPlace<'_>) -> String {
     }
 }
 
-/// A value that is not a tensor.
+/// Formats a value that is not a tensor.
 pub(super) fn scalar(method: &MethodCode<'_>, value: &CodeValue<'_>) -> String {
     let kind = value.kind.unwrap_or("unknown");
     if value.written {
@@ -326,7 +326,7 @@ pub(super) fn scalar(method: &MethodCode<'_>, value: &CodeValue<'_>) -> String {
     }
 }
 
-/// An item of a list of values: its number if that is known, else the value's index.
+/// Formats an item of a list of values: its number if that is known, else the value's index.
 fn item(method: &MethodCode<'_>, index: i64) -> String {
     match value(method, index) {
         Some(CodeValue { constant: Some(constant @ Returned::Int(_)), written: false, .. }) => returned(constant),

@@ -148,7 +148,7 @@ fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
     let expected = split(&expected_data, outputs, "output")?;
     let (mut after, mut report) = (before.clone(), EditReport::default());
     for (index, inputs) in split(&case_data, inputs, "input")?.into_iter().enumerate() {
-        // Without outputs, a case has inputs alone.
+        // Without expected outputs, a case consists of its inputs.
         let outputs = expected.get(index).copied().unwrap_or_default();
         let added = after
             .add_case(plan.name(), inputs, outputs)
@@ -163,7 +163,7 @@ fn read(sources: &[Source]) -> Result<Vec<NewData<'_>>, Failure> {
     sources.iter().map(|source| source.read("")).collect()
 }
 
-/// Splits a list of files, or of their data, into those of each case.
+/// Splits a list of files, or of their data, into one part for each case.
 fn split<'t, T>(files: &'t [T], count: usize, what: &str) -> Result<Vec<&'t [T]>, Failure> {
     match files.len().checked_rem(count) {
         Some(0) => Ok(files.chunks(count).collect()),

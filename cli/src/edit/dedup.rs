@@ -79,7 +79,7 @@ fn common(arguments: &Arguments) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// The file of a user of a blob, and its value, delegate or key.
+/// Describes a user of a blob: its file, and its value, delegate or key.
 fn place(user: &CopyUser<'_>, files: &[PathBuf]) -> String {
     let name = match user.user {
         BlobUser::Tensor { method, value, .. } => text::value(&text::name(method, 20), value, true),

@@ -108,7 +108,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let data = [data];
     let found = findings_of_pair(&before, &[]);
     let trailing = before.trailing_bytes();
-    // It is not needed any more, and the result is read again.
+    // Frees the memory before the result is read again.
     drop(before);
     refuse(input.path(), &new_errors_of_pair(&found, (&after, &data)))?;
     let after = Model::Pte(after);
@@ -125,10 +125,10 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     finish(&[&input], outputs, report, arguments.destination.how())
 }
 
-/// From the key that data would get to the name by which it was found and its new key.
+/// Maps the key that data would get to its name in the table and its new key.
 type Keys = BTreeMap<String, (String, String)>;
 
-/// From the key that data would get to its name in the table and the key that the table gives it. Data that several tensors
+/// Maps the key that data would get to its name in the table and the key that the table gives it. Data that several tensors
 /// share can be named by any of them.
 fn keys(pte: &Pte<'_>, names: &BTreeMap<String, String>, given: &GivenNames) -> executorch_format::Result<Keys> {
     let (mut keys, several) = (BTreeMap::new(), pte.methods().len() > 1);
@@ -145,7 +145,7 @@ fn keys(pte: &Pte<'_>, names: &BTreeMap<String, String>, given: &GivenNames) -> 
     Ok(keys)
 }
 
-/// The names of data besides its key: those of its value.
+/// Returns the names of data besides its key, which are those of its value.
 fn called(candidate: &Candidate<'_>, several: bool) -> Vec<String> {
     match candidate.subject {
         Subject::NamedData => Vec::new(),
@@ -153,14 +153,14 @@ fn called(candidate: &Candidate<'_>, several: bool) -> Vec<String> {
     }
 }
 
-/// The key that data gets, and its other names: the key that it would get otherwise, and those of its value.
+/// Returns the key that data gets, and its other names: the key that it would get otherwise, and those of its value.
 fn called_with<'k>(candidate: &Candidate<'k>, several: bool, keys: &'k Keys) -> (&'k str, Vec<String>) {
     let mut others = called(candidate, several);
     others.push(candidate.key.to_owned());
     (keys.get(candidate.key).map_or(candidate.key, |(_, key)| key), others)
 }
 
-/// The candidates, for the error if none was chosen.
+/// Returns the error if no data was chosen; it lists the candidates.
 fn nothing_chosen(pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Failure> {
     let (mut count, mut largest) = (0, 0);
     pte.candidates(|candidate| {
@@ -182,12 +182,12 @@ fn nothing_chosen(pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Failu
 }
 
 impl Choice {
-    /// The names of all data, after a check that each pattern and type matches some.
+    /// Checks that each pattern and type matches some data, and returns the names of all data.
     fn check(&self, pte: &Pte<'_>, file: &Path, keys: &Keys) -> executorch_format::Result<Result<Names, Failure>> {
         let (mut names, mut types) = (Patterns(&self.name).matches(), Vec::new());
         let (mut there, several) = (Names::default(), pte.methods().len() > 1);
         pte.candidates(|candidate| {
-            // Often there are no patterns.
+            // Usually there are no patterns.
             if !self.name.is_empty() {
                 let (key, others) = called_with(candidate, several, keys);
                 names.see(key, &others);

@@ -86,7 +86,7 @@ enum Form {
 }
 
 impl Form {
-    /// Gives the file of a tensor the ending of this form.
+    /// Sets the extension of a tensor's file to that of this form.
     fn name(self, file: &mut Extracted<'_>, is_tensor: bool) {
         let ending = match self {
             Self::Raw => return,
@@ -105,7 +105,7 @@ const MANIFEST: &str = "manifest.json";
 /// Extracts blobs.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
-    // For a bundle, the program inside.
+    // From a bundle, extracts from the program inside.
     let model = input.unbundled()?.model;
     let several = matches!(&model, Model::Pte(pte) if pte.methods().len() > 1);
     let files = match &model {
@@ -171,7 +171,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes payloads apart, and names those of which only their backends know the format.
+/// Unpacks payloads, and prints the names of those whose formats only their backends know.
 fn unpack<'t>(extraction: &mut Extraction<'t>, model: &'t Model<'_>, input: &Path) -> Result<(), Failure> {
     let count = extraction.unpack(model).map_err(|error| match error.kind() {
         ErrorKind::Unwritable(_) => Failure::Usage(format!("{}: {error}", text::path(input))),
@@ -202,13 +202,13 @@ fn unpack<'t>(extraction: &mut Extraction<'t>, model: &'t Model<'_>, input: &Pat
     Ok(())
 }
 
-/// The paths of a blob's files in the folder: if it is a payload that was unpacked, also that of its own folder.
+/// Returns the paths of a blob's files in the folder, including the folder of an unpacked payload.
 fn paths<'t>(file: &'t Extracted<'_>) -> impl Iterator<Item = &'t str> {
     let parts = file.unpacked.iter().flat_map(|unpacked| &unpacked.files).map(|part| part.file.as_str());
     [file.file.as_str()].into_iter().chain(parts)
 }
 
-/// The names of a blob besides its own: those of its value.
+/// Returns the names of a blob besides its own, which are those of its value.
 fn called(file: &Extracted<'_>, several: bool, given: &GivenNames) -> Vec<String> {
     let values = file.users.iter().filter_map(|user| match user {
         User::Value { method, value } => {
@@ -234,7 +234,7 @@ fn refuse_foreign(folder: &Path, extraction: &Extraction<'_>) -> Result<(), Fail
     }
 }
 
-/// The files of an earlier extraction into a folder, with its manifest; `None` if there is no manifest.
+/// Returns the files of an earlier extraction into a folder, with its manifest; `None` if there is no manifest.
 fn earlier(folder: &Path) -> Option<Vec<String>> {
     let manifest: serde_json::Value = serde_json::from_slice(&fs::read(folder.join(MANIFEST)).ok()?).ok()?;
     manifest.get("format")?.as_u64()?;
@@ -245,7 +245,7 @@ fn earlier(folder: &Path) -> Option<Vec<String>> {
     files.chain([Some(MANIFEST.to_owned())]).collect()
 }
 
-/// Writes a file whole, or not at all.
+/// Writes a whole file, or nothing.
 fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let prepared = Prepared::new(path, |file| file.write_all(bytes));
     prepared.and_then(Prepared::commit).map_err(|error| Failure::unwritable(path, error))
@@ -263,7 +263,7 @@ fn write(model: &Model<'_>, file: &Extracted<'_>, folder: &Path, form: Form, inp
     write_tensor(model, file, (file.shape, bytes), folder, form, input)
 }
 
-/// Writes a blob in a form, if it is a tensor, which has a shape.
+/// Writes a blob in a form if it is a tensor, and so has a shape.
 fn write_tensor(
     model: &Model<'_>,
     file: &Extracted<'_>,
@@ -287,7 +287,7 @@ fn write_tensor(
     saved.map_err(|error| Failure::Unwritable { file: path, error: error.into() })
 }
 
-/// Writes an array, with a message if its type or dim order is not the tensor's.
+/// Writes an array, with a message if its type or dim order is not that of the tensor.
 fn save_array(
     view: &TensorView<'_>,
     path: &Path,
@@ -301,7 +301,7 @@ fn save_array(
     Ok(array.image().and_then(|image| image.save(path)))
 }
 
-/// The name, or the key that `externalize` would give.
+/// Returns the blob's name, or the key that `externalize` would give it.
 fn key(model: &Model<'_>, file: &Extracted<'_>) -> String {
     match (file.name, file.users.first(), model) {
         (Some(name), ..) => Some(name.to_owned()),

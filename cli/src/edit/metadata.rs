@@ -1,4 +1,4 @@
-//! `pte metadata`: a program's metadata, listed and changed.
+//! `pte metadata`: lists and changes a program's metadata.
 
 use super::{Destination, EditReport, program};
 use crate::data::each_program;
@@ -109,7 +109,7 @@ fn list(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
     outcome
 }
 
-/// Prints an entry per line, after the file's name if there are several files.
+/// Prints one entry per line, after the file's name if there are several files.
 fn print(path: Option<&Path>, metadata: &[Metadata<'_>]) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     if let Some(path) = path {
@@ -127,12 +127,12 @@ fn print(path: Option<&Path>, metadata: &[Metadata<'_>]) -> Result<(), Failure> 
     Ok(out.flush()?)
 }
 
-/// An entry's content, as `--set` takes it.
+/// Formats an entry's content as `--set` takes it.
 fn content_text(content: &MetadataContent<'_>) -> Result<String, Failure> {
     Ok(match content {
         MetadataContent::Method(value) => serde_json::to_string(value)?,
         MetadataContent::Bytes { text: Some(text), .. } => serde_json::to_string(text)?,
-        // The bytes of a float are those of an integer too, which is then a large one.
+        // The same bytes can be read as an integer, which is then a large one.
         MetadataContent::Bytes { int: Some(int), float: Some(float), .. } if (1e-9..1e15).contains(&float.abs()) => {
             format!("{float}, or as an integer {int}")
         }

@@ -1,4 +1,4 @@
-//! Shared by the commands that change a file: where the result goes, and the check that no new fault was introduced.
+//! Shared by the commands that change a file: the destination of the result, and the check that the edit introduced no new fault.
 
 pub mod bundle;
 pub mod dedup;
@@ -29,7 +29,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Where the result goes.
+/// The destination of the result.
 #[derive(clap::Args)]
 pub struct Destination {
     /// The file to write; may be the same file
@@ -42,7 +42,7 @@ pub struct Destination {
     how: How,
 }
 
-/// Whether an edit is only shown, and in which form.
+/// Options for showing an edit without writing it, and for its output format.
 #[derive(clap::Args)]
 pub struct How {
     /// Show what would change, and write nothing
@@ -52,7 +52,7 @@ pub struct How {
     pub form: JsonArguments,
 }
 
-/// What was done, as JSON.
+/// The result of an edit, as JSON.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Outcome {
@@ -82,7 +82,7 @@ pub struct Output<'t> {
 }
 
 impl<'t> Output<'t> {
-    /// A file for a path; `None` in a dry run without an output.
+    /// Creates the entry of a file; `None` in a dry run without an output.
     pub fn new(
         path: Option<&'t Path>,
         image: executorch_format::Result<Image<'t>>,
@@ -91,7 +91,7 @@ impl<'t> Output<'t> {
         Ok(Self { path, image: image.map_err(|error| Failure::bad(input, &error))? })
     }
 
-    /// Fails if the old file has bytes after the last segment, which the new one would not have.
+    /// Fails if the old file has bytes after its last segment, since the new one would lose them.
     pub fn keeps(&self, trailing: &Range<u64>, input: &Path) -> Result<(), Failure> {
         if trailing.is_empty() || self.image.is_from_source() {
             return Ok(());
@@ -100,7 +100,7 @@ impl<'t> Output<'t> {
     }
 }
 
-/// A note about the schema of a `.ptd`, which edits keep, if runtimes find no data in it.
+/// Returns a note if a `.ptd` keeps a schema in which runtimes find no data.
 pub fn old_schema(ptd: &Ptd<'_>) -> Option<String> {
     ptd.flat_tensor.legacy.as_ref()?;
     Some("the schema stays that of ExecuTorch 0.5 or 0.6, in which runtimes find no data: `pte ptd merge FILE -o NEW.ptd` writes the current one".to_owned())
@@ -115,7 +115,7 @@ pub fn only_a_file(input: &Path) -> Result<(), Failure> {
 }
 
 impl Destination {
-    /// Whether an output was given.
+    /// Returns `true` if an output was given.
     pub fn is_given(&self) -> bool {
         self.output.is_some() || self.in_place
     }
@@ -125,12 +125,12 @@ impl Destination {
         self.in_place
     }
 
-    /// Whether the edit is only shown, and in which form.
+    /// Returns the options for a dry run and the output format.
     pub fn how(&self) -> &How {
         &self.how
     }
 
-    /// Where the result goes; `None` in a dry run without an output. Fails if there is neither an output nor a dry run.
+    /// Returns the path of the result; `None` in a dry run without an output. Fails if there is neither an output nor a dry run.
     pub fn path<'t>(&'t self, input: &'t Path) -> Result<Option<&'t Path>, Failure> {
         if !self.is_given() && !self.how.dry_run {
             return Err(Failure::Usage("nothing to write to: give --output OUT or --in-place".into()));
@@ -141,13 +141,13 @@ impl Destination {
         Ok(if self.in_place { Some(input) } else { self.output.as_deref() })
     }
 
-    /// Opens the file to change. Fails before it is read if there is no place for the result, since reading a pipe may wait.
+    /// Opens the file to change. Fails before reading it if there is no destination, since reading a pipe may block.
     pub fn open(&self, input: &Path) -> Result<Input, Failure> {
         self.path(input)?;
         Input::open(input)
     }
 
-    /// Writes a changed file, if it has no new fault, to be named and reported.
+    /// Writes a changed file if it has no new fault. The file is named and reported later.
     pub fn finish<'a>(
         &self,
         input: &Input,
@@ -164,11 +164,11 @@ impl Destination {
             report.notes.extend(old_schema(ptd));
         }
         let found = before.verify(Level::Strict);
-        // It is not needed any more, and the result is read again.
+        // Frees the memory before the result is read again.
         drop(before);
         let image = checked(input.path(), &found, &after)?;
         let output = Output { path, image };
-        // `pte strip --padding` drops them.
+        // `pte strip --padding` may drop them.
         if !report.changes.iter().any(|change| change.subject == Subject::Padding) {
             output.keeps(&trailing, input.path())?;
         }
@@ -176,7 +176,7 @@ impl Destination {
     }
 }
 
-/// The image of the result, if it breaks no rule that the file did not break, in which `before` was found.
+/// Returns the image of the result if it breaks no rule that the original file, whose findings are `before`, did not break.
 pub fn checked<'t>(file: &Path, before: &[Finding], after: &'t Model<'_>) -> Result<Image<'t>, Failure> {
     let bad = |error| Failure::bad(file, &error);
     let image = after.image().map_err(bad)?;
@@ -184,7 +184,7 @@ pub fn checked<'t>(file: &Path, before: &[Finding], after: &'t Model<'_>) -> Res
     Ok(image)
 }
 
-/// Fails with findings about a result.
+/// Fails if there are findings in a result.
 pub fn refuse(file: &Path, found: &[Finding]) -> Result<(), Failure> {
     if found.is_empty() {
         return Ok(());
@@ -194,7 +194,7 @@ pub fn refuse(file: &Path, found: &[Finding]) -> Result<(), Failure> {
     Err(Failure::Bad { file: file.to_owned(), findings })
 }
 
-/// Writes results, unless it is a dry run, to be named and reported when the inputs are closed.
+/// Writes results, unless it is a dry run. The files are named and reported when the inputs are closed.
 pub fn finish<'t, 'a>(
     inputs: &[&'t Input],
     outputs: Vec<Output<'t>>,
@@ -211,7 +211,7 @@ pub fn finish<'t, 'a>(
             return Err(Failure::Usage(format!("{}: two results cannot be the same file", text::path(path))));
         }
     }
-    // An edit without changes does not write the file in place. A separate output is written all the same.
+    // An edit in place without changes writes nothing. A separate output is always written.
     let read: BTreeSet<PathBuf> = inputs.iter().map(|input| real(input.path())).collect();
     let kept = report.changes.is_empty() && written.is_subset(&read);
     let pending = if how.dry_run || kept { Pending::default() } else { prepare_all(&files, inputs)? };
@@ -239,7 +239,7 @@ pub fn finish<'t, 'a>(
 }
 
 fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {
-    /// At most this many changes are listed; if there are more, they are counted.
+    /// At most this many changes are listed; more are counted.
     const MAX_SHOWN: usize = 8;
     let mut out = BufWriter::new(io::stdout().lock());
     if status::is_verbose() || report.changes.len() <= MAX_SHOWN {
@@ -262,7 +262,7 @@ fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Resul
     Ok(out.flush()?)
 }
 
-/// A line for all changes of a kind, and a hint how to list each.
+/// Writes one line for all changes of a kind, and a hint for listing them all.
 fn summary(out: &mut impl Write, report: &EditReport) -> io::Result<()> {
     let mut kinds: BTreeMap<(Action, Subject), (usize, [u64; 2])> = BTreeMap::new();
     for change in &report.changes {
@@ -288,7 +288,7 @@ fn summary(out: &mut impl Write, report: &EditReport) -> io::Result<()> {
     writeln!(out, "  (-v lists each)")
 }
 
-/// The program in a file.
+/// Returns the program in a file.
 pub fn program(input: &Input) -> Result<Pte<'_>, Failure> {
     match input.parse()? {
         Model::Pte(pte) => Ok(pte),
@@ -296,7 +296,7 @@ pub fn program(input: &Input) -> Result<Pte<'_>, Failure> {
     }
 }
 
-/// The `.ptd` in a file.
+/// Returns the `.ptd` in a file.
 pub fn data(input: &Input) -> Result<Ptd<'_>, Failure> {
     match input.parse()? {
         Model::Ptd(ptd) => Ok(ptd),

@@ -5,27 +5,27 @@ use crate::near::Names;
 use glob::Pattern;
 use std::path::Path;
 
-/// Patterns; a name is chosen if one of them matches.
+/// Glob patterns; a name is selected if it matches any of them.
 #[derive(Clone, Copy)]
 pub struct Patterns<'t>(pub &'t [Pattern]);
 
 impl<'t> Patterns<'t> {
-    /// Whether one matches, or there are no patterns.
+    /// Returns `true` if a pattern matches, or if there are no patterns.
     pub fn allow(&self, name: &str) -> bool {
         self.0.is_empty() || self.any(name)
     }
 
-    /// Whether one matches.
+    /// Returns `true` if a pattern matches.
     pub fn any(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// Records which of them match something.
+    /// Returns a record of the patterns that match names.
     pub fn matches(self) -> Matches<'t> {
         Matches { patterns: self.0, matched: vec![false; self.0.len()], names: Names::default() }
     }
 
-    /// Fails if one of them matches none of these names.
+    /// Fails if a pattern matches none of these names.
     pub fn check<'n>(self, file: &Path, what: &str, names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
         let mut matches = self.matches();
         names.for_each(|name| matches.see(name, &[]));
@@ -33,7 +33,7 @@ impl<'t> Patterns<'t> {
     }
 }
 
-/// The patterns that have matched a name so far.
+/// A record of the patterns that have matched a name so far.
 pub struct Matches<'t> {
     patterns: &'t [Pattern],
     matched: Vec<bool>,
@@ -52,7 +52,7 @@ impl Matches<'_> {
         self.names.add(name);
     }
 
-    /// Fails if a pattern matched no name. `what` says what the names are of.
+    /// Fails if a pattern matched no name. `what` describes the names.
     pub fn check(self, file: &Path, what: &str) -> Result<(), Failure> {
         match self.patterns.iter().zip(&self.matched).find(|(_, matched)| !**matched) {
             Some((pattern, _)) => Err(Failure::no_match(file, what, pattern.as_str(), self.names)),
@@ -61,7 +61,7 @@ impl Matches<'_> {
     }
 }
 
-/// A pattern, as an argument.
+/// Parses a pattern given as an argument.
 pub fn parse(text: &str) -> Result<Pattern, String> {
     Pattern::new(text).map_err(|error| error.to_string())
 }

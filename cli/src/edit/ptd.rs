@@ -145,7 +145,7 @@ struct Which {
     remove: Vec<Pattern>,
 }
 
-/// Runs one of them.
+/// Runs one of the subcommands.
 pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     match &arguments.command {
         Command::Create(arguments) => create(arguments),
@@ -182,12 +182,12 @@ fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
     finish(&inputs, vec![output], report, &arguments.how)
 }
 
-/// What was done with a key.
+/// Returns the change made to a key.
 fn key_change(action: Action, key: &str, [bytes_before, bytes_after]: [u64; 2]) -> Change {
     Change::new(action, Subject::Key, key, bytes_before, bytes_after)
 }
 
-/// Parses `KEY:TYPE:SIZES`; `None` for another form.
+/// Parses `KEY:TYPE:SIZES`. Returns `None` for any other form.
 fn typed(text: &str) -> Result<Option<(&str, ScalarType, &str)>, Failure> {
     let wrong = |fault: String| Failure::Usage(format!("{text}: {fault}"));
     let parts: Vec<&str> = text.rsplitn(3, ':').collect();
@@ -195,7 +195,7 @@ fn typed(text: &str) -> Result<Option<(&str, ScalarType, &str)>, Failure> {
     match parts[..] {
         [sizes, kind, key] => match scalar_type::parse(kind) {
             Ok(scalar_type) => Ok(Some((key, scalar_type, sizes))),
-            // A key may have colons.
+            // The key itself may contain colons.
             Err(fault) if number(sizes) => Err(wrong(fault)),
             Err(_) => Ok(None),
         },
@@ -206,8 +206,8 @@ fn typed(text: &str) -> Result<Option<(&str, ScalarType, &str)>, Failure> {
     }
 }
 
-/// An entry with the key at the start of `text`. With a type and sizes after it, the bytes become a tensor; a tensor must have the same
-/// ones.
+/// Creates an entry with the key at the start of `text`. With a type and sizes after the key, the bytes become a tensor; a source that is
+/// already a tensor must have the same type and sizes.
 fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Failure> {
     let Some((key, scalar_type, sizes)) = typed(text)? else {
         let NewData { tensor_layout, bytes, .. } = source.read(text)?;
@@ -255,7 +255,7 @@ fn merge(arguments: &Merge) -> Result<Pending<'_>, Failure> {
     finish(&inputs.iter().collect::<Vec<_>>(), vec![output], report, &arguments.how)
 }
 
-/// Fails if two files have different contents under one key.
+/// Fails if two files have different contents for the same key.
 fn check_contents(files: &[Ptd<'_>], paths: &[PathBuf]) -> Result<(), Failure> {
     let mut owners = BTreeMap::new();
     // Many keys can share a segment: pairs of equal bytes, by their addresses and lengths, are compared once.

@@ -49,7 +49,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The data, with the dim orders and the users that the options allow.
+    /// Applies the options on dim orders and users to the data.
     fn asked_of<'a>(&self, mut new: NewData<'a>) -> NewData<'a> {
         (new.permute, new.shared) = (self.permute, self.shared);
         new
@@ -136,7 +136,7 @@ impl<'t> Done<'t> {
         Ok(())
     }
 
-    /// Leaves in each list of users that keep old bytes only those that no replacement gave new ones.
+    /// Builds the report. Removes users that got new bytes from the lists of users that keep the old ones.
     fn report(mut self) -> EditReport {
         for change in &mut self.report.changes {
             change.others.retain(|other| !self.given.iter().any(|(user, ..)| user == other));
@@ -145,8 +145,8 @@ impl<'t> Done<'t> {
     }
 }
 
-/// A value of a method if the text has the form of one; else the data with that name in the file; else the values and constants of
-/// delegates that another file gives that name. Fails where there is none.
+/// Resolves a target: a value of a method if the text has that form, else the data with that name in the file, else the values and constants of
+/// delegates to which another file gives that name. Fails if there is no such data.
 fn targets<'t>(
     text: &'t str,
     pte: &'t Pte<'_>,

@@ -3,7 +3,7 @@
 use crate::near::Names;
 use executorch_format::schema::ScalarType;
 
-/// Names of types in NumPy and PyTorch, if they are not the short names.
+/// Names of types in NumPy and PyTorch that differ from the short names.
 const NAMES: &[(&str, ScalarType)] = &[
     ("uint8", ScalarType::BYTE),
     ("int8", ScalarType::CHAR),
@@ -41,7 +41,7 @@ const NAMES: &[(&str, ScalarType)] = &[
     ("bits8", ScalarType(21)),
 ];
 
-/// The scalar type with this name: the short one (`f32`), NumPy's or PyTorch's (`float32`, `torch.float32`), the schema's
+/// Parses the name of a scalar type: its short name (`f32`), NumPy's or PyTorch's (`float32`, `torch.float32`), the schema's
 /// (`FLOAT`), or its number.
 pub fn parse(text: &str) -> Result<ScalarType, String> {
     let name = ["torch.", "numpy.", "np."].into_iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! New data from a file. The file's extension says how it is read.
+//! New data from a file, which is read according to its extension.
 
 use super::data;
 use crate::convert::refused;
@@ -12,7 +12,7 @@ use executorch_format::edit::NewData;
 use executorch_format::schema::flat_tensor::TensorLayout;
 use std::path::{Path, PathBuf};
 
-/// A file with new data: an entry of a `.ptd` or a safetensors file, an array of NumPy, or any other file's bytes as they are.
+/// A file with new data: an entry of a `.ptd` or a safetensors file, a NumPy array, or the raw bytes of any other file.
 pub struct Source {
     input: Input,
     /// The entry to take.
@@ -20,7 +20,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens `FILE`, or `FILE.ptd:KEY` or `FILE.safetensors:KEY` if there is no file of that name.
+    /// Opens `FILE`, or `FILE.ptd:KEY` or `FILE.safetensors:KEY` if no file has that whole name.
     pub fn open(argument: &str) -> Result<Self, Failure> {
         let with_key = [".ptd", ".safetensors"].into_iter().find_map(|ending| {
             let (file, key) = argument.rsplit_once(&format!("{ending}:"))?;
@@ -32,12 +32,12 @@ impl Source {
         }
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn input(&self) -> &Input {
         &self.input
     }
 
-    /// The data for `name`.
+    /// Reads the data for `name`.
     pub fn read(&self, name: &str) -> Result<NewData<'_>, Failure> {
         let path = self.input.path();
         match path.extension().and_then(|ending| ending.to_str()) {
@@ -79,7 +79,7 @@ impl Source {
         Ok(new)
     }
 
-    /// The item whose key was given, else the one with that name, else the only one.
+    /// Returns the item with the given key, else the one with that name, else the only one.
     fn choose<'t, T>(&self, items: &'t [T], name: &str, key: impl Fn(&T) -> &str) -> Result<&'t T, Failure> {
         let wanted = self.key.as_deref().unwrap_or(name);
         let only = || if let ([only], None) = (items, &self.key) { Some(only) } else { None };

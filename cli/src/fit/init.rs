@@ -1,4 +1,4 @@
-//! Writes a target file with what models need, for users to edit.
+//! Writes a target file with everything that the models need, for users to edit.
 
 use crate::text;
 use executorch_format::Pte;
@@ -10,7 +10,7 @@ use executorch_format::verify::{Behaviour, Library, Release};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What several models need together.
+/// The combined needs of several models.
 #[derive(Default)]
 pub(super) struct Needs {
     files: Vec<PathBuf>,
@@ -19,9 +19,9 @@ pub(super) struct Needs {
     operators: BTreeMap<String, BTreeSet<ScalarType>>,
     backends: BTreeSet<String>,
     arena: u64,
-    /// For pointers of 32 and of 64 bits.
+    /// Bytes with 32-bit and with 64-bit pointers.
     allocator: [u64; 2],
-    /// Whether backends other than XNNPACK allocate memory that is not counted.
+    /// `true` if backends other than XNNPACK allocate memory that is not counted.
     more: bool,
     scratch: Option<u64>,
     accelerators: BTreeSet<String>,
@@ -62,14 +62,14 @@ impl Needs {
         self.largest = self.largest.max(pte.source.as_ref().map_or(0, |source| source.bytes.len() as u64));
     }
 
-    /// The size of pointers: 32 bits for models that were compiled for a microcontroller, a Cortex-M or an Ethos-U beside one.
+    /// Returns the size of pointers in bits: 32 for models compiled for a microcontroller (a Cortex-M, perhaps with an Ethos-U), else 64.
     fn pointer_bits(&self) -> u8 {
         let is_small =
             !self.accelerators.is_empty() || self.operators.keys().any(|name| name.starts_with("cortex_m::"));
         if is_small { 32 } else { 64 }
     }
 
-    /// The file, with a comment on each line.
+    /// Returns the text of the file, with a comment on each line.
     pub fn text(&self) -> String {
         let files: Vec<String> = self.files.iter().map(|file| text::path(file)).collect();
         let mut text = format!(
@@ -141,7 +141,7 @@ impl Needs {
     }
 }
 
-/// A TOML string, with escapes for characters that could act on a terminal.
+/// Formats a TOML string, with escapes for characters that could act on a terminal.
 fn quoted(text: &str) -> String {
     let escape = |character: char| match character {
         '"' | '\\' => format!("\\{character}"),

@@ -37,7 +37,7 @@ fn case_text(case: &TestCase<'_>) -> String {
     format!("{} -> {expected}", if case.inputs.is_empty() { "no inputs".to_owned() } else { list(&case.inputs) })
 }
 
-/// An input or expected output, without its elements.
+/// Formats an input or expected output, without its elements.
 pub fn test_value(value: &TestValue<'_>) -> String {
     match (value.shape, &value.value) {
         (Some(shape), _) => shape.to_string(),
@@ -67,7 +67,7 @@ pub(super) fn print_xnnpack(out: &mut Out, facts: &XnnpackSummary<'_>) -> io::Re
     blobs(out, "in named data", facts.keyed, "value")
 }
 
-/// As in `argument 0: fp32[1, 3]`.
+/// Formats an argument, as in `argument 0: fp32[1, 3]`.
 fn argument_text(argument: &XnnpackArgument<'_>) -> String {
     let dims: Vec<String> = argument.sizes.iter().take(TensorShape::MAX_SHOWN).map(u32::to_string).collect();
     let more = if argument.sizes.len() > dims.len() { ", …" } else { "" };
@@ -77,7 +77,7 @@ fn argument_text(argument: &XnnpackArgument<'_>) -> String {
 }
 
 pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result<()> {
-    // A block of events is a run of a method, or its load.
+    // A block of events is a run of a method, or the loading of one.
     let runs = facts.runs.iter().filter(|run| run.name == "Execute").count();
     let others = match facts.runs.len() - runs {
         0 => String::new(),
@@ -99,7 +99,7 @@ pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result
     Ok(())
 }
 
-/// The contents of payloads, except XNNPACK's, whose operators are listed with their method.
+/// Prints the contents of payloads, except those of XNNPACK, whose operators are listed with their method.
 pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io::Result<()> {
     let xnnpack = |facts: &&PayloadFacts<'_>| facts.summary.kind == Some(PayloadKind::Xnnpack);
     let facts: Vec<_> = payloads.iter().filter(|facts| !xnnpack(facts)).collect();

@@ -15,15 +15,15 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 
-/// The most keys and operators that are shown on a terminal.
+/// The maximum number of keys and operators shown on a terminal.
 pub(super) const MAX_SHOWN: usize = 20;
 
-/// The most characters of a name that are shown.
+/// The maximum number of characters of a name that are shown.
 pub(super) const NAME: usize = 80;
 
 pub(super) type Out = BufWriter<anstream::AutoStream<StdoutLock<'static>>>;
 
-/// The names of files and methods.
+/// The style of the names of files and methods.
 const HEAD: Style = Style::new().bold();
 
 /// Prints the summary, after an empty line if `apart`.
@@ -86,8 +86,8 @@ pub(super) fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "  {name:16}{value}")
 }
 
-/// `0.7 to 1.5 (0.6 refuses: missing-operators)`: the releases of ExecuTorch that load it, and why the releases next to them do not. The
-/// next lines say what it needs for that, and what this covers.
+/// Prints the releases that load the program, and why the adjacent releases do not: `0.7 to 1.5 (0.6 refuses: missing-operators)`. The
+/// following lines list its requirements and the scope of this answer.
 fn loads_in(out: &mut Out, info: &Info<'_>) -> io::Result<()> {
     let Releases { loads_in, releases: verdicts, .. } = &info.releases;
     row(out, "loads in", &releases(loads_in, verdicts))?;
@@ -153,7 +153,7 @@ pub(super) fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> 
     row(out, name, &format!("{}, {}, for {}", count.count, text::size(count.size), text::count(count.users, user)))
 }
 
-/// Prints what a device needs: first backends and methods, then the data.
+/// Prints the device requirements: first backends and methods, then the data.
 fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, mutable: &[MutableBuffers]) -> io::Result<()> {
     let mut backends: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     for backend in facts.methods.iter().flat_map(|method| &method.delegates) {
@@ -200,7 +200,7 @@ fn line(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "    {name:16}{}", text::cut(value, METHOD))
 }
 
-/// A list, on as many lines as it needs.
+/// Prints a list, on as many lines as it needs.
 fn lines(out: &mut Out, name: &str, head: &str, parts: &[String]) -> io::Result<()> {
     let wrapped = text::wrap(parts, METHOD + head.len());
     for (at, parts) in wrapped.iter().enumerate() {
@@ -215,7 +215,7 @@ fn print_method(out: &mut Out, method: &Method<'_>, mutable: Option<&MutableBuff
     for (name, values) in [("inputs", &method.inputs), ("outputs", &method.outputs)] {
         let texts: Vec<String> = values.iter().map(value_text).collect();
         let mut at = 0;
-        // Equal neighbours are on one line.
+        // Equal neighbours share a line.
         for run in texts.chunk_by(|one, other| one == other) {
             let (text, last) = (run.first().map(String::as_str).unwrap_or_default(), at + run.len() - 1);
             let value = match run.len() {
@@ -260,12 +260,12 @@ fn print_method(out: &mut Out, method: &Method<'_>, mutable: Option<&MutableBuff
     }
 }
 
-/// Says that a list was cut, and which option shows all of it.
+/// Returns a note about the entries that were left out, and the option that shows all of them.
 fn more(count: usize) -> String {
     format!("… {count} more (-v)")
 }
 
-/// Prints how many kinds of operators there are, and how often the first of them are called.
+/// Prints the number of kinds of operators, and the numbers of calls of the first ones.
 fn operators(out: &mut Out, name: &str, count: &str, operators: &[OperatorCalls]) -> io::Result<()> {
     if operators.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Many files as a table: one line for each file.
+//! A table of many files, with one line for each.
 
 use super::Info;
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use executorch_format::verify::LoadsIn;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// The lines, printed when all are known.
+/// The lines, which are printed when all are known.
 #[derive(Default)]
 pub(super) struct Rows(Vec<[String; 8]>);
 
@@ -39,7 +39,7 @@ impl Rows {
         self.0.push([kind, size, methods, operators, memory, loads, backends, text::path(path)]);
     }
 
-    /// Prints them.
+    /// Prints the table.
     pub fn print(self) -> Result<(), Failure> {
         let mut table = Table::new([
             ("KIND", Column::Left),
@@ -58,7 +58,7 @@ impl Rows {
     }
 }
 
-/// The releases that load it, and the libraries that it needs for that, as in `1.2 to 1.5 with cortex_m`.
+/// Formats the releases that load the program, and the libraries that it needs for that, as in `1.2 to 1.5 with cortex_m`.
 fn loads_in(loads_in: &LoadsIn) -> String {
     let libraries: Vec<&str> = loads_in.kernels.iter().map(|kernels| kernels.library).collect();
     match libraries.is_empty() || loads_in.ranges.is_empty() {
@@ -67,7 +67,7 @@ fn loads_in(loads_in: &LoadsIn) -> String {
     }
 }
 
-/// How many methods and operators there are, the planned memory of the largest method, and the backends.
+/// Returns the numbers of methods and operators, the planned memory of the largest method, and the backends.
 fn facts(program: &ProgramSummary<'_>) -> [String; 4] {
     let methods = program.methods.len() + program.metadata.len();
     let mut operators: Vec<&str> =

@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
-/// How many bytes each worker reads at a time. Mapped memory would stay resident until the process ends.
+/// The number of bytes that each worker reads at a time. Mapped memory would stay resident until the process ends.
 const CHUNK: usize = 1 << 20;
 
-/// How often a byte may be hashed. Blobs are nested a few levels deep: a constant in a payload in a segment in a bundle. Hostile files can
-/// nest more.
+/// The maximum average number of times that a byte is hashed. Blobs are nested a few levels deep: a constant in a payload in a segment in a
+/// bundle. Hostile files can nest more.
 const MAX_TIMES: u64 = 16;
 
-/// The start of a blob in the file, and its size.
+/// The start of a blob in the file, and its size, in bytes.
 type Range = (u64, u64);
 
 /// Adds the hash of every blob in the file. Bytes shared by several blobs are read once. Fails if blobs overlap so much that
@@ -46,7 +46,7 @@ pub fn fill(input: &Input, blobs: &mut [BlobRow<'_>]) -> Result<(), Failure> {
     if let Some(distant) = input.distant().filter(|_| !input.is_whole()) {
         return fill_distant(distant, input.path(), &ranges, blobs);
     }
-    // The largest first, so that all cores finish at about the same time.
+    // Largest first, so that all cores finish at about the same time.
     ranges.sort_by_key(|(start, size)| (std::cmp::Reverse(*size), *start));
     let hashes = hash_all(&ranges, || input.reader())
         .map_err(|error| Failure::Unreadable { file: input.path().to_owned(), error })?;
@@ -86,14 +86,14 @@ fn range(blob: &BlobRow<'_>) -> Option<Range> {
     }
 }
 
-/// The hash of each range. Every worker has its own reader.
+/// Returns the hash of each range. Every worker has its own reader.
 fn hash_all<'i>(
     ranges: &[Range],
     reader: impl Fn() -> io::Result<Box<dyn ReadSeek + 'i>> + Sync,
 ) -> io::Result<HashMap<Range, String>> {
     let total = ranges.iter().map(|(_, size)| *size).fold(0, u64::saturating_add);
     let bar = progress::hidden(total);
-    // A small file is hashed in less time than a second thread takes to start.
+    // Hashing a small file takes less time than starting a second thread.
     let useful = usize::try_from(total / CHUNK as u64).unwrap_or(usize::MAX).saturating_add(1);
     let workers = thread::available_parallelism().map_or(1, usize::from).min(ranges.len()).min(useful);
     let next = AtomicUsize::new(0);
@@ -109,7 +109,7 @@ fn hash_all<'i>(
     let hashes = thread::scope(|scope| {
         let (end, ended) = channel::<()>();
         let start = |_| {
-            // Dropped when the worker ends, so the channel closes with the last worker.
+            // These are dropped when the worker ends, so the channel closes with the last worker.
             let (end, work) = (end.clone(), &work);
             scope.spawn(move || {
                 let _end = end;

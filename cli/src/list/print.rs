@@ -13,8 +13,8 @@ use std::path::Path;
 /// At most this many blobs are shown on a terminal.
 const MAX_SHOWN: usize = 50;
 
-/// Prints one line for each blob with all its users, values grouped by method, after the file's name if there are several files. `several`:
-/// there are several methods.
+/// Prints one line for each blob with all its users, values grouped by method, after the file's name if there are several files. `several`
+/// is `true` if there are several methods.
 pub fn table(path: Option<&Path>, listing: &Listing<'_>, several: bool, top: Option<usize>) -> Result<(), Failure> {
     let most = top.unwrap_or_else(|| text::most(MAX_SHOWN));
     let shown = || listing.blobs.iter().take(most);
@@ -60,7 +60,7 @@ fn cells(blob: &BlobRow<'_>, several: bool) -> [String; 5] {
         if !whats.contains(&what) {
             whats.push(what);
         }
-        // Each of many users can have another description.
+        // Each of many users can have a different description.
         if whats.len() == MAX_KINDS {
             break;
         }
@@ -71,7 +71,7 @@ fn cells(blob: &BlobRow<'_>, several: bool) -> [String; 5] {
 /// At most this many different descriptions of a blob are shown.
 const MAX_KINDS: usize = 8;
 
-/// The users of a blob; neighbouring values of a method are one range: `%3–%12, %20`.
+/// Formats the users of a blob. Adjacent values of a method form a range: `%3–%12, %20`.
 fn users(blob: &BlobRow<'_>, several: bool) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut run: Option<(&str, usize, usize)> = None;
@@ -101,7 +101,7 @@ fn users(blob: &BlobRow<'_>, several: bool) -> String {
     parts.join(", ")
 }
 
-/// A user of a blob: a value of a method, or something with a name.
+/// Returns the name of a user of a blob or, if it is a value, its method and index.
 fn place<'t>(user: &User<'t>, several: bool) -> (String, Option<(&'t str, usize)>) {
     let name = match user {
         User::Blob(BlobUser::Tensor { method, value, .. } | BlobUser::External { method, value, .. }) => {
@@ -121,7 +121,7 @@ fn place<'t>(user: &User<'t>, several: bool) -> (String, Option<(&'t str, usize)
     (name, None)
 }
 
-/// The role of a blob for a user.
+/// Describes the role of a blob for a user.
 fn what(user: &User<'_>) -> String {
     let user = match user {
         User::Blob(user) => user,
@@ -142,7 +142,7 @@ fn what(user: &User<'_>) -> String {
     }
 }
 
-/// The role of a constant in its payload.
+/// Describes the role of a constant in its payload.
 fn inside_payload(user: &DelegateConstantUser<'_>) -> String {
     let value = match (user.name, user.value) {
         (Some(name), _) => text::name(name, 60),

@@ -14,10 +14,10 @@ use std::path::Path;
 /// At most this many tensors of a buffer are shown on a terminal.
 const MAX_SHOWN: usize = 10;
 
-/// The characters of a name that are shown on a terminal.
+/// The characters of a name shown on a terminal.
 const NAME: usize = 40;
 
-/// At most this many values that share memory are named.
+/// At most this many of the values that share memory are named.
 const MAX_SHARED: usize = 4;
 
 type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
@@ -53,7 +53,7 @@ pub(super) fn text(path: &Path, memory: &Memory<'_>, arguments: &Arguments, apar
     Ok(out.flush()?)
 }
 
-/// A line for each buffer: its index as the runtime counts, bytes, device and, if there is one, the file, with a tab between them.
+/// Returns a line for each buffer: its index as the runtime counts, bytes, device and, if given, the file, separated by tabs.
 pub(super) fn arenas(memory: &Memory<'_>, path: Option<&Path>) -> String {
     let path = path.map(|path| format!("\t{}", text::path(path))).unwrap_or_default();
     let mut lines = String::new();
@@ -120,7 +120,7 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments)
     Ok(())
 }
 
-/// Prints the bytes of a buffer by module when the need for memory is highest.
+/// Prints the bytes of a buffer by module at the peak.
 fn print_modules(
     out: &mut Out,
     method: &MethodMemory<'_>,
@@ -132,7 +132,7 @@ fn print_modules(
     modules::write(out, &Names::memory_by_module(buffer), "BYTES", most, text::size)
 }
 
-/// The tensors that are needed when the need for memory is highest, the largest first.
+/// Prints the tensors that are live at the peak, the largest first.
 fn print_tensors(
     out: &mut Out,
     method: &MethodMemory<'_>,
@@ -159,7 +159,7 @@ fn print_tensors(
     for tensor in tensors.iter().take(most) {
         let time = if tensor.kept { "always".to_owned() } else { times(method, tensor) };
         let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
-        // A name that is made from an instruction is that of the one that writes it.
+        // A name derived from an instruction is that of the instruction that writes the tensor.
         let is_given = tensor.named_by.is_some_and(NamedBy::is_given);
         let kept = if tensor.kept { " mutable buffer" } else { "" };
         let maker = tensor.made_by.filter(|_| is_given);
@@ -192,7 +192,7 @@ fn print_tensors(
     Ok(())
 }
 
-/// When a tensor is needed: a branch or a loop may need it several times.
+/// Formats the times when a tensor is live: with branches or loops there may be several.
 fn times(method: &MethodMemory<'_>, tensor: &PlannedTensor<'_>) -> String {
     let mut text = method.moment(tensor.first).to_string();
     if let Some(idle) = tensor.idle.first() {

@@ -10,7 +10,7 @@ use std::path::Path;
 /// At most this many operators are shown on a terminal.
 const MAX_SHOWN: usize = 30;
 
-/// The characters of a name that are shown on a terminal.
+/// The characters of a name shown on a terminal.
 const NAME: usize = 48;
 
 /// Prints the multiply-accumulates of each method by operator, after an empty line if `apart`.
@@ -60,7 +60,7 @@ fn total(method: &MethodMacs<'_>) -> String {
     format!("{bound}{} MACs, {} parameters{part}", grouped(method.macs), grouped(method.parameters))
 }
 
-/// A number with a comma between groups of three digits.
+/// Formats a number with commas between groups of three digits.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -9,11 +9,11 @@ use std::cmp::Reverse;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// At most this many operators are shown on a terminal, and this many combinations of types of each.
+/// At most this many operators are shown on a terminal, and this many combinations of types for each.
 const MAX_SHOWN: usize = 30;
 const MAX_KERNELS: usize = 4;
 
-/// The characters of a name that are shown on a terminal.
+/// The characters of a name shown on a terminal.
 const NAME: usize = 48;
 
 type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
@@ -29,7 +29,7 @@ pub(super) fn text(path: &Path, operators: &Operators, apart: bool) -> Result<()
     Ok(out.flush()?)
 }
 
-/// Prints an amount for each module of a file, after an empty line if `apart`: `what` says of what, `column` heads the numbers.
+/// Prints an amount for each module of a file, after an empty line if `apart`. `what` describes the amount, `column` heads the numbers.
 pub(super) fn modules(
     path: &Path,
     (what, column): (&str, &str),
@@ -109,7 +109,7 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
     Ok(())
 }
 
-/// Types, ranks and dim orders; equal neighbours are counted: `4 × f32 2-D contiguous`.
+/// Formats types, ranks and dim orders. Equal neighbours are counted: `4 × f32 2-D contiguous`.
 fn tensors(tensors: &[TensorUse]) -> String {
     let runs = tensors.chunk_by(|one, other| one == other).map(|run| {
         let tensor = run.first().map(tensor).unwrap_or_default();

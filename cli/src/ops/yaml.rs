@@ -4,7 +4,7 @@ use executorch_format::inspect::Operators;
 use executorch_format::text::is_deceptive;
 use std::path::PathBuf;
 
-/// What all files need, with the keys that `gen_oplist.py` writes. ExecuTorch's reader fails on other keys.
+/// Returns the needs of all files, with the keys that `gen_oplist.py` writes. ExecuTorch's reader fails on other keys.
 pub(super) fn text(operators: &Operators, files: &[PathBuf]) -> String {
     let called = operators.operators.iter().filter(|(_, operator)| !operator.kernels.is_empty());
     let kernels = called.map(|(name, operator)| {
@@ -25,15 +25,15 @@ fn map(name: &str, entries: impl Iterator<Item = String>) -> String {
     if entries.is_empty() { format!("{name}: {{}}\n") } else { format!("{name}:\n{entries}") }
 }
 
-/// A name as a key in a map with an indentation of two. YAML's readers look for the colon in 1,024 characters, except after `? `.
+/// Formats a name as a key in a map indented by two. YAML's readers look for the colon within 1,024 characters, except after `? `.
 fn key(name: &str) -> String {
     const LONGEST: usize = 1000;
     let key = scalar(name);
     if key.chars().nth(LONGEST).is_some() { format!("? {key}\n  ") } else { key }
 }
 
-/// A string: plain if it has only characters of operators' names, otherwise in quotes, with escapes for characters that could act on a
-/// terminal.
+/// Formats a string: plain if it has only characters of operators' names, otherwise in quotes, with escapes for characters that could act
+/// on a terminal.
 fn scalar(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:".contains(&byte);
     if text.contains("::")

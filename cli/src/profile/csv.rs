@@ -46,7 +46,7 @@ fn start(path: &Path, run: &RunProfile<'_>) -> String {
     format!("{file},{name},{method},{case},{},{}", run.count, run.total)
 }
 
-/// A field, in quotes if it has a comma, a quote or a line break. A name that a spreadsheet would take for a formula starts with `'`.
+/// Formats a field, in quotes if it has a comma, a quote or a line break. A name that a spreadsheet would take for a formula starts with `'`.
 fn field(text: &str) -> String {
     let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() };
     match text.contains([',', '"', '\n', '\r']) {

@@ -12,12 +12,12 @@ use std::path::Path;
 /// At most this many lines are shown on a terminal.
 const MAX_SHOWN: usize = 20;
 
-/// The characters of a name that are shown on a terminal.
+/// The characters of a name shown on a terminal.
 const NAME: usize = 40;
 
 type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
 
-/// Prints where the bytes of a file go, with an empty line before it if `apart`.
+/// Prints the parts of a file with their sizes, after an empty line if `apart`.
 pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart: bool) -> Result<(), Failure> {
     let size = file.size;
     let mut out = BufWriter::new(anstream::stdout().lock());
@@ -46,7 +46,7 @@ pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart
     Ok(out.flush()?)
 }
 
-/// `model.pte: 1.7 KiB (1716 bytes)`
+/// Returns the first line: `model.pte: 1.7 KiB (1716 bytes)`.
 fn title(path: &Path, file: &FileSize<'_>) -> String {
     let (path, bytes) = (text::path(path), file.size.file_size);
     let inside = if file.program_offset.is_some() { ", the program inside" } else { "" };
@@ -63,7 +63,7 @@ fn rest(out: &mut Out, left_out: impl Iterator<Item = u64>) -> io::Result<()> {
     if count > 0 { writeln!(out, "  … {count} more, {}", text::size(bytes)) } else { Ok(()) }
 }
 
-/// The name of a kind of parts.
+/// Returns the name of a kind of parts.
 fn kind(kind: SizeKind) -> String {
     match kind {
         SizeKind::Constant => "constants".to_owned(),
@@ -118,7 +118,7 @@ fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Res
     rest(out, blobs.iter().skip(most).map(|part| part.size))
 }
 
-/// The first user of a blob, and how many more there are.
+/// Describes the first user of a blob, and counts the others.
 fn user(part: &SizePart<'_>, several: bool) -> String {
     let mut text = match part.users.first() {
         Some(BlobUser::Tensor { method, value, shape, name, .. }) => {
@@ -181,7 +181,7 @@ fn uses(
     rest(out, left_out.into_iter())
 }
 
-/// Prints what can be removed from the file, and the command for it.
+/// Prints possible savings, with a command for each.
 fn offered(out: &mut Out, savings: Option<&[Offer]>) -> io::Result<()> {
     let Some(savings) = savings else {
         return writeln!(out, "\nSavings were not computed: they need the whole file. Download it first.");
@@ -197,7 +197,7 @@ fn offered(out: &mut Out, savings: Option<&[Offer]>) -> io::Result<()> {
     table.write(out)
 }
 
-/// Prints where the second file is larger or smaller than the first.
+/// Prints the parts in which the second file is larger or smaller than the first.
 pub(super) fn two(
     paths: [&Path; 2],
     files: &[FileSize<'_>; 2],

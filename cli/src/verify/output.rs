@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What is printed.
+/// The format of the report.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
     /// Plain text
@@ -28,7 +28,7 @@ pub enum Form {
 pub struct Verdict<'f> {
     file: String,
     level: Level,
-    /// Whether no finding is an error.
+    /// `true` if no finding is an error.
     ok: bool,
     findings: &'f [Finding],
     errors: json::None,
@@ -51,7 +51,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Begins it.
+    /// Begins a report.
     pub fn start(form: Form, level: Level) -> Self {
         let writer = match form {
             Form::Text => Writer::Text,
@@ -95,7 +95,7 @@ impl Output {
         }
     }
 
-    /// The number of errors so far.
+    /// Returns the number of errors so far.
     pub fn errors(&self) -> usize {
         self.errors
     }
@@ -115,7 +115,7 @@ impl Output {
     }
 }
 
-/// Prints a file's findings, each on a line. With `--quiet`, nothing is printed for a file without findings.
+/// Prints a file's findings, one on each line. With `--quiet`, nothing is printed for a file without findings.
 fn lines(path: &Path, findings: &[Finding], errors: usize, warnings: usize) -> Result<(), Failure> {
     if errors + warnings == 0 && status::is_quiet() {
         return Ok(());

@@ -4,13 +4,13 @@ use executorch_format::verify::{
     Behaviour, FEATURES, Feature, History, Level, REASONS, RULES, Release, Rule, Severity,
 };
 
-/// Every name that can be explained: rules, features of the format, and other reasons that a release does not load a file.
+/// Returns every name that can be explained: rules, features of the format, and other reasons that a release does not load a file.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let rules = RULES.iter().map(|rule| rule.name);
     rules.chain(FEATURES.iter().map(|feature| feature.name)).chain(REASONS.iter().map(|reason| reason.name))
 }
 
-/// The page about a rule, a feature or another reason.
+/// Returns the page about a rule, a feature or another reason.
 pub fn explain(name: &str) -> Option<String> {
     if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
         return Some(page(rule));
@@ -22,24 +22,24 @@ pub fn explain(name: &str) -> Option<String> {
     Some(format!("{}.\n", capital(reason.what)))
 }
 
-/// A sentence's first letter as a capital.
+/// Capitalizes the first letter of a sentence.
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// As in `loads since 0.2, refuses since 1.3`.
+/// Formats a history, as in `loads since 0.2, refuses since 1.3`.
 fn history(since: &[(Release, Behaviour)]) -> String {
     let parts: Vec<String> = since.iter().map(|(release, behaviour)| format!("{behaviour} since {release}")).collect();
     parts.join(", ")
 }
 
-/// What the rule protects from, in a sentence.
+/// Returns a sentence on the harm that the rule prevents.
 pub fn sentence(rule: &Rule) -> String {
     format!("Protects from {}.", rule.protects_from)
 }
 
-/// The page about a rule, without a title.
+/// Returns the page about a rule, without a title.
 pub fn page(rule: &Rule) -> String {
     let mut page = sentence(rule) + "\n\n";
     let level = match rule.level {
@@ -77,7 +77,7 @@ pub fn page(rule: &Rule) -> String {
     page + &format!("\n`--allow {name}` turns it off, `--deny {name}` makes its findings errors.\n")
 }
 
-/// The URL of a rule's page, if the package states its repository.
+/// Returns the URL of a rule's page, if the package states its repository.
 pub fn uri(rule: &Rule) -> Option<String> {
     let repository = option_env!("CARGO_PKG_REPOSITORY").filter(|repository| !repository.is_empty())?;
     Some(format!("{}/blob/main/docs/rules.md#{}", repository.trim_end_matches('/'), rule.name))

@@ -1,4 +1,4 @@
-//! `pte verify --runtime`: what releases of ExecuTorch do with files.
+//! `pte verify --runtime`: the behaviour of releases of ExecuTorch with files.
 
 use super::output::Form;
 use crate::data::{DataFiles, serving};
@@ -44,18 +44,18 @@ pub fn span(text: &str) -> Result<Span, String> {
     }
 }
 
-/// What releases do with a file, as JSON.
+/// The behaviour of releases with a file, as JSON.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Verdict {
     file: String,
-    /// Whether each of them loads it.
+    /// `true` if each of them loads it.
     ok: bool,
     releases: Vec<ReleaseVerdict>,
     errors: json::None,
 }
 
-/// Says for each file what each release does with it. Fails if one refuses a file or crashes on it.
+/// Prints what each release does with each file. Fails if a release refuses a file or crashes on it.
 pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
     files: impl Fn() -> Files,
     spans: &[Span],
@@ -106,7 +106,7 @@ pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
-/// One line for all releases that do the same for the same reason.
+/// Prints one line for all releases that do the same for the same reason.
 fn lines(path: &Path, verdicts: &[ReleaseVerdict]) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let is_plain = |verdict: &ReleaseVerdict| verdict.kernels.is_empty() && verdict.not_checked().is_none();
@@ -125,7 +125,7 @@ fn lines(path: &Path, verdicts: &[ReleaseVerdict]) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// The releases of each text, such as `0.2, 0.4..0.7`, in the order of the first ones. A range has no release with another text.
+/// Returns the releases of each text, such as `0.2, 0.4..0.7`, in order of first appearance. A range has no release with another text.
 fn grouped(texts: impl Iterator<Item = (Release, String)>, all: &[ReleaseVerdict]) -> Vec<(String, String)> {
     let mut groups: Vec<(Vec<[Release; 2]>, String)> = Vec::new();
     let follows = |last: Release, next: Release| {

@@ -63,7 +63,7 @@ impl Sarif {
         ));
     }
 
-    /// The document.
+    /// Returns the document.
     pub fn document(self) -> Result<Vec<u8>, Failure> {
         let rules: Vec<_> = RULES
             .iter()
@@ -111,7 +111,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// A relative reference with `/` between its parts, or a `file` URI.
+/// Returns a relative reference with `/` between its parts, or a `file` URI.
 fn uri(path: &Path) -> String {
     let percent = |part: &OsStr| percent(part.to_string_lossy().as_bytes());
     let mut start = if path.is_absolute() { "file:///".to_owned() } else { String::new() };
