@@ -2,7 +2,7 @@
 //!
 //! Weights are converted through a [`Ptd`](crate::Ptd): with [`Safetensors::into_ptd`], [`Safetensors::of_ptd`], and
 //! [`Pte::weights`](crate::Pte::weights) for a program's constants and initial states. Bytes stay borrowed until they
-//! are written, except those of a tensor that is permuted.
+//! are written, except those of permuted tensors.
 //!
 //! ```
 //! use executorch_format::convert::{Safetensors, Unsupported};
@@ -43,8 +43,8 @@
 //!
 //! # Metadata and dim orders
 //!
-//! The texts of `__metadata__` become blobs with keys under `metadata.` in a `.ptd`, and are restored from these. A
-//! safetensors tensor is always in the natural dim order: others are permuted, and their dim order is stored in
+//! The entries of `__metadata__` become blobs with keys under `metadata.` in a `.ptd`, and are restored from them. A
+//! safetensors tensor is always in the natural dim order: other tensors are permuted, and their dim order is stored in
 //! `__metadata__` under `executorch.dim_order.NAME`, such as `0,2,3,1`, from which it is restored. The permuted tensors
 //! of a file are all held in memory; the others are borrowed from the source and written in pieces. Safetensors cannot
 //! store other blobs, or keys that are not UTF-8.

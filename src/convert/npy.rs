@@ -1,4 +1,4 @@
-//! NumPy's `.npy`: one array with a header that is a Python dictionary.
+//! NumPy's `.npy` format: one array with a header that is a Python dictionary.
 
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::segment::offset_in;
@@ -20,20 +20,20 @@ const FORMAT: &str = "npy";
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The longest header read, in bytes. NumPy itself writes about a hundred.
+/// The longest header that is read, in bytes. NumPy writes about a hundred.
 const MAX_HEADER: usize = 1 << 16;
 
 /// The data starts at a multiple of this many bytes.
 const ALIGNMENT: usize = 64;
 
-/// The digits for which NumPy leaves room in the size of the outermost dimension, so that a file can grow in place.
+/// The number of digits that NumPy reserves for the size of the outermost dimension, so that a file can grow in place.
 const GROWTH: usize = 21;
 
 /// PyTorch's complex types, which have no names in the schema.
 const COMPLEX64: ScalarType = ScalarType(9);
 const COMPLEX128: ScalarType = ScalarType(10);
 
-/// NumPy's types, by their names without the byte order.
+/// NumPy's types, by name without the byte order.
 const TYPES: &[(&str, ScalarType)] = &[
     ("b1", ScalarType::BOOL),
     ("u1", ScalarType::BYTE),
@@ -51,10 +51,10 @@ const TYPES: &[(&str, ScalarType)] = &[
     ("c16", COMPLEX128),
 ];
 
-/// Types of raw bytes, which are read as integers: Python's `ml_dtypes` saves bfloat16 and the 8-bit floats like this.
+/// Types of raw bytes, read as integers: Python's `ml_dtypes` saves bfloat16 and the 8-bit floats as such.
 const RAW: &[(&str, ScalarType)] = &[("V1", ScalarType::BYTE), ("V2", ScalarType::UINT16)];
 
-/// The array of a `.npy` file.
+/// An array of a `.npy` file.
 ///
 /// ```
 /// use executorch_format::convert::Npy;
@@ -73,17 +73,17 @@ const RAW: &[(&str, ScalarType)] = &[("V1", ScalarType::BYTE), ("V2", ScalarType
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Npy<'a> {
-    /// Type and shape. The dim order is the natural one, or its reverse for numpy's Fortran order.
+    /// The type and shape. The dim order is the natural one, or its reverse for NumPy's Fortran order.
     pub tensor_layout: TensorLayout<'a>,
     /// The elements, little-endian.
     pub bytes: Cow<'a, [u8]>,
 }
 
 impl<'a> Npy<'a> {
-    /// A tensor as an array. The type is that of [`ScalarType::numpy_type`]. A tensor with the reversed dim order is in
-    /// numpy's Fortran order; any other is permuted to the natural order.
+    /// Converts a tensor to an array of the type [`ScalarType::numpy_type`]. A tensor with the reversed dim order is stored in NumPy's
+    /// Fortran order; any other is permuted to the natural order.
     ///
-    /// Fails as [`TensorView::in_dim_order`] does, and with [`ErrorKind::Unwritable`] if numpy has no type for the
+    /// Fails as [`TensorView::in_dim_order`] does, and with [`ErrorKind::Unwritable`] if NumPy has no type for the
     /// scalar type.
     pub fn of(view: &TensorView<'a>) -> Result<Self> {
         let TensorShape { scalar_type, sizes, dim_order } = view.shape();
@@ -101,9 +101,8 @@ impl<'a> Npy<'a> {
 
     /// Reads a file. The bytes are borrowed if they are little-endian.
     ///
-    /// Fails with [`ErrorKind::Truncated`] or [`ErrorKind::Other`], which says where: if the header is not what NumPy
-    /// writes, the type is not one of a tensor (structures, texts, Python objects), or there are more or fewer bytes
-    /// than the shape takes.
+    /// Fails with [`ErrorKind::Truncated`] or [`ErrorKind::Other`], with the offset, if the header does not have NumPy's form, the type
+    /// is not one of a tensor (structures, strings, Python objects), or the number of bytes does not match the shape.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let (header, start) = header(bytes)?;
         let text = core::str::from_utf8(header)
@@ -123,7 +122,7 @@ impl<'a> Npy<'a> {
         }
         let (sizes, dim_order) = (Some(Cow::Owned(sizes)), Some(Cow::Owned(dim_order)));
         let tensor_layout = TensorLayout { scalar_type, sizes, dim_order };
-        // The header before it was read, so it is in range.
+        // The header was read before the data, so its end is in range.
         let data = bytes.get(start..).unwrap_or_default();
         let takes = tensor_layout.shape().byte_size().map_err(|error| bad(at(text), error.kind().detail()))?;
         if takes != data.len() as u64 {
@@ -138,16 +137,16 @@ impl<'a> Npy<'a> {
         Ok(Self { tensor_layout, bytes })
     }
 
-    /// The array as a tensor.
+    /// Returns the array as a tensor.
     ///
-    /// Fails as [`TensorView::new`] does, if the array was built by hand.
+    /// Fails as [`TensorView::new`] does if the fields do not match each other.
     pub fn view(&self) -> Result<TensorView<'_>> {
         TensorView::new(self.tensor_layout.shape(), &self.bytes)
     }
 
-    /// The file, ready to be written, as NumPy writes it.
+    /// Returns the file, ready to be written, in the form that NumPy writes.
     ///
-    /// Fails with [`ErrorKind::Unwritable`] if numpy does not have the scalar type or dim order, see [`Npy::of`], and with
+    /// Fails with [`ErrorKind::Unwritable`] if NumPy does not support the scalar type or dim order, see [`Npy::of`], and with
     /// [`ErrorKind::Tensor`] if shape and bytes differ in size.
     pub fn image(&self) -> Result<Image<'_>> {
         let shape = self.tensor_layout.shape();
@@ -159,7 +158,7 @@ impl<'a> Npy<'a> {
         Ok(Image::of_pieces(header, [self.bytes.as_ref()].into_iter()))
     }
 
-    /// The start of a file, before the bytes of the elements, for callers that write these themselves.
+    /// Returns the start of a file, before the elements, for callers that write the elements themselves.
     ///
     /// Fails with [`ErrorKind::Unwritable`] as [`image`](Self::image) does.
     pub fn header(shape: &TensorShape<'_>) -> Result<Vec<u8>> {
@@ -196,7 +195,7 @@ fn is_reversed(dim_order: &[u8]) -> bool {
     dim_order.iter().rev().enumerate().all(|(index, dim)| usize::from(*dim) == index)
 }
 
-/// The header's text, and where the data starts.
+/// Returns the text of the header, and the offset of the data.
 fn header(bytes: &[u8]) -> Result<(&[u8], usize)> {
     let Some(rest) = bytes.strip_prefix(MAGIC) else {
         return Err(bad(0, "it does not start with \\x93NUMPY"));
@@ -220,10 +219,10 @@ fn header(bytes: &[u8]) -> Result<(&[u8], usize)> {
     }
 }
 
-/// The whole header: magic, version, length and text, padded.
+/// Returns the whole header: magic, version, length and text, padded.
 fn with_length(text: &str) -> Result<Vec<u8>> {
     let prefix = MAGIC.len() + 4;
-    // As in NumPy, a text that fits exactly gets a whole unit of padding.
+    // As in NumPy, a text that fits exactly is followed by a whole unit of padding.
     let end = ((prefix + text.len() + 1) / ALIGNMENT + 1) * ALIGNMENT;
     let Ok(length) = u16::try_from(end - prefix) else {
         return Err(Error::unwritable(format!("the header takes {end} bytes, expected at most {}", u16::MAX)));
@@ -241,7 +240,7 @@ struct Header<'h> {
     shape: Vec<u64>,
 }
 
-/// One entry of the dictionary.
+/// An entry of the dictionary.
 #[derive(Clone)]
 enum Item<'h> {
     Descr(&'h str),
@@ -308,7 +307,7 @@ fn shape(text: &str) -> IResult<&str, Vec<u64>> {
     delimited((char('('), multispace0), sizes, close).parse(text)
 }
 
-/// The scalar type of a `descr`, and whether its elements are big-endian.
+/// Returns the scalar type of a `descr`, and whether its elements are big-endian.
 fn scalar_type(descr: &str) -> core::result::Result<(ScalarType, bool), String> {
     let order = descr.chars().next().filter(|order| "<>|=".contains(*order));
     let name = descr.trim_start_matches(['<', '>', '|', '=']);

@@ -1,4 +1,4 @@
-//! The constants that a firmware needs besides the bytes.
+//! Constants about the model, for firmware, besides the bytes.
 
 use super::joined;
 use super::names::{check_identifier, comment, literal, upper};
@@ -11,10 +11,10 @@ use crate::names::{check_operator_name, shortened};
 use crate::schema::program::TensorShapeDynamism;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 
-/// The most characters of a method's name in the names of macros.
+/// The longest name of a method, in characters, within the names of macros.
 const LONGEST: usize = 200;
 
-/// The lines about a model in the header. Macros start with `prefix`.
+/// Returns the header's lines about a model. Macros start with `prefix`.
 pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
     match model.summary().content {
         Content::Program(program) => joined(program_lines(&program, prefix)),
@@ -49,14 +49,14 @@ fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
     lines
 }
 
-/// The part of a macro's name that stands for a method.
+/// Returns the part of a macro's name that stands for a method.
 fn macro_name(method: &str, taken: &mut Keyed<String, u32>) -> String {
     let start: String = method.chars().take(LONGEST).collect();
     unique(upper(&start), taken)
 }
 
-/// A name that no other method has, since names may be equal in capital letters. `taken` has each name with the last
-/// number that it got.
+/// Returns a name that no other method has: names that differ only in case become equal in capital letters. `taken` maps each
+/// name to the last number appended to it.
 fn unique(plain: String, taken: &mut Keyed<String, u32>) -> String {
     let last = taken.entry(plain.clone());
     *last += 1;
@@ -75,7 +75,7 @@ fn unique(plain: String, taken: &mut Keyed<String, u32>) -> String {
     }
 }
 
-/// The operators of all methods, each once.
+/// Returns the operators of all methods, without duplicates.
 fn operators<'t>(program: &'t ProgramSummary<'_>) -> Vec<&'t str> {
     let mut names = Vec::new();
     for method in &program.methods {
@@ -86,7 +86,7 @@ fn operators<'t>(program: &'t ProgramSummary<'_>) -> Vec<&'t str> {
     names
 }
 
-/// The backends of all methods, each once.
+/// Returns the backends of all methods, without duplicates.
 fn backends<'t>(program: &ProgramSummary<'t>) -> Vec<&'t str> {
     let mut ids = Vec::new();
     for method in &program.methods {
@@ -122,7 +122,7 @@ fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
     }
 }
 
-/// The lines about what the runtime takes from its allocators to load a method.
+/// Returns the lines about the memory that the runtime takes from its allocators to load a method.
 fn allocator_lines(method: &Method<'_>, prefix: &str) -> Vec<String> {
     let memory = &method.method_allocator;
     let besides = match memory.other_delegates {
@@ -141,10 +141,10 @@ fn allocator_lines(method: &Method<'_>, prefix: &str) -> Vec<String> {
     lines
 }
 
-/// The most bytes of a string, or items of a list, that are written, since many methods may return the same.
+/// The most bytes of a string, or items of a list, to write: many methods may return the same value.
 const MAX_OF_VALUE: usize = 1024;
 
-/// The lines about a method that computes nothing: its name, and its result if C has constants for that.
+/// Adds the lines about a method that computes nothing: its name, and its result if C can express it as a constant.
 fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<String>) {
     lines.extend([
         String::new(),
@@ -176,10 +176,10 @@ fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<Str
     }
 }
 
-/// A value as a constant of C and C++, if there is one.
+/// Returns a value as a constant in C and C++, if they can express it.
 fn constant(value: &Returned<'_>) -> Option<String> {
     Some(match value {
-        // C has no negative constants, so the lowest number is computed.
+        // C has no negative literals, so the lowest number is computed.
         Returned::Int(i64::MIN) => format!("(-{}LL - 1)", i64::MAX),
         Returned::Int(number @ ..0) => format!("({number}LL)"),
         Returned::Int(number) => format!("{number}LL"),
@@ -207,8 +207,8 @@ fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
     vec![format!("/* {what}: {text}, {bound}. */"), format!("#define {prefix}_SIZE {size}u")]
 }
 
-/// The lines of ExecuTorch's CMake macro `gen_selected_ops` with which a build registers only the kernels that a
-/// program calls. Backends are listed in comments.
+/// Returns a call of ExecuTorch's CMake macro `gen_selected_ops`, so that a build registers only the kernels that a program
+/// calls. Backends are listed in comments.
 ///
 /// ```
 /// use executorch_format::Pte;
@@ -222,8 +222,8 @@ fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
 /// # }
 /// ```
 ///
-/// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if an operator has a name that CMake would
-/// interpret, or `name` is not an identifier.
+/// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the name of an operator contains characters that CMake
+/// would interpret, or `name` is not an identifier.
 pub fn operator_lines(pte: &Pte<'_>, name: &str) -> Result<String> {
     check_identifier(name)?;
     let Content::Program(program) = pte.summary().content else {

@@ -1,4 +1,4 @@
-//! A file as a C array, with constants that a firmware needs.
+//! A file as a C array, with constants for firmware.
 
 mod facts;
 mod names;
@@ -13,10 +13,10 @@ use names::{check_identifier, comment, literal, upper};
 
 pub use facts::operator_lines;
 
-/// The bytes on each line of the source.
+/// The number of bytes on each line of the source.
 const LINE: usize = 16;
 
-/// The most bytes of the array in a piece of the source.
+/// The most bytes of the array in one piece of the source.
 const PIECE: usize = 4096 * LINE;
 
 /// Options for a C array.
@@ -28,23 +28,23 @@ pub struct COptions {
     /// The alignment of the array, in bytes, a power of two. `None`: the alignment that the file's segments need, see
     /// [`CArray`].
     pub alignment: Option<u32>,
-    /// The section for the array, set by GCC's attribute.
+    /// The section for the array, set by GCC's `section` attribute.
     pub section: Option<String>,
-    /// How the bytes get into the source.
+    /// The form of the bytes in the source.
     pub bytes: CBytes,
 }
 
-/// How the bytes of an array get into a source file.
+/// The form of an array's bytes in a source file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CBytes {
     /// As numbers.
     #[default]
     Numbers,
-    /// By the assembler's `.incbin`, with GCC and Clang for ELF. The assembler looks for the file in the folders of
-    /// `-I`. Any version of C and C++.
+    /// With the assembler's `.incbin`, for GCC and Clang with ELF; works in every version of C and C++. The assembler looks for
+    /// the file in the folders given by `-I`.
     Incbin,
-    /// By C23's `#embed`, since GCC 15 and Clang 19.
+    /// With C23's `#embed`, supported since GCC 15 and Clang 19.
     Embed,
 }
 
@@ -57,10 +57,10 @@ setters! {
     }
 }
 
-/// A file as a C array: a header, and the lines of a source file. Both are C11 and C++17.
+/// A file as a C array: a header, and the lines of a source file. Both are valid C11 and C++17.
 ///
 /// Segments are aligned relative to the start of the file, so the array must be aligned, too: to the alignment that all
-/// segments and constants have in common, up to 4096, and to at least 16, which the runtime requires.
+/// segments and constants share, up to 4096, and to at least 16, which the runtime requires.
 ///
 /// ```
 /// use executorch_format::Model;
@@ -87,7 +87,7 @@ pub struct CArray<'t> {
 }
 
 impl<'t> CArray<'t> {
-    /// Makes the array of a model from the bytes that it was read from.
+    /// Creates the array of a model from the bytes that it was parsed from.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there are no bytes, the name is not an identifier in C and
     /// C++, the alignment is not a power of two, or the section's name has a quote, a backslash, white space or a
@@ -110,12 +110,12 @@ impl<'t> CArray<'t> {
         Ok(Self { name: name.clone(), section: section.clone(), alignment, bytes, form: *form, facts })
     }
 
-    /// The alignment of the array, in bytes.
+    /// Returns the alignment of the array, in bytes.
     pub fn alignment(&self) -> u32 {
         self.alignment
     }
 
-    /// The header's text. `file` is the name of the file that it is made from.
+    /// Returns the text of the header. `file` is the name of the file that it is generated from.
     pub fn header(&self, file: &str) -> String {
         let Self { name, alignment, bytes, facts, .. } = self;
         let (prefix, file, size) = (upper(name), comment(file), bytes.len());
@@ -145,8 +145,8 @@ extern const unsigned char {name}[{prefix}_SIZE];
         )
     }
 
-    /// The source's text in pieces. `header` is the name of the header's file, `file` that of the model's file, which a
-    /// source with [`CBytes::Incbin`] or [`CBytes::Embed`] refers to.
+    /// Returns the text of the source in pieces. `header` is the name of the header, `file` that of the model's file, to which a
+    /// source with [`CBytes::Incbin`] or [`CBytes::Embed`] refers.
     pub fn source(&self, header: &str, file: &str) -> impl Iterator<Item = String> {
         let made = format!("/* Made by `pte to-c` from {}. */\n", comment(file));
         let (header, file) = (literal(header), literal(file));
@@ -159,7 +159,7 @@ extern const unsigned char {name}[{prefix}_SIZE];
         [made, first].into_iter().chain(bytes.chunks(PIECE).map(lines)).chain([last.into()])
     }
 
-    /// The start of a definition in C.
+    /// Returns the start of the array's definition in C.
     fn array_head(&self, header: &str) -> String {
         let Self { name, section, alignment, .. } = self;
         let prefix = upper(name);
@@ -181,7 +181,7 @@ _Alignas({alignment})
         )
     }
 
-    /// The array in assembly. The assembler reports if the file has another size than when the header was made.
+    /// Returns the array in assembly. The assembler reports an error if the file's size changed after the header was generated.
     fn assembly(&self, header: &str, file: &str) -> String {
         let Self { name, section, alignment, bytes, .. } = self;
         let section = section.as_deref().unwrap_or(".rodata");
@@ -205,8 +205,8 @@ _Alignas({alignment})
         )
     }
 
-    /// Writes header and source, each whole or not at all. The source includes the header by its file's name. `file` is
-    /// the name of the file that they are made from.
+    /// Writes the header and the source, each completely or not at all. The source includes the header by its file name. `file` is
+    /// the name of the file that they are generated from.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     #[cfg(feature = "std")]
@@ -227,7 +227,7 @@ _Alignas({alignment})
     }
 }
 
-/// The alignment that a file needs in memory so that its segments and constants are aligned.
+/// Returns the alignment in memory at which a file's segments and constants are aligned.
 fn needed_alignment(model: &Model<'_>) -> Result<u32> {
     let needed = match model {
         Model::Pte(pte) => {

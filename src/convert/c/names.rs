@@ -1,4 +1,4 @@
-//! Names from a file, for C.
+//! Names from a file, made safe for C.
 
 use crate::error::{Error, Result};
 use alloc::{format, string::String};
@@ -13,7 +13,7 @@ const KEYWORDS: &str = "\
     static static_assert static_cast struct switch template this thread_local throw true try typedef typeid \
     typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
 
-/// Fails unless a name is an identifier in C and C++ that is not reserved.
+/// Fails unless a name is an identifier in C and C++ and not reserved.
 pub(super) fn check_identifier(name: &str) -> Result<()> {
     let fits = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if !fits
@@ -28,13 +28,13 @@ pub(super) fn check_identifier(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A name as a part of a macro's name: capital letters, digits, underscores.
+/// Returns a name in the form for macro names: capital letters, digits, underscores.
 pub(super) fn upper(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     name.chars().map(plain).collect()
 }
 
-/// A name between quotes: its UTF-8, with octal escapes for every character that C would interpret there.
+/// Returns a name as a string literal: its UTF-8, with octal escapes for every character that C would interpret there.
 pub(super) fn literal(name: &str) -> String {
     name.bytes().fold(String::with_capacity(name.len()), |text, byte| match byte {
         b' '..=b'~' if !matches!(byte, b'"' | b'\\' | b'?') => text + core::str::from_utf8(&[byte]).unwrap_or_default(),
@@ -42,7 +42,7 @@ pub(super) fn literal(name: &str) -> String {
     })
 }
 
-/// A name inside a comment: printable ASCII that cannot end it, start another, or be a trigraph or an escape.
+/// Returns a name in the form for comments: printable ASCII that cannot end the comment, start another, or be a trigraph or an escape.
 pub(super) fn comment(name: &str) -> String {
     let mut safe = String::with_capacity(name.len());
     let mut before = ' ';
@@ -50,7 +50,7 @@ pub(super) fn comment(name: &str) -> String {
         let ends = matches!((before, c), ('*', '/') | ('/', '*') | ('?', '?'));
         match c {
             ' '..='~' if !ends && !matches!(c, '"' | '\\') => safe.push(c),
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             _ => drop(write!(safe, "<{:04X}>", u32::from(c))),
         }
         before = c;

@@ -1,10 +1,10 @@
-//! The types of elements that the safetensors format has.
+//! The types of elements in the safetensors format.
 
 use core::fmt;
 
 macro_rules! dtypes {
     ($($name:ident = $bits:literal, $doc:literal;)*) => {
-        /// The type of a safetensors tensor's elements. The order is the format's: its official writer puts later types first.
+        /// The type of a safetensors tensor's elements, in the format's order: its official writer sorts later types first.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         #[non_exhaustive]
         #[allow(non_camel_case_types)]
@@ -16,12 +16,12 @@ macro_rules! dtypes {
             /// All types, in the format's order.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// Its name in the file, such as `F32`.
+            /// Returns the type's name in the file, such as `F32`.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
-            /// The size of an element, in bits.
+            /// Returns the size of an element, in bits.
             pub fn bits(self) -> u64 {
                 match self { $(Self::$name => $bits,)* }
             }

@@ -1,4 +1,4 @@
-//! From safetensors to `.ptd`, and from `.ptd` and `.pte` to safetensors.
+//! Conversion from safetensors to `.ptd`, and from `.ptd` and `.pte` to safetensors.
 
 use super::{Dtype, SafeTensor, Safetensors};
 use crate::edit::{METADATA_PREFIX, NewData, Subject};
@@ -19,7 +19,7 @@ use core::fmt;
 /// PyTorch's complex64, which has no name in the schema.
 const COMPLEX64: ScalarType = ScalarType(9);
 
-/// The types that both formats have.
+/// The types that both formats support.
 const TYPES: &[(ScalarType, Dtype)] = &[
     (ScalarType::BOOL, Dtype::BOOL),
     (ScalarType::BYTE, Dtype::U8),
@@ -41,17 +41,17 @@ const TYPES: &[(ScalarType, Dtype)] = &[
     (ScalarType::FLOAT8E4M3FNUZ, Dtype::F8_E4M3FNUZ),
 ];
 
-/// Something that was left out because the other format cannot store it.
+/// An item that was left out because the other format cannot store it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Skipped {
-    /// What it is: `tensor`, `blob`, `metadata` or `payload`.
+    /// The kind of item: `tensor`, `blob`, `metadata` or `payload`.
     pub kind: &'static str,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Why the other format cannot store it.
+    /// The reason why the other format cannot store it.
     pub reason: String,
 }
 
@@ -61,18 +61,18 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// What to do with something that the other format cannot store.
+/// The treatment of items that the other format cannot store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Unsupported {
-    /// The conversion fails.
+    /// Fail.
     #[default]
     Refuse,
-    /// It is left out and listed.
+    /// Leave the item out and list it.
     Skip,
 }
 
 impl Unsupported {
-    /// Lists what is left out, or fails.
+    /// Adds the item to the list, or fails.
     pub(super) fn add(self, list: &mut Vec<Skipped>, kind: &'static str, name: &str, reason: String) -> Result<()> {
         let skipped = Skipped { kind, name: name.to_string(), reason };
         match self {
@@ -86,10 +86,10 @@ impl Unsupported {
 }
 
 impl<'a> Safetensors<'a> {
-    /// The tensors of a `.ptd`, in the order of the official safetensors writer, and with [`Unsupported::Skip`] a list
-    /// of what was left out.
+    /// Converts a `.ptd` to tensors in the order of the official safetensors writer. With [`Unsupported::Skip`], also returns a list of
+    /// the items that were left out.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) at something unsupported with [`Unsupported::Refuse`], and as
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) on an unsupported item with [`Unsupported::Refuse`], and as
     /// [`Ptd::entry_bytes`] and [`TensorView::in_dim_order`] do.
     pub fn of_ptd(ptd: &'a Ptd<'_>, unsupported: Unsupported) -> Result<(Self, Vec<Skipped>)> {
         let (mut file, mut skipped) = (Self::default(), Vec::new());
@@ -103,7 +103,7 @@ impl<'a> Safetensors<'a> {
         Ok((file, skipped))
     }
 
-    /// Adds an entry, or returns its kind and why it cannot be added.
+    /// Adds an entry, or returns its kind and the reason why it cannot be added.
     fn add(&mut self, ptd: &'a Ptd<'_>, entry: &Entry<'a>) -> Result<Option<(&'static str, String)>> {
         let utf8 = entry.key.is_none_or(Text::is_utf8);
         let Some(view) = ptd.tensor_view(entry)? else {
@@ -129,10 +129,10 @@ impl<'a> Safetensors<'a> {
         Ok(None)
     }
 
-    /// The tensors as a `.ptd`, each in the dim order that it had, and with [`Unsupported::Skip`] a list of what was
-    /// left out.
+    /// Converts the tensors to a `.ptd`, each in its original dim order. With [`Unsupported::Skip`], also returns a list of the items
+    /// that were left out.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) at something unsupported with [`Unsupported::Refuse`], and as
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) on an unsupported item with [`Unsupported::Refuse`], and as
     /// [`Ptd::build`] does.
     pub fn into_ptd(self, options: &PtdOptions, unsupported: Unsupported) -> Result<(Ptd<'a>, Vec<Skipped>)> {
         let (mut entries, mut skipped) = (Vec::new(), Vec::new());
@@ -152,7 +152,7 @@ impl<'a> Safetensors<'a> {
     }
 }
 
-/// Refuses a name that would be cut off as the key of a `.ptd`.
+/// Rejects a name that would be truncated as the key of a `.ptd`.
 fn without_nul(name: &str) -> core::result::Result<(), String> {
     match name.contains('\0') {
         true => Err("its name contains NUL, after which the runtime reads no more of a key".into()),
@@ -160,7 +160,7 @@ fn without_nul(name: &str) -> core::result::Result<(), String> {
     }
 }
 
-/// The layout of a tensor's bytes in a `.ptd`, or why it cannot be stored there.
+/// Returns the layout of a tensor's bytes in a `.ptd`, or the reason why it cannot be stored there.
 fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'static>, String> {
     without_nul(&tensor.name)?;
     let Some((scalar_type, _)) = TYPES.iter().find(|(_, other)| *other == tensor.dtype) else {
@@ -174,7 +174,7 @@ fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'sta
     Ok(TensorLayout { scalar_type: *scalar_type, sizes: Some(sizes.into()), dim_order: Some(dim_order) })
 }
 
-/// New data for a tensor, named after this tensor. Fails as [`SafeTensor::into_entry`] does.
+/// Converts a tensor to new data with the same name. Fails as [`SafeTensor::into_entry`] does.
 impl<'a> TryFrom<SafeTensor<'a>> for NewData<'a> {
     type Error = Error;
 
@@ -183,7 +183,7 @@ impl<'a> TryFrom<SafeTensor<'a>> for NewData<'a> {
     }
 }
 
-/// A type's name in safetensors, or that it has none.
+/// Returns the name of a type in safetensors, or the reason why there is no name.
 fn dtype(scalar_type: ScalarType) -> core::result::Result<Dtype, String> {
     let found = TYPES.iter().find(|(own, _)| *own == scalar_type);
     found.map(|(_, dtype)| *dtype).ok_or_else(|| {
@@ -193,9 +193,9 @@ fn dtype(scalar_type: ScalarType) -> core::result::Result<Dtype, String> {
 }
 
 impl<'a> SafeTensor<'a> {
-    /// A tensor in any dim order.
+    /// Converts a tensor with any dim order.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if safetensors does not have its type, and as
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if safetensors does not support its type, and as
     /// [`TensorView::in_dim_order`] does.
     pub fn of(name: impl Into<Cow<'a, str>>, view: &TensorView<'a>) -> Result<Self> {
         let TensorShape { scalar_type, sizes, dim_order } = view.shape();
@@ -213,7 +213,7 @@ impl<'a> SafeTensor<'a> {
         })
     }
 
-    /// Converts it to an entry of a `.ptd`, in the dim order that it had.
+    /// Converts the tensor to an entry of a `.ptd`, in its original dim order.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a `.ptd` cannot store its type or size, or if
     /// its name contains NUL.
@@ -223,7 +223,7 @@ impl<'a> SafeTensor<'a> {
         self.with_layout(layout)
     }
 
-    /// An entry with `layout`, which has the natural dim order.
+    /// Returns an entry with `layout`, which is in the natural dim order.
     fn with_layout(self, layout: TensorLayout<'static>) -> Result<NewEntry<'a>> {
         let Self { name, dim_order, bytes, .. } = self;
         let (bytes, layout) = match dim_order {
@@ -248,9 +248,9 @@ fn name_it(error: Error, name: &str) -> Error {
 }
 
 impl<'a> Pte<'a> {
-    /// The constants and initial states of a program, and its metadata, as a `.ptd` that borrows from it: with the keys
-    /// that [`externalize`](Self::externalize) gives. The list has what was left out: tensors that are in a `.ptd` file
-    /// already, and the payloads of delegates, which may contain weights.
+    /// Returns the constants, initial states and metadata of a program as a `.ptd` that borrows from it, with the keys that
+    /// [`externalize`](Self::externalize) gives. The list contains the items that were left out: tensors that are already in a
+    /// `.ptd` file, and the payloads of delegates, which may contain weights.
     ///
     /// Fails as [`externalize`](Self::externalize) does.
     pub fn weights(&self) -> Result<(Ptd<'a>, Vec<Skipped>)> {

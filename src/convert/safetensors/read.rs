@@ -1,5 +1,5 @@
-//! Reading. The header is checked like in the official reader, and also for duplicate names, which that does not
-//! notice.
+//! Reading. The header is checked like in the official reader, and also for duplicate names, which the official reader
+//! does not detect.
 
 use super::{DIM_ORDER, Dtype, FORMAT, MAX_HEADER, SafeTensor, Safetensors, dim_order_of};
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -12,16 +12,16 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The size of the header's length, which comes before it.
+/// The size of the header's length field, which comes before the header.
 const LENGTH: usize = 8;
 
-/// The most dimensions that a tensor of this crate can have: the items of a dim order are bytes.
+/// The most dimensions of a tensor in this crate: the items of a dim order are bytes.
 const MAX_RANK: usize = 256;
 
 impl<'a> Safetensors<'a> {
     /// Reads a file. The tensors' bytes are borrowed.
     ///
-    /// Fails with [`ErrorKind::Truncated`] or [`ErrorKind::Other`], which says where: if the header does not follow the
+    /// Fails with [`ErrorKind::Truncated`] or [`ErrorKind::Other`], with the offset, if the header does not follow the
     /// format, a name occurs twice, or the tensors' bytes overlap, leave a gap, or do not cover all data.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let Some((length, rest)) = bytes.split_first_chunk::<LENGTH>() else {
@@ -49,7 +49,7 @@ struct SafetensorsFile<'a> {
     data: &'a [u8],
 }
 
-/// A tensor, the range of its bytes in the data, and where in the header that range is.
+/// A tensor, the range of its bytes in the data, and the position of that range in the header.
 struct Described<'a> {
     tensor: SafeTensor<'a>,
     range: [u64; 2],
@@ -71,7 +71,7 @@ impl<'a> SafetensorsFile<'a> {
         Ok(Safetensors { metadata, tensors })
     }
 
-    /// Where a part of the header is in the file.
+    /// Returns the offset of a part of the header in the file.
     fn offset(&self, raw: &RawValue) -> usize {
         // `raw` is a slice of these bytes.
         offset_in(self.bytes, raw.get().as_bytes()).unwrap_or_default() as usize
@@ -115,7 +115,7 @@ impl<'a> SafetensorsFile<'a> {
         }
     }
 
-    /// Sets each tensor's bytes, which follow each other in this order.
+    /// Sets each tensor's bytes, which are contiguous in this order.
     fn cut(&self, tensors: &mut [Described<'a>]) -> Result<()> {
         let (mut rest, mut end) = (self.data, 0);
         let mut before = None::<&str>;
@@ -179,7 +179,7 @@ fn about(name: &str, error: Error) -> Error {
     }
 }
 
-/// Reads JSON that is at byte `start` of the file.
+/// Parses JSON that starts at byte `start` of the file.
 pub(super) fn from_json<'t, T: Deserialize<'t>>(text: &'t str, start: usize) -> Result<T> {
     serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
@@ -225,11 +225,11 @@ impl<'de> Deserialize<'de> for Header<'de> {
     }
 }
 
-/// A name, borrowed if it has no escapes.
+/// A name, borrowed unless it contains escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// A tensor in the header.
+/// The header's entry for a tensor.
 #[derive(Deserialize)]
 struct Info {
     dtype: Dtype,
@@ -237,7 +237,7 @@ struct Info {
     data_offsets: [u64; 2],
 }
 
-/// Sizes, at most as many as a tensor can have.
+/// The sizes of a tensor, limited to its highest rank.
 struct Sizes(Vec<u64>);
 
 impl<'de> Deserialize<'de> for Sizes {
@@ -267,7 +267,7 @@ impl<'de> Deserialize<'de> for Sizes {
     }
 }
 
-/// A JSON object of texts, in order and without duplicate keys.
+/// A JSON object of strings, in order and without duplicate keys.
 #[derive(Default)]
 pub(super) struct Texts(pub(super) Vec<(String, String)>);
 

@@ -1,4 +1,4 @@
-//! One model in several files.
+//! A model in several files.
 
 use super::{Safetensors, ShardIndex, Skipped, Unsupported};
 use crate::error::{Error, Result};
@@ -7,12 +7,12 @@ use alloc::string::{String, ToString};
 use alloc::{format, vec::Vec};
 
 impl<'a> Safetensors<'a> {
-    /// Joins the shards of a model, each with its file's name. Equal texts of the metadata are kept once. If two
+    /// Joins the shards of a model, each given with its file name. Equal entries of the metadata are kept once. If entries
     /// differ, [`Unsupported::Skip`] keeps the first.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if a tensor is not in the shard that `index` names, with
-    /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two shards have a tensor of the same name, or
-    /// metadata that differs with [`Unsupported::Refuse`].
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if a tensor is not in the shard that `index` names, and with
+    /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two shards have a tensor of the same name, or, with
+    /// [`Unsupported::Refuse`], if their metadata differs.
     pub fn join(
         shards: Vec<(&str, Self)>,
         index: &ShardIndex,
@@ -69,7 +69,7 @@ impl<'a> Safetensors<'a> {
         shards
     }
 
-    /// The index of shards with these file names.
+    /// Returns the index of shards with these file names.
     pub fn index(shards: &[Self], files: &[String]) -> ShardIndex {
         let mut index = ShardIndex::default();
         for shard in shards {

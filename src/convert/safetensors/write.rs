@@ -11,14 +11,14 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 const ALIGNMENT: usize = 8;
 
 impl Safetensors<'_> {
-    /// Puts the tensors into the official writer's order: by type, the largest elements first, then by name.
+    /// Sorts the tensors as the official writer does: by type, the largest elements first, then by name.
     pub fn sort(&mut self) {
         sort_by(&mut self.tensors, |one, other| other.dtype.cmp(&one.dtype).then_with(|| one.name.cmp(&other.name)));
     }
 
-    /// The file, ready to be written.
+    /// Returns the file, ready to be written.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two names or keys are equal, a text of the
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two names or keys are equal, an entry of the
     /// metadata would be read as a tensor's dim order, or the header is longer than readers accept, and with
     /// [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a tensor's shape and bytes differ in size.
     pub fn image(&self) -> Result<Image<'_>> {
@@ -55,7 +55,7 @@ impl Safetensors<'_> {
         Ok(Image::of_pieces(header, self.tensors.iter().map(|tensor| tensor.bytes.as_ref())))
     }
 
-    /// The metadata with the tensors' dim orders. `ranks` are the tensors' ranks by name.
+    /// Returns the metadata with the tensors' dim orders. `ranks` maps tensor names to ranks.
     fn all_metadata(&self, ranks: &Keyed<&str, usize>) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>> {
         let (mut all, mut keys) = (Vec::new(), Keyed::<&str, ()>::new());
         for (key, value) in &self.metadata {
@@ -115,7 +115,7 @@ impl Serialize for Header<'_> {
     }
 }
 
-/// A JSON object in the order of a list.
+/// A JSON object with the entries of a list, in order.
 struct Pairs<'t>(&'t [(Cow<'t, str>, Cow<'t, str>)]);
 
 impl Serialize for Pairs<'_> {
