@@ -39,7 +39,7 @@ impl<'t> Names<'t> {
         self.add_to_users(pte, blobs.blobs.iter_mut().flat_map(|blob| &mut blob.users));
     }
 
-    /// Adds the names to the parts of the same program.
+    /// Adds the names to the parts of a size report of the same program.
     pub fn add_to_size_report<'n>(&'n self, pte: &Pte<'_>, report: &mut SizeReport<'n>) {
         self.add_to_users(pte, report.parts.iter_mut().flat_map(|part| &mut part.users));
     }
@@ -94,7 +94,7 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// A report about the same program, with the names in all its answers: see [`Model::report`].
+    /// Returns a report about the same program, with names in all its answers: see [`Model::report`].
     #[cfg(feature = "layout")]
     pub fn report<'n>(&'n self, model: &'n Model<'_>, pte: &'n Pte<'_>) -> Report<'n> {
         let mut graphs = pte.graphs();
@@ -114,12 +114,12 @@ impl<'t> Names<'t> {
         report
     }
 
-    /// Adds the names to the planned memory of the same program, with the instructions that write a tensor first and need it last.
+    /// Adds the names to the planned memory of the same program, with the first instruction that writes each tensor and the last that needs it.
     pub fn add_to_memory<'n>(&'n self, pte: &Pte<'_>, memory: &mut Memory<'n>) {
         let methods = self.by_method(pte);
         for method in &mut memory.methods {
             let Some(names) = methods.get(method.name) else { continue };
-            // Times count the instructions of all chains from 1.
+            // Times are counted from 1 over the instructions of all chains.
             let instructions: Vec<_> = names.chains.iter().flatten().collect();
             let at = |time: usize| instructions.get(time.checked_sub(1)?).copied();
             for tensor in method.buffers.iter_mut().flat_map(|buffer| &mut buffer.tensors) {
@@ -139,7 +139,7 @@ impl<'t> Names<'t> {
         let plans: Keyed<&str, usize> =
             pte.methods().iter().enumerate().rev().map(|(index, plan)| (plan.name(), index)).collect();
         let opened = pte.open_payloads();
-        // The graph shows the nodes of the first delegate that has a payload.
+        // The graph contains the nodes of the first delegate that has a payload.
         let mut inside: Keyed<(usize, usize), Keyed<i32, &'n Name<'t>>> = Keyed::new();
         for opened in &opened {
             let (Ok(Payload::Xnnpack(xnnpack)), Some(place)) = (&opened.payload, opened.delegates.first()) else {
@@ -217,8 +217,8 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Adds up the bytes of a file by module: the constants and initial states, also inside delegates. What is left of a payload
-    /// is counted for the module that contains all of the delegate. A blob that several modules use is counted for the first.
+    /// Adds up the bytes of a file by module: constants and initial states, including those inside delegates. The rest of a payload
+    /// is counted for the innermost module that contains the whole delegate. A blob that several modules use is counted for the first.
     pub fn size_by_module<'n>(&'n self, pte: &Pte<'_>, report: &SizeReport<'_>) -> Vec<ModuleTotal<'n>> {
         let methods = self.by_method(pte);
         let mut amounts: Vec<(Option<&'n str>, u64)> = Vec::new();
@@ -226,7 +226,7 @@ impl<'t> Names<'t> {
         let (constants, mut last) = (pte.delegate_constants(), None);
         for constant in &constants.constants {
             let user = &constant.user;
-            // A constant that several values use is there several times, and one that is named data is a part of its own.
+            // A constant that several values use is listed several times, and a constant that is named data is a part of its own.
             let (Some(method), Some(delegate), None) = (user.method, user.delegate, &user.key) else { continue };
             let own = Some((method, delegate, user.constant));
             if constant.offset.is_some() && core::mem::replace(&mut last, own) != own {
@@ -256,7 +256,7 @@ impl<'t> Names<'t> {
         modules::tree(amounts)
     }
 
-    /// Adds up by module the bytes of a buffer that tensors take when the need for memory is highest. Bytes that several tensors have
+    /// Adds up by module the bytes that tensors in a buffer take at the moment of highest need. Bytes that several tensors share
     /// are counted for the first of them, so that the sum is [`BufferMemory::needed`].
     pub fn memory_by_module<'n>(buffer: &BufferMemory<'n>) -> Vec<ModuleTotal<'n>> {
         let mut tensors: Vec<&PlannedTensor<'n>> =
@@ -270,8 +270,8 @@ impl<'t> Names<'t> {
         }))
     }
 
-    /// Adds up by module the ticks that instructions took. A delegate's steps are counted for their modules where these are known, and
-    /// the rest of its time for the module that contains all of it. The profile must have its names.
+    /// Adds up by module the ticks that instructions took. A delegate's steps are counted for their modules if these are known, and
+    /// the rest of its time for the module that contains the whole delegate. The names must have been added to the profile.
     #[cfg(feature = "devtools")]
     pub fn time_by_module<'n>(run: &RunProfile<'n>) -> Vec<ModuleTotal<'n>> {
         let is_step =
@@ -293,14 +293,14 @@ impl<'t> Names<'t> {
         modules::tree(amounts)
     }
 
-    /// Counts the instructions of each module, with the nodes inside its delegates where these are known.
+    /// Counts the instructions of each module, and the nodes inside its delegates if these are known.
     pub fn calls_by_module(&self) -> Vec<ModuleTotal<'_>> {
         let instructions = self.methods.iter().flat_map(|method| &method.chains).flatten();
         let nodes = self.methods.iter().flat_map(|method| &method.delegates).flat_map(|delegate| &delegate.nodes);
         modules::tree(instructions.chain(nodes).map(|code| (code.module, 1)))
     }
 
-    /// Adds up the multiply-accumulates of each module, also those of nodes inside delegates. Those that are not known count as 0.
+    /// Adds up the multiply-accumulates of each module, including those of nodes inside delegates. Unknown numbers count as 0.
     pub fn macs_by_module(&self, macs: &Macs<'_>) -> Vec<ModuleTotal<'_>> {
         let mut amounts = Vec::new();
         for method in &macs.methods {
@@ -335,7 +335,7 @@ fn constant_name<'n, 't>(
     methods.get(user.method?)?.delegates.get(user.delegate?)?.constant(user.value?)
 }
 
-/// The names of constants by the numbers that graphs have: see [`GraphArgument::value`].
+/// Returns the names of constants by their numbers in graphs: see [`GraphArgument::value`].
 fn by_id<'n, 't>(xnnpack: &Xnnpack<'_>, constants: &'n DelegateNames<'t>) -> Keyed<i32, &'n Name<'t>> {
     let ids = xnnpack.graph.values_by_id();
     let mut names = Keyed::new();

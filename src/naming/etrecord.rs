@@ -1,5 +1,5 @@
-//! ETRecords: what ExecuTorch's devtools keep about a program when it is exported. Read as in ExecuTorch 1.5.1 (`devtools/etrecord`, `exir/serde`).
-//! The pickles in them, with weights and example inputs, are never read.
+//! ETRecords, in which ExecuTorch's devtools store facts about a program when it is exported. They are read as in ExecuTorch 1.5.1
+//! (`devtools/etrecord`, `exir/serde`). Their pickles, with weights and example inputs, are never read.
 
 #[cfg(doc)]
 use crate::error::ErrorKind;
@@ -17,25 +17,25 @@ use {
     zip::ZipArchive,
 };
 
-/// The entry that makes a ZIP file an ETRecord.
+/// The entry that identifies a ZIP file as an ETRecord.
 const IDENTIFIER: &str = "ETRECORD_V0";
 
-/// The entries with the edge program of each method: the name, after a `/`, is that of the method. Older records have one program, of
-/// `forward`, without a name.
+/// The entries with the edge program of each method: the name is followed by `/` and the name of the method. Older records contain
+/// one program, of `forward`, without a name.
 const EDGE_PROGRAM: &str = "edge_dialect_exported_program";
 
 /// The entry that maps instructions to handles of nodes.
 const HANDLES: &str = "debug_handle_map";
 
-/// An entry may take so many times the bytes of the whole file. JSON is compressed less.
+/// The limit on the size of an entry, in multiples of the size of the whole file. JSON has a lower compression ratio.
 const MAX_EXPANSION: u64 = 64;
 
-/// The most bytes of an entry of a file of that size.
+/// Returns the size limit of an entry in a file of that size.
 fn most(file_size: u64) -> u64 {
     MAX_EXPANSION.saturating_mul(file_size)
 }
 
-/// The names and places in the source that an ETRecord has for a program.
+/// The names and source locations that an ETRecord contains for a program.
 ///
 /// ```
 /// use executorch_format::naming::EtRecord;
@@ -55,17 +55,18 @@ pub struct EtRecord {
     pub methods: Vec<RecordedMethod>,
 }
 
-/// A method as it was exported, before it was lowered.
+/// A method as exported, before it was lowered.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RecordedMethod {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// For each instruction that has some, by its index, and sorted by it: the handles of the nodes that it runs. 0 is none.
+    /// The handles of the nodes that each instruction runs, with the index of the instruction, in order. Instructions without handles
+    /// are left out. Handle 0 means no node.
     pub handles: Vec<(usize, Vec<u32>)>,
     /// The operators, in the order of the graph.
     pub nodes: Vec<RecordedNode>,
-    /// The names of the inputs that a caller gives, in order.
+    /// The names of the inputs that a caller passes, in order.
     pub inputs: Vec<String>,
 }
 
@@ -73,35 +74,35 @@ pub struct RecordedMethod {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RecordedNode {
-    /// The graph's name of it, such as `aten_convolution_default_1`.
+    /// The name in the graph, such as `aten_convolution_default_1`.
     pub name: String,
     /// The operator without its overload, such as `aten::convolution`.
     pub operator: String,
-    /// What instructions refer to it by; `None` if it has no handle.
+    /// The handle by which instructions refer to the operator, if it has one.
     pub handle: Option<u32>,
-    /// The path of the module that it is in, such as `layers.0.conv`; empty for the model itself.
+    /// The path of the module that contains the operator, such as `layers.0.conv`; empty for the model itself.
     pub module: String,
-    /// The line of the model's source that it comes from.
+    /// The line of the model's source that the operator comes from.
     pub source: Option<SourceLine>,
-    /// The parameters, buffers and constants that it takes, sorted by the argument.
+    /// The parameters, buffers and constants that the operator takes, sorted by argument.
     pub parameters: Vec<Parameter>,
 }
 
 impl RecordedNode {
-    /// The parameter, buffer or constant that it takes as an argument of that name.
+    /// Returns the parameter, buffer or constant that the operator takes as the argument with this name.
     pub fn parameter(&self, argument: &str) -> Option<&Parameter> {
         let at = self.parameters.binary_search_by(|parameter| parameter.argument.as_str().cmp(argument)).ok()?;
         self.parameters.get(at)
     }
 }
 
-/// A parameter, a buffer, or a constant of a model.
+/// A parameter, buffer or constant of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Parameter {
     /// The name of the operator's argument, such as `weight`.
     pub argument: String,
-    /// The model's name of it, such as `layers.0.conv.weight`.
+    /// The name in the model, such as `layers.0.conv.weight`.
     pub name: String,
     /// The size of each dimension, in elements; `None` if the record does not have it.
     pub sizes: Option<Vec<u64>>,
@@ -111,14 +112,14 @@ pub struct Parameter {
 pub type EntryContent<'e> = Option<Cow<'e, [u8]>>;
 
 impl EtRecord {
-    /// Whether bytes are a ZIP file that may be an ETRecord.
+    /// Returns `true` if the bytes are a ZIP file, which may be an ETRecord.
     pub fn is_zip(bytes: &[u8]) -> bool {
         bytes.starts_with(b"PK\x03\x04")
     }
 
-    /// Returns `true` for the entries that [`from_entries`](Self::from_entries) asks for. The others are pickles, and may be large.
+    /// Returns `true` for the entries that [`from_entries`](Self::from_entries) reads. The others are pickles, which may be large.
     ///
-    /// Fails with [`ErrorKind::Other`] if it asks for an entry that takes more than 64 times the bytes of the file.
+    /// Fails with [`ErrorKind::Other`] if such an entry is larger than 64 times the size of the file.
     pub fn takes_entry(name: &str, size: u64, file_size: u64) -> Result<bool> {
         let program = name.split_once('/').map_or(name, |(program, _)| program);
         if ![IDENTIFIER, HANDLES].contains(&name) && program != EDGE_PROGRAM {
@@ -131,10 +132,10 @@ impl EtRecord {
         Ok(true)
     }
 
-    /// Reads the edge programs of a record, and which instruction runs which of their nodes. `entry` is asked for the content of the
-    /// entries of the ZIP file by name.
+    /// Reads the edge programs of a record, and the nodes that each instruction runs. `entry` returns the content of an entry of the
+    /// ZIP file by name.
     ///
-    /// Fails with [`ErrorKind::Other`] if an entry is missing, or if its JSON is broken; and as `entry` does.
+    /// Fails with [`ErrorKind::Other`] if an entry is missing or its JSON is invalid, and if `entry` fails.
     pub fn from_entries<'e>(entry: &mut dyn FnMut(&str) -> Result<EntryContent<'e>>) -> Result<Self> {
         if entry(IDENTIFIER)?.is_none() {
             return Err(bad(format!("a ZIP file without the entry {IDENTIFIER}")));
@@ -170,7 +171,7 @@ impl EtRecord {
 
     /// Reads a record, see [`from_entries`](Self::from_entries).
     ///
-    /// Fails with [`ErrorKind::Other`], too, if it is not a ZIP file, or if an entry takes more than 64 times the bytes of the file.
+    /// Also fails with [`ErrorKind::Other`] if the bytes are not a ZIP file, or if an entry is larger than 64 times the size of the file.
     #[cfg(feature = "etrecord")]
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut archive =
@@ -189,7 +190,7 @@ impl EtRecord {
     }
 }
 
-/// Reads the content of an entry as JSON.
+/// Parses the content of an entry as JSON.
 fn read<T: DeserializeOwned>(name: &str, content: EntryContent<'_>) -> Result<T> {
     let content = content.ok_or_else(|| about(name, &"it is missing"))?;
     let json = core::str::from_utf8(&content).map_err(|error| about(name, &error))?;
@@ -206,7 +207,7 @@ fn bad(what: String) -> Error {
     Error::other("ETRecord", 0, what)
 }
 
-/// A JSON object, in its order.
+/// A JSON object, in the order of the text.
 struct Object<V>(Vec<(String, V)>);
 
 impl<V> Default for Object<V> {
@@ -239,7 +240,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Object<V> {
     }
 }
 
-/// The handles of an instruction: one, or those of all nodes that a delegate took over.
+/// The handles of an instruction: a single handle, or those of all nodes that a delegate replaced.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Handles {
@@ -256,7 +257,7 @@ impl Handles {
     }
 }
 
-/// `ExportedProgram` of PyTorch's `export/serde/schema.py`, as far as names need it.
+/// `ExportedProgram` of PyTorch's `export/serde/schema.py`, reduced to the fields that names need.
 #[derive(Deserialize)]
 struct Exported {
     graph_module: GraphModule,
@@ -292,7 +293,7 @@ struct NamedArgument {
     arg: ArgumentValue,
 }
 
-/// An argument, of whose many forms tensors alone have names.
+/// An argument. Only tensors, out of its many forms, have names.
 #[derive(Deserialize)]
 struct ArgumentValue {
     as_tensor: Option<Named>,
@@ -315,7 +316,7 @@ struct TensorMeta {
     sizes: Vec<Size>,
 }
 
-/// A size: a number, or else an expression.
+/// A size: a number or an expression.
 #[derive(Deserialize)]
 struct Size {
     as_int: Option<u64>,
@@ -326,7 +327,7 @@ struct Signature {
     input_specs: Vec<InputSpec>,
 }
 
-/// An input of the graph: one of these.
+/// An input of the graph. Exactly one field is set.
 #[derive(Deserialize)]
 struct InputSpec {
     parameter: Option<ParameterSpec>,
@@ -388,7 +389,7 @@ impl Node {
     }
 }
 
-/// `aten::convolution` of `executorch.exir.dialects.edge.ops.aten.convolution.default`; a target of another form as it is.
+/// Converts `executorch.exir.dialects.edge.ops.aten.convolution.default` to `aten::convolution`. Other forms of target are kept.
 fn operator(target: &str) -> String {
     let name = target.rsplit_once(".ops.").and_then(|(_, name)| {
         let mut parts = name.split('.');
@@ -397,13 +398,14 @@ fn operator(target: &str) -> String {
     shortened(&name.unwrap_or_else(|| target.into())).into_owned()
 }
 
-/// The innermost path of a stack of modules: `KEY,PATH,CLASS` each, separated by semicolons, outermost first.
+/// Returns the path of the innermost module of a stack. Its entries have the form `KEY,PATH,CLASS`, separated by semicolons,
+/// outermost first.
 fn module(stack: &str) -> String {
     let innermost = stack.rsplit(';').next().and_then(|entry| entry.split(',').nth(1));
     shortened(innermost.unwrap_or_default()).into_owned()
 }
 
-/// The innermost line of a stack trace that is not in an installed package.
+/// Returns the innermost line of a stack trace that is not in an installed package, or the outermost line if all are.
 fn source_line(trace: &str) -> Option<SourceLine> {
     let mut lines = trace.lines();
     let mut found = None;

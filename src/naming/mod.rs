@@ -1,4 +1,4 @@
-//! Names of values, instructions and constants, as the author of a model knows them: from the file, from an ETRecord, or from a state dict.
+//! The model author's names of values, instructions and constants: from the file, from an ETRecord, or from a state dict.
 
 mod answers;
 mod etrecord;
@@ -23,11 +23,11 @@ use crate::inspect::{
 use crate::keyed::Keyed;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
-/// Files besides the program that have names.
+/// A source of names besides the program.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum NameSource<'a> {
-    /// What the exporter recorded.
+    /// An ETRecord, written by the exporter.
     Record(EtRecord),
     /// The weights of the model, by name.
     StateDict(Safetensors<'a>),
@@ -47,12 +47,12 @@ impl<'a> NameSource<'a> {
 }
 
 impl<'t> Names<'t> {
-    /// Finds the names in a program: from the file itself, and from other files if they are given.
+    /// Finds the names in a program: from the file itself, and from other sources if given.
     ///
-    /// Takes time in proportion to the program, and to the bytes of constants and state dicts.
+    /// Takes time in proportion to the size of the program, of the constants and of the state dicts.
     ///
-    /// Fails with [`ErrorKind::Reference`] if an ETRecord is that of another program: if it has instructions that a method does not have,
-    /// parameters of another size, or other operators for most instructions.
+    /// Fails with [`ErrorKind::Reference`] if an ETRecord belongs to another program: if it lists instructions that a method does not have,
+    /// parameters of another size, or different operators for most instructions.
     ///
     /// ```
     /// use executorch_format::Pte;
@@ -87,7 +87,7 @@ impl<'t> Names<'t> {
                 return Err(misfit(&format!("its methods are {methods:?}, which the program does not have")));
             }
         }
-        // The first record that has a method names it.
+        // A method is named by the first record that contains it.
         let methods = records.iter().flat_map(|record| &record.methods).rev();
         let recorded: Keyed<&str, ByHandle<'t>> =
             methods.map(|method| (&*method.name, ByHandle::new(method))).collect();
@@ -108,7 +108,7 @@ impl<'t> Names<'t> {
         Ok(names)
     }
 
-    /// The values with a name: the indices of the method and the value.
+    /// Returns the values with a name, as indices of the method and the value.
     pub fn values(&self, name: &str) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         for (method, names) in self.methods.iter().enumerate() {
@@ -118,13 +118,13 @@ impl<'t> Names<'t> {
         found
     }
 
-    /// The name of a constant inside a delegate that is named data.
+    /// Returns the name of a constant inside a delegate that is stored as named data.
     pub fn key(&self, key: &str) -> Option<&Name<'t>> {
         let at = self.keys.binary_search_by(|(own, _)| own.as_str().cmp(key)).ok()?;
         self.keys.get(at).map(|(_, name)| name)
     }
 
-    /// Names the outputs of training programs: `TrainingModule` finds gradients and parameters by constant methods.
+    /// Names the outputs of training programs: `TrainingModule` finds gradients and parameters through constant methods.
     fn add_training(&mut self, pte: &'t Pte<'_>) {
         let constant = |kind: &str, method: &str| {
             let name = format!("__et_training_{kind}_{method}");
@@ -147,8 +147,8 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Names the nodes of XNNPACK's payloads, and constants by the node that takes them. A record has where nodes come from, and their
-    /// arguments. Delegates that share a payload are named by the first of them, as in [`Pte::delegate_constants`].
+    /// Names the nodes of XNNPACK's payloads, and constants by the node that takes them. A record has the sources of nodes and their
+    /// arguments. Delegates that share a payload get the names from the first of them, as in [`Pte::delegate_constants`].
     fn add_delegates(&mut self, pte: &'t Pte<'_>, recorded: &Keyed<&str, ByHandle<'t>>) {
         let mut keys: Keyed<String, Name<'t>> = Keyed::new();
         for opened in pte.open_payloads() {
@@ -202,11 +202,11 @@ impl<'t> Names<'t> {
     }
 }
 
-/// The longest key that is looked up: many constants can have one key.
+/// The longest key that is looked up: many constants can share a key.
 const LONGEST_KEY: usize = 512;
 
 impl<'t> MethodNames<'t> {
-    /// Names a value, unless a better name is known.
+    /// Names a value, unless it already has a better name.
     fn set(&mut self, value: i64, name: Cow<'t, str>, named_by: NamedBy) {
         let own = usize::try_from(value).ok().and_then(|value| self.values.get_mut(value));
         if let Some(own) = own.filter(|own| own.as_ref().is_none_or(|own| named_by < own.named_by)) {
@@ -216,10 +216,10 @@ impl<'t> MethodNames<'t> {
 }
 
 impl<'t> MethodNames<'t> {
-    /// Finds the modules of values. An instruction without a recorded module is of the module whose parameters it takes.
+    /// Finds the modules of values. An instruction without a recorded module gets the module of the parameters that it takes.
     fn add_modules(&mut self, code: &MethodCode<'t>) {
         for name in self.values.iter_mut().flatten().filter(|name| name.named_by.is_given()) {
-            // Names that are made here, such as those of gradients, are no paths.
+            // Names that are composed here, such as those of gradients, are not paths.
             if let Cow::Borrowed(path) = name.name {
                 name.module = Some(outer(path));
             }
@@ -275,12 +275,12 @@ impl<'t> ByHandle<'t> {
         self.nodes.get(&handle).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The parameter that a node takes as an argument of that name.
+    /// Returns the parameter that a node takes as the argument with this name.
     fn parameter(&self, handle: u32, argument: &str) -> Option<&'t Parameter> {
         self.of(handle).iter().find_map(|node| node.parameter(argument))
     }
 
-    /// The nodes that an instruction runs.
+    /// Returns the nodes that an instruction runs.
     fn nodes(&self, instruction: usize) -> impl Iterator<Item = &'t RecordedNode> {
         let handles = &self.recorded.handles;
         let own = handles.binary_search_by_key(&instruction, |(index, _)| *index).ok().and_then(|at| handles.get(at));
@@ -288,14 +288,14 @@ impl<'t> ByHandle<'t> {
     }
 }
 
-/// A method whose names are being found.
+/// The state of finding a method's names.
 struct Method<'c, 't> {
     code: &'c MethodCode<'t>,
     record: Option<&'c ByHandle<'t>>,
     found: MethodNames<'t>,
-    /// How many instructions there were of each operator, and its name in labels: many instructions may share a long one.
+    /// For each operator, the number of instructions so far and its name in labels: many instructions may share a long name.
     counts: Keyed<&'t str, (usize, String)>,
-    /// Instructions with nodes in the record, and those among them whose operator is that of a node.
+    /// The number of instructions with nodes in the record, and of those whose operator is that of a node.
     recorded: usize,
     fitting: usize,
 }
@@ -328,7 +328,7 @@ impl<'c, 't> Method<'c, 't> {
         for (index, chain) in self.code.chains.iter().enumerate() {
             let mut labels = Vec::new();
             for (instruction, code) in chain.instructions.iter().enumerate() {
-                // A record counts the instructions of the only chain.
+                // Records number the instructions of the first chain only.
                 labels.push(self.instruction(code, (index == 0).then_some(instruction))?);
             }
             self.found.chains.push(labels);
@@ -424,7 +424,7 @@ impl<'c, 't> Method<'c, 't> {
     }
 }
 
-/// Whether the content of a value is data of the file, or of a `.ptd` file.
+/// Returns `true` if the content of a value is data of the file or of a `.ptd` file.
 fn has_data(value: &CodeValue<'_>) -> bool {
     use TensorPlace::{Constant, External, InitialState};
     matches!(value.place, Some(Constant { .. } | InitialState { .. } | External { .. }))

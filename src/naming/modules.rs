@@ -5,11 +5,11 @@ use crate::keyed::{Keyed, sort_by_key};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-/// The modules of a path that are told apart, and its bytes: a record can state any path, for any number of instructions.
+/// Limits on the number of modules in a path and on its bytes: a record can contain any path, for any number of instructions.
 const MAX_DEPTH: usize = 16;
 const MAX_BYTES: usize = 512;
 
-/// Adds up amounts by module: see [`ModuleTotal`] for the order.
+/// Adds up amounts by module. For the order, see [`ModuleTotal`].
 pub(super) fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, u64)>) -> Vec<ModuleTotal<'t>> {
     let mut totals: Keyed<&'t str, ModuleTotal<'t>> = Keyed::new();
     let mut unknown = ModuleTotal::default();
@@ -35,7 +35,7 @@ pub(super) fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, u64)>
     let mut tree = Vec::new();
     while let Some(module) = next.pop() {
         let mut modules = module.path.and_then(|path| inside.get_mut(path)).map(core::mem::take).unwrap_or_default();
-        // The last is taken first.
+        // Modules are popped from the end.
         sort_by_key(&mut modules, |module| (module.total, Reverse(module.path)));
         next.append(&mut modules);
         tree.push(module);
@@ -50,18 +50,18 @@ fn add(module: &mut ModuleTotal<'_>, amount: u64, is_own: bool) {
     module.count += 1;
 }
 
-/// The modules of a path, the outermost first, the module itself last.
+/// Returns the modules of a path: the outermost first, the module itself last.
 fn modules(path: &str) -> impl Iterator<Item = &str> {
     let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
     ends.filter(|end| *end > 0).filter_map(|end| path.get(..end))
 }
 
-/// The path of the module that contains one.
+/// Returns the path of the module that contains the given module.
 pub(super) fn outer(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(outer, _)| outer)
 }
 
-/// The outermost modules of a path.
+/// Returns as many of a path's outermost modules as the limits allow.
 fn bounded(path: &str) -> &str {
     let last = modules(path).take(MAX_DEPTH - 1).take_while(|module| module.len() <= MAX_BYTES).last();
     last.unwrap_or_default()

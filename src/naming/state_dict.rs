@@ -7,11 +7,11 @@ use crate::file::segment::DataRef;
 use crate::keyed::Keyed;
 use alloc::{borrow::Cow, vec::Vec};
 
-/// At most this many tensors with the same bytes are told apart.
+/// The limit on tensors with the same bytes: with so many, none is chosen.
 const MAX_EQUAL: usize = 64;
 
-/// Names the constants and initial states that have the bytes of a tensor, or those of a matrix after it is transposed. Of several tensors
-/// with the same bytes, the one whose name ends in the argument's (`weight`) is meant, if it is the only one.
+/// Names the constants and initial states that have the same bytes as a tensor, or as a transposed matrix. Among several tensors
+/// with the same bytes, the only one whose name ends in that of the argument (`weight`) is chosen.
 pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safetensors<'_>) {
     let mut by_bytes: Keyed<Cow<'t, [u8]>, Vec<&'t str>> = Keyed::new();
     for tensor in &state.tensors {
@@ -22,7 +22,7 @@ pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safete
             }
         }
     }
-    // Many tensors can have the same data, which is compared once.
+    // Many tensors can share data, which is compared only once.
     let mut compared: Keyed<DataRef, &[&'t str]> = Keyed::new();
     for (plan, names) in pte.methods().iter().zip(&mut names.methods) {
         for (value, tensor) in plan.tensors() {
@@ -52,12 +52,12 @@ pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safete
     }
 }
 
-/// The bytes of a matrix after it is transposed; `None` for a tensor that is no matrix, or whose bytes would be the same.
+/// Returns the bytes of the transposed matrix; `None` if the tensor is not a matrix, or its bytes would not change.
 fn transposed(tensor: &SafeTensor<'_>) -> Option<Vec<u8>> {
     let [rows, columns] = <[u64; 2]>::try_from(tensor.shape.as_slice()).ok()?;
     let elements = usize::try_from(rows.checked_mul(columns)?).ok().filter(|_| rows > 1 && columns > 1)?;
     let size = tensor.bytes.len() / elements;
-    // Elements of less than a byte are not transposed.
+    // Elements smaller than a byte are not transposed.
     if size == 0 || size * elements != tensor.bytes.len() {
         return None;
     }
