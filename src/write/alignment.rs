@@ -1,11 +1,11 @@
-//! Arithmetic of alignments: which alignments the offsets of a file show.
+//! Arithmetic with alignments: the alignments that the offsets of a file imply.
 
 use crate::error::{Error, Result};
 use crate::file::style::SEGMENT_ALIGNMENT;
 use crate::schema::DataSegment;
 use alloc::{format, vec::Vec};
 
-/// The alignment of each segment, as its offset shows it; for the first segment, as all offsets show it.
+/// Returns the alignment that the offset of each segment implies; for the first segment, that implied by all offsets.
 pub(crate) fn kept(table: &[DataSegment]) -> Vec<u64> {
     let mut offsets = Vec::with_capacity(table.len());
     for segment in table {
@@ -18,13 +18,13 @@ pub(crate) fn kept(table: &[DataSegment]) -> Vec<u64> {
     offsets
 }
 
-/// The largest alignment that may have been requested for a named blob at `offset`, since the request itself is not stored: a
-/// power of two up to 4096, or three times that, which divides the offset.
+/// Returns the largest alignment that may have been requested for a named blob at `offset`, since the request itself is not
+/// stored: a power of two up to 4096, or three times a power of two, that divides the offset.
 fn kept_by_offset(offset: u64) -> u64 {
     greatest_common_divisor(offset, 3 << 12)
 }
 
-/// The largest power of two, up to 4096, that divides all offsets; `usual` if all are 0.
+/// Returns the largest power of two, up to 4096, that divides all offsets; `usual` if all are 0.
 pub(crate) fn common(offsets: &[u64], usual: u32) -> u32 {
     let mut common = 0;
     for offset in offsets {

@@ -13,11 +13,10 @@ use crate::schema::BundledProgram;
 impl Bpte<'_> {
     /// Computes the file's layout from the tree and the style.
     ///
-    /// A tree that equals its [`source`](Self::source) is written with the source's bytes. A changed tree is encoded in
-    /// [`style`](Self::style) if that is set, otherwise in the style of its source; that takes as much memory as the
-    /// file.
+    /// If the tree equals its [`source`](Self::source), the source's bytes are written. A changed tree is encoded in
+    /// [`style`](Self::style) if it is set, otherwise in the style of its source; that takes as much memory as the file.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the file would be 2 GiB or larger, or a
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the file would be 2 GiB or larger, or if a
     /// changed tree has fields of a newer schema.
     pub fn image(&self) -> Result<Image<'_>> {
         if let Some(source) = self.source.as_ref().filter(|_| self.style.is_none()) {
@@ -36,7 +35,7 @@ impl Bpte<'_> {
         read::read(bytes, &NO_LIMITS).ok().map(|(decoded, _)| decoded)
     }
 
-    /// The style in which a changed tree is written, as for [`Pte::write_style`](crate::Pte::write_style).
+    /// Returns the style in which a changed tree is written, as for [`Pte::write_style`](crate::Pte::write_style).
     pub fn write_style(&self) -> Result<Detected> {
         if let Some(style) = self.style {
             return Ok(Detected::exact(style));

@@ -1,4 +1,4 @@
-//! Collecting the data of a new program, or the keys of a new `.ptd`.
+//! Collects the data of a new program, or the keys of a new `.ptd`.
 
 use super::alignment::least_common_multiple;
 use super::entries::pack;
@@ -27,7 +27,7 @@ struct Shared<'a> {
     blobs: Vec<Cow<'a, [u8]>>,
     /// The indices of the blobs with the same size and sample, in the order of their bytes.
     alike: Keyed<(usize, u64), Vec<u32>>,
-    /// The indices of borrowed bytes, by address and length: many keys can share them.
+    /// The indices of borrowed bytes, by address and length: many keys can share bytes.
     places: Keyed<(usize, usize), u32>,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Debug for Shared<'_> {
 }
 
 impl<'a> Shared<'a> {
-    /// Adds a blob if it is new, and returns its index.
+    /// Adds a blob unless it is already present, and returns its index.
     fn add(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
         let Cow::Borrowed(borrowed) = bytes else { return self.find(bytes) };
         let place = (borrowed.as_ptr() as usize, borrowed.len());
@@ -60,7 +60,7 @@ impl<'a> Shared<'a> {
         index
     }
 
-    /// Adds a blob if none has the same bytes, and returns its index.
+    /// Finds the blob with the same bytes or adds a new one, and returns its index.
     fn find(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
         let alike = self.alike.entry((bytes.len(), sample(&bytes)));
         let blob = |index: &u32| self.blobs.get(*index as usize).map(|blob| &**blob);
@@ -76,8 +76,8 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// A hash of samples across the bytes and of their end, since blobs may be large. Blobs with equal hashes are compared byte by
-/// byte.
+/// Returns a hash of samples across the bytes and of their end, because blobs may be large. Blobs with equal hashes are
+/// compared byte by byte.
 fn sample(bytes: &[u8]) -> u64 {
     const SAMPLES: usize = 16;
     const LEN: usize = 64;
@@ -86,7 +86,7 @@ fn sample(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for index in 0..=SAMPLES {
         let start = if index < SAMPLES { last / SAMPLES * index } else { last };
-        // No sample starts after the end of the bytes.
+        // No sample starts past the end of the bytes.
         for byte in bytes.get(start..).unwrap_or_default().iter().take(LEN) {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -94,7 +94,7 @@ fn sample(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// Collects the data of a new program: constants, initial states, delegate payloads and named blobs. Equal bytes are stored
+/// A collector of a new program's data: constants, initial states, delegate payloads and named blobs. Equal bytes are stored
 /// once. [`finish`](Self::finish) puts them into segments as ExecuTorch's exporter does.
 ///
 /// ```
@@ -130,24 +130,24 @@ pub struct DataCollector<'a> {
 }
 
 impl<'a> DataCollector<'a> {
-    /// An empty collector.
+    /// Creates an empty collector.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a constant. Returns its tensor's `data_buffer_idx`.
+    /// Adds a constant. Returns the tensor's `data_buffer_idx`.
     pub fn constant(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
         self.constants.add(bytes.into()) + 1
     }
 
-    /// Adds the initial state of a mutable tensor. Returns its tensor's `data_buffer_idx`; that tensor also needs
+    /// Adds the initial state of a mutable tensor. Returns the tensor's `data_buffer_idx`; the tensor also needs
     /// `allocation_info`.
     pub fn initial_state(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
         self.initial_states.add(bytes.into()) + 1
     }
 
-    /// Adds a delegate's payload. Returns its delegate's `processed`. Its index counts in this collector;
-    /// [`finish`](Self::finish) replaces it by that in the file.
+    /// Adds a delegate's payload. Returns the delegate's `processed`, whose index is valid in this collector;
+    /// [`finish`](Self::finish) replaces it with the index in the file.
     pub fn delegate(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> BackendDelegateDataReference {
         BackendDelegateDataReference { location: DataLocation::SEGMENT, index: self.delegates.add(bytes.into()) }
     }
@@ -164,10 +164,10 @@ impl<'a> DataCollector<'a> {
     }
 
     /// Puts the data into segments and the program's lists, in the exporter's order: constants, initial states, delegate
-    /// payloads, named blobs. The program's previous lists are replaced.
+    /// payloads, named blobs. Replaces the program's previous lists.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two keys are equal, an alignment in `options` is not a
-    /// power of two, or a delegate's payload is not from this collector.
+    /// power of two, or a delegate's payload does not come from this collector.
     pub fn finish(self, mut program: Program<'a>, options: &PteOptions) -> Result<Pte<'a>> {
         let constant_alignment =
             alignment(options.constant_alignment.unwrap_or(ALIGNMENT), "constant_alignment")? as u64;
@@ -259,13 +259,13 @@ fn share_alignment(alignments: &mut Vec<u64>, index: u32, alignment: u32) -> Res
     Ok(())
 }
 
-/// A key of a new `.ptd`: a tensor or a blob.
+/// An entry of a new `.ptd`: a tensor or a blob.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NewEntry<'a> {
-    /// Its name, unique in the file.
+    /// The key, unique in the file.
     pub key: Text<'a>,
-    /// The shape, for a tensor.
+    /// The type and shape of a tensor; `None` for a blob.
     pub tensor_layout: Option<TensorLayout<'a>>,
     /// The bytes.
     pub bytes: Cow<'a, [u8]>,
@@ -274,12 +274,12 @@ pub struct NewEntry<'a> {
 }
 
 impl<'a> NewEntry<'a> {
-    /// A blob.
+    /// Creates a blob.
     pub fn blob(key: impl Into<Text<'a>>, bytes: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { key: key.into(), tensor_layout: None, bytes: bytes.into(), alignment: 1 }
     }
 
-    /// A tensor in the natural dim order, outermost dimension first.
+    /// Creates a tensor in the natural dim order, outermost dimension first.
     pub fn tensor(
         key: impl Into<Text<'a>>,
         scalar_type: ScalarType,
@@ -292,8 +292,8 @@ impl<'a> NewEntry<'a> {
         Self { key: key.into(), tensor_layout: Some(layout), bytes: bytes.into(), alignment: 1 }
     }
 
-    /// A tensor of numbers, in the natural dim order. The scalar type is the first of `T::SCALAR_TYPES`; change `tensor_layout` for
-    /// another.
+    /// Creates a tensor of numbers in the natural dim order. The scalar type is the first of `T::SCALAR_TYPES`; for another, change
+    /// `tensor_layout`.
     ///
     /// ```
     /// use executorch_format::{NewEntry, Ptd, PtdOptions};
@@ -315,13 +315,13 @@ impl<'a> NewEntry<'a> {
         Self::tensor(key, scalar_type, sizes, little_endian(elements))
     }
 
-    /// A tensor with the shape and bytes of a view.
+    /// Creates a tensor with the shape and bytes of a view.
     pub fn view(key: impl Into<Text<'a>>, view: &TensorView<'a>) -> Self {
         let tensor_layout = Some(view.shape().into());
         Self { key: key.into(), tensor_layout, bytes: view.bytes().into(), alignment: 1 }
     }
 
-    /// Sets the shape; `None` makes it a blob.
+    /// Sets the type and shape; `None` makes the entry a blob.
     pub fn with_tensor_layout(self, tensor_layout: Option<TensorLayout<'a>>) -> Self {
         Self { tensor_layout, ..self }
     }
@@ -332,7 +332,7 @@ impl<'a> NewEntry<'a> {
     }
 }
 
-/// The little-endian bytes of numbers: borrowed on a little-endian machine.
+/// Returns the little-endian bytes of numbers, borrowed on little-endian machines.
 fn little_endian<T: Element>(elements: &[T]) -> Cow<'_, [u8]> {
     let bytes: &[u8] = bytemuck::cast_slice(elements);
     match cfg!(target_endian = "little") || size_of::<T>() == 1 {
@@ -349,7 +349,7 @@ pub(super) fn build_ptd<'a>(entries: impl IntoIterator<Item = NewEntry<'a>>, opt
         let in_path = |error: Error| error.in_item(index).in_field("named_data");
         let expected = checked.map_err(in_path)?;
         if expected != bytes.len() as u64 {
-            // There is a shape: without one, the sizes cannot differ.
+            // The shape is present: without a shape, the sizes cannot differ.
             let (shape, found) = (shape.unwrap_or_default(), counted(bytes.len(), "byte"));
             return Err(in_path(Error::tensor(format!("{key:?} has {found}, but {shape} takes {expected}"))));
         }

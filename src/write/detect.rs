@@ -1,4 +1,4 @@
-//! Whether a tree still equals what it was read from, and the style in which its source was written.
+//! Compares trees with their sources, and detects the style in which a source was written.
 
 use crate::error::{Error, Result};
 use crate::file::header::{self, FileKind, Header};
@@ -17,13 +17,13 @@ use crate::schema::program::{CONSTANTS, DELEGATES};
 use crate::schema::{Program, program};
 use alloc::vec::Vec;
 
-/// The largest alignment of blobs inside a FlatBuffer that is tried, as a power of two.
+/// The largest alignment of blobs inside a FlatBuffer to try, as a power of two.
 const LARGEST_INLINE: u32 = 16;
 
-/// Reading the source again needs no limits: it was within the limits when it was first read.
+/// No limits: the source was within the limits when it was first read.
 pub(super) const NO_LIMITS: Limits = Limits { bytes: Some(u32::MAX), memory: None };
 
-/// The source's metadata, if header and program still equal it.
+/// Returns the source's metadata, if header and program still equal it.
 pub(super) fn unchanged_pte<'t>(pte: &'t Pte<'_>) -> Option<&'t [u8]> {
     let source = pte.source.as_ref().filter(|_| pte.style.is_none())?;
     let (header, program) = decoded_pte(pte)?;
@@ -55,7 +55,7 @@ pub(super) fn pte_style(pte: &Pte<'_>) -> Result<Detected> {
             let style = WriteStyle { align_empty, vtable_sharing, constant_alignment, delegate_alignment, ..shown };
             let body = style.encode(&program, metadata.len() as u64)?;
             let gap = metadata.len().checked_sub(HEAD_SIZE + body.size());
-            // Without a header, there are no bytes between the first 8 and the rest.
+            // Without a header, the rest directly follows the first 8 bytes.
             if ends_with(metadata, &body) && (header.is_some() || gap == Some(0)) {
                 let header_gap = gap.filter(|_| header.is_some()).and_then(|gap| u32::try_from(gap).ok());
                 return Ok(Detected::exact(WriteStyle { header_gap, ..style }));
@@ -66,7 +66,7 @@ pub(super) fn pte_style(pte: &Pte<'_>) -> Result<Detected> {
     Ok(Detected { style: nearest.unwrap_or(shown), exact: false })
 }
 
-/// The source's metadata, if header and keys still equal it.
+/// Returns the source's metadata, if header and keys still equal it.
 pub(super) fn unchanged_ptd<'t>(ptd: &'t Ptd<'_>) -> Option<&'t [u8]> {
     let source = ptd.source.as_ref().filter(|_| ptd.style.is_none())?;
     let (header, flat_tensor) = decoded_ptd(ptd)?;
@@ -84,7 +84,7 @@ fn decoded_ptd<'t>(ptd: &'t Ptd<'_>) -> Option<(Option<header::PtdHeader>, FlatT
     Some((header, flat_tensor))
 }
 
-/// Encodes the keys in this style.
+/// Encodes the keys in the given style.
 pub(super) fn encode_ptd(ptd: &Ptd<'_>, style: &WriteStyle) -> Result<Finished> {
     encode(&ptd.flat_tensor, style, ptd.header.map_or(0, |header| header.flatbuffer_size))
 }
@@ -122,7 +122,7 @@ fn encode(flat_tensor: &FlatTensor<'_>, style: &WriteStyle, expected: u64) -> Re
 pub struct Detected {
     /// The style.
     pub style: WriteStyle,
-    /// Whether encoding the unchanged tree in this style gives the source, byte for byte.
+    /// `true` if encoding the unchanged tree in this style reproduces the source byte for byte.
     pub exact: bool,
 }
 
@@ -131,9 +131,9 @@ impl Detected {
         Self { style, exact: true }
     }
 
-    /// The style, if it is exact.
+    /// Returns the style if it is exact.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if no official writer's style gives the
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if no official writer's style reproduces the
     /// source's bytes.
     pub fn proven(self) -> Result<WriteStyle> {
         match self.exact {
@@ -143,15 +143,15 @@ impl Detected {
     }
 }
 
-/// Whether the metadata ends with this FlatBuffer. Zeros may follow it; the root offset and the header before it are ignored.
+/// Returns `true` if the metadata ends with this FlatBuffer. Zeros may follow it; the root offset and the header before it are ignored.
 pub(super) fn ends_with(metadata: &[u8], body: &Finished) -> bool {
     let end = metadata.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let starts = metadata.len().checked_sub(body.size()).into_iter();
-    // C++ `save_ptd` pads its FlatBuffer: its start follows from the root offset.
+    // C++ `save_ptd` pads its FlatBuffer, whose start follows from the root offset.
     let root = metadata.first_chunk().map(|root| u32::from_le_bytes(*root) as usize);
     let by_root = root.and_then(|root| root.checked_sub(body.root()));
     starts.chain(by_root).any(|start| {
-        // Past the end, there are no bytes to compare.
+        // A start past the end leaves no bytes to compare.
         let mut rest = metadata.get(start..).unwrap_or_default();
         let same = body.parts().all(|part| match rest.split_at_checked(part.len()) {
             Some((same, after)) => {
@@ -164,7 +164,7 @@ pub(super) fn ends_with(metadata: &[u8], body: &Finished) -> bool {
     })
 }
 
-/// The part of the style that a FlatBuffer shows: the order of the root's fields, and how vtables are shared.
+/// Returns the part of the style that is visible in a FlatBuffer: the order of the root's fields, and the sharing of vtables.
 pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
     let mut field_order = FieldOrder::ById;
     let mut shared = false;
@@ -176,7 +176,7 @@ pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> W
         if part.path.is_root() {
             let fields = table.slots.iter().zip(root.forms).filter(|(slot, _)| **slot > 0);
             let mut offsets = fields.filter(|(_, form)| **form == FieldForm::Offset);
-            // If fields are written in the order of their ids, the first is last in the table.
+            // If fields are written in the order of their ids, the first field comes last in the table.
             if let (Some((first, _)), Some((second, _))) = (offsets.next(), offsets.next()) {
                 field_order = if first < second { FieldOrder::BySize } else { FieldOrder::ById };
             }
@@ -191,7 +191,7 @@ pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> W
     }
 }
 
-/// The ways of sharing vtables to try, the visible one first.
+/// Returns the ways of sharing vtables to try, the visible way first.
 fn sharings(shown: &WriteStyle) -> [VtableSharing; 2] {
     match shown.vtable_sharing {
         VtableSharing::ByEntries => [VtableSharing::ByEntries, VtableSharing::ByEntriesAndSize],
@@ -205,11 +205,11 @@ pub(super) fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
     [(align_empty, one), (!align_empty, one), (align_empty, other), (!align_empty, other)]
 }
 
-/// The alignments of constants and delegate payloads inside the FlatBuffer that their positions allow, the usual ones
-/// first.
+/// Returns the possible alignments of constants and delegate payloads inside the FlatBuffer, given their positions, the usual
+/// alignments first.
 ///
 /// Every blob starts at a multiple of its alignment. Any alignment from the original one to the largest that divides
-/// all positions gives the same positions. It differs only in the padding of the whole FlatBuffer, which is that of the
+/// all positions gives the same positions. They differ only in the padding of the whole FlatBuffer, which follows from the
 /// larger alignment. So one pair is tried for each power of two.
 fn alignments(metadata: &[u8], align_empty: bool) -> Vec<[u32; 2]> {
     let mut largest = [None::<u32>; 2];
@@ -221,7 +221,7 @@ fn alignments(metadata: &[u8], align_empty: bool) -> Vec<[u32; 2]> {
             name if name == program::BackendDelegateInlineData::DESCRIPTION.name => &mut largest[DELEGATES],
             _ => return,
         };
-        // The elements start after their count.
+        // The elements come after their count.
         if matches!(part.kind, PartKind::Numbers { .. }) && (part.size > 4 || align_empty) {
             let divides = 1 << (part.position + 4).trailing_zeros().min(LARGEST_INLINE);
             *kind = Some(kind.map_or(divides, |other| other.min(divides)));

@@ -10,19 +10,19 @@ use crate::keyed::Keyed;
 use crate::schema::program::{Buffer, Program, SubsegmentOffsets};
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 
-/// The content of a list of constants or initial states: change this, then call [`Entries::put`].
+/// The content of a list of constants or initial states. Change it, then call [`Entries::put`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entries<'a> {
-    /// For each entry after the placeholder, its index in `blobs`; `None` removes it. Entry `i` is at `i - 1`.
+    /// For each entry after the placeholder, its index in `blobs`; `None` removes the entry. Entry `i` is at `i - 1`.
     pub(crate) at: Vec<Option<usize>>,
-    /// The blobs in the order in which they are stored. A blob without an entry is removed.
+    /// The blobs in stored order. A blob without an entry is removed.
     pub(crate) blobs: Vec<Cow<'a, [u8]>>,
 }
 
 impl<'a> Entries<'a> {
     /// Takes the content of a list.
     ///
-    /// Fails if entries overlap, are outside their segment, or have no known size.
+    /// Fails if entries overlap, are outside their segment, or have an unknown size.
     pub(crate) fn of(pte: &Pte<'a>, list: DataList) -> Result<Self> {
         let Some(offsets) = offsets(&pte.program, list) else {
             return Ok(inline_constants(pte, list));
@@ -52,7 +52,7 @@ impl<'a> Entries<'a> {
                     )));
                 }
             };
-            // If the part goes on after it, the room may contain a constant that no tensor uses.
+            // If the part continues after the data, the room may contain a constant that no tensor uses.
             let used = match segment.get(*offset, room) {
                 Some(bytes)
                     if *size == 0
@@ -76,12 +76,12 @@ impl<'a> Entries<'a> {
         Ok(Self { at, blobs })
     }
 
-    /// The index in `blobs` of the entry with that `data_buffer_idx`.
+    /// Returns the index in `blobs` of the entry with this `data_buffer_idx`.
     pub(crate) fn blob(&self, data_buffer_idx: u32) -> Option<usize> {
         *self.at.get(place(data_buffer_idx)?)?
     }
 
-    /// The bytes of the entry with that `data_buffer_idx`: those of its largest tensor, or all up to the next entry.
+    /// Returns the bytes of the entry with this `data_buffer_idx`: those of its largest tensor, or all up to the next entry.
     pub(crate) fn bytes(&self, data_buffer_idx: u32) -> Option<&Cow<'a, [u8]>> {
         self.blobs.get(self.blob(data_buffer_idx)?)
     }
@@ -100,13 +100,13 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Removes an entry. The caller changes what refers to it.
+    /// Removes an entry. The caller updates the references to it.
     pub(crate) fn remove(&mut self, data_buffer_idx: u32) {
         self.set(data_buffer_idx, None);
     }
 
-    /// Puts the content back: each blob once, at a multiple of `alignment`. Removed entries are gone, and every tensor
-    /// gets its entry's new index. Other data in a shared segment stays there.
+    /// Puts the content back: each blob once, at a multiple of `alignment`. Removed entries are dropped, and every tensor
+    /// gets the new index of its entry. Other data in a shared segment stays there.
     pub(crate) fn put(self, pte: &mut Pte<'a>, list: DataList, alignment: u64) -> Result<()> {
         let Self { at, blobs } = self;
         let mut new_index = vec![0u32; at.len()];
@@ -119,7 +119,7 @@ impl<'a> Entries<'a> {
         }
         for tensor in tensors_mut(&mut pte.program) {
             if DataList::of(tensor) == Some(list) {
-                // An index that is out of range stays out of range, because there are not more entries than before.
+                // An index that is out of range stays out of range, because the number of entries does not grow.
                 if let Some(new) = place(tensor.data_buffer_idx).and_then(|place| new_index.get(place)) {
                     tensor.data_buffer_idx = *new;
                 }
@@ -137,7 +137,7 @@ impl<'a> Entries<'a> {
         if list == DataList::InitialStates && kept.is_empty() {
             return remove_states(pte);
         }
-        // The place of each blob; one without an entry has none.
+        // The place of each blob; `None` for a blob without an entry.
         let mut starts = vec![None; blobs.len()];
         for blob in &kept {
             if let Some(start) = starts.get_mut(*blob) {
@@ -166,7 +166,7 @@ fn place(data_buffer_idx: u32) -> Option<usize> {
     (data_buffer_idx as usize).checked_sub(1)
 }
 
-/// Puts blobs one after the other; returns where each starts, and the segment.
+/// Puts blobs one after another; returns the start of each, and the segment.
 pub(crate) fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
     let (mut starts, mut parts, mut end) = (Vec::new(), Vec::new(), 0u64);
     for bytes in blobs {
@@ -182,7 +182,7 @@ pub(crate) fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64
     Ok((starts, Segment::Parts(parts)))
 }
 
-/// The offsets of a list, if it has more than its placeholder.
+/// Returns the offsets of a list if it contains more than its placeholder.
 pub(crate) fn offsets<'t, 'a>(program: &'t Program<'a>, list: DataList) -> Option<&'t SubsegmentOffsets<'a>> {
     let offsets = match list {
         DataList::Constants => program.constant_segment.as_ref(),
@@ -204,7 +204,7 @@ fn inline_constants<'a>(pte: &Pte<'a>, list: DataList) -> Entries<'a> {
     Entries { at, blobs }
 }
 
-/// The size of each of the `count` entries, by index: that of its largest tensor.
+/// Returns the size of each of the `count` entries, by index: that of its largest tensor.
 fn entry_sizes(pte: &Pte<'_>, list: DataList, count: usize) -> Result<Vec<u64>> {
     let mut sizes = vec![0u64; count];
     for method in pte.methods() {
@@ -224,7 +224,7 @@ fn entry_sizes(pte: &Pte<'_>, list: DataList, count: usize) -> Result<Vec<u64>> 
     Ok(sizes)
 }
 
-/// The alignment that the offsets of a list show, at most 4096.
+/// Returns the alignment that the offsets of a list imply, at most 4096.
 pub(crate) fn alignment(pte: &Pte<'_>, list: DataList) -> u32 {
     let usual = match list {
         DataList::Constants => ALIGNMENT,
@@ -269,7 +269,7 @@ fn put_offsets<'a>(pte: &mut Pte<'a>, list: DataList, offsets: Vec<u64>, segment
     Ok(())
 }
 
-/// The segment of a list, if nothing else refers to it.
+/// Returns the segment of a list if nothing else refers to it.
 fn own_segment(pte: &Pte<'_>, list: DataList) -> Option<u32> {
     let list = match list {
         DataList::Constants => pte.program.constant_segment.as_ref(),
@@ -278,7 +278,7 @@ fn own_segment(pte: &Pte<'_>, list: DataList) -> Option<u32> {
     list.map(|list| list.segment_index).filter(|index| pte.segment_users().get(*index as usize) == Some(&1))
 }
 
-/// Removes the list of initial states and its segment. With further lists, list 0 stays as an empty one.
+/// Removes the list of initial states and its segment. If there are further lists, list 0 stays, but empty.
 fn remove_states(pte: &mut Pte<'_>) -> Result<()> {
     let lists = pte.program.mutable_data_segments().len();
     if lists > 1 {
@@ -292,7 +292,7 @@ fn remove_states(pte: &mut Pte<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Adds a segment for a list at the exporter's position: constants come first, then initial states.
+/// Adds a segment for a list at the position that the exporter uses: constants first, then initial states.
 fn insert_segment<'a>(pte: &mut Pte<'a>, list: DataList, segment: Segment<'a>) -> u32 {
     let at = match list {
         DataList::Constants => 0,

@@ -9,9 +9,9 @@ use crate::flatbuffer::read;
 use crate::schema::ETDump;
 
 impl Etdp<'_> {
-    /// The file that this was read from, ready to be written.
+    /// Returns the file that the trace was read from, ready to be written.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if it was changed or not read from a file:
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the trace was changed or not read from a file:
     /// only runtimes write new traces.
     pub fn image(&self) -> Result<Image<'_>> {
         if let Some(source) = &self.source {

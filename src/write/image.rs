@@ -1,4 +1,4 @@
-//! The layout of a file that is ready to be written: where every byte comes from, and the file's size.
+//! The layout of a file that is ready to be written: its size, and the origin of every byte.
 
 use super::detect;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -17,14 +17,14 @@ use core::fmt;
 
 /// A file that is ready to be written: encoded metadata, borrowed blobs, and zeros between them.
 ///
-/// Made by [`Pte::image`] and [`Ptd::image`], which report everything that is wrong with a tree before anything is written. A clone
-/// copies the metadata alone.
+/// Created by [`Pte::image`] and [`Ptd::image`], which report everything that is wrong with a tree before anything is written. Cloning
+/// copies only the metadata.
 #[derive(Clone)]
 pub struct Image<'t> {
     metadata: Metadata<'t>,
-    /// The bytes between and after blobs, at the same offsets as in the file. Past its end, there are zeros.
+    /// The bytes between and after blobs, at the same offsets as in the file. Past its end, the file has zeros.
     background: &'t [u8],
-    /// Blobs in order, without overlap, each at its offset from the start of the file.
+    /// The blobs in order, without overlap, each with its offset from the start of the file.
     blobs: Blobs<'t>,
     size: u64,
     /// Files from which borrowed bytes can be copied, and their memory maps: see [`Image::copy_from`].
@@ -76,34 +76,34 @@ impl<'t> Image<'t> {
         }
     }
 
-    /// The size of the file, in bytes.
+    /// Returns the size of the file, in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The size of the metadata, in bytes: at most this much memory is used in addition to the tree.
+    /// Returns the size of the metadata, in bytes. Writing uses at most this much memory in addition to the tree.
     pub fn metadata_size(&self) -> u64 {
         self.metadata.size()
     }
 
-    /// Whether the metadata is written with the bytes that it was read from, because nothing in it was changed.
+    /// Returns `true` if the metadata is unchanged, so that it is written with the bytes that it was read from.
     pub fn is_from_source(&self) -> bool {
         matches!(self.metadata, Metadata::Source(_))
     }
 
-    /// An image of exactly these bytes.
+    /// Creates an image of exactly these bytes.
     pub(super) fn unchanged(bytes: &'t [u8]) -> Self {
         Self::new(Metadata::Source(bytes), &[], Vec::new(), bytes.len() as u64)
     }
 
-    /// An image of a FlatBuffer and the bytes before it.
+    /// Creates an image of a FlatBuffer and the bytes before it.
     pub(super) fn of_flatbuffer(head: Vec<u8>, body: Finished) -> Self {
         let metadata = Metadata::Encoded(head, body);
         let size = metadata.size();
         Self::new(metadata, &[], Vec::new(), size)
     }
 
-    /// The metadata as it will be written.
+    /// Returns the metadata as it will be written.
     pub(crate) fn metadata_bytes(&self) -> Vec<u8> {
         self.metadata_parts().concat()
     }
@@ -120,7 +120,7 @@ impl<'t> Image<'t> {
         }
     }
 
-    /// The pieces that are written, in order.
+    /// Returns the pieces to write, in order.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         let metadata = self.metadata_parts().into_iter().map(Piece::Bytes);
         let mut end = self.metadata_size();
@@ -132,16 +132,16 @@ impl<'t> Image<'t> {
         metadata.chain(blobs)
     }
 
-    /// The bytes between two blobs.
+    /// Returns the bytes between two blobs.
     fn between(&self, start: u64, end: u64) -> [Piece<'_>; 2] {
         let length = self.background.len() as u64;
         let (from, to) = (start.min(length), end.min(length));
-        // Both ends are at most its length.
+        // Both ends are at most the length of the background.
         let same = segment::slice(self.background, from..to.max(from)).unwrap_or_default();
         [Piece::Bytes(same), Piece::Zeros(end.saturating_sub(start.max(length)))]
     }
 
-    /// The whole file in memory.
+    /// Returns the bytes of the whole file.
     ///
     /// Fails with [`ErrorKind::Unwritable`] if there is not enough memory.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
@@ -164,7 +164,7 @@ impl<'t> Image<'t> {
 
 #[cfg(feature = "convert")]
 impl<'t> Image<'t> {
-    /// An image of a file of another format: a header, and data in pieces without gaps.
+    /// Creates an image of a file of another format: a header, followed by data in pieces without gaps.
     pub(crate) fn of_pieces(header: Vec<u8>, data: impl Iterator<Item = &'t [u8]>) -> Self {
         let mut size = header.len() as u64;
         let place = |bytes: &'t [u8]| {
@@ -177,7 +177,7 @@ impl<'t> Image<'t> {
     }
 }
 
-/// An image of these bytes, for a file of any format.
+/// Creates an image of these bytes, for a file of any format.
 ///
 /// ```
 /// # fn main() -> executorch_format::Result<()> {
@@ -223,7 +223,7 @@ fn encoded_pte<'t>(pte: &'t Pte<'_>) -> Result<Image<'t>> {
     of_pte(pte, pte_metadata(pte, &style, body)?)
 }
 
-/// An estimate of the size of the encoded program: that of the program that was read.
+/// Returns an estimate of the size of the encoded program: the size of the program that was read.
 pub(super) fn expected_size(pte: &Pte<'_>) -> u64 {
     pte.header.map_or(0, |header| header.program_size)
 }
@@ -273,7 +273,7 @@ fn encoded_ptd<'t>(ptd: &'t Ptd<'_>) -> Result<Image<'t>> {
     of_ptd(ptd, metadata, metadata_end)
 }
 
-/// The metadata, and its end, including the zeros with which C++ pads it.
+/// Returns the metadata and the offset of its end, including the zeros with which C++ pads it.
 fn ptd_metadata(ptd: &Ptd<'_>, style: &WriteStyle, body: Finished) -> Result<(Metadata<'static>, u64)> {
     let Some(header) = ptd.header else {
         return Ok((Metadata::Encoded(body.head(PTD_IDENTIFIER, 0)?, body), 0));
@@ -310,7 +310,7 @@ pub(super) fn no_newer_tables(source: Option<&Source<'_>>) -> Result<()> {
     }
 }
 
-/// The bytes under all blobs: the source file, if its metadata is written unchanged.
+/// Returns the bytes beneath all blobs: the source file, if its metadata is written unchanged.
 fn background<'t>(metadata: &Metadata<'t>, source: Option<&'t Source<'_>>) -> &'t [u8] {
     match (metadata, source) {
         (Metadata::Source(_), Some(source)) if source.whole => &source.bytes,
@@ -318,14 +318,14 @@ fn background<'t>(metadata: &Metadata<'t>, source: Option<&'t Source<'_>>) -> &'
     }
 }
 
-/// Bytes at their offsets in the file.
+/// Bytes with their offsets in the file.
 type Blobs<'t> = Vec<(u64, &'t [u8])>;
 
-/// Each segment's parts at their offsets in the file, in order and without overlap: bytes that segments share are
-/// written once. Parts that the background contains are left out. Also returns where the last segment with bytes ends:
-/// the last part of that segment may be an empty constant after padding.
+/// Returns the parts of all segments with their offsets in the file, in order and without overlap: bytes that segments share are
+/// written once. Parts that the background contains are left out. Also returns the offset at which the last segment with bytes
+/// ends, because its last part may be an empty constant after padding.
 ///
-/// Without a `header`, segments have no bytes, even if the table says so.
+/// Without a `header`, segments have no bytes, even if the table gives them a size.
 fn blobs<'t>(
     base: u64,
     table: &[DataSegment],
@@ -397,7 +397,7 @@ fn without_overlap(blobs: Blobs<'_>) -> Result<Blobs<'_>> {
             if rest.is_empty() {
                 break;
             }
-            // Blobs are in order of their offsets, and there is no gap between pieces after this one's start.
+            // Blobs are in order of their offsets, and pieces have no gaps after the start of this piece.
             let before = usize::try_from(offset - start).ok().and_then(|from| piece.get(from..)).unwrap_or_default();
             let len = before.len().min(rest.len());
             // Both have at least `len` bytes.
@@ -415,7 +415,7 @@ fn without_overlap(blobs: Blobs<'_>) -> Result<Blobs<'_>> {
     Ok(apart)
 }
 
-/// The metadata ends at `metadata_end` or at the end of its bytes, whichever is later.
+/// Creates the image. The metadata ends at `metadata_end` or at the end of its bytes, whichever is later.
 fn finish<'t>(
     metadata: Metadata<'t>,
     background: &'t [u8],
@@ -452,7 +452,7 @@ mod tests {
     use crate::schema::program::{BackendDelegateInlineData, Program};
     use alloc::{string::ToString, vec};
 
-    /// The zeros are never touched, so they take no memory. The test is not in `tests`, whose counting allocator would touch them.
+    /// The zeros are never touched, so they take no memory. The test is not in `tests`, where a counting allocator would touch them.
     #[test]
     fn a_program_over_2_gib_is_rejected_before_it_is_built() {
         let data = Some(vec![0; 1 << 31].into());
@@ -465,7 +465,7 @@ mod tests {
 }
 
 impl Model<'_> {
-    /// The file, ready to be written: see [`Pte::image`]. A trace can only be written as it was read.
+    /// Returns the file, ready to be written: see [`Pte::image`]. A trace can only be written unchanged.
     ///
     /// Fails as the `image` of the file's kind does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a trace that was
     /// changed or not read from a file.

@@ -1,9 +1,9 @@
 //! Writing files: from a tree to bytes.
 //!
-//! `pte`, `ptd`, `bpte`, `etdp` and `xnnpack` have the public methods of each kind of file. [`image`] computes where
-//! each byte of a file comes from; [`detect`] finds whether a tree was changed, and in which style its source was
-//! written; [`style`] encodes in a style. [`relayout`] recomputes the layout by [`options`]; [`place`] gives segments
-//! their offsets, [`entries`] gives constants and initial states theirs. [`collect`] builds new files; [`save`] writes.
+//! `pte`, `ptd`, `bpte`, `etdp` and `xnnpack` contain the public methods of each kind of file. [`image`] computes the origin of
+//! each byte of a file; [`detect`] finds out whether a tree was changed, and in which style its source was written;
+//! [`style`] encodes in a style. [`relayout`] recomputes the layout by [`options`]; [`place`] assigns the offsets of
+//! segments, [`entries`] those of constants and initial states. [`collect`] builds new files; [`save`] writes.
 
 pub(crate) mod alignment;
 #[cfg(feature = "devtools")]

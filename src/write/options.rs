@@ -12,7 +12,7 @@ use crate::schema::program::DataLocation;
 use crate::setters::setters;
 use alloc::{vec, vec::Vec};
 
-/// The layout of a `.pte`. The default is that of today's ExecuTorch exporter, in the file's own style.
+/// The layout of a `.pte`. The default is that of ExecuTorch's current exporter, in the file's own style.
 ///
 /// ```
 /// use executorch_format::{Pte, PteOptions};
@@ -33,16 +33,16 @@ pub struct PteOptions {
     pub segment_alignment: u32,
     /// The alignment of constants in their segment, in bytes, a power of two. `None`: they are not moved.
     pub constant_alignment: Option<u32>,
-    /// Where constants go. `None`: they are not moved. [`DataLocation::SEGMENT`]: constants inside the FlatBuffer, which
-    /// runtimes since 1.3 refuse, move into a constant segment. Their indices do not change.
+    /// The location of constants. `None`: they are not moved. [`DataLocation::SEGMENT`]: constants inside the FlatBuffer, which
+    /// runtimes since 1.3 refuse, are moved into a constant segment. Their indices do not change.
     pub constants: Option<DataLocation>,
     /// The alignment of delegate payloads, in the FlatBuffer or as segments, in bytes, a power of two.
     pub delegate_alignment: u32,
-    /// Where delegate payloads are stored. `None`: they are not moved. Empty ones are never moved out of the FlatBuffer.
+    /// The location of delegate payloads. `None`: they are not moved. Empty payloads are never moved out of the FlatBuffer.
     pub delegates: Option<DataLocation>,
-    /// The style in which the FlatBuffer is written. `None`: that of the file that was read, see [`Pte::write_style`].
+    /// The style of the FlatBuffer. `None`: that of the file that was read, see [`Pte::write_style`].
     pub style: Option<WriteStyle>,
-    /// The length of the extended header, in bytes: 24, as up to ExecuTorch 0.7, or 32.
+    /// The length of the extended header, in bytes: 32, or 24 as in ExecuTorch up to 0.7.
     pub header_length: u32,
 }
 
@@ -59,7 +59,7 @@ setters! {
 }
 
 impl PteOptions {
-    /// The layout of a file as far as it can be detected: its style, the length of its header, and the alignments of
+    /// Returns the layout of a file as far as it can be detected: its style, the length of its header, and the alignments of
     /// its segments and payloads, up to 4096. Constants stay where they are.
     ///
     /// Fails as [`Pte::write_style`] does.
@@ -69,7 +69,7 @@ impl PteOptions {
         let segments = pte.program.segments();
         let starts = starts(segments, pte.segment_base_offset());
         let mut payloads = Vec::new();
-        // The offset of one payload can be a multiple of more than was asked for. An exact style has the alignment itself.
+        // The offset of a single payload can be a multiple of more than the requested alignment. An exact style states the requested one.
         for index in pte.payload_segments().into_iter().filter(|_| !exact) {
             if let Some(segment) = segments.get(index as usize) {
                 payloads.push(segment.offset);
@@ -101,14 +101,14 @@ impl Default for PteOptions {
     }
 }
 
-/// The layout of a `.ptd`. The default is that of today's Python writer of ExecuTorch, in the file's own style.
+/// The layout of a `.ptd`. The default is that of ExecuTorch's current Python writer, in the file's own style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct PtdOptions {
     /// The alignment of segments, in bytes, a power of two.
     pub segment_alignment: u32,
-    /// The style in which the FlatBuffer is written. `None`: that of the file that was read, see [`Ptd::write_style`].
+    /// The style of the FlatBuffer. `None`: that of the file that was read, see [`Ptd::write_style`].
     pub style: Option<WriteStyle>,
 }
 
@@ -120,7 +120,7 @@ setters! {
 }
 
 impl PtdOptions {
-    /// The layout of a file as far as it can be detected, as for [`PteOptions::of`].
+    /// Returns the layout of a file as far as it can be detected, as for [`PteOptions::of`].
     ///
     /// Fails as [`Pte::write_style`] does.
     pub fn of(ptd: &Ptd<'_>) -> Result<Self> {
@@ -135,7 +135,7 @@ impl Default for PtdOptions {
     }
 }
 
-/// The offsets of segments with data, and the base of all.
+/// Returns the file offsets of the segments with data, and the base offset.
 fn starts(table: &[DataSegment], base: u64) -> Vec<u64> {
     let mut starts = vec![base];
     for segment in table {

@@ -1,4 +1,4 @@
-//! Where each segment starts.
+//! Assigns the offsets of segments.
 
 use super::alignment::least_common_multiple;
 use super::detect;
@@ -15,7 +15,7 @@ use crate::flatbuffer::write::HEAD_SIZE;
 use crate::schema::DataSegment;
 use alloc::{format, vec::Vec};
 
-/// The offsets of a list of segments.
+/// Segments with their offsets.
 struct PlacedSegments {
     table: Vec<DataSegment>,
     /// The size of all segments, with the padding between them, in bytes.
@@ -23,7 +23,7 @@ struct PlacedSegments {
 }
 
 impl PlacedSegments {
-    /// Moves empty segments after the last byte of data to its end. A short header does not say where the data ends, so the file
+    /// Moves empty segments after the last byte of data to its end. A short header does not state where the data ends, so the file
     /// ends with the last byte, and readers refuse a segment that starts after that.
     fn end_with_data(&mut self) {
         self.size = 0;
@@ -40,8 +40,8 @@ impl PlacedSegments {
     }
 }
 
-/// Computes the offsets of segments, given by alignment and size, in order. Alignments are relative to the start of the
-/// first segment, as in the official writers.
+/// Computes the offsets of segments, given as pairs of alignment and size, in order. Alignments are relative to the start of
+/// the first segment, as in the official writers.
 fn place(segments: Vec<(u64, u64)>) -> Result<PlacedSegments> {
     let (mut table, mut end) = (Vec::new(), 0u64);
     for (alignment, size) in segments {
@@ -56,7 +56,7 @@ fn place(segments: Vec<(u64, u64)>) -> Result<PlacedSegments> {
     Ok(PlacedSegments { table, size: end })
 }
 
-/// Computes the offsets of segments: each starts at a multiple of its own alignment and of `of_all`.
+/// Computes the offsets of segments, each a multiple of the segment's own alignment and of `of_all`.
 fn place_aligned(table: &[DataSegment], alignments: &[u64], of_all: u64) -> Result<PlacedSegments> {
     let mut aligned = Vec::with_capacity(table.len());
     for (segment, own) in table.iter().zip(alignments) {
@@ -65,7 +65,7 @@ fn place_aligned(table: &[DataSegment], alignments: &[u64], of_all: u64) -> Resu
     place(aligned)
 }
 
-/// Gives each segment its offset, with these alignments in addition to the options' own.
+/// Assigns each segment its offset, with these alignments in addition to those in the options.
 pub(super) fn place_pte<'a>(mut pte: Pte<'a>, alignments: &[u64], options: &PteOptions) -> Result<Pte<'a>> {
     check_overlap(&pte.segments, pte.source.as_ref())?;
     let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
@@ -102,7 +102,7 @@ pub(super) fn place_pte<'a>(mut pte: Pte<'a>, alignments: &[u64], options: &PteO
     Ok(pte)
 }
 
-/// Gives each segment its offset, with these alignments in addition to the options' own.
+/// Assigns each segment its offset, with these alignments in addition to those in the options.
 pub(super) fn place_ptd<'a>(mut ptd: Ptd<'a>, alignments: &[u64], options: &PtdOptions) -> Result<Ptd<'a>> {
     check_overlap(&ptd.segments, ptd.source.as_ref())?;
     let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
@@ -129,7 +129,7 @@ pub(super) fn place_ptd<'a>(mut ptd: Ptd<'a>, alignments: &[u64], options: &PtdO
     Ok(ptd)
 }
 
-/// Refuses to lay out segments that overlap much in the source: segments can repeat the same bytes thousands of times.
+/// Rejects segments that overlap much in the source: segments can repeat the same bytes thousands of times.
 fn check_overlap(segments: &[Segment<'_>], source: Option<&Source<'_>>) -> Result<()> {
     let file: &[u8] = source.map_or(&[], |source| &source.bytes);
     let inside = file.as_ptr_range();

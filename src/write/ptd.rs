@@ -11,7 +11,7 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 
 impl<'a> Ptd<'a> {
-    /// Makes a new file: a segment for each entry, in order. Entries with equal bytes share a segment, aligned to the least common
+    /// Creates a file with a segment for each entry, in order. Entries with equal bytes share a segment, aligned to the least common
     /// multiple of their alignments.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two keys are equal or an alignment is 0 or above 2^30,
@@ -22,17 +22,17 @@ impl<'a> Ptd<'a> {
 
     /// Computes the file's layout: header, metadata and segments, from the tree, the header and the style.
     ///
-    /// The rules for unchanged files, and the errors, are those of [`Pte::image`].
+    /// The treatment of unchanged files, and the errors, are those of [`Pte::image`].
     pub fn image(&self) -> Result<Image<'_>> {
         image::ptd_image(self)
     }
 
-    /// [`image`](Self::image) without checks of references: for writing a damaged file, to test a reader.
+    /// Computes the layout like [`image`](Self::image), but without checking references: for writing damaged files that test readers.
     pub fn image_as_is(&self) -> Result<Image<'_>> {
         image::ptd_as_is(self)
     }
 
-    /// The style in which a changed tree is written, as for [`Pte::write_style`].
+    /// Returns the style in which a changed tree is written, as for [`Pte::write_style`].
     pub fn write_style(&self) -> Result<Detected> {
         detect::ptd_style(self)
     }
@@ -46,7 +46,7 @@ impl<'a> Ptd<'a> {
         Ok(self)
     }
 
-    /// Recomputes the layout: gives each segment a new offset, in the same order.
+    /// Recomputes the layout: assigns each segment a new offset, in the same order.
     ///
     /// Fails as [`image`](Self::image) does.
     pub fn lay_out(self, options: &PtdOptions) -> Result<Self> {

@@ -12,8 +12,8 @@ use crate::file::pte::Pte;
 impl Pte<'_> {
     /// Computes the file's layout: header, program and segments, from the tree, the header and the style.
     ///
-    /// If [`style`](Self::style) is `None` and the tree equals what its [`source`](Self::source) decodes to, it is written with the
-    /// source's bytes, even if no official writer wrote them. If data was replaced by as many bytes, only these bytes change.
+    /// If [`style`](Self::style) is `None` and the tree equals what its [`source`](Self::source) decodes to, the source's bytes are
+    /// written, even if they do not come from an official writer. If data was replaced by as many bytes, only these bytes change.
     /// Otherwise the tree is encoded in `style` or, if that is `None`, in the style of its source.
     ///
     /// Fails with [`ErrorKind::Absent`] if a segment's bytes are absent, and with [`ErrorKind::Unwritable`] or
@@ -24,13 +24,13 @@ impl Pte<'_> {
         image::pte_image(self)
     }
 
-    /// [`image`](Self::image) without checks of references: for writing a damaged file, to test a reader.
+    /// Computes the layout like [`image`](Self::image), but without checking references: for writing damaged files that test readers.
     pub fn image_as_is(&self) -> Result<Image<'_>> {
         image::pte_as_is(self)
     }
 
-    /// The style in which a changed tree is written: that of its source, or the nearest one if no official writer's
-    /// style gives the source's bytes. [`Detected`] says which.
+    /// Returns the style in which a changed tree is written: that of its source, or the nearest one if no official writer's
+    /// style reproduces the source's bytes, see [`Detected::exact`].
     ///
     /// ```
     /// use executorch_format::{FieldOrder, Pte};
@@ -50,8 +50,8 @@ impl Pte<'_> {
         detect::pte_style(self)
     }
 
-    /// Removes [`source`](Self::source), but keeps its style. Then anything that is not in the tree (fields of a newer
-    /// schema, padding that is not zero) is not written.
+    /// Removes [`source`](Self::source), but keeps its style. Anything that is not in the tree (fields of a newer schema,
+    /// padding that is not zero) is then no longer written.
     ///
     /// Fails as [`write_style`](Self::write_style) does.
     pub fn forget_source(mut self) -> Result<Self> {
@@ -60,14 +60,14 @@ impl Pte<'_> {
         Ok(self)
     }
 
-    /// Recomputes the layout: moves delegate payloads and constants according to `options`, gives each segment a new
-    /// offset in the same order, and makes a new header, or none if there is no data.
+    /// Recomputes the layout: moves delegate payloads and constants according to `options`, assigns each segment a new
+    /// offset in the same order, and creates a new header, or none if there is no data.
     ///
     /// The alignment that was requested for a named blob is not stored, so its new offset gets the alignment of the old
     /// one, up to 4096.
     ///
     /// Fails as [`image`](Self::image) does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a constant to
-    /// be moved extends into the next one or past its segment.
+    /// be moved extends into the next constant or past its segment.
     pub fn lay_out(self, options: &PteOptions) -> Result<Self> {
         relayout::lay_out_pte(self, options)
     }

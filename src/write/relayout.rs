@@ -1,4 +1,4 @@
-//! Recomputes a file's layout: where each segment starts, and what it contains.
+//! Recomputes a file's layout: the start and content of each segment.
 
 use super::alignment::{self, greatest_common_divisor};
 use super::collect::pack_all;
@@ -47,12 +47,12 @@ pub(super) fn lay_out_ptd<'a>(ptd: Ptd<'a>, options: &PtdOptions) -> Result<Ptd<
     place_ptd(ptd, &alignments, options)
 }
 
-/// The alignment of each segment, in addition to the options' alignment of all segments.
+/// Returns the alignment of each segment, in addition to the alignment in the options.
 fn segment_alignments(pte: &Pte<'_>, options: &PteOptions) -> Vec<u64> {
     let program = &pte.program;
     let segments = program.segments();
     let mut alignments: Vec<u64> = alignment::kept(segments);
-    // Constants, initial states and delegate payloads need no more than the alignments of the options.
+    // Constants, initial states and delegate payloads need only the alignments in the options.
     let named = named_segments(pte);
     let mut at_most = |index: u32, alignment: u32| {
         if let (Some(place), Some(false)) = (alignments.get_mut(index as usize), named.get(index as usize)) {
@@ -72,7 +72,7 @@ fn segment_alignments(pte: &Pte<'_>, options: &PteOptions) -> Vec<u64> {
     alignments
 }
 
-/// Moves constants from the FlatBuffer into a constant segment, which becomes the first segment.
+/// Moves constants from the FlatBuffer into a new constant segment, which becomes the first segment.
 fn constants_to_segment(pte: &mut Pte<'_>, alignments: &mut Vec<u64>, options: &PteOptions) -> Result<()> {
     if pte.program.constant_segment.as_ref().is_some_and(|list| !list.offsets().is_empty()) {
         return Ok(());
@@ -103,10 +103,10 @@ fn pack_constants(pte: &mut Pte<'_>, alignment: u64) -> Result<()> {
     }
 }
 
-/// Moves delegate payloads from segments into the FlatBuffer, and removes the segments that nothing else refers to.
+/// Moves delegate payloads from segments into the FlatBuffer, and removes the segments without other references.
 fn delegates_inline(pte: &mut Pte<'_>, alignments: &mut Vec<u64>) -> Result<()> {
     let mut inline = pte.program.backend_delegate_data.take().unwrap_or_default();
-    // The new place of the payload of each segment.
+    // The new place of the payload in each segment.
     let mut moved = vec![None; pte.segments.len()];
     for payload in payloads_mut(&mut pte.program) {
         if payload.location != DataLocation::SEGMENT {
@@ -177,7 +177,7 @@ fn delegates_to_segments(pte: &mut Pte<'_>, alignments: &mut Vec<u64>, delegate_
     Ok(())
 }
 
-/// For each segment, whether named data refers to it.
+/// Returns, for each segment, whether named data refers to it.
 fn named_segments(pte: &Pte<'_>) -> Vec<bool> {
     segment::marked(pte.segments.len(), pte.named_data().iter().map(|named| named.segment_index))
 }

@@ -1,7 +1,7 @@
-//! Writing to any writer, or to a path.
+//! Writes to any writer, or to a path.
 //!
-//! Temporary files are made here instead of by a crate such as `tempfile`: several files are prepared and then renamed
-//! together, the permissions of a replaced file are kept, and the default features need no more crates.
+//! Temporary files are created here instead of by a crate such as `tempfile`: several files are prepared and then renamed
+//! together, the permissions of a replaced file are kept, and the default features need no further crates.
 
 use super::image::{Image, Piece};
 use crate::error::{Error, Result};
@@ -12,12 +12,12 @@ use std::path::{Component, Path, PathBuf, Prefix};
 use std::thread;
 use std::time::Duration;
 
-/// Receives progress while a file is written. A closure over the two numbers implements it.
+/// A receiver of progress reports while a file is written. Closures that take the two numbers implement it.
 pub trait Progress {
-    /// `done` bytes of `total` are written.
+    /// Called when `done` of `total` bytes have been written.
     fn progress(&mut self, done: u64, total: u64);
 
-    /// Whether to stop, asked before each 8 MiB. If so, writing fails with [`std::io::ErrorKind::Interrupted`], and the
+    /// Returns `true` to cancel; called before each 8 MiB. Writing then fails with [`std::io::ErrorKind::Interrupted`], and the
     /// new file is removed.
     fn is_cancelled(&self) -> bool {
         false
@@ -30,19 +30,19 @@ impl<F: FnMut(u64, u64)> Progress for F {
     }
 }
 
-/// How many bytes are written between two progress reports.
+/// The number of bytes written between two progress reports.
 const STEP: usize = 8 << 20;
 
-/// The fewest bytes that are copied by the system. Smaller pieces are written through the buffer.
+/// The smallest number of bytes that the system copies. Smaller pieces are written through the buffer.
 const LEAST_COPIED: usize = 64 << 10;
 
 impl<'t> Image<'t> {
-    /// Lets [`save`](Self::save) and [`prepare`](Self::prepare) copy bytes that are borrowed from `bytes` from `file`
-    /// instead. `bytes` must be a memory map of `file` from its start. The system then copies without passing the bytes
+    /// Lets [`save`](Self::save) and [`prepare`](Self::prepare) copy bytes that are borrowed from `bytes` directly from `file`.
+    /// `bytes` must be a memory map of `file` from its start. The system then copies without passing the bytes
     /// through this process; on some file systems, both files share the same blocks.
     ///
-    /// `save` maps no file itself. Without this, each mapped page that it writes becomes resident: up to the size of the
-    /// file, which the system can take back. With this, those pages stay out of memory, and `save` needs only the metadata and its buffer.
+    /// `save` does not map files itself. By default, each mapped page that it writes becomes resident: up to the size of the
+    /// file, which the system can reclaim. With `copy_from`, these pages stay out of memory, and `save` needs only the metadata and its buffer.
     ///
     /// ```
     /// # #[allow(unsafe_code)]
@@ -65,14 +65,14 @@ impl<'t> Image<'t> {
 }
 
 impl Image<'_> {
-    /// Writes the file, from start to end. Only the metadata takes memory in addition to the tree.
+    /// Writes the file from start to end. Only the metadata takes memory in addition to the tree.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io) if `writer` fails.
     pub fn write_to(&self, writer: impl Write) -> Result<()> {
         self.write_with(writer, |_, _| {})
     }
 
-    /// [`write_to`](Self::write_to) with progress reports.
+    /// Writes the file like [`write_to`](Self::write_to), with progress reports.
     pub fn write_with(&self, writer: impl Write, progress: impl Progress) -> Result<()> {
         Ok(self.write(writer, progress, |writer, bytes| writer.write_all(bytes))?)
     }
@@ -128,29 +128,29 @@ impl Image<'_> {
     }
 
     /// Writes the file to `path`: to a temporary file in the same folder, which is synced and then renamed. The permissions of an
-    /// existing file are kept. If anything fails, the existing file is unchanged and the temporary file is removed.
+    /// existing file are kept. On failure, the existing file is unchanged and the temporary file is removed.
     ///
-    /// A process that is killed while it writes leaves the temporary file. With the feature `tmpfile`, on Linux and on
-    /// file systems with `O_TMPFILE`, it leaves nothing, because the file has no name until it is complete.
+    /// A process that is killed while writing leaves the temporary file behind. With the feature `tmpfile`, on Linux and on
+    /// file systems with `O_TMPFILE`, it leaves nothing behind, because the file has no name until it is complete.
     ///
-    /// "Synced" is [`std::fs::File::sync_all`], which on Apple's systems is `F_FULLFSYNC`: the bytes are on the medium, not only in the
-    /// drive's cache. The folder is synced too, except on Windows, which cannot do that.
+    /// "Synced" refers to [`std::fs::File::sync_all`], which on Apple's systems is `F_FULLFSYNC`: the bytes are on the medium, not only
+    /// in the drive's cache. The folder is synced too, except on Windows, which does not support that.
     ///
-    /// Except on Windows, the tree may borrow from a memory map of the file that is replaced: the old bytes stay valid until it is
-    /// unmapped. Windows replaces no file that is mapped: there, [`prepare`](Self::prepare) the new file, drop the tree and the map,
-    /// and [`commit`](Prepared::commit). It also replaces no file with the read-only attribute.
+    /// Except on Windows, the tree may borrow from a memory map of the file that is replaced: the old bytes stay valid until they are
+    /// unmapped. Windows cannot replace a mapped file: there, [`prepare`](Self::prepare) the new file, drop the tree and the map,
+    /// and [`commit`](Prepared::commit). It cannot replace a file with the read-only attribute, either.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.save_with(path, |_, _| {})
     }
 
-    /// [`save`](Self::save) with progress reports.
+    /// Writes the file like [`save`](Self::save), with progress reports.
     pub fn save_with(&self, path: impl AsRef<Path>, progress: impl Progress) -> Result<()> {
         self.prepare(path, progress)?.commit()
     }
 
-    /// The first part of [`save_with`](Self::save_with): everything except renaming. Prepare several files that belong
+    /// Does everything that [`save_with`](Self::save_with) does except renaming. Prepare several files that belong
     /// together before you commit them, so that a full disk or a read-only folder leaves all old files in place.
     ///
     /// ```
@@ -174,16 +174,16 @@ impl Image<'_> {
     }
 }
 
-/// A file that is written but does not have its name yet. If it is dropped instead of committed, it is removed.
+/// A file that is completely written but does not have its name yet. If dropped instead of committed, it is removed.
 pub struct Prepared {
-    /// `None` for a pipe or a device, to which everything was written already.
+    /// `None` for a pipe or a device, which has already received everything.
     file: Option<(Beside, PathBuf)>,
-    /// The path as the caller gave it.
+    /// The path as passed by the caller.
     path: PathBuf,
 }
 
 impl Prepared {
-    /// A file that is not an [`Image`], such as a picture, written as [`Image::prepare`] does: `write` gets a buffered writer.
+    /// Creates a file that is not an [`Image`], such as a picture, like [`Image::prepare`] does. `write` gets a buffered writer.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -206,8 +206,8 @@ impl Prepared {
         Ok(Self { file, path: path.to_path_buf() })
     }
 
-    /// Gives the file its name, and replaces any file with that name. On Windows, a file that another program has open for a moment, such
-    /// as a virus scanner, is waited for, for about a second.
+    /// Gives the file its name, replacing any file with that name. On Windows, waits up to about a second if another program, such as a
+    /// virus scanner, has that file open.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     pub fn commit(self) -> Result<()> {
@@ -221,14 +221,14 @@ fn prepare(
     write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>,
 ) -> io::Result<Option<(Beside, PathBuf)>> {
     if is_device(path) || fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        // A pipe or a device is not replaced. A folder cannot be opened.
+        // A pipe or a device is not replaced. Opening a folder fails.
         write_file(&mut fs::OpenOptions::new().write(true).open(path)?, write)?;
         return Ok(None);
     }
     // A link stays a link: the file that it points to is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let permissions = fs::metadata(&path).map(|old| old.permissions()).ok();
-    // Such a file can be replaced on other systems only. It is refused before anything is written.
+    // Other systems can replace a read-only file. On Windows, fail before anything is written.
     if cfg!(windows) && permissions.as_ref().is_some_and(fs::Permissions::readonly) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
     }
@@ -241,7 +241,7 @@ fn prepare(
     Ok(Some((beside, path)))
 }
 
-/// A file that is written through a buffer.
+/// A buffered writer of a file.
 type FileWriter<'f> = BufWriter<&'f mut fs::File>;
 
 fn write_file(file: &mut fs::File, write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>) -> io::Result<()> {
@@ -261,7 +261,7 @@ fn go_on(progress: &impl Progress) -> io::Result<()> {
 /// A temporary file in the same folder, so that it can be renamed. It is removed when dropped, unless it was renamed.
 struct Beside {
     file: fs::File,
-    /// Its path, if it has a name.
+    /// The path, if the file has a name.
     path: Option<PathBuf>,
 }
 
@@ -276,7 +276,7 @@ impl Beside {
 
     fn take_name(mut self, path: &Path) -> io::Result<()> {
         if self.path.is_none() {
-            // A link cannot replace a file, so it gets a free name first and is then renamed.
+            // Linking cannot replace a file, so the file first gets a free name and is then renamed.
             let ((), name) = with_free_name(path, |name| unnamed::link(&self.file, name))?;
             self.path = Some(name);
         }
@@ -298,14 +298,14 @@ impl Drop for Beside {
     }
 }
 
-/// Whether a path is the name of a device of Windows, such as `NUL` or `CON`, in any folder and, on old systems, with any extension.
+/// Returns `true` if a path is the name of a Windows device, such as `NUL` or `CON`, in any folder and, on old systems, with any extension.
 fn is_device(path: &Path) -> bool {
     let Ok(path) = std::path::absolute(path) else { return false };
     let first = path.components().next();
     cfg!(windows) && matches!(first, Some(Component::Prefix(prefix)) if matches!(prefix.kind(), Prefix::DeviceNS(_)))
 }
 
-/// Whether another program may have a file open for a moment, such as a virus scanner or an indexer. Only on Windows that is an error.
+/// Returns `true` if another program, such as a virus scanner or an indexer, may have the file open for a moment, an error only on Windows.
 fn is_temporary(error: &io::Error) -> bool {
     const ACCESS_DENIED: i32 = 5;
     const SHARING_VIOLATION: i32 = 32;
@@ -313,7 +313,7 @@ fn is_temporary(error: &io::Error) -> bool {
     cfg!(windows) && matches!(error.raw_os_error(), Some(ACCESS_DENIED | SHARING_VIOLATION | LOCK_VIOLATION))
 }
 
-/// Tries again after such errors, for about a second.
+/// Tries again after temporary errors, for about a second.
 fn retry(attempt: impl Fn() -> io::Result<()>, is_temporary: impl Fn(&io::Error) -> bool) -> io::Result<()> {
     for milliseconds in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] {
         match attempt() {
@@ -338,7 +338,7 @@ fn with_free_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
 }
 
-/// Files without a name, which are removed when they are closed, also if the process is killed.
+/// Files without a name, which are removed when they are closed, even if the process is killed.
 #[cfg(all(feature = "tmpfile", target_os = "linux"))]
 mod unnamed {
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
@@ -346,15 +346,15 @@ mod unnamed {
     use std::path::Path;
     use std::{format, fs, io};
 
-    /// A new file in that folder. `None` if the file system does not support it, or without `/proc`, through which it
-    /// gets its name.
+    /// Creates a file in that folder. Returns `None` if the file system does not support that, or without `/proc`, through which the
+    /// file gets its name.
     pub(super) fn create(folder: &Path) -> Option<fs::File> {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = open(folder, flags, Mode::from_raw_mode(0o666)).ok().map(fs::File::from)?;
         fs::exists(name(&file)).is_ok_and(|there| there).then_some(file)
     }
 
-    /// Gives it a name, unless another file has it.
+    /// Gives the file a name, unless another file has that name.
     pub(super) fn link(file: &fs::File, path: &Path) -> io::Result<()> {
         Ok(linkat(CWD, name(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
@@ -382,7 +382,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes the rename durable. The file is already replaced, so a folder that cannot be synced is not an error; Windows opens no folder.
+/// Makes the rename durable. The file is already replaced, so a failure to sync the folder is not an error. Windows cannot open folders.
 fn sync_folder(path: &Path) {
     if let Ok(folder) = fs::File::open(folder(path)) {
         let _ = folder.sync_all();

@@ -31,7 +31,7 @@ fn pick<T: Clone>(items: &mut Vec<T>, order: &[usize]) {
     }
 }
 
-/// Removes segments, and renumbers every reference to those that stay.
+/// Removes segments, and renumbers the references to the remaining ones.
 pub(crate) fn remove(pte: &mut Pte<'_>, gone: &dyn Fn(usize) -> bool) {
     let mut kept = Vec::new();
     for index in 0..pte.segments.len() {
@@ -42,7 +42,7 @@ pub(crate) fn remove(pte: &mut Pte<'_>, gone: &dyn Fn(usize) -> bool) {
     reorder(pte, &kept, &mut Vec::new());
 }
 
-/// Removes delegate payloads from the FlatBuffer, and renumbers every reference to those that stay.
+/// Removes delegate payloads from the FlatBuffer, and renumbers the references to the remaining ones.
 pub(crate) fn remove_inline_payloads(pte: &mut Pte<'_>, gone: &dyn Fn(u32) -> bool) {
     let inline = pte.program.backend_delegate_data.get_or_insert_default();
     let mut kept = Vec::new();
@@ -57,8 +57,8 @@ pub(crate) fn remove_inline_payloads(pte: &mut Pte<'_>, gone: &dyn Fn(u32) -> bo
     });
     for payload in payloads_mut(&mut pte.program) {
         if payload.location == DataLocation::INLINE {
-            // Nothing refers to a removed payload. An index that is out of range stays out of range, because there are not more payloads
-            // than before.
+            // Removed payloads have no references. An index that is out of range stays out of range, because the number of payloads does
+            // not grow.
             if let Ok(new) = kept.binary_search(&payload.index) {
                 payload.index = new as u32;
             }

@@ -1,4 +1,4 @@
-//! Writing an XNNPACK payload.
+//! Writes XNNPACK payloads.
 
 use super::image::{Image, Metadata};
 use crate::delegate::Xnnpack;
@@ -14,14 +14,14 @@ const ALIGNMENT: u64 = 16;
 
 /// A payload, ready to be written.
 enum Written<'t> {
-    /// The bytes that it was read from.
+    /// The bytes that the payload was read from.
     Unchanged(&'t [u8]),
-    /// Header, FlatBuffer and padding, and the constant data after them.
+    /// Header, FlatBuffer and padding, and the constant data that follows.
     Encoded(Vec<u8>, &'t [u8]),
 }
 
 impl Xnnpack<'_> {
-    /// The payload as a file of its own, see [`to_segment`](Self::to_segment).
+    /// Returns the payload as a file of its own, see [`to_segment`](Self::to_segment).
     ///
     /// Fails as [`to_segment`](Self::to_segment) does.
     pub fn image(&self) -> Result<Image<'_>> {
@@ -33,8 +33,9 @@ impl Xnnpack<'_> {
         Ok(Image::new(metadata, &[], [(start, constants)].into(), start + constants.len() as u64))
     }
 
-    /// The payload as a segment, for [`Pte::segments`](crate::Pte::segments): the bytes that it was read from if nothing was changed,
-    /// otherwise encoded as flatc does. Constant data is borrowed. The header's offsets and sizes are computed; its length is kept.
+    /// Returns the payload as a segment, for [`Pte::segments`](crate::Pte::segments). If nothing was changed, it has the bytes that the
+    /// payload was read from; otherwise, it is encoded as flatc does. Constant data is borrowed. The header's offsets and sizes are
+    /// computed; its length is kept.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the graph cannot be written.
     pub fn to_segment(&self) -> Result<Segment<'_>> {
@@ -48,7 +49,7 @@ impl Xnnpack<'_> {
         })
     }
 
-    /// A copy of the payload's bytes, see [`to_segment`](Self::to_segment).
+    /// Returns a copy of the payload's bytes, see [`to_segment`](Self::to_segment).
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         Ok(match self.written()? {
             Written::Unchanged(bytes) => bytes.to_vec(),
@@ -66,7 +67,7 @@ impl Xnnpack<'_> {
         }
     }
 
-    /// The bytes that it was read from, if it equals what they decode to.
+    /// Returns the bytes that the payload was read from, if it equals what they decode to.
     fn unchanged(&self) -> Option<&[u8]> {
         let bytes = &self.source.as_ref()?.bytes;
         let source = Xnnpack::parse(bytes).ok()?;
@@ -77,7 +78,7 @@ impl Xnnpack<'_> {
         same.then_some(bytes)
     }
 
-    /// Everything but the constant data.
+    /// Encodes everything except the constant data.
     fn encode(&self) -> Result<Vec<u8>> {
         if self.source.as_ref().is_some_and(|source| source.newer_tables > 0) {
             return Err(Error::unwritable("the payload has fields of a newer schema, which would be lost"));
