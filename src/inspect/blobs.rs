@@ -36,21 +36,21 @@ pub struct Blobs<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Blob<'t> {
-    /// What it is.
+    /// The kind of the blob.
     pub kind: BlobKind,
     /// The reference to pass to [`Pte::bytes`] or [`Ptd::bytes`]; `None` if the bytes are outside the file, and in
     /// other kinds of files.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub data: Option<DataRef>,
-    /// Bytes from the start of the file; `None` if the file does not contain them.
+    /// The offset in bytes from the start of the file; `None` if the file does not contain the blob.
     pub offset: Option<u64>,
     /// The size, in bytes.
     pub size: u64,
-    /// What uses it. Never empty: a segment is used by the list of segments.
+    /// The references to it. Never empty: a segment is used by the list of segments.
     pub users: Vec<BlobUser<'t>>,
 }
 
-/// What a blob is.
+/// The kind of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -95,7 +95,7 @@ impl fmt::Display for BlobKind {
     }
 }
 
-/// What uses a blob.
+/// A reference to a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -115,7 +115,7 @@ pub enum BlobUser<'t> {
         value: usize,
         /// Index of the constant or initial state.
         data_buffer_idx: u32,
-        /// Its name, if it is known.
+        /// The tensor's name, if it is known.
         #[cfg_attr(
             feature = "serde",
             serde(
@@ -124,7 +124,7 @@ pub enum BlobUser<'t> {
             )
         )]
         name: Option<&'t str>,
-        /// Where the name is known from.
+        /// The origin of the name.
         #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
         named_by: Option<NamedBy>,
         /// The tensor's shape.
@@ -154,14 +154,14 @@ pub enum BlobUser<'t> {
         /// The backend.
         #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         id: &'t str,
-        /// Whether the payload is in the FlatBuffer or in a segment.
+        /// The location of the payload: in the FlatBuffer or in a segment.
         location: DataLocation,
     },
     /// A name, or a key of a `.ptd`.
     Key {
         /// The name.
         key: &'t str,
-        /// The model's own name of the constant inside a delegate that it is, if that is known.
+        /// The model's own name of the constant, if it is a constant inside a delegate and its name is known.
         #[cfg_attr(
             feature = "serde",
             serde(
@@ -170,7 +170,7 @@ pub enum BlobUser<'t> {
             )
         )]
         name: Option<&'t str>,
-        /// Where that name is known from.
+        /// The origin of that name.
         #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
         named_by: Option<NamedBy>,
         /// Index into the list of segments.
@@ -181,12 +181,12 @@ pub enum BlobUser<'t> {
     },
     /// A bundle, for the program in it.
     Bundle {
-        /// The version that the bundle states.
+        /// The version stated in the bundle.
         version: u32,
     },
     /// A test case of a bundle.
     TestCase {
-        /// The name of the method that it tests.
+        /// The name of the tested method.
         #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         method: &'t str,
         /// Index into the method's test cases.
@@ -197,19 +197,19 @@ pub enum BlobUser<'t> {
         #[cfg_attr(feature = "serde", serde(flatten))]
         shape: TensorShape<'t>,
     },
-    /// A value of an XNNPACK payload that is a file of its own: see [`Xnnpack::delegate_constants`] for more of it.
+    /// A value of an XNNPACK payload in a file of its own: see [`Xnnpack::delegate_constants`] for details.
     Constant {
         /// Index of the constant in the payload.
         constant: u32,
-        /// Index of the value; `None` if none uses the constant.
+        /// Index of the value; `None` if no value uses the constant.
         value: Option<usize>,
-        /// Whether it holds the value's scales instead of its elements.
+        /// `true` if the constant holds the value's scales instead of its elements.
         scales: bool,
     },
 }
 
 impl<'t> BlobUser<'t> {
-    /// The name of the method that it belongs to, if it belongs to one.
+    /// Returns the name of the method that it belongs to, if any.
     pub fn method(&self) -> Option<&'t str> {
         match *self {
             Self::Tensor { method, .. }
@@ -220,7 +220,7 @@ impl<'t> BlobUser<'t> {
         }
     }
 
-    /// The shape that this user has for the blob.
+    /// Returns the shape that this user gives the blob.
     pub fn shape(&self) -> Option<TensorShape<'t>> {
         match *self {
             Self::Tensor { shape, .. } | Self::External { shape, .. } | Self::TestCase { shape, .. } => Some(shape),
@@ -230,10 +230,10 @@ impl<'t> BlobUser<'t> {
     }
 }
 
-/// References with the same kind and the same bytes or key are one blob.
+/// References of the same kind with the same bytes or key are one blob.
 type Identity<'t> = (BlobKind, Option<DataRef>, &'t str);
 
-/// Collects blobs, each with all references to it.
+/// A collector of blobs, each with all references to it.
 #[derive(Default)]
 struct Collector<'t> {
     found: Blobs<'t>,

@@ -1,4 +1,4 @@
-//! One level of a file's tree at a time: its fields or items, and where their bytes are.
+//! One level of a file's tree at a time: its fields or items, and the places of their bytes.
 
 use crate::error::{Error, Result};
 use crate::flatbuffer::any::{AnyNumber, AnyTable, AnyTables, Value};
@@ -20,7 +20,7 @@ pub struct Branch {
     pub path: FieldPath,
     /// The schema's name of the table; `None` for a list.
     pub table: Option<&'static str>,
-    /// The number of fields, or of all items of the list; `entries` may be only a part of these.
+    /// The number of fields or of items in the list; `entries` may have only a part of the items.
     pub count: usize,
     /// The fields, or some of the items.
     pub entries: Vec<BranchEntry>,
@@ -34,31 +34,31 @@ pub struct Branch {
 pub struct BranchEntry {
     /// The schema's name of the field, or the index of the item.
     pub name: String,
-    /// Its path; of a union that has a value, the path of its member.
+    /// The path of the entry. For a union with a value, the path of its member.
     pub path: FieldPath,
-    /// Its value, in short: `12`, `"forward"`, `[1, 2, 3]`; empty for a table.
+    /// A short form of the value: `12`, `"forward"`, `[1, 2, 3]`; empty for a table.
     pub value: String,
-    /// The schema's name of the table in it, or of those in its list.
+    /// The schema's name of the table or of the list's tables.
     pub table: Option<&'static str>,
-    /// How many items a list of tables has.
+    /// The number of items in a list of tables.
     pub count: Option<usize>,
-    /// Bytes from the start of the file; `None` if the file does not store it: such a number has its default.
+    /// The offset in bytes from the start of the file; `None` if the file does not store the entry: a number then has its default.
     pub offset: Option<u64>,
-    /// Its size in bytes, without what it refers to.
+    /// The size in bytes, without the data that the entry refers to.
     pub size: Option<u64>,
 }
 
-/// How many numbers of a list, or characters of a text, are shown.
+/// The maximum number of characters of a text that are shown. Lists of numbers show a quarter as many.
 const MAX_SHOWN: usize = 64;
 
 impl Model<'_> {
-    /// The fields or items at a path of the tree, written as in findings: `execution_plan[0].values[3].val.Tensor`. Of
-    /// a list, `most` items from item `first` on. The path of a number, a text or a list of numbers gives the table
-    /// around it.
+    /// Returns the fields or items at a path of the tree, which is written as in findings: `execution_plan[0].values[3].val.Tensor`. For a
+    /// list, returns up to `most` items from item `first` on. The path of a number, a text or a list of numbers gives the table that contains
+    /// it.
     ///
     /// Takes time in proportion to the metadata.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if nothing is at that path.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the path does not exist.
     ///
     /// ```
     /// use executorch_format::Model;
@@ -97,7 +97,7 @@ impl Model<'_> {
         Ok(branch)
     }
 
-    /// Where the offset of the root table is in the FlatBuffer.
+    /// Returns the position of the root table's offset in the FlatBuffer.
     fn root_position(&self) -> u32 {
         match self {
             #[cfg(feature = "devtools")]
@@ -117,7 +117,7 @@ struct BranchPlace<'t> {
     found: FoundBranch<'t>,
 }
 
-/// Follows a path from the root, as far as tables go.
+/// Follows a path from the root, as far as it leads to tables.
 fn find<'t>(root: &'t dyn AnyTable, path: &str) -> Result<BranchPlace<'t>> {
     let nothing = || Error::reference(format!("nothing is at {}", path.chars().take(200).collect::<String>()));
     let mut place = BranchPlace { steps: Vec::new(), found: FoundBranch::Table(root) };
@@ -151,7 +151,7 @@ fn find<'t>(root: &'t dyn AnyTable, path: &str) -> Result<BranchPlace<'t>> {
                         place.steps.extend([field, Step::Field(member)]);
                         place.found = FoundBranch::Table(inner);
                     }
-                    // A number, a text or an absent field: the table around it, also if an item was asked for.
+                    // A number, a text or an absent field gives the table that contains it, even if the path continues with an item.
                     _ => return Ok(place),
                 }
             }
@@ -229,7 +229,7 @@ fn of_list(steps: &[Step], tables: &dyn AnyTables, first: usize, most: usize) ->
     Branch { path: at(steps, &[]), table: None, count: tables.len(), entries }
 }
 
-/// A short text that helps to recognize an item of a list: its first text, or the member of its union.
+/// Returns a short text that helps to recognize an item of a list: its first text, or the member of its union.
 fn summary(table: &dyn AnyTable) -> String {
     let mut found = String::new();
     table.for_each_field(&mut |_, value| {
@@ -246,7 +246,7 @@ fn summary(table: &dyn AnyTable) -> String {
     found
 }
 
-/// A number as it is shown.
+/// Formats a number.
 pub(super) fn number_text(number: AnyNumber) -> String {
     match number {
         AnyNumber::Bool(bit) => bit.to_string(),
@@ -266,7 +266,7 @@ fn locate(
     (start, position): (u64, u32),
 ) {
     let depth = steps.len();
-    // Entries of a list are those from this index on.
+    // The index of the first listed item of a list.
     let first = match branch.entries.first().and_then(|entry| entry.path.last()) {
         Some(Step::Index(index)) => index,
         _ => 0,

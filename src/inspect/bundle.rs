@@ -1,4 +1,4 @@
-//! What is in a bundled program: its test cases and their tensors. For the program inside, ask the program.
+//! The contents of a bundled program: its test cases and their tensors. The program inside has its own answers.
 
 use super::constant_methods::{Returned, double};
 use super::summary::{Content, Summary};
@@ -12,17 +12,17 @@ use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tens
 use crate::tensor::TensorShape;
 use alloc::{vec, vec::Vec};
 
-/// What is in a `.bpte` file, besides the program.
+/// The contents of a `.bpte` file, apart from the program.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BundleSummary<'t> {
-    /// The version that the bundle states: 2 in every file seen.
+    /// The version stated in the bundle: 2 in every file seen.
     pub bundle_version: u32,
-    /// Where the program starts, in bytes from the start of the file; `None` if it is not in the file.
+    /// The offset of the program in bytes from the start of the file; `None` if it is not in the file.
     pub program_offset: Option<u64>,
-    /// Bytes of the program.
+    /// The size of the program, in bytes.
     pub program_size: u64,
     /// The test cases, method by method.
     pub test_suites: Vec<TestSuite<'t>>,
@@ -40,15 +40,15 @@ pub struct TestSuite<'t> {
     pub test_cases: Vec<TestCase<'t>>,
 }
 
-/// One test case.
+/// A test case.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TestCase<'t> {
-    /// What the method is given.
+    /// The inputs of the method.
     pub inputs: Vec<TestValue<'t>>,
-    /// What it is expected to return; empty if nothing is compared.
+    /// The expected outputs; empty if outputs are not compared.
     pub expected_outputs: Vec<TestValue<'t>>,
 }
 
@@ -58,16 +58,16 @@ pub struct TestCase<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TestValue<'t> {
-    /// The schema's name of what it is; `None` if it is of a newer schema.
+    /// The schema's name of the value's type; `None` for a type of a newer schema.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
     pub kind: Option<&'static str>,
     /// The type and shape, if it is a tensor.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub shape: Option<TensorShape<'t>>,
-    /// Bytes of the tensor's elements.
+    /// The size of the tensor's elements, in bytes.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub size: Option<u64>,
-    /// The number, if it is one.
+    /// The value of a number or boolean.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub value: Option<Returned<'t>>,
 }
@@ -102,7 +102,7 @@ impl<'t> TestValue<'t> {
 }
 
 impl BundledMethodTestCase<'_> {
-    /// Its tensors, in order, each with its kind (input or expected output) and its index among those.
+    /// Iterates over the tensors in order, each with its kind (input or expected output) and its index in the list of that kind.
     pub(crate) fn tensors(&self) -> impl Iterator<Item = (BlobKind, usize, &Tensor<'_>)> {
         let lists = [(BlobKind::Input, self.inputs()), (BlobKind::Expected, self.expected_outputs())];
         lists.into_iter().flat_map(|(kind, values)| {
@@ -113,7 +113,7 @@ impl BundledMethodTestCase<'_> {
 }
 
 impl Bpte<'_> {
-    /// A summary of the file without the program inside: see [`program`](Self::program) for that.
+    /// Returns a summary of the file without the program inside, which [`program`](Self::program) returns.
     pub fn summary(&self) -> Summary<'_> {
         let content = BundleSummary {
             bundle_version: self.bundled_program.version,
@@ -130,7 +130,7 @@ impl Bpte<'_> {
         }
     }
 
-    /// Every blob of the file: the program as a whole, and the tensors of the test cases.
+    /// Returns every blob of the file: the program as a whole, and the tensors of the test cases.
     pub fn blobs(&self) -> Blobs<'_> {
         let version = self.bundled_program.version;
         let program = self.bundled_program.program.as_deref();
@@ -147,14 +147,13 @@ impl Bpte<'_> {
         Blobs { blobs, errors: Vec::new() }
     }
 
-    /// Where the bytes of the file go, as for [`Pte::size_report`]. The program inside is one part: ask the program for
-    /// its own report.
+    /// Reports how the bytes of the file are used, like [`Pte::size_report`]. The program inside is one part: its own report has the details.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         size::of_bpte(self)
     }
 
-    /// [`blobs`](Self::blobs), then the blobs of the program inside, with their offsets in this file. `program` comes
-    /// from [`program`](Self::program).
+    /// Returns [`blobs`](Self::blobs) and the blobs of the program inside, with their offsets in this file. `program` comes from
+    /// [`program`](Self::program).
     pub fn blobs_with<'t>(&'t self, program: &'t Pte<'_>) -> Blobs<'t> {
         let mut found = self.blobs();
         let Blobs { mut blobs, errors } = program.blobs();
@@ -169,7 +168,7 @@ impl Bpte<'_> {
         found
     }
 
-    /// The constants inside the payloads of the program's delegates, with their offsets in this file, as for
+    /// Returns the constants inside the payloads of the program's delegates, with their offsets in this file, like
     /// [`blobs_with`](Self::blobs_with).
     pub fn delegate_constants_with<'t>(&self, program: &'t Pte<'_>) -> DelegateConstants<'t> {
         let mut found = program.delegate_constants();

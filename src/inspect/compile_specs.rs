@@ -5,7 +5,7 @@ use crate::schema::program::{BackendDelegate, CompileSpec};
 use alloc::{borrow::Cow, vec::Vec};
 use core::fmt;
 
-/// At most this many settings of a delegate are listed: many delegates can share one long list.
+/// The maximum number of settings listed for a delegate: many delegates can share one long list.
 const MAX_SHOWN: usize = 32;
 
 /// A setting for a backend.
@@ -14,11 +14,11 @@ const MAX_SHOWN: usize = 32;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CompileSetting<'t> {
-    /// Its name, [`shortened`].
+    /// The name, [`shortened`].
     pub key: Cow<'t, str>,
-    /// Its value if that is text, [`shortened`]; `None` for other bytes.
+    /// The value, [`shortened`], if it is text; `None` for other bytes.
     pub text: Option<Cow<'t, str>>,
-    /// The size of its value, in bytes.
+    /// The size of the value, in bytes.
     pub size: usize,
 }
 
@@ -31,13 +31,13 @@ impl<'t> CompileSetting<'t> {
         Self { key: shortened(spec.key()), text: text.map(shortened), size: value.len() }
     }
 
-    /// The first settings of a delegate.
+    /// Returns the first settings of a delegate.
     pub fn all(delegate: &'t BackendDelegate<'_>) -> Vec<Self> {
         delegate.compile_specs().iter().take(MAX_SHOWN).map(Self::of).collect()
     }
 }
 
-/// Shows as `compile_flags = --output-format=raw`.
+/// Writes the setting as `compile_flags = --output-format=raw`.
 impl fmt::Display for CompileSetting<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.text {
@@ -47,7 +47,7 @@ impl fmt::Display for CompileSetting<'_> {
     }
 }
 
-/// The accelerator that a delegate of Ethos-U was compiled for, such as `ethos-u55-128`.
+/// Returns the accelerator that an Ethos-U delegate was compiled for, such as `ethos-u55-128`.
 pub(crate) fn accelerator<'t>(delegate: &'t BackendDelegate<'_>) -> Option<&'t str> {
     const OPTION: &str = "--accelerator-config=";
     if delegate.backend() != "EthosUBackend" {
@@ -67,7 +67,7 @@ mod tests {
     use alloc::{format, string::String, vec};
 
     #[test]
-    fn settings_are_text_where_they_are_and_name_an_accelerator() {
+    fn compile_settings_show_text_values_and_the_accelerator() {
         let spec =
             |key: &'static str, value: &'static [u8]| CompileSpec { key: Some(key.into()), value: Some(value.into()) };
         let specs = vec![spec("target", b"ethos-u55-64"), spec("n", &[0, 1]), spec("flags", b"-a -b")];

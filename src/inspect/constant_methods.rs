@@ -1,10 +1,10 @@
-//! Methods that compute nothing and return constants, which is how exporters store metadata.
+//! Methods that compute nothing and return constants. Exporters store metadata in such methods.
 
 use super::summary::ValueShape;
 use crate::schema::program::{ExecutionPlan, KernelTypes};
 use alloc::vec::Vec;
 
-/// A method without inputs and instructions, and what it returns.
+/// A method without inputs and instructions, and the value that it returns.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -12,11 +12,11 @@ use alloc::vec::Vec;
 pub struct ConstantMethod<'t> {
     /// The method's name.
     pub name: &'t str,
-    /// A list if it returns several values.
+    /// The value; a list if the method returns several values.
     pub value: Returned<'t>,
 }
 
-/// What a constant method returns.
+/// The value that a constant method returns.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -41,12 +41,12 @@ pub enum Returned<'t> {
 }
 
 impl<'a> ExecutionPlan<'a> {
-    /// Whether the method computes nothing: it has outputs, and neither inputs nor instructions.
+    /// Returns `true` if the method computes nothing: it has outputs, but no inputs and no instructions.
     pub fn is_constant(&self) -> bool {
         self.inputs().is_empty() && !self.outputs().is_empty() && self.instructions().next().is_none()
     }
 
-    /// What the method returns, if it computes nothing.
+    /// Returns the constant that the method returns, if it computes nothing.
     pub fn constant(&self) -> Option<Returned<'_>> {
         self.is_constant().then(|| match self.outputs() {
             [output] => constant(self, (*output).into(), true),
@@ -59,8 +59,7 @@ fn items<'t>(plan: &'t ExecutionPlan<'_>, indices: impl Iterator<Item = i64>, li
     Returned::List(indices.map(|index| constant(plan, index, lists)).collect())
 }
 
-/// The value with that index. The items of a list are separate values. A list inside a list, which no writer makes, is returned as
-/// `Null`.
+/// Returns the value at an index. The items of a list are separate values. A list inside a list, which no writer makes, becomes `Null`.
 fn constant<'t>(plan: &'t ExecutionPlan<'_>, index: i64, lists: bool) -> Returned<'t> {
     let wide = |items: &'t [i32]| items.iter().map(|index| i64::from(*index));
     match plan.value(index).map(|value| &value.val) {

@@ -1,4 +1,4 @@
-//! What a delegate runs: its settings, and the nodes of XNNPACK's graphs.
+//! The contents of delegates: their settings, and the nodes of XNNPACK's graphs.
 
 use super::CompileSetting;
 use crate::delegate::{Payload, Xnnpack};
@@ -6,7 +6,7 @@ use crate::file::pte::Pte;
 use crate::schema::xnnpack::NO_ID;
 use alloc::{string::String, string::ToString, vec::Vec};
 
-/// What a delegate runs.
+/// The contents of a delegate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -15,12 +15,12 @@ pub struct DelegateCode<'t> {
     /// The backend's name.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
     pub id: &'t str,
-    /// The settings that it was compiled with.
+    /// The settings that the delegate was compiled with.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub compile_specs: Vec<CompileSetting<'t>>,
-    /// The nodes inside, in the order in which they run; empty if the payload cannot be read.
+    /// The nodes inside, in execution order; empty if the payload cannot be read.
     pub nodes: Vec<InsideNode>,
-    /// If an earlier delegate has the same payload, its method and index: the nodes are listed there.
+    /// The method and index of an earlier delegate with the same payload, where the nodes are listed.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub same_as: Option<(usize, usize)>,
 }
@@ -31,34 +31,34 @@ pub struct DelegateCode<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InsideNode {
-    /// What it does, by the schema's name, such as `XNNFullyConnected`.
+    /// The schema's name of the node, such as `XNNFullyConnected`.
     pub operator: &'static str,
-    /// What it reads and writes.
+    /// The values that the node reads and writes.
     pub arguments: Vec<InsideArgument>,
 }
 
-/// What a node inside a delegate reads or writes.
+/// A value that a node inside a delegate reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InsideArgument {
-    /// Its name in the schema, such as `filter`.
+    /// The schema's name of the argument, such as `filter`.
     pub name: &'static str,
-    /// The id of the value inside.
+    /// The id of the value in the payload.
     pub id: u32,
-    /// Whether the node writes it.
+    /// `true` if the node writes the value.
     pub output: bool,
-    /// Its datatype and dimensions.
+    /// The datatype and dimensions.
     pub tensor: String,
-    /// Which of the delegate's arguments it is, from 0; `None` for a value that is only inside.
+    /// The index of the value among the delegate's arguments, from 0; `None` for a value that exists only inside.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub argument: Option<u32>,
-    /// Whether it is a constant.
+    /// `true` if the value is a constant.
     pub constant: bool,
 }
 
-/// What the delegates of each method run. The nodes of a shared payload are listed once.
+/// Lists the contents of the delegates of each method. The nodes of a shared payload are listed once.
 pub(super) fn of_program<'t>(pte: &'t Pte<'_>) -> Vec<Vec<DelegateCode<'t>>> {
     let mut methods = Vec::new();
     for plan in pte.methods() {

@@ -1,4 +1,4 @@
-//! What is inside delegates: how many operators of each kind, and every constant.
+//! The contents of delegates: the number of operators of each kind, and every constant.
 
 use super::{BlobCount, Fault, NamedBy, OperatorCalls};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
@@ -23,21 +23,21 @@ pub struct DelegateConstants<'t> {
     pub errors: Vec<Fault>,
 }
 
-/// A constant inside a payload, as one of its users sees it.
+/// A constant inside a payload, with one of its uses.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DelegateConstant<'t> {
-    /// Bytes from the start of the file; `None` if the file does not contain it.
+    /// The offset in bytes from the start of the file; `None` if the file does not contain the constant.
     pub offset: Option<u64>,
     /// The size, in bytes.
     pub size: u64,
-    /// What uses it.
+    /// The use of the constant.
     pub user: DelegateConstantUser<'t>,
 }
 
-/// What uses a constant inside a payload.
+/// A use of a constant inside a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -63,12 +63,12 @@ pub struct DelegateConstantUser<'t> {
         serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
     )]
     pub name: Option<&'t str>,
-    /// Where the name is known from.
+    /// The origin of the name.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub named_by: Option<NamedBy>,
-    /// Whether it holds the value's scales instead of its elements.
+    /// `true` if the constant holds the value's scales instead of its elements.
     pub scales: bool,
-    /// The type of its elements.
+    /// The type of the elements.
     pub datatype: XNNDatatype,
     /// The size of each dimension, in elements.
     pub sizes: Vec<u32>,
@@ -134,7 +134,7 @@ pub(super) fn of_payload<'t>(xnnpack: &'t Xnnpack<'_>) -> DelegateConstants<'t> 
     found
 }
 
-/// A row for each use; one without a value if there is none.
+/// Returns an entry for each use of a constant, or an entry without a value for an unused constant.
 fn uses<'m>(
     constant: &Constant<'_>,
     offset: Option<u64>,
@@ -176,10 +176,10 @@ fn uses<'m>(
     uses.collect()
 }
 
-/// How many operators of each kind are inside the delegates of a method and backend.
+/// The number of operators of each kind inside the delegates, by method and backend.
 pub(super) type Operators<'t> = Keyed<(usize, &'t str), Keyed<&'static str, usize>>;
 
-/// The operators inside all delegates.
+/// Counts the operators inside all delegates.
 pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Operators<'t> {
     let mut all = Operators::new();
     for opened in opened {
@@ -198,7 +198,7 @@ pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Ope
     all
 }
 
-/// Counts the constants of all payloads, or only those under keys that this file does not have; several with one key are
+/// Counts the constants of all payloads, or only the constants under keys that are missing in this file. Several with the same key are
 /// counted once.
 pub(super) fn count_constants(opened: &[OpenPayload<'_>], not_in: Option<&KeyIndex<'_>>) -> BlobCount {
     let mut constants = BlobCount::default();
@@ -229,7 +229,7 @@ pub(super) fn count_constants(opened: &[OpenPayload<'_>], not_in: Option<&KeyInd
     constants
 }
 
-/// As a list, the most frequent first.
+/// Returns the counts as a list, the most frequent first.
 pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCalls> {
     let mut sorted = Vec::with_capacity(operators.len());
     for (name, calls) in operators.sorted() {
@@ -239,12 +239,12 @@ pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCall
     sorted
 }
 
-/// Puts the most frequent first.
+/// Sorts the most frequent first.
 pub(super) fn most_first(operators: &mut [OperatorCalls]) {
     sort_by(operators, |one, other| other.calls.cmp(&one.calls));
 }
 
-/// For each value, the nodes that take it, and the argument's name.
+/// The nodes that take each value, with the argument's name.
 pub(crate) type Takers = Keyed<usize, Vec<(usize, &'static str)>>;
 
 pub(crate) fn takers(xnnpack: &Xnnpack<'_>) -> Takers {

@@ -1,4 +1,4 @@
-//! A program's own quantized constants as numbers. The operators that take them decide the scales and zero points.
+//! A program's own quantized constants as numbers. Scales and zero points are arguments of the operators that take the constants.
 
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, Payload};
@@ -10,7 +10,7 @@ use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Kernel
 use crate::tensor::TensorView;
 use alloc::{format, vec::Vec};
 
-/// A tensor whose data is in the program and that an operator dequantizes.
+/// A tensor with data in the program that an operator dequantizes.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QuantizedTensor<'t> {
@@ -24,25 +24,25 @@ pub struct QuantizedTensor<'t> {
     pub numbers: Result<Dequantized<'t>>,
 }
 
-/// A constant whose numbers are known: a tensor that an operator dequantizes, or a constant inside an XNNPACK payload.
+/// A constant that can be read as numbers: a tensor that an operator dequantizes, or a constant inside an XNNPACK payload.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ConstantNumbers<'t> {
     /// Index of the method.
     pub method: usize,
-    /// Index of the delegate that it is inside; `None` for a value of the method.
+    /// Index of the delegate that contains it; `None` for a value of the method.
     pub delegate: Option<usize>,
-    /// Index into the method's values, or into those of the payload.
+    /// Index into the values of the method or of the payload.
     pub value: usize,
-    /// The key of the named data that it is, if it is inside a payload.
+    /// The key of its named data, if it is inside a payload.
     pub key: Option<&'t str>,
     /// The numbers; an error if shapes, scales and zero points do not match, or are not in the program.
     pub numbers: Result<Dequantized<'t>>,
 }
 
 impl Pte<'_> {
-    /// Calls `found` with each constant whose numbers are known: those of [`dequantized`](Self::dequantized), then the constants inside
-    /// payloads of XNNPACK, quantized or not. A payload that several delegates share is visited for the first of them.
+    /// Calls `found` with each constant that can be read as numbers: the constants of [`dequantized`](Self::dequantized), then the constants
+    /// inside XNNPACK's payloads, quantized or not. A payload that several delegates share is visited for the first of them.
     ///
     /// ```
     /// use executorch_format::Pte;
@@ -82,17 +82,17 @@ impl Pte<'_> {
     }
 }
 
-/// How an operator takes its first argument, its scales and its zero points.
+/// The scales and zero points that an operator applies to its first argument.
 #[derive(Clone, Copy)]
 enum Scheme {
     /// One scale and zero point.
     Tensor,
-    /// One for each index of the dimension that argument 3 names.
+    /// One for each index of the dimension given by argument 3.
     Channel,
     /// One for each row.
     Token,
-    /// One for each row, or for each group in a row; the elements have this many bits. Their order and their zero are
-    /// those of ExecuTorch's kernels (`embeddingxb.cpp`).
+    /// One for each row, or for each group in a row. Each element has this many bits; their order and their zero follow ExecuTorch's
+    /// kernels (`embeddingxb.cpp`).
     Embedding(u32),
 }
 
@@ -152,7 +152,7 @@ fn quantized<'t>(
     let argument = |index: usize| arguments.get(index).and_then(|value| plan.value(*value));
     let scales = parameters(pte, argument(0), "scales")?;
     let zero_points = argument(1).filter(|value| !matches!(value.val, KernelTypes::Null(_)));
-    // Sizes of data in the file are not negative.
+    // Data in the file has no negative sizes.
     let mut dims: Vec<u32> = shape.sizes.iter().map(|size| size.unsigned_abs()).collect();
     let last = dims.last().map_or(1, |size| *size as usize);
     let runs = match scheme {
@@ -175,7 +175,7 @@ fn quantized<'t>(
                 _ => stored,
             };
             let groups = arguments.first().and_then(|value| plan.tensor(*value)?.sizes().get(1).copied()).unwrap_or(1);
-            // A negative number becomes 0, which `checked_div` refuses.
+            // A negative number becomes 0, which `checked_div` rejects.
             let groups = usize::try_from(groups).unwrap_or_default();
             let [rows, columns] = &mut *dims else { return Err(wrong("has no rows and columns")) };
             *columns = columns.checked_mul(8 / bits).ok_or_else(|| wrong("has too many columns"))?;
@@ -191,7 +191,7 @@ fn quantized<'t>(
     Dequantized::new(stored, dims.into(), view.bytes(), [scales, zero_points], runs)
 }
 
-/// Scales or zero points that are in the program.
+/// Reads scales or zero points from the program.
 fn parameters<'t>(pte: &'t Pte<'_>, value: Option<&'t EValue<'_>>, what: &str) -> Result<Parameters<'t>> {
     let missing = || Error::tensor(format!("the {what} are not in the program"));
     match value.map(|value| &value.val) {

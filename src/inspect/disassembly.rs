@@ -1,4 +1,4 @@
-//! What a program does, instruction by instruction.
+//! The instructions of a program.
 
 use super::constant_methods::{Returned, double};
 use super::delegate_code::{self, DelegateCode};
@@ -44,7 +44,7 @@ pub struct Disassembly<'t> {
     pub errors: Vec<Fault>,
 }
 
-/// The instructions of a method, with the values that they work on.
+/// The instructions of a method, with the values that they refer to.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -56,11 +56,11 @@ pub struct MethodCode<'t> {
     pub inputs: &'t [i32],
     /// Indices into `values`.
     pub outputs: &'t [i32],
-    /// What instructions work on.
+    /// The values that instructions refer to.
     pub values: Vec<CodeValue<'t>>,
-    /// The instructions, in one chain in every file seen.
+    /// The instructions. Every file seen has a single chain.
     pub chains: Vec<ChainCode<'t>>,
-    /// What backends run, by the index that [`Operation::Delegate`] has.
+    /// The contents of delegates, by the index in [`Operation::Delegate`].
     pub delegates: Vec<DelegateCode<'t>>,
 }
 
@@ -80,25 +80,25 @@ pub struct ChainCode<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Code<'t> {
-    /// What it does.
+    /// The operation, with its arguments.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub operation: Operation<'t>,
-    /// Whether an instruction jumps here.
+    /// `true` if an instruction jumps here.
     pub jumped_to: bool,
-    /// Why `output` of its arguments is an assumption; `None` if it is known.
+    /// The reason why `output` of its arguments is an assumption; `None` if it is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub assumed: Option<&'static str>,
-    /// The operator or backend without its namespace, and how many such instructions come before it, such as `convolution.3`.
-    /// `naming::Names` adds this and what follows.
+    /// The operator or backend without its namespace, and the number of earlier instructions of the same kind, such as `convolution.3`.
+    /// `naming::Names` adds this field and the next two.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub label: Option<&'t str>,
-    /// The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself.
+    /// The path of its module, such as `layers.0.conv`; empty for the model itself.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub module: Option<&'t str>,
-    /// The line of the model's source that it comes from.
+    /// The line of the model's source that the instruction comes from.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub source: Option<&'t SourceLine>,
-    /// The Python calls that led to it, outermost first, if the file has them.
+    /// The stack of Python calls, outermost first, if the file has it.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "<[_]>::is_empty"))]
     pub stack: &'t [Frame<'t>],
 }
@@ -119,7 +119,7 @@ pub struct SourceLine {
     pub text: String,
 }
 
-/// Where a name is known from. The first of these that has one gives it.
+/// The origin of a name. The first origin in this order that has a name is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -129,22 +129,22 @@ pub enum NamedBy {
     File,
     /// An ETRecord.
     Record,
-    /// A state dict, in which a tensor has the same bytes.
+    /// A state dict with a tensor of the same bytes.
     StateDict,
-    /// Its place among the inputs of the method.
+    /// The position among the inputs of the method.
     Input,
-    /// The instruction that takes or writes it, counted by operator, and the argument: `convolution.3 weight`.
+    /// The instruction that takes or writes the value, counted by operator, and the argument: `convolution.3 weight`.
     Operator,
 }
 
 impl NamedBy {
-    /// Whether the name is the author's, rather than made from a place in the program.
+    /// Returns `true` if the model's author gave the name, rather than the name being derived from a place in the program.
     pub fn is_given(self) -> bool {
         self <= Self::StateDict
     }
 }
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "operation", rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -155,10 +155,10 @@ pub enum Operation<'t> {
         /// The operator's name, such as `aten::add`; empty if its index is out of range.
         #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         operator: &'t str,
-        /// Its overload, such as `out`.
+        /// The overload, such as `out`.
         #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         overload: &'t str,
-        /// What it works on.
+        /// The arguments.
         arguments: Vec<Argument>,
     },
     /// Runs a delegate.
@@ -168,7 +168,7 @@ pub enum Operation<'t> {
         backend: &'t str,
         /// Index into the method's delegates.
         delegate: i32,
-        /// What it works on: inputs, then outputs.
+        /// The arguments: inputs, then outputs.
         arguments: Vec<Argument>,
     },
     /// Assigns one value to another.
@@ -190,25 +190,25 @@ pub enum Operation<'t> {
         /// Index into the method's values.
         value: i32,
     },
-    /// An instruction that the schema does not know.
+    /// An instruction of a newer schema.
     Unknown,
 }
 
-/// What a kernel or a delegate works on.
+/// An argument of a kernel or a delegate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Argument {
-    /// Its name, if the operator is known; `None` also for the result, which a call repeats as its last argument.
+    /// The name, if the operator is known. `None` also for the result, which a call repeats as its last argument.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<&'static str>,
-    /// Whether the kernel or the delegate writes it. If that is not known, [`Code::assumed`] says so.
+    /// `true` if the kernel or the delegate writes it. [`Code::assumed`] is set if this is not known.
     pub output: bool,
-    /// Whether it is also read, and so changed in place.
+    /// `true` if the argument is both read and written, so that it is changed in place.
     pub in_place: bool,
-    /// The value whose bytes it has: the instruction makes it a view of that value or that value, or no instruction makes the view, and
-    /// it has that value's place in planned memory.
+    /// The value that shares its bytes. Either the instruction makes the argument a view of that value or assigns that value to it, or no
+    /// instruction makes the view, and the argument has that value's place in planned memory.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub view_of: Option<i32>,
     /// Index into the method's values.
@@ -221,29 +221,29 @@ pub struct Argument {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CodeValue<'t> {
-    /// The schema's name of what it is; `None` if it is of a newer schema.
+    /// The schema's name of the value's type; `None` for a type of a newer schema.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
     pub kind: Option<&'static str>,
-    /// The number, text or list of numbers that it is.
+    /// The number, text or list of numbers.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub constant: Option<Returned<'t>>,
-    /// If it is a list of values, their indices, −1 for a missing one.
+    /// The indices of a list's values, −1 for a missing one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub items: Option<Vec<i64>>,
     /// The type and shape, if it is a tensor.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub tensor: Option<ValueShape<'t>>,
-    /// Where the tensor's name is known from. `naming::Names` adds names that the file does not have.
+    /// The origin of the tensor's name. `naming::Names` adds names that the file does not have.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub named_by: Option<NamedBy>,
-    /// Where its bytes are, if it is a tensor.
+    /// The place of a tensor's bytes.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub place: Option<TensorPlace<'t>>,
-    /// Whether an instruction is known to write it. A number is then only the value at the start.
+    /// `true` if an instruction is known to write the value. A number is then only the initial value.
     pub written: bool,
 }
 
-/// Where a tensor's bytes are.
+/// The place of a tensor's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -255,25 +255,25 @@ pub enum TensorPlace<'t> {
     Planned {
         /// Index of the buffer, from 1.
         buffer: u32,
-        /// Bytes from its start.
+        /// The offset from the start of the buffer, in bytes.
         offset: u64,
     },
     /// A constant.
     Constant {
         /// Index of the constant.
         index: u32,
-        /// Where it is in the file.
+        /// The reference to its bytes in the file.
         data: DataRef,
     },
     /// In planned memory, with an initial state.
     InitialState {
         /// Index of the initial state.
         index: u32,
-        /// Where that is in the file.
+        /// The reference to its bytes in the file.
         data: DataRef,
         /// Index of the buffer, from 1.
         buffer: u32,
-        /// Bytes from its start.
+        /// The offset from the start of the buffer, in bytes.
         offset: u64,
     },
     /// In a `.ptd` file.
@@ -415,7 +415,7 @@ fn chain_code<'t>(
         match &instruction.instr_args {
             InstructionArguments::KernelCall(call) => check("operator", call.op_index, plan.operators().len()),
             InstructionArguments::DelegateCall(call) => check("delegate", call.delegate_index, plan.delegates().len()),
-            // The end of the chain is a good destination.
+            // A jump to the end of the chain is valid.
             InstructionArguments::JumpFalseCall(call) => {
                 check("instruction", call.destination_instruction, operations.len() + 1);
             }
@@ -481,7 +481,7 @@ impl fmt::Display for TensorPlace<'_> {
 }
 
 impl Operation<'_> {
-    /// The instruction that it may jump to.
+    /// Returns the instruction that it may jump to.
     fn destination(&self) -> Option<usize> {
         match self {
             Self::JumpFalse { destination, .. } => usize::try_from(*destination).ok(),
@@ -489,7 +489,7 @@ impl Operation<'_> {
         }
     }
 
-    /// The values that it names, in order.
+    /// Iterates over the values that it refers to, in order.
     pub fn values(&self) -> impl Iterator<Item = i32> {
         let (arguments, others) = match self {
             Self::Kernel { arguments, .. } | Self::Delegate { arguments, .. } => (arguments.as_slice(), [None, None]),

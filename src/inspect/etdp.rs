@@ -11,7 +11,7 @@ use crate::file::pte::Pte;
 use crate::schema::etdump::{Event, RunData};
 use alloc::vec::Vec;
 
-/// What is in a `.etdp` file.
+/// The contents of a `.etdp` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -27,17 +27,17 @@ pub struct TraceSummary<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TraceRun<'t> {
-    /// Its name: `Default` or `Execute`.
+    /// The name of the block: `Default` or `Execute`.
     pub name: &'t str,
-    /// The test case that was loaded before; `None` if there was none.
+    /// The test case that was loaded before; `None` if no test case was loaded.
     pub test_case: Option<i32>,
-    /// How many events are timings.
+    /// The number of events that are timings.
     pub profile_events: usize,
-    /// How many events are allocations.
+    /// The number of events that are allocations.
     pub allocation_events: usize,
-    /// How many events record values.
+    /// The number of events that record values.
     pub debug_events: usize,
-    /// From the first start to the last end, in ticks of the platform's clock.
+    /// The time from the first start to the last end, in ticks of the platform's clock.
     pub ticks: u64,
 }
 
@@ -56,7 +56,7 @@ impl<'t> TraceRun<'t> {
 }
 
 impl Etdp<'_> {
-    /// A summary of the file.
+    /// Returns a summary of the file.
     pub fn summary(&self) -> Summary<'_> {
         Summary {
             kind: FileKind::Etdp,
@@ -67,27 +67,26 @@ impl Etdp<'_> {
         }
     }
 
-    /// The blobs of the file: a trace has none.
+    /// Returns the blobs of the file. A trace has no blobs.
     pub fn blobs(&self) -> Blobs<'_> {
         Blobs::default()
     }
 
-    /// Where the bytes of the file go, as for [`Pte::size_report`].
+    /// Reports how the bytes of the file are used, like [`Pte::size_report`].
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         size::of_etdp(self)
     }
 
-    /// How long everything took. With the `program` that was run, instructions are shown with the operators that they
-    /// run. An ETDump does not say which method ran: it is the one whose instructions fit. If several fit, `method`
-    /// says which.
+    /// Returns the times of everything that was measured. If the `program` that ran is given, instructions are shown with their operators.
+    /// An ETDump does not record which method ran: the method whose instructions fit the events is used. If several fit, `method` selects one.
     ///
     /// Times are in ticks of the platform's clock: nanoseconds with the clocks of Linux, macOS and Windows.
     pub fn profile<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Profile<'t> {
         profile::profile(self, program, method)
     }
 
-    /// Every timing, in the file's order, with names as in [`profile`](Self::profile). For events inside a delegate the
-    /// runtime records durations, which are placed one after the other from the start of the call.
+    /// Returns every timing, in the file's order, with names as in [`profile`](Self::profile). The runtime records only durations for events
+    /// inside a delegate; they are placed one after another from the start of the call.
     pub fn timeline<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Vec<TimelineEvent> {
         timeline::timeline(self, program, method)
     }

@@ -1,4 +1,4 @@
-//! The events of an ETDump: which of them time the same thing, and what in the program that is.
+//! The events of an ETDump: which of them time the same thing, and which part of the program that is.
 
 use super::linked::{DelegateNodes, KindCounts, count_kinds, kind_of_event};
 use super::profile::{EventKind, EventTarget, Mismatch};
@@ -40,13 +40,13 @@ impl<'t> Key<'t> {
         }
     }
 
-    /// The chain and the index in it, of an instruction and its parts.
+    /// Returns the chain and index of the instruction that the event belongs to.
     pub(super) fn place(&self) -> Option<(usize, usize)> {
         usize::try_from(self.chain).ok().zip(usize::try_from(self.instruction).ok())
     }
 }
 
-/// The runtime's name of an event for each kind of instruction, by the schema's name.
+/// The runtime's event name and the schema's name for each kind of instruction.
 const CALLS: [(&str, &str); 5] = [
     ("OPERATOR_CALL", "KernelCall"),
     (DELEGATE_CALL, "DelegateCall"),
@@ -105,7 +105,7 @@ pub(super) fn instruction<'t, 'a>(
     Some(&plan.chains().get(chain)?.instructions().get(index)?.instr_args)
 }
 
-/// An operator's full name, shortened, since many events can be of one operator.
+/// Formats an operator's full name. Shortened, because many events can be of one operator.
 fn shown(operator: &Operator<'_>) -> String {
     let (name, overload) = (shortened(operator.name()), shortened(operator.overload()));
     let dot = if overload.is_empty() { "" } else { "." };
@@ -126,23 +126,23 @@ pub(super) fn target<'t>(
     })
 }
 
-/// What a method must have at an instruction for an event to be of it.
+/// The requirement of an event on a method's instruction.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Needed {
     /// An instruction of any kind.
     Any,
     /// This kind of instruction, by the schema's name.
     Kind(&'static str),
-    /// A call of this operator, by the number of its name without the namespace.
+    /// A call of this operator, given by the number of its name without the namespace.
     Operator(usize),
 }
 
 /// The methods of a program, by their instructions.
 pub(super) struct Methods<'t, 'a> {
     pte: &'t Pte<'a>,
-    /// The names of operators without the namespace, with the overload: as the runtime writes them.
+    /// The names of operators without the namespace, with the overload, in the runtime's form.
     names: Keyed<String, usize>,
-    /// The chain, the instruction, what is there, and the index of the method. Sorted.
+    /// The chain, the instruction, a requirement that it meets, and the index of the method. Sorted.
     places: Vec<(usize, usize, Needed, usize)>,
     /// The nodes inside delegates.
     pub(super) nodes: DelegateNodes<'t>,
@@ -153,7 +153,7 @@ pub(super) struct Methods<'t, 'a> {
 struct Fitting<'t, 'a> {
     /// Up to two of them.
     plans: [Option<&'t ExecutionPlan<'a>>; 2],
-    /// `true` if the method that was asked for is one of them.
+    /// `true` if the requested method is one of them.
     named: bool,
 }
 
@@ -182,14 +182,14 @@ impl<'t, 'a> Methods<'t, 'a> {
         Self { pte, names, places, nodes: DelegateNodes::of(pte) }
     }
 
-    /// The methods that an event can be of, by what is at its instruction; `None` if it can be of any.
+    /// Returns the methods that can have caused an event, by the requirement on its instruction; `None` if any method can.
     fn candidates(&self, key: &Key<'_>) -> Option<&[(usize, usize, Needed, usize)]> {
         let (chain, index) = key.place()?;
         let name = key.name.unwrap_or_default();
         let needed = match (key.kind(), name.strip_prefix(KERNEL)) {
             (EventKind::Delegate, _) => Needed::Kind("DelegateCall"),
             (EventKind::Instruction, _) => Needed::Kind(call_named(name)),
-            // Of an operator that no method has.
+            // No method has the operator.
             (EventKind::Part, Some(called)) => {
                 Needed::Operator(self.names.get(called).copied().unwrap_or(self.names.len()))
             }
@@ -201,10 +201,10 @@ impl<'t, 'a> Methods<'t, 'a> {
         self.places.get(start..end)
     }
 
-    /// The methods that all events can be of and that fit best; an error if too many would have to be tried.
+    /// Returns the methods that fit all events, and fit best; fails if too many would have to be tried.
     ///
-    /// A method fits better if each of its instructions has an event, so that the run is not the start of a longer method, and if the nodes
-    /// of its delegates are as many of each kind as the events inside them.
+    /// A method fits better if each of its instructions has an event, so that the run is not the start of a longer method, and if its
+    /// delegates have as many nodes of each kind as there are events inside them.
     fn fitting(&self, keys: &[Key<'_>], named: Option<&ExecutionPlan<'_>>) -> Result<Fitting<'t, 'a>, TooMany> {
         let fewest = keys.iter().filter_map(|key| self.candidates(key)).min_by_key(|methods| methods.len());
         let events = RunEvents::of(keys);
@@ -232,11 +232,11 @@ impl<'t, 'a> Methods<'t, 'a> {
     }
 }
 
-/// The events of a run, as far as they tell methods apart that have the same instructions.
+/// The features of a run's events that tell apart methods with the same instructions.
 struct RunEvents {
     /// The number of instructions with events.
     instructions: usize,
-    /// The instructions with events inside a delegate, and how many events of each kind. Sorted.
+    /// The instructions with events inside a delegate, and the number of events of each kind. Sorted.
     inside: Vec<((usize, usize), KindCounts)>,
 }
 
@@ -257,7 +257,7 @@ impl RunEvents {
         Self { instructions: places.len(), inside }
     }
 
-    /// Returns `true` if the delegates that a method calls can have had these events.
+    /// Returns `true` if the delegates that a method calls can have caused these events.
     fn may_be_of(&self, nodes: &DelegateNodes<'_>, method: usize, plan: &ExecutionPlan<'_>) -> bool {
         self.inside.iter().all(|(place, kinds)| match instruction(plan, *place) {
             Some(InstructionArguments::DelegateCall(call)) => nodes.may_have(method, call.delegate_index, kinds),
@@ -266,21 +266,21 @@ impl RunEvents {
     }
 }
 
-/// The most methods that are tried for a run: a program may have thousands, and a trace thousands of runs.
+/// The maximum number of methods that are tried for a run: a program may have thousands of methods, and a trace thousands of runs.
 const MAX_TRIED: usize = 256;
 
-/// More methods than [`MAX_TRIED`] have the rarest instruction of a run.
+/// An error: more than [`MAX_TRIED`] methods have the rarest instruction of a run.
 struct TooMany;
 
-/// In the place of the name of an instruction that the schema does not know.
+/// A placeholder for the name of an instruction from a newer schema.
 const UNKNOWN: &str = "unknown";
 
-/// The schema's name of the instruction that an event of this name is of.
+/// Returns the schema's name of the instruction that an event name stands for.
 fn call_named(name: &str) -> &'static str {
     CALLS.iter().find(|(call, _)| *call == name).map_or("", |(_, kind)| kind)
 }
 
-/// The method that a group of runs ran: of those that fit best, the one asked for, or the only one. Reports if there is none.
+/// Returns the method of a group of runs: of the methods that fit best, the requested one, or the only one. Reports a mismatch otherwise.
 pub(super) fn plan_of<'t, 'a>(
     methods: &Methods<'t, 'a>,
     method: Option<&str>,
@@ -327,7 +327,7 @@ pub(super) fn plan_of<'t, 'a>(
     }
 }
 
-/// Why an event cannot come from that method.
+/// Returns the reason why an event cannot come from that method; `None` if it can.
 fn misfit(key: &Key<'_>, plan: &ExecutionPlan<'_>) -> Option<String> {
     let place = key.place()?;
     let Some(found) = instruction(plan, place) else {
@@ -359,7 +359,7 @@ fn misfit(key: &Key<'_>, plan: &ExecutionPlan<'_>) -> Option<String> {
     Some(format!("{name:?} at instruction {index}, which runs {operator:?}"))
 }
 
-/// Whether the runtime calls an operator by this name: it leaves out the namespace. A long name is not read again for each event.
+/// Checks whether the runtime calls an operator by this name, which lacks the namespace. Does not read a long name again for each event.
 fn is_called(operator: &Operator<'_>, called: &str) -> bool {
     let (name, overload) = (operator.name(), operator.overload());
     let rest = match (called.strip_suffix(overload), overload) {
@@ -381,7 +381,7 @@ impl RunData<'_> {
         events.filter_map(|(index, event)| Some((index, event.profile_event.as_ref()?)))
     }
 
-    /// From the first start to the last end.
+    /// Returns the time from the first start to the last end.
     pub(super) fn ticks(&self) -> u64 {
         let start = self.profile_events().map(|(_, event)| event.start_time).min();
         let end = self.profile_events().map(|(_, event)| event.end_time).max();

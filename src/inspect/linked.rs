@@ -1,5 +1,4 @@
-//! Links events inside XNNPACK delegates to the nodes of their graphs: by kind and order, if there are as many events
-//! as nodes of a kind.
+//! Links events inside XNNPACK delegates to the nodes of their graphs, by kind and order, if a kind has as many events as nodes.
 
 use super::{EventKind, EventProfile, EventTarget, RunProfile};
 use crate::delegate::Payload;
@@ -13,14 +12,14 @@ use alloc::{string::String, vec::Vec};
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ProfiledNode {
-    /// Its index among the nodes of the payload.
+    /// The index of the node in the payload.
     pub index: usize,
-    /// What it does, by the schema's name, such as `XNNFullyConnected`.
+    /// The schema's name of the node, such as `XNNFullyConnected`.
     pub operator: &'static str,
 }
 
-/// XNNPACK's names of operators that differ from the name of the node: both in lower case and without spaces. A
-/// depthwise convolution has no name of its own.
+/// XNNPACK's names of operators that differ from the name of the node, both in lower case and without spaces. A depthwise convolution
+/// has no separate name.
 const NAMES: &[(&str, &str)] = &[
     ("conv2d", "convolution"),
     ("depthwiseconv2d", "convolution"),
@@ -33,13 +32,13 @@ const NAMES: &[(&str, &str)] = &[
     ("staticresizebilinear2d", "resizebilinear"),
 ];
 
-/// Nodes that may have no events: XNNPACK fuses them with another node, or leaves them out (`subgraph.c`).
+/// Nodes that may have no events: XNNPACK fuses them with another node or omits them (`subgraph.c`).
 const MAY_BE_FUSED: &[&str] = &["clamp", "constantpad", "convert", "copy", "staticreshape"];
 
 /// The numbers of nodes or events by kind. Sorted.
 pub(super) type KindCounts = Vec<(String, usize)>;
 
-/// Counts kinds that are sorted.
+/// Counts sorted kinds.
 pub(super) fn count_kinds<'k>(kinds: impl Iterator<Item = &'k String>) -> KindCounts {
     let mut counts = KindCounts::new();
     for kind in kinds {
@@ -54,12 +53,12 @@ pub(super) fn count_kinds<'k>(kinds: impl Iterator<Item = &'k String>) -> KindCo
 /// The nodes of a payload.
 #[derive(Default)]
 struct Nodes {
-    /// Kind, index and name of each. Sorted.
+    /// The kind, index and name of each node. Sorted.
     nodes: Vec<(String, usize, &'static str)>,
     kinds: KindCounts,
 }
 
-/// The nodes inside XNNPACK's delegates of a program.
+/// The nodes inside the XNNPACK delegates of a program.
 pub(super) struct DelegateNodes<'t> {
     payloads: Vec<Nodes>,
     /// The index of the payload, by method and delegate.
@@ -97,7 +96,7 @@ impl<'t> DelegateNodes<'t> {
         self.payloads.get((*self.places.get(method)?.get(delegate)?)?)
     }
 
-    /// Returns `true` if a delegate can have had events of these kinds, sorted and counted. It can if its nodes are not known.
+    /// Returns `true` if a delegate can have caused events of these kinds, sorted and counted. Also `true` if its nodes are not known.
     pub(super) fn may_have(&self, method: usize, delegate: i32, events: &[(String, usize)]) -> bool {
         let Some(Nodes { kinds, .. }) = self.get(method, delegate) else { return true };
         let count = |list: &[(String, usize)], kind: &String| {
@@ -138,7 +137,7 @@ fn link_call(call: &mut [EventProfile<'_>], nodes: &[(String, usize, &'static st
         let Some((kind, _)) = events.first() else { continue };
         let start = nodes.partition_point(|(other, _, _)| other < kind);
         let end = nodes.partition_point(|(other, _, _)| other <= kind);
-        // If there are not as many, some nodes were fused or left out, and it is not known which.
+        // If the numbers differ, some nodes were fused or omitted, and it is not known which.
         let of_kind = nodes.get(start..end).filter(|of_kind| of_kind.len() == events.len()).unwrap_or_default();
         for ((_, event), (_, index, operator)) in events.iter().zip(of_kind) {
             if let Some(event) = call.get_mut(*event) {
@@ -148,7 +147,7 @@ fn link_call(call: &mut [EventProfile<'_>], nodes: &[(String, usize, &'static st
     }
 }
 
-/// `Fully Connected (NC, F32) GEMM #1` as `fullyconnected`.
+/// Normalizes an event name: `Fully Connected (NC, F32) GEMM #1` becomes `fullyconnected`.
 pub(super) fn kind_of_event(name: &str) -> String {
     let name = name.split(" (").next().unwrap_or_default();
     let name = name.split(" #").next().unwrap_or_default();

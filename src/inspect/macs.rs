@@ -1,4 +1,4 @@
-//! Multiply-accumulates and parameters, from the shapes of tensors.
+//! Multiply-accumulates and parameters, computed from the shapes of tensors.
 
 use super::disassembly::{Argument, CodeValue, MethodCode, Operation, TensorPlace};
 use crate::delegate::xnnpack::{ConstantPlace, NodeIds};
@@ -11,9 +11,9 @@ use alloc::{string::String, vec::Vec};
 
 /// The multiply-accumulates of a program.
 ///
-/// Counted are the products that are added up: those of convolutions, of matrix products, and of attention (queries by keys, and weights by
-/// values, without a mask). A bias, a normalization, a pooling or an activation counts none: the elements that these write are
-/// [`elements`](CallMacs::elements). A dynamic shape counts with its upper bound.
+/// Counts the multiplications whose products are summed: those of convolutions, of matrix products, and of attention (queries by keys,
+/// and weights by values, without a mask). A bias, a normalization, a pooling or an activation counts zero; the elements that these write
+/// are in [`elements`](CallMacs::elements). A dynamic shape counts with its upper bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -34,16 +34,16 @@ pub struct MethodMacs<'t> {
     /// The method's name.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
     pub name: &'t str,
-    /// The sum of all calls that are counted. Instructions in a loop count once.
+    /// The sum over all calls with known counts. Instructions in a loop count once.
     pub macs: u64,
-    /// The elements of constants that its calls take, each constant once: parameters, and buffers such as those of a normalization.
+    /// The number of elements of the constants that its calls take, each constant once: parameters, and buffers such as those of a normalization.
     pub parameters: u64,
-    /// Whether a shape that counts is dynamic, so that the sum is an upper bound.
+    /// `true` if a counted shape is dynamic, so that the sum is an upper bound.
     pub is_bound: bool,
-    /// Whether the multiply-accumulates of each call are known.
+    /// `true` if the multiply-accumulates of every call are known.
     pub is_complete: bool,
-    /// The calls of kernels and delegates, in order. Calls of an XNNPACK delegate are its nodes; a second call of the same delegate is one
-    /// row.
+    /// The calls of kernels and delegates, in order. The call of an XNNPACK delegate is listed as its nodes, and a second call of the same
+    /// delegate as one row.
     pub calls: Vec<CallMacs<'t>>,
 }
 
@@ -57,7 +57,7 @@ pub struct CallMacs<'t> {
     pub chain: usize,
     /// Index into the chain's instructions.
     pub instruction: usize,
-    /// Index of the delegate, if it is one that runs.
+    /// Index of the delegate, for the call of a delegate.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub delegate: Option<usize>,
     /// Index of the node inside the delegate.
@@ -68,9 +68,9 @@ pub struct CallMacs<'t> {
     pub operator: &'t str,
     /// The multiply-accumulates; `None` if they are not known, such as those of a delegate of another backend.
     pub macs: Option<u64>,
-    /// The elements that it writes.
+    /// The number of elements that the call writes.
     pub elements: u64,
-    /// The elements of the constants that it takes.
+    /// The number of elements in the constants that the call takes.
     pub parameters: u64,
 }
 
@@ -82,18 +82,18 @@ pub struct OperatorMacs<'t> {
     pub operator: &'t str,
     /// The number of calls.
     pub calls: usize,
-    /// The sum of those that are known.
+    /// The sum of the known counts.
     pub macs: u64,
     /// The number of calls whose multiply-accumulates are not known.
     pub unknown: usize,
-    /// The elements that they write.
+    /// The number of elements that the calls write.
     pub elements: u64,
-    /// The elements of the constants that they take.
+    /// The number of elements in the constants that the calls take.
     pub parameters: u64,
 }
 
 impl<'t> MethodMacs<'t> {
-    /// Adds up the calls of each operator, those with the most multiply-accumulates first.
+    /// Adds up the calls of each operator, the most multiply-accumulates first.
     pub fn by_operator(&self) -> Vec<OperatorMacs<'t>> {
         let mut operators: Keyed<&str, OperatorMacs<'t>> = Keyed::new();
         for call in &self.calls {
@@ -112,7 +112,7 @@ impl<'t> MethodMacs<'t> {
 }
 
 impl Pte<'_> {
-    /// The multiply-accumulates of all methods.
+    /// Returns the multiply-accumulates of all methods.
     ///
     /// ```
     /// use executorch_format::Pte;
@@ -167,17 +167,17 @@ impl Pte<'_> {
     }
 }
 
-/// Counts the calls of a method.
+/// A counter for the calls of a method.
 struct Counter<'c, 't> {
     code: &'c MethodCode<'t>,
-    /// The constants that were counted.
+    /// The constants already counted.
     seen: Keyed<CountedWeight, ()>,
-    /// The sums of delegates that were called already.
+    /// The sums of the delegates already called.
     called: Keyed<usize, CallMacs<'t>>,
     found: MethodMacs<'t>,
 }
 
-/// A constant: where its bytes are, its key, or its place in a delegate.
+/// A constant's identity: the value, its key, or its place in a delegate.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum CountedWeight {
     Value(usize),
@@ -192,7 +192,7 @@ impl<'t> Counter<'_, 't> {
         self.found.calls.push(call);
     }
 
-    /// Counts a constant for the method, the first time that it is taken.
+    /// Counts a constant for the method, the first time that it is used.
     fn parameter(&mut self, seen: CountedWeight, elements: u64) {
         if self.seen.add(seen) {
             self.found.parameters = self.found.parameters.saturating_add(elements);
@@ -241,7 +241,7 @@ impl<'t> Counter<'_, 't> {
                     Some(super::Returned::Bool(true))
                 );
                 let (weight, input) = (argument("weight")?, argument("input")?);
-                // Each position of the output, or of a transposed convolution's input, meets the whole filter.
+                // Each position of the output, or of the input of a transposed convolution, is multiplied by the whole filter.
                 let (positions, channels) =
                     if is_transposed { (input, weight.first()) } else { (output()?, weight.first()) };
                 Some((product(positions) / size(channels?).max(1)).saturating_mul(product(weight)))
@@ -296,7 +296,7 @@ impl<'t> Counter<'_, 't> {
     }
 }
 
-/// The multiply-accumulates of a node. XNNPACK has channels last.
+/// Returns the multiply-accumulates of a node. XNNPACK has channels last.
 fn node_macs<'x>(
     name: &str,
     used: &NodeIds,
@@ -326,7 +326,7 @@ fn node_macs<'x>(
     }
 }
 
-/// Whether an operator adds up products that are not counted here.
+/// Returns `true` if an operator sums products that are not counted here.
 fn has_products(operator: &str) -> bool {
     const PARTS: [&str; 14] = [
         "_mm",

@@ -125,14 +125,14 @@ use crate::error::Error;
 use crate::path::FieldPath;
 use core::fmt;
 
-/// A dangling reference in the tree: what refers to data, and why the data cannot be found.
+/// A dangling reference in the tree: the field that refers to data, and the reason why the data cannot be found.
 /// Serialized as its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
-    /// What refers to the data.
+    /// The field that refers to the data.
     pub path: FieldPath,
-    /// What is wrong.
+    /// The reason why the data cannot be found.
     pub error: Error,
 }
 

@@ -9,12 +9,12 @@ use crate::model::{Model, each_file};
 use alloc::borrow::Cow;
 
 impl Model<'_> {
-    /// A summary of the file.
+    /// Returns a summary of the file.
     pub fn summary(&self) -> Summary<'_> {
         each_file!(self, file => file.summary())
     }
 
-    /// The extended header, if there is one.
+    /// Returns the extended header, if the file has one.
     pub fn header(&self) -> Option<Header> {
         match self {
             Self::Pte(pte) => pte.header.map(Header::Pte),
@@ -23,19 +23,19 @@ impl Model<'_> {
         }
     }
 
-    /// Every blob of the file, with its users.
+    /// Returns every blob of the file, with its users.
     pub fn blobs(&self) -> Blobs<'_> {
         each_file!(self, file => file.blobs())
     }
 
-    /// Where the bytes of the file go.
+    /// Reports how the bytes of the file are used.
     ///
     /// Fails as [`Pte::size_report`] does.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         each_file!(self, file => file.size_report())
     }
 
-    /// The bytes of a blob of this file; `None` for an external one.
+    /// Returns the bytes of a blob of this file; `None` for an external blob.
     ///
     /// Fails as [`Pte::bytes`] does.
     pub fn blob_bytes(&self, blob: &Blob<'_>) -> Result<Option<Cow<'_, [u8]>>> {

@@ -1,9 +1,9 @@
-//! The names in a program, as plain data: see `naming`, which finds them.
+//! The names in a program, as plain data. The module `naming` finds them.
 
 use super::{NamedBy, SourceLine};
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
-/// A name, and where it is known from.
+/// A name and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -11,10 +11,10 @@ use alloc::{borrow::Cow, string::String, vec::Vec};
 pub struct Name<'t> {
     /// The name.
     pub name: Cow<'t, str>,
-    /// Where it is known from.
+    /// The origin of the name.
     pub named_by: NamedBy,
-    /// The path of the module that it belongs to, such as `layers.0.conv`: for a parameter or a buffer, that which has it; for another
-    /// tensor, that of the instruction that writes it.
+    /// The path of its module, such as `layers.0.conv`: the module that has a parameter or buffer, and for other tensors the module of the
+    /// instruction that writes the tensor.
     pub module: Option<&'t str>,
 }
 
@@ -24,7 +24,7 @@ pub struct Name<'t> {
 pub struct Names<'t> {
     /// The methods, in the file's order.
     pub methods: Vec<MethodNames<'t>>,
-    /// The names of constants inside delegates that are named data, sorted by the key. Keys over 512 bytes, which no writer makes, are
+    /// The names of constants inside delegates that are stored as named data, sorted by key. Keys over 512 bytes, which no writer makes, are
     /// left out.
     pub keys: Vec<(String, Name<'t>)>,
 }
@@ -33,11 +33,11 @@ pub struct Names<'t> {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct MethodNames<'t> {
-    /// For each value: its name, if it is a tensor that something takes or writes.
+    /// The name of each value; `None` unless the value is a tensor in use.
     pub values: Vec<Option<Name<'t>>>,
-    /// For each chain: its instructions.
+    /// The instructions of each chain.
     pub chains: Vec<Vec<InstructionName<'t>>>,
-    /// For each delegate: what is inside it, if its payload is one of XNNPACK and no delegate before has it too.
+    /// The names inside each delegate; empty unless its payload is XNNPACK's and not shared with an earlier delegate.
     pub delegates: Vec<DelegateNames<'t>>,
 }
 
@@ -45,30 +45,30 @@ pub struct MethodNames<'t> {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct DelegateNames<'t> {
-    /// The path of the module that contains all of it, if a record has it.
+    /// The path of the module that contains all of its nodes, if a record has it.
     pub module: Option<&'t str>,
-    /// For each value of the payload: its name, if it is a constant.
+    /// The name of each value of the payload; `None` for values that are not constants.
     pub constants: Vec<Option<Name<'t>>>,
-    /// For each node of the payload: its kind and index, such as `XNNConv2d 3`, and where in the model it comes from.
+    /// The label of each node of the payload, made of its kind and index, such as `XNNConv2d 3`, and its place in the model.
     pub nodes: Vec<InstructionName<'t>>,
 }
 
 impl<'t> DelegateNames<'t> {
-    /// The name of a value, if it is a constant.
+    /// Returns the name of a value, if it is a constant.
     pub fn constant(&self, value: usize) -> Option<&Name<'t>> {
         self.constants.get(value)?.as_ref()
     }
 }
 
-/// The name of an instruction, and where in the model it comes from.
+/// The name of an instruction and its place in the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstructionName<'t> {
-    /// The operator or backend without its namespace, and how many such instructions come before it: `convolution.3`.
+    /// The operator or backend without its namespace, and the number of earlier instructions of the same kind: `convolution.3`.
     pub label: String,
-    /// The path of the module, such as `layers.0.conv`, if a record has it; empty for the model itself. Of a delegate, the module that
+    /// The path of the module, such as `layers.0.conv`, if a record has it; empty for the model itself. For a delegate, the module that
     /// contains all of its nodes.
     pub module: Option<&'t str>,
-    /// The line of source, if a record has it. Of a delegate, that of its first node.
+    /// The line of source, if a record has it. For a delegate, the line of its first node.
     pub source: Option<&'t SourceLine>,
 }

@@ -1,4 +1,4 @@
-//! The elements of a tensor as numbers, of any type.
+//! The elements of a tensor of any type, as numbers.
 
 use crate::error::{Error, Result};
 use crate::quantized::{Dequantized, bfloat16, half};
@@ -6,10 +6,10 @@ use crate::schema::ScalarType;
 use crate::tensor::{Element, TensorView, copied};
 use alloc::{format, vec, vec::Vec};
 
-/// Elements that are decoded at a time.
+/// The number of elements that are decoded at a time.
 const CHUNK: usize = 1 << 12;
 
-/// The elements as numbers; `None` for a type that has no numbers: complex, packed and 8-bit floats.
+/// Decodes the elements as numbers; returns `None` for a type without numbers: complex, packed and 8-bit floats.
 fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
     fn numbers<T: Element>(bytes: &[u8], number: impl Fn(T) -> f64) -> Option<Vec<f64>> {
         Some(copied::<T>(bytes).ok()?.into_iter().map(number).collect())
@@ -25,7 +25,7 @@ fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
         ScalarType::UINT64 => numbers::<u64>(bytes, |number| number as f64),
         ScalarType::FLOAT => numbers::<f32>(bytes, f64::from),
         ScalarType::DOUBLE => numbers::<f64>(bytes, |number| number),
-        // A byte that is neither 0 nor 1 is taken as its number.
+        // A byte other than 0 and 1 keeps its value.
         ScalarType::BOOL => Some(bytes.iter().copied().map(f64::from).collect()),
         ScalarType::HALF => numbers::<u16>(bytes, |bits| half(bits).into()),
         ScalarType::BFLOAT16 => numbers::<u16>(bytes, |bits| bfloat16(bits).into()),
@@ -45,17 +45,17 @@ pub struct Histogram {
     pub max: f64,
     /// The mean of the finite values.
     pub mean: f64,
-    /// How many elements are 0.
+    /// The number of elements that are 0.
     pub zeros: u64,
-    /// How many elements are infinite or NaN.
+    /// The number of elements that are infinite or NaN.
     pub not_finite: u64,
-    /// How many finite elements are in each of equally wide ranges from `min` to `max`.
+    /// The number of finite elements in each of equally wide ranges from `min` to `max`.
     pub bins: Vec<u64>,
 }
 
 impl TensorView<'_> {
-    /// Returns the elements as numbers, whatever their type, in the order of the bytes. Integers above 2^53 are rounded, a bool is its byte,
-    /// and of a quantized type it is the stored integer: [`Pte::dequantized`](crate::Pte::dequantized) applies scales and zero points.
+    /// Returns the elements as numbers, whatever their type, in the order of the bytes. Integers above 2^53 are rounded, and a bool is its
+    /// byte. A quantized type gives the stored integers; [`Pte::dequantized`](crate::Pte::dequantized) applies scales and zero points.
     ///
     /// ```
     /// use executorch_format::Pte;
@@ -78,8 +78,8 @@ impl TensorView<'_> {
         decode(scalar_type, self.bytes()).ok_or_else(|| Error::tensor(format!("{scalar_type} has no numbers to read")))
     }
 
-    /// A histogram with this many bins; `None` for a type without numbers (complex, packed and 8-bit floats), and if no
-    /// element is finite.
+    /// Returns a histogram with this many bins; `None` for a type without numbers (complex, packed and 8-bit floats), or if no element is
+    /// finite.
     ///
     /// ```
     /// use executorch_format::Pte;
@@ -105,7 +105,7 @@ impl TensorView<'_> {
 }
 
 impl Dequantized<'_> {
-    /// A histogram with this many bins; `None` if no number is finite.
+    /// Returns a histogram with this many bins; `None` if no number is finite.
     pub fn histogram(&self, bins: usize) -> Option<Histogram> {
         let mut counter = HistogramCounter::new(ScalarType::FLOAT, bins);
         let all = |counter: &mut HistogramCounter| {
@@ -126,7 +126,7 @@ impl Dequantized<'_> {
     }
 }
 
-/// Makes a [`Histogram`] of a tensor whose bytes arrive in pieces. All pieces are added twice: first to find the range
+/// A counter that makes a [`Histogram`] of a tensor whose bytes arrive in pieces. All pieces are added twice: first to find the range
 /// of the values, then to count them.
 ///
 /// ```
@@ -147,12 +147,12 @@ pub struct HistogramCounter {
     histogram: Histogram,
     sum: f64,
     finite: u64,
-    /// Whether the range is known, so that values are counted.
+    /// `true` in the second round, in which the range is known and values are counted.
     counts: bool,
 }
 
 impl HistogramCounter {
-    /// A counter for elements of a type, with this many bins.
+    /// Creates a counter for elements of a type, with this many bins.
     pub fn new(scalar_type: ScalarType, bins: usize) -> Self {
         let histogram = Histogram { min: f64::INFINITY, max: f64::NEG_INFINITY, ..Histogram::default() };
         Self { scalar_type, bins, histogram, sum: 0.0, finite: 0, counts: false }
@@ -196,8 +196,7 @@ impl HistogramCounter {
         }
     }
 
-    /// Call it after the first round of pieces, before the second. `None` if no element is finite, or the type has no
-    /// numbers.
+    /// Starts the second round, after all pieces were added once. Returns `None` if no element is finite or the type has no numbers.
     pub fn again(&mut self) -> Option<()> {
         if self.finite == 0 {
             return None;
@@ -208,44 +207,44 @@ impl HistogramCounter {
         Some(())
     }
 
-    /// The histogram; `None` before [`again`](Self::again).
+    /// Returns the histogram; `None` unless [`again`](Self::again) was called.
     pub fn finish(self) -> Option<Histogram> {
         self.counts.then_some(self.histogram)
     }
 }
 
-/// How far the values of two tensors of one shape are apart.
+/// The difference between the values of two tensors of the same shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Distance {
-    /// Elements.
+    /// The number of elements.
     pub elements: u64,
-    /// Elements that differ. Two NaNs are equal.
+    /// The number of elements that differ. Two NaNs are equal.
     pub changed: u64,
-    /// Elements that differ and have no distance, because one of both is infinite or NaN.
+    /// The number of elements that differ but have no distance, because one of the two is infinite or NaN.
     pub unbounded: u64,
     /// The largest absolute difference of two finite elements.
     pub absolute: f64,
-    /// The largest difference relative to the larger of both elements.
+    /// The largest difference relative to the larger of the two elements.
     pub relative: f64,
-    /// The cosine similarity of both tensors, 1 if they point the same way; `None` if one is all zeros.
+    /// The cosine similarity of the two tensors, 1 if they point the same way; `None` if one is all zeros.
     pub cosine: Option<f64>,
 }
 
 /// The values of a tensor.
 #[cfg(feature = "diff")]
 pub(crate) enum Values<'t> {
-    /// As they are stored.
+    /// Values as stored.
     Stored(ScalarType, &'t [u8]),
-    /// Those of a quantized tensor.
+    /// The dequantized values of a quantized tensor.
     Numbers(Dequantized<'t>),
 }
 
 #[cfg(feature = "diff")]
 impl<'t> Values<'t> {
-    /// The bytes that have to be read.
+    /// Returns the number of bytes to be read.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Stored(_, bytes) => bytes.len() as u64,
@@ -253,11 +252,11 @@ impl<'t> Values<'t> {
         }
     }
 
-    /// Up to [`CHUNK`] values at a time; `None` for a type without numbers.
+    /// Iterates over the values, up to [`CHUNK`] at a time; `None` for a type without numbers.
     fn chunks(&self) -> Option<alloc::boxed::Box<dyn Iterator<Item = Vec<f64>> + '_>> {
         Some(match self {
             Self::Stored(scalar_type, bytes) => {
-                // An empty list has no values of any type.
+                // Decoding an empty list fails only for a type without numbers.
                 decode(*scalar_type, &[])?;
                 let chunks = bytes.chunks(CHUNK * scalar_type.element_size()?);
                 alloc::boxed::Box::new(chunks.map_while(|chunk| decode(*scalar_type, chunk)))
@@ -273,7 +272,7 @@ impl<'t> Values<'t> {
     }
 }
 
-/// The distance between two lists of values of the same length; `None` for a type without numbers.
+/// Returns the distance between two lists of values of the same length; `None` for a type without numbers.
 #[cfg(feature = "diff")]
 pub(crate) fn distance(before: &Values<'_>, after: &Values<'_>) -> Option<Distance> {
     let mut distance = Distance::default();

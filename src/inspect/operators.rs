@@ -1,4 +1,4 @@
-//! What programs need of a runtime: operators with the types of their tensors, and backends.
+//! The requirements of programs on a runtime: operators with the types of their tensors, and backends.
 
 use super::Fault;
 use crate::delegate::Payload;
@@ -12,7 +12,7 @@ use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Tensor
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec, vec::Vec};
 
-/// ExecuTorch's `kTensorDimensionLimit`: it refuses a tensor of a higher rank.
+/// ExecuTorch's `kTensorDimensionLimit`: the runtime rejects a tensor of a higher rank.
 const HIGHEST_RANK: usize = 16;
 
 /// The operators and backends that one program needs, or several together.
@@ -34,12 +34,12 @@ const HIGHEST_RANK: usize = 16;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Operators {
-    /// By name with overload, such as `aten::add.out`: all operators that methods list, also those that no instruction
+    /// The operators by name with overload, such as `aten::add.out`: all operators that methods list, including those that no instruction
     /// calls.
     #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, OperatorUse>>"))]
     pub operators: BTreeMap<String, OperatorUse>,
-    /// By the backend's name.
+    /// The backends by name.
     #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, BackendUse>>"))]
     pub backends: BTreeMap<String, BackendUse>,
@@ -47,30 +47,30 @@ pub struct Operators {
     pub errors: Vec<Fault>,
 }
 
-/// How an operator is used.
+/// The use of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorUse {
-    /// How many instructions call it.
+    /// The number of instructions that call it.
     pub calls: usize,
-    /// The combinations of tensors that it is called with, by ExecuTorch's kernel key.
+    /// The combinations of tensors in its calls, by ExecuTorch's kernel key.
     #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, KernelUse>>"))]
     pub kernels: BTreeMap<String, KernelUse>,
 }
 
-/// One combination of types and dim orders that an operator is called with.
+/// A combination of types and dim orders in calls of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct KernelUse {
-    /// How many instructions call it with this combination.
+    /// The number of instructions that call the operator with this combination.
     pub calls: usize,
-    /// The type and dim order of each tensor among the arguments, in their order: inputs, outputs, and the result,
-    /// which a call repeats. A list of tensors is represented by its first.
+    /// The type and dim order of each tensor among the arguments, in their order: inputs, outputs, and the result, which a call repeats. A
+    /// list of tensors is represented by its first.
     pub tensors: Vec<TensorUse>,
 }
 
@@ -82,22 +82,22 @@ pub struct KernelUse {
 pub struct TensorUse {
     /// The type of the elements.
     pub scalar_type: ScalarType,
-    /// The dimensions as they are stored, outermost first.
+    /// The dimensions in the order of storage, outermost first.
     pub dim_order: Vec<u8>,
 }
 
-/// How a backend is used.
+/// The use of a backend.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BackendUse {
-    /// How many delegates.
+    /// The number of delegates.
     pub delegates: usize,
-    /// How many instructions call one.
+    /// The number of instructions that call one of them.
     pub calls: usize,
-    /// How often each operator is in the payloads of XNNPACK or Vulkan, by the name in the payload's schema. A payload
-    /// that several delegates share is counted once.
+    /// The number of uses of each operator in the payloads of XNNPACK or Vulkan, by its name in the payload's schema. A payload that several
+    /// delegates share is counted once.
     #[cfg_attr(feature = "serde", serde(serialize_with = "calls_by_name"))]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<super::OperatorCalls>"))]
     pub operators: BTreeMap<String, usize>,
@@ -130,13 +130,13 @@ fn calls_by_name<S: serde::Serializer>(
     serializer.collect_seq(map.iter().map(|(name, calls)| super::OperatorCalls { name: name.clone(), calls: *calls }))
 }
 
-/// ExecuTorch's name for a combination of types and dim orders: `v1/6;0,1|6;0,1`, numbers of scalar types with dim orders.
+/// Returns ExecuTorch's name for a combination of types and dim orders: `v1/6;0,1|6;0,1`, numbers of scalar types with dim orders.
 pub fn kernel_key(tensors: &[TensorUse]) -> String {
     let tensor = |tensor: &TensorUse| {
         let order: Vec<String> = tensor.dim_order.iter().map(|dimension| format!("{dimension}")).collect();
         format!("{};{}", tensor.scalar_type.0, order.join(","))
     };
-    // The official tool cuts off the last character, which is the slash if there are no tensors.
+    // The official tool cuts off the last character, which is the slash if the list is empty.
     match tensors {
         [] => "v1".into(),
         tensors => format!("v1/{}", tensors.iter().map(tensor).collect::<Vec<_>>().join("|")),
@@ -188,7 +188,7 @@ pub(super) fn of_pte(pte: &Pte<'_>) -> Operators {
 }
 
 impl Operators {
-    /// Adds what another program needs: a runtime for both needs all of it.
+    /// Adds the requirements of another program: a runtime for both needs all of them.
     pub fn merge(&mut self, other: Self) {
         for (name, other) in other.operators {
             self.operators.entry(name).or_default().merge(other);
@@ -199,14 +199,14 @@ impl Operators {
         self.errors.extend(other.errors);
     }
 
-    /// Checks that a build system can take each operator's name: letters, digits, `_`, `:` and `.`.
+    /// Checks that a build system accepts each operator's name: letters, digits, `_`, `:` and `.`.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable), which names the operator.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable), which has the operator's name.
     pub fn check_names(&self) -> Result<()> {
         self.operators.keys().try_for_each(|name| check_operator_name(name))
     }
 
-    /// The types of elements that any operator is called with: each once, in the order of their numbers.
+    /// Returns the types of elements in the calls of all operators: each once, in the order of their numbers.
     pub fn scalar_types(&self) -> Vec<ScalarType> {
         let mut types = Vec::new();
         for operator in self.operators.values() {
@@ -217,9 +217,9 @@ impl Operators {
         keyed::set(types)
     }
 
-    /// Adds what a method needs.
+    /// Adds the requirements of a method.
     pub(crate) fn add(&mut self, plan: &ExecutionPlan<'_>, path: &Path<'_>) {
-        // By index, because a name may be long and called often.
+        // Collected by index, because a name may be long and called often.
         let mut operators = vec![OperatorUse::default(); plan.operators().len()];
         let mut backends = vec![BackendUse { delegates: 1, ..BackendUse::default() }; plan.delegates().len()];
         let mut tensors = tensors(plan);
@@ -296,7 +296,7 @@ impl Operators {
     }
 }
 
-/// For each value of a method, the tensor that represents it in a kernel key: itself, or the first tensor of a list.
+/// Returns the tensor that represents each value in a kernel key: the value itself, or the first tensor of a list.
 fn tensors<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> Vec<Option<&'t Tensor<'a>>> {
     let first =
         |value: &EValue<'_>| value.val.tensors().and_then(|list| list.iter().find_map(|item| plan.tensor(*item)));

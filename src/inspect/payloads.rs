@@ -1,4 +1,4 @@
-//! What is in the payloads of delegates, in short.
+//! Summaries of the payloads of delegates.
 
 use super::{CompileSetting, accelerator};
 use crate::delegate::{OpenPayload, PayloadSummary};
@@ -11,28 +11,28 @@ use alloc::vec::Vec;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PayloadFacts<'t> {
-    /// The name of the method of its first delegate.
+    /// The name of the method of the first delegate that uses it.
     pub method: &'t str,
     /// The index of that delegate in its method.
     pub delegate: usize,
     /// The delegate's id.
     pub id: &'t str,
-    /// Bytes from the start of the file; `None` if it is not in the file.
+    /// The offset in bytes from the start of the file; `None` if the payload is not in the file.
     pub offset: Option<u64>,
     /// The size, in bytes.
     pub size: u64,
     /// The settings that the delegate was compiled with.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub compile_specs: Vec<CompileSetting<'t>>,
-    /// If it was compiled for an Ethos-U, the accelerator, such as `ethos-u55-128`.
+    /// The accelerator, such as `ethos-u55-128`, if the delegate was compiled for an Ethos-U.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub accelerator: Option<&'t str>,
-    /// What is inside.
+    /// The summary of its contents.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub summary: PayloadSummary,
 }
 
-/// The facts about payloads that were opened before.
+/// Collects the facts about payloads that were opened before.
 pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<PayloadFacts<'t>> {
     let facts = |opened: &OpenPayload<'_>| {
         let (method, delegate) = opened.delegates.first().copied()?;

@@ -15,7 +15,7 @@ use core::fmt;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PlannedMemory {
-    /// The size of all buffers, in bytes.
+    /// The total size of the buffers, in bytes.
     pub size: u64,
     /// The buffers.
     pub buffers: Vec<PlannedBuffer>,
@@ -27,18 +27,18 @@ pub struct PlannedMemory {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PlannedBuffer {
-    /// Its index, from 1.
+    /// The index of the buffer, from 1.
     pub memory_id: u32,
-    /// The size, in bytes. 0 if the program states a negative size, which is one of the faults of [`Summary`] and
+    /// The size, in bytes; 0 if the program states a negative size, which is one of the faults in [`Summary`] and
     /// [`Memory`](super::Memory).
     pub size: u64,
-    /// The kind of device whose memory it is.
+    /// The kind of device whose memory the buffer is in.
     pub device_type: DeviceType,
-    /// Which device of that kind.
+    /// The index among devices of that kind.
     pub device_index: i8,
 }
 
-/// Shows its index, and its device if that is not the CPU: `1`, `2 on CUDA:0`.
+/// Writes the index, and the device unless it is the CPU: `1`, `2 on CUDA:0`.
 impl fmt::Display for PlannedBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.device_type {
@@ -49,7 +49,7 @@ impl fmt::Display for PlannedBuffer {
 }
 
 impl ExecutionPlan<'_> {
-    /// The planned memory of the method. Its buffers count from 1, because entry 0 is reserved.
+    /// Returns the planned memory of the method. Its buffers count from 1, because entry 0 is reserved.
     pub fn planned_memory(&self) -> PlannedMemory {
         let buffer = |(memory_id, size): (u32, &i64)| {
             let mut devices = self.non_const_buffer_device().iter();
@@ -67,7 +67,7 @@ impl ExecutionPlan<'_> {
         PlannedMemory { size: bytes, buffers }
     }
 
-    /// The faults of planned buffers with a negative size. `index` is that of the method.
+    /// Returns the faults of planned buffers with a negative size. `index` is the index of the method.
     pub(super) fn negative_buffers(&self, index: usize) -> Vec<Fault> {
         let mut errors = Vec::new();
         for (buffer, size) in self.non_const_buffer_sizes().iter().enumerate().skip(1).filter(|(_, size)| **size < 0) {

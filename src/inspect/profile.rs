@@ -1,4 +1,4 @@
-//! How long things took, from an ETDump: the events of similar runs, with what they ran according to the program.
+//! Times from an ETDump: the events of similar runs, matched with the program's instructions.
 
 use super::events::{DELEGATE_CALL, Key, Methods, Times, instruction, plan_of, target};
 use super::linked::ProfiledNode;
@@ -12,20 +12,20 @@ use alloc::{string::String, vec::Vec};
 use core::cmp::Reverse;
 use core::fmt;
 
-/// How long everything took in the runs of an ETDump.
+/// The times of everything that was measured in the runs of an ETDump.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Profile<'t> {
-    /// The runs in groups: runs of one group have the same name, test case and events.
+    /// The groups of runs. Runs of a group have the same name, test case and events.
     pub runs: Vec<RunProfile<'t>>,
     /// Events that contradict each other or the program.
     pub errors: Vec<Mismatch>,
 }
 
 impl Profile<'_> {
-    /// Puts the instructions of each group of runs into the order of their total times, the longest first.
+    /// Sorts the instructions of each group of runs by total time, the longest first.
     pub fn sort_by_total(&mut self) {
         for run in &mut self.runs {
             let mut totals = Keyed::<_, u64>::new();
@@ -50,61 +50,58 @@ impl Profile<'_> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RunProfile<'t> {
-    /// Their name: `Default` for the loading of a method, `Execute` for a run of it.
+    /// The name of the runs: `Default` for loading a method, `Execute` for running it.
     pub name: &'t str,
-    /// The test case that was loaded before; `None` if there was none.
+    /// The test case that was loaded before; `None` if no test case was loaded.
     pub test_case: Option<i32>,
-    /// The method that they ran, if the program is given and one fits.
+    /// The method that ran, if the program is given and a method fits.
     pub method: Option<&'t str>,
-    /// How many runs.
+    /// The number of runs.
     pub count: usize,
     /// The time from the first start to the last end, summed over the runs, in ticks.
     pub total: u64,
-    /// The part of it in calls of delegates, in ticks.
+    /// The part of the total in calls of delegates, in ticks.
     pub in_delegates: u64,
-    /// The part of it in other instructions, in ticks.
+    /// The part of the total in other instructions, in ticks.
     pub in_other_instructions: u64,
-    /// The events: whole methods first, then each instruction followed by its parts, in the order in which they first
-    /// ran.
+    /// The events: whole methods first, then each instruction followed by its parts, in the order of their first runs.
     pub events: Vec<EventProfile<'t>>,
 }
 
-/// One thing that was timed, with all its times.
+/// Something that was timed, with all its times.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct EventProfile<'t> {
-    /// What was timed.
+    /// The kind of thing that was timed.
     pub kind: EventKind,
-    /// Its name: the runtime's, or a delegate's own.
+    /// The name: the runtime's, or a delegate's own.
     pub name: &'t str,
-    /// The delegate's own number for it.
+    /// The delegate's own number for the event.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub delegate_debug_id: Option<i32>,
     /// The chain of its instruction.
     pub chain: Option<usize>,
     /// Index of its instruction in the chain.
     pub instruction: Option<usize>,
-    /// The instruction's label, or the label of the node inside a delegate, such as `convolution.3`. `naming::Names` adds this and
-    /// `module`.
+    /// The label of the instruction or of the node inside a delegate, such as `convolution.3`. `naming::Names` adds this and `module`.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub label: Option<&'t str>,
-    /// The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself.
+    /// The path of its module, such as `layers.0.conv`; empty for the model itself.
     #[cfg_attr(
         feature = "serde",
         serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
     )]
     pub module: Option<&'t str>,
-    /// What its instruction runs, according to the program.
+    /// The target that its instruction runs, according to the program.
     pub runs: Option<EventTarget<'t>>,
-    /// The node of an XNNPACK graph that it times. Known if there are as many events as nodes of a kind: they are
-    /// matched by order.
+    /// The timed node of an XNNPACK graph, known if a kind has as many events as nodes. They are matched by order.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub node: Option<ProfiledNode>,
-    /// How often it happened.
+    /// The number of times measured.
     pub count: usize,
-    /// All times together, in ticks.
+    /// The sum of the times, in ticks.
     pub total: u64,
     /// The shortest time.
     pub min: u64,
@@ -114,34 +111,34 @@ pub struct EventProfile<'t> {
     pub mean: f64,
     /// The longest time.
     pub max: u64,
-    /// Its share of the runs' time: 1 is all of it. The time of a part is included in that of the whole.
+    /// The share of the runs' time, from 0 to 1. The time of a part is included in the time of the whole.
     pub share: f64,
 }
 
 impl EventProfile<'_> {
-    /// Where its instruction is: the chain and the index there.
+    /// Returns the chain of its instruction, and the index in the chain.
     fn place(&self) -> (Option<usize>, Option<usize>) {
         (self.chain, self.instruction)
     }
 }
 
-/// What an event times.
+/// The kind of thing that an event times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A whole method: loading it or running it.
+    /// A whole method: loading or running it.
     Method,
     /// One instruction.
     Instruction,
     /// A part of an instruction: the kernel alone.
     Part,
-    /// A part of a delegate's call, as the delegate names it.
+    /// A part of a delegate's call, named by the delegate.
     Delegate,
 }
 
-/// What an instruction runs.
+/// The target of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -159,7 +156,7 @@ pub enum EventTarget<'t> {
         /// Index into the method's delegates.
         delegate: i32,
     },
-    /// Anything else.
+    /// Another kind of instruction.
     Other {
         /// The schema's name of the instruction.
         instruction_kind: &'static str,
@@ -182,7 +179,7 @@ impl fmt::Display for EventTarget<'_> {
 pub struct Mismatch {
     /// The field of the ETDump.
     pub path: FieldPath,
-    /// What was found, and what was expected.
+    /// The message: what was found, then what was expected.
     pub message: String,
 }
 

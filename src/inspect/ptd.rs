@@ -7,17 +7,17 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 
 impl Ptd<'_> {
-    /// A summary of the file.
+    /// Returns a summary of the file.
     pub fn summary(&self) -> Summary<'_> {
         summary::of_ptd(self)
     }
 
-    /// Every blob of the file, with the keys that name it.
+    /// Returns every blob of the file, with its keys.
     pub fn blobs(&self) -> Blobs<'_> {
         blobs::of_ptd(self)
     }
 
-    /// Where the bytes of the file go, as for [`Pte::size_report`].
+    /// Reports how the bytes of the file are used, like [`Pte::size_report`].
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         size::of_ptd(self)
     }

@@ -13,69 +13,66 @@ use crate::schema::program::ExecutionPlan;
 use alloc::vec::Vec;
 
 impl Pte<'_> {
-    /// A summary of the file.
+    /// Returns a summary of the file.
     pub fn summary(&self) -> Summary<'_> {
         summary::of_pte(self)
     }
 
-    /// Every blob of the file, with its users.
+    /// Returns every blob of the file, with its users.
     pub fn blobs(&self) -> Blobs<'_> {
         blobs::of_pte(self)
     }
 
-    /// Where the bytes of the file that this was read from go. Later changes are not included: write the file and read
-    /// it again.
+    /// Reports how the bytes of the source file are used. Later changes to the tree are not included: write the file and read it again.
     ///
     /// Takes time in proportion to the metadata and the graphs in payloads. [`Model::savings`] lists possible size savings.
     ///
-    /// If only the metadata was given, unclaimed bytes of the data are taken for padding, unless there are too many.
+    /// If only the metadata was given, unclaimed bytes of the data count as padding, unless there are too many.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if it was not read from a whole file, and the
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the program was not read from a whole file and the
     /// size of the file is not known.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         size::of_pte(self)
     }
 
-    /// The operators and backends that the program needs, with the types of tensors that its instructions name.
+    /// Returns the operators and backends that the program needs, with the types of the tensors that its instructions refer to.
     pub fn operators(&self) -> Operators {
         operators::of_pte(self)
     }
 
-    /// Every instruction of every method. Arguments of known operators have names.
+    /// Returns every instruction of every method. Arguments of known operators have names.
     pub fn disassembly(&self) -> Disassembly<'_> {
         disassembly::disassembly(self)
     }
 
-    /// Every method that computes something, as a graph. The first call of an XNNPACK delegate is shown as the nodes
+    /// Returns every method that computes something, as a graph. The first call of an XNNPACK delegate is shown as the nodes
     /// inside it, later calls as one node each.
     pub fn graphs(&self) -> Vec<Graph<'_>> {
         graph::of_pte(self)
     }
 
-    /// The planned memory of all methods: each tensor's place and the time in which it is needed. Takes O(n log n)
-    /// time.
+    /// Returns the planned memory of all methods: each tensor's place, and the period during which it is needed. Takes O(n log n) time.
     pub fn memory(&self) -> Memory<'_> {
         memory::memory(self)
     }
 
-    /// The memory that the runtime allocates to load a method of this file.
+    /// Returns the amount of memory that the runtime allocates to load a method of this file.
     pub fn method_allocator(&self, plan: &ExecutionPlan<'_>) -> MethodAllocator {
         runtime_memory::method_allocator(self, plan)
     }
 
-    /// A summary of each payload in the file, in the order of the delegates. A shared payload is listed once.
+    /// Returns a summary of each payload in the file, in the order of the delegates. A shared payload is listed once.
     pub fn payload_facts(&self) -> Vec<PayloadFacts<'_>> {
         payloads::facts(self, &self.open_payloads())
     }
 
-    /// The constants inside the payloads that this crate can parse. The payloads themselves are among the
-    /// [`blobs`](Self::blobs).
+    /// Returns the constants inside the payloads that this crate can parse. The payloads themselves are among the [`blobs`](Self::blobs).
     pub fn delegate_constants(&self) -> DelegateConstants<'_> {
         delegates::of_pte(self)
     }
 
-    /// The constants and initial states that `quantized_decomposed`'s dequantizing operators and embeddings take, as
-    /// numbers: each once, in the order of the instructions. Data in a `.ptd` file is not included, and neither are the
+    /// Returns the numbers of the constants and initial states that dequantizing operators of `quantized_decomposed` and quantized embeddings
+    /// take. Each is listed once, in the order of the instructions. Data in a `.ptd` file is not included, and neither are the
     /// constants of delegates: see [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized).
     ///
     /// ```

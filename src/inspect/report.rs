@@ -1,10 +1,10 @@
-//! Everything that a page about a file shows, as one value.
+//! The contents of a page about a file, as one value.
 
 use super::{Graph, GraphLayout, Memory, ModuleTotal, NodeGroup, Operators, Outline, SizeReport, Summary, Weight};
 use crate::model::Model;
 use alloc::vec::Vec;
 
-/// What a page about a file shows: the answers to most questions, and the layout of the graphs.
+/// The contents of a page about a file: the answers to most questions, and the layout of the graphs.
 ///
 /// `web/viewer` draws it; `pte report` puts both into one page.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,11 +12,11 @@ use alloc::vec::Vec;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Report<'t> {
-    /// What is in the file, in short.
+    /// The summary of the file.
     pub summary: Summary<'t>,
-    /// Where its bytes went; `None` for a tree that was not read from a file.
+    /// The use of the file's bytes; `None` for a tree that was not read from a file.
     pub size: Option<SizeReport<'t>>,
-    /// The bytes of the file by module; empty if modules are not known. `naming::Names` adds them.
+    /// The bytes of the file by module; empty if the modules are not known. `naming::Names` adds them.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub modules: Vec<ModuleTotal<'t>>,
     /// The planned memory; `None` for a `.ptd`.
@@ -29,7 +29,7 @@ pub struct Report<'t> {
     pub weights: Vec<Weight<'t>>,
 }
 
-/// A graph and where its nodes go.
+/// A graph with its layout.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -38,11 +38,11 @@ pub struct Drawing<'t> {
     /// The graph.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub graph: Graph<'t>,
-    /// Where its nodes go.
+    /// The positions of the nodes.
     pub layout: GraphLayout,
     /// The groups of nodes.
     pub groups: Vec<NodeGroup>,
-    /// The graph with one node for each group, if there are groups.
+    /// The graph with one node for each group; `None` without groups.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub outline: Option<Outline<'t>>,
 }
@@ -56,12 +56,12 @@ impl<'t> Drawing<'t> {
 }
 
 impl Model<'_> {
-    /// Everything that a page about the file shows. It reads the values of weights of up to 16 MiB, 128 MiB in all.
+    /// Returns the contents of a page about the file. Reads the values of weights of up to 16 MiB, 128 MiB in all.
     pub fn report<'t>(&'t self) -> Report<'t> {
         self.report_of(self.drawings())
     }
 
-    /// A report with these graphs.
+    /// Returns a report with these graphs.
     pub(crate) fn report_of<'t>(&'t self, graphs: Vec<Drawing<'t>>) -> Report<'t> {
         let (memory, operators) = match self {
             Self::Pte(pte) => (Some(pte.memory()), Some(pte.operators())),
@@ -78,7 +78,7 @@ impl Model<'_> {
         }
     }
 
-    /// The methods of a program as graphs, with their layout.
+    /// Returns the methods of a program as graphs, with their layout.
     pub fn drawings(&self) -> Vec<Drawing<'_>> {
         let Self::Pte(pte) = self else { return Vec::new() };
         pte.graphs().into_iter().map(Drawing::of).collect()

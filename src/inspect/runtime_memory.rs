@@ -1,37 +1,35 @@
-//! How much memory ExecuTorch's runtime takes to load a method, besides the memory that was planned for its tensors.
+//! The memory that ExecuTorch's runtime takes to load a method, besides the memory planned for its tensors.
 
 use crate::file::pte::Pte;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism};
 
-/// What ExecuTorch 1.5's `Method::init` takes from a method's allocator (`MemoryManager::method_allocator`) to load it,
-/// in bytes.
+/// The memory that ExecuTorch 1.5's `Method::init` takes from a method's allocator (`MemoryManager::method_allocator`), in bytes.
 ///
-/// The figures are exact for the portable build of that release, if the allocator's memory starts at a multiple of 8.
-/// The 64-bit figures were compared with what that build took for the files of `tests/data`, with a temporary allocator
-/// and without. The 32-bit figures are computed from the same structures, for machines that align 64-bit numbers to 8
-/// bytes, such as ARM.
+/// The figures are exact for the portable build of that release, if the allocator's memory starts at a multiple of 8. The 64-bit figures
+/// were compared with measurements of that build on the files of `tests/data`, with and without a temporary allocator. The 32-bit figures
+/// are computed from the same structures, for machines that align 64-bit numbers to 8 bytes, such as ARM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodAllocator {
-    /// What the runtime itself takes with pointers of 8 bytes and a temporary allocator.
+    /// The runtime's own use with 8-byte pointers and a temporary allocator.
     pub bits_64: u64,
-    /// The same with pointers of 4 bytes.
+    /// The same with 4-byte pointers.
     pub bits_32: u64,
-    /// What it takes in addition without a temporary allocator (`MemoryManager::temp_allocator`), with pointers of 8
-    /// bytes: it then looks up kernels in this memory, and does not free it.
+    /// The additional use without a temporary allocator (`MemoryManager::temp_allocator`), with 8-byte pointers: the runtime then looks up
+    /// kernels in this memory and does not free it.
     pub without_temporary_64: u64,
-    /// The same with pointers of 4 bytes.
+    /// The same with 4-byte pointers.
     pub without_temporary_32: u64,
-    /// What XNNPACK's delegates take in addition: 272 bytes each with pointers of 8 bytes, and at most that with 4.
+    /// The additional use by XNNPACK's delegates: 272 bytes each with 8-byte pointers, and at most that with 4-byte pointers.
     pub xnnpack: u64,
-    /// How many delegates there are of other backends, whose memory is not known.
+    /// The number of delegates of other backends, whose memory is not known.
     pub other_delegates: usize,
 }
 
 impl MethodAllocator {
-    /// The sum, without what backends other than XNNPACK take.
+    /// Returns the sum, without the memory of backends other than XNNPACK.
     pub fn known(&self, pointers: PointerSize, temporary: TempAllocator) -> u64 {
         let (own, besides) = match pointers {
             PointerSize::Bits64 => (self.bits_64, self.without_temporary_64),
@@ -54,20 +52,20 @@ pub enum PointerSize {
     Bits64,
 }
 
-/// Whether the runtime is given a temporary allocator (`MemoryManager::temp_allocator`).
+/// The presence of a temporary allocator (`MemoryManager::temp_allocator`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TempAllocator {
-    /// The runtime has one.
+    /// The runtime has a temporary allocator.
     Given,
-    /// The runtime has none.
+    /// The runtime has no temporary allocator.
     Missing,
 }
 
-/// What XNNPACK's backend takes for a delegate: its `XNNExecutor`, as built for the Python wheel of 1.5.1.
+/// The memory of an XNNPACK delegate: its `XNNExecutor`, in the build for the Python wheel of 1.5.1.
 const XNNPACK: u64 = 272;
 
-/// The sizes of the runtime's structures, in bytes, from the headers of ExecuTorch 1.5.1. Those of 64-bit machines were
-/// measured with a C++ compiler.
+/// The sizes of the runtime's structures, in bytes, from the headers of ExecuTorch 1.5.1. The sizes on 64-bit machines were measured with a
+/// C++ compiler.
 #[derive(Clone, Copy)]
 struct Sizes {
     pointer: u64,
@@ -101,11 +99,11 @@ pub(super) fn method_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>) -> Metho
     }
 }
 
-/// A bump allocator, as the runtime's.
+/// A bump allocator, like the runtime's.
 struct Bump {
     end: u64,
     sizes: Sizes,
-    /// Whether there is a temporary allocator.
+    /// `true` with a temporary allocator.
     temporary: bool,
 }
 
@@ -162,8 +160,8 @@ impl Bump {
         self.end
     }
 
-    /// Allocates what looking up a kernel takes (`Method::resolve_operator`): a `TensorMeta` for each argument, and the
-    /// dim order of each tensor.
+    /// Allocates the memory for looking up a kernel (`Method::resolve_operator`): a `TensorMeta` for each argument, and the dim order of each
+    /// tensor.
     fn look_up(&mut self, plan: &ExecutionPlan<'_>, args: &[i32]) {
         self.pointers(args.len(), 3);
         for arg in args {
@@ -208,7 +206,7 @@ impl Bump {
     }
 }
 
-/// Whether the runtime looks a tensor up in a `.ptd` and keeps it.
+/// Returns `true` if the runtime looks the tensor up in a `.ptd` and keeps it.
 fn is_external_constant(tensor: &Tensor<'_>) -> bool {
     tensor.is_external() && tensor.allocation_info.is_none()
 }

@@ -1,4 +1,4 @@
-//! What can still be found in a file that cannot be read.
+//! The readable remains of a damaged file.
 
 #[cfg(feature = "devtools")]
 use crate::file::etdp::PREFIX;
@@ -13,15 +13,15 @@ use crate::schema::{BundledProgram, ETDump};
 use crate::schema::{FlatTensor, Program};
 use alloc::{string::String, vec::Vec};
 
-/// What can still be found in a file that cannot be read. None of it was checked.
+/// The readable remains of a damaged file. None of them were checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Salvage {
-    /// The tables that were found before the fault, by the schema's names.
+    /// The tables that were found before the fault, by their names in the schema.
     pub tables: Vec<SalvagedTables>,
-    /// The first texts in them.
+    /// The first texts in these tables.
     pub texts: Vec<SalvagedText>,
 }
 
@@ -33,7 +33,7 @@ pub struct Salvage {
 pub struct SalvagedTables {
     /// The schema's name.
     pub name: &'static str,
-    /// How many.
+    /// The number of tables.
     pub count: usize,
 }
 
@@ -45,7 +45,7 @@ pub struct SalvagedTables {
 pub struct SalvagedText {
     /// The field that refers to it.
     pub path: FieldPath,
-    /// Bytes from the start of the file: where its length is.
+    /// The offset of its length field in bytes from the start of the file.
     pub offset: u64,
     /// The size in bytes, with the length field before it and the NUL after it.
     pub size: u32,
@@ -53,24 +53,24 @@ pub struct SalvagedText {
     pub text: String,
 }
 
-/// The most texts that are listed.
+/// The maximum number of texts that are listed.
 const MAX_SHOWN: usize = 100;
 
-/// The most bytes of a text that are shown.
+/// The maximum number of bytes of a text that are shown.
 const LONGEST: usize = 200;
 
-/// Lists the tables and texts of a damaged file of that kind, up to the first fault of structure. What comes before the
-/// fault may be wrong too.
+/// Lists the tables and texts of a damaged file of that kind, up to the first fault of structure. The contents before the fault may be
+/// wrong too.
 ///
 /// ```
-/// use executorch_format::inspect::remains;
+/// use executorch_format::inspect::salvage;
 /// use executorch_format::{FileKind, Model};
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
 /// let cut = &file[..file.len() / 2];
 /// assert!(Model::parse(cut).is_err());
-/// println!("{:?}", remains(cut, FileKind::Pte).tables);
+/// println!("{:?}", salvage(cut, FileKind::Pte).tables);
 /// # Ok(())
 /// # }
 /// ```

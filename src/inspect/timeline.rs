@@ -1,4 +1,4 @@
-//! When things happened, from an ETDump: every timing by itself.
+//! A timeline from an ETDump: every timing by itself.
 
 use super::events::{Key, Methods, Times, instruction, plan_of, target};
 use super::profile::EventKind;
@@ -13,17 +13,17 @@ use alloc::{format, string::String, vec::Vec};
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TimelineEvent {
-    /// What ran.
+    /// The name of what ran.
     pub name: String,
-    /// What was timed.
+    /// The kind of thing that was timed.
     pub kind: EventKind,
     /// The index of its run, in the file's order.
     pub run: usize,
     /// Index of its instruction in its chain.
     pub instruction: Option<usize>,
-    /// When it started, in ticks.
+    /// The start, in ticks.
     pub start: u64,
-    /// How long it took, in ticks.
+    /// The duration, in ticks.
     pub ticks: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Times of a profile: added up by operator, compared with another trace, and put on a graph.
+//! Times of a profile: added up by operator, compared with another trace, and added to a graph.
 
 use super::events::DELEGATE_CALL;
 use super::{EventKind, EventProfile, EventTarget, Graph, Profile, RunProfile};
@@ -6,34 +6,33 @@ use crate::keyed::{Keyed, sort_by};
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::cmp::Ordering;
 
-/// How long the calls of an operator took, or those of a kind of step inside a backend.
+/// The time of an operator's calls, or of a kind of step inside a backend.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorTime {
-    /// The operator with its overload, the backend, or the backend with its own name of a step: `XnnpackBackend:
-    /// Softmax (NC, F32)`.
+    /// The operator with its overload, the backend, or the backend with its own name of a step: `XnnpackBackend: Softmax (NC, F32)`.
     pub name: String,
-    /// Whether it is inside a backend, whose time includes it.
+    /// `true` if it is inside a backend, whose time includes it.
     pub inside: bool,
-    /// How often it ran.
+    /// The number of times it ran.
     pub count: usize,
-    /// All times together, in ticks.
+    /// The sum of the times, in ticks.
     pub total: u64,
-    /// Its share of the runs' time: 1 is all of it.
+    /// The share of the runs' time, from 0 to 1.
     pub share: f64,
 }
 
-/// How long something took in the first trace and in the second: in ticks, for one run.
+/// A change of time from the first trace to the second, in ticks for one run.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TimeChange {
-    /// Its name.
+    /// The name of what was timed.
     pub name: String,
-    /// Whether it is inside a backend, whose time includes it.
+    /// `true` if it is inside a backend, whose time includes it.
     pub inside: bool,
     /// The chain of its instruction; `None` if times are added up by operator.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -41,32 +40,32 @@ pub struct TimeChange {
     /// Index of its instruction in the chain.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub instruction: Option<usize>,
-    /// Ticks in the first trace; `None` if it is not there.
+    /// The time in the first trace, in ticks; `None` if it was not measured there.
     pub before: Option<f64>,
-    /// Ticks in the second trace; `None` if it is not there.
+    /// The time in the second trace, in ticks; `None` if it was not measured there.
     pub after: Option<f64>,
 }
 
-/// How long runs took in the first trace and in the second: in ticks, for one run.
+/// A change of a run's time from the first trace to the second, in ticks for one run.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RunChange<'t> {
-    /// Their name, as in [`RunProfile`].
+    /// The name of the runs, as in [`RunProfile`].
     pub name: &'t str,
     /// The test case that was loaded before.
     pub test_case: Option<i32>,
-    /// Ticks in the first trace; `None` if it has no such runs.
+    /// The time in the first trace, in ticks; `None` if it has no such runs.
     pub before: Option<f64>,
-    /// Ticks in the second trace; `None` if it has no such runs.
+    /// The time in the second trace, in ticks; `None` if it has no such runs.
     pub after: Option<f64>,
     /// The changes of their steps, the largest first.
     pub changes: Vec<TimeChange>,
 }
 
 impl RunProfile<'_> {
-    /// The kernels that instructions run, as named by events: for a profile without a program.
+    /// Returns the kernels that instructions run, as named by events: for a profile without a program.
     fn kernels(&self) -> Keyed<(Option<usize>, Option<usize>), &str> {
         let mut kernels = Keyed::new();
         for event in &self.events {
@@ -77,8 +76,7 @@ impl RunProfile<'_> {
         kernels
     }
 
-    /// The name under which an event is added up or, with its number, compared; `None` if it is no step of a run, or part
-    /// of one.
+    /// Returns the name under which an event is added up or, with its number, compared; `None` if it is not a step of a run or a part of one.
     fn step(
         &self,
         event: &EventProfile<'_>,
@@ -109,8 +107,8 @@ impl RunProfile<'_> {
         }
     }
 
-    /// The times added up by operator and, inside delegates, by what the backend names its steps. The longest first; steps come after their backend, the
-    /// longest first.
+    /// Adds up the times by operator and, inside delegates, by the backend's names of its steps. The longest come first; steps come after
+    /// their backend, the longest first.
     pub fn by_operator(&self) -> Vec<OperatorTime> {
         let kernels = self.kernels();
         let mut sums: Keyed<(bool, String), (usize, u64, f64)> = Keyed::new();
@@ -144,7 +142,7 @@ impl RunProfile<'_> {
         sorted
     }
 
-    /// How long its steps took in one run, by operator or by instruction.
+    /// Returns the times of its steps in one run, by operator or by instruction.
     fn steps(&self, by_operator: bool) -> Vec<(Step, f64)> {
         let runs = self.count.max(1) as f64;
         if by_operator {
@@ -169,26 +167,26 @@ impl RunProfile<'_> {
     }
 }
 
-/// The name of a backend that is not known, because there is no program.
+/// The name of a backend that is not known because the program is not given.
 const NO_BACKEND: &str = "delegate";
 
-/// The backend of a step.
+/// Returns the backend of a step.
 fn backend_of(step: &str) -> &str {
     step.split_once(": ").map_or(step, |(backend, _)| backend)
 }
 
-/// A step of a run, which is compared with the equal step of another.
+/// A step of a run, which is compared with the equal step of another run.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
     inside: bool,
     place: Option<(usize, usize)>,
     name: String,
-    /// Its number among equal ones.
+    /// The number of equal steps before it.
     nth: usize,
 }
 
 impl<'t> Profile<'t> {
-    /// Compares how long everything took with `after`: for one run, by instruction or added up by operator.
+    /// Compares the times with those in `after`, for one run, by instruction or added up by operator.
     pub fn compare(&self, after: &Profile<'t>, by_operator: bool) -> Vec<RunChange<'t>> {
         let mut rest: Vec<&RunProfile<'t>> = after.runs.iter().collect();
         let mut changes = Vec::new();
@@ -230,8 +228,7 @@ fn change<'t>(before: Option<&RunProfile<'t>>, after: Option<&RunProfile<'t>>, b
 }
 
 impl Graph<'_> {
-    /// Sets the times of this method's nodes, each for one run. A node inside a delegate gets the time of the event
-    /// that is linked to it.
+    /// Sets the times of this method's nodes, each for one run. A node inside a delegate gets the time of the event that is linked to it.
     pub fn add_times(&mut self, run: &RunProfile<'_>) {
         let runs = run.count.max(1) as f64;
         let mut times: Keyed<(usize, usize, Option<usize>), u64> = Keyed::new();

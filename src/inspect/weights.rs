@@ -1,4 +1,4 @@
-//! The tensors of a file, and what delegates say of them.
+//! The tensors of a file, and their uses inside delegates.
 
 use super::delegates::{Takers, takers};
 use super::{BlobKind, BlobUser, Histogram, HistogramCounter, NamedBy};
@@ -17,53 +17,53 @@ use crate::tensor::TensorView;
 use alloc::{borrow::Cow, boxed::Box, format, string::String, vec, vec::Vec};
 use core::fmt;
 
-/// The data of a tensor, or of several that share it.
+/// The data of a tensor, or of several tensors that share it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Weight<'t> {
-    /// What it is.
+    /// The kind of blob.
     pub kind: BlobKind,
-    /// The model's name of it, if it is known. `naming::Names` adds this and what follows up to `module`.
+    /// The model's name of it, if it is known. `naming::Names` adds this field and the next two.
     #[cfg_attr(
         feature = "serde",
         serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
     )]
     pub name: Option<&'t str>,
-    /// Where the name is known from.
+    /// The origin of the name.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub named_by: Option<NamedBy>,
-    /// The path of the module that it belongs to.
+    /// The path of its module.
     #[cfg_attr(
         feature = "serde",
         serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
     )]
     pub module: Option<&'t str>,
-    /// Of an external one, its key.
+    /// The key of an external weight.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub key: Option<Cow<'t, str>>,
-    /// Of an external one, index of the `.ptd` file that has it; `None` if none does.
+    /// The index of the `.ptd` file that contains an external weight; `None` if it is in none of the files.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub data: Option<usize>,
-    /// Bytes from the start of the file, or of its `.ptd` file.
+    /// The offset in bytes from the start of the file, or of its `.ptd` file.
     pub offset: Option<u64>,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
-    /// What uses it.
+    /// The references to it.
     pub users: Vec<BlobUser<'t>>,
-    /// What nodes inside delegates use it for; empty if no known delegate uses it.
+    /// The uses by nodes inside delegates; empty if no known delegate uses it.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub inside: Vec<WeightUse<'t>>,
-    /// The operator that dequantizes it, without its overload; `None` if none does.
+    /// The operator that dequantizes it, without its overload; `None` if it is not dequantized.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub dequantized_by: Option<&'t str>,
-    /// The distribution of its values, as the first user reads them, or as they are dequantized; `None` for a type
-    /// without numbers, and for data over the limits of [`Model::report`].
+    /// The distribution of its values, as read by the first user, or as dequantized; `None` for a type without numbers, and for data over the
+    /// limits of [`Model::report`].
     pub histogram: Option<Histogram>,
 }
 
-/// What a node inside a delegate uses a weight for: shows as `XNNConv2d 3: weight f32[32, 3, 4, 4]`.
+/// The use of a weight by a node inside a delegate. Displayed as `XNNConv2d 3: weight f32[32, 3, 4, 4]`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -79,9 +79,9 @@ pub struct WeightUse<'t> {
     pub node: Option<usize>,
     /// Index of the value in the payload.
     pub value: usize,
-    /// Its role for the node: `weight`, `bias`, `weight scales`, `bias scales`, or the schema's name of the argument.
+    /// The role for the node: `weight`, `bias`, `weight scales`, `bias scales`, or the schema's name of the argument.
     pub role: &'static str,
-    /// The type of its elements, such as `f32` or XNNPACK's `qcint8`.
+    /// The type of the elements, such as `f32` or XNNPACK's `qcint8`.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
     pub type_name: String,
     /// The size of each dimension, in elements.
@@ -97,7 +97,7 @@ impl fmt::Display for WeightUse<'_> {
     }
 }
 
-/// What the nodes of a payload use a constant for.
+/// Returns the uses of a constant by the nodes of a payload.
 fn uses<'t>(
     xnnpack: &Xnnpack<'_>,
     constant: &Constant<'_>,
@@ -145,7 +145,7 @@ fn uses<'t>(
     uses
 }
 
-/// A type's short name, if PyTorch has the type too, and otherwise XNNPACK's name.
+/// Returns a type's short name if PyTorch has the type too, and otherwise XNNPACK's name.
 fn type_name(datatype: XNNDatatype) -> String {
     let name = format!("{datatype}");
     match name.trim_start_matches("xnn_datatype_") {
@@ -155,20 +155,20 @@ fn type_name(datatype: XNNDatatype) -> String {
     }
 }
 
-/// The most bytes of a tensor that gets a histogram.
+/// The maximum size of a tensor that gets a histogram, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// The most bytes of all tensors that get histograms.
+/// The maximum total size of the tensors that get histograms, in bytes.
 const MAX_HISTOGRAM_BYTES: u64 = 128 << 20;
 
-/// The bins of a histogram.
+/// The number of bins of a histogram.
 const BINS: usize = 40;
 
 /// The files with external weights.
 struct Files<'t>(Vec<(&'t Ptd<'t>, Vec<Entry<'t>>, KeyIndex<'t>)>);
 
 impl<'t> Files<'t> {
-    /// The first file that has a key: its index, the file, its entry, and where the bytes are.
+    /// Finds the first file with a key: returns its index, the file, its entry, and the reference to the bytes.
     fn find(&self, key: &str) -> Option<(usize, &'t Ptd<'t>, Entry<'t>, DataRef)> {
         let mut files = self.0.iter().enumerate();
         let found = files.find_map(|(file, (ptd, entries, index))| Some((file, *ptd, *entries.get(index.get(key)?)?)));
@@ -177,21 +177,21 @@ impl<'t> Files<'t> {
     }
 }
 
-/// Histograms that are to be made.
+/// Histograms that are yet to be computed.
 #[derive(Default)]
 struct Counts<'c> {
-    /// Each with the index of its weight.
+    /// The jobs, each with the index of its weight.
     list: Vec<(usize, Count<'c>)>,
-    /// These indices.
+    /// The set of these indices.
     of: Keyed<usize, ()>,
 }
 
 type Count<'c> = Box<dyn FnOnce() -> Option<Histogram> + Send + 'c>;
 
-/// Collects weights, with histograms as long as the budget lasts.
+/// A collector of weights, with histograms as long as the budget lasts.
 struct Collector<'t> {
     weights: Vec<Weight<'t>>,
-    /// Bytes.
+    /// The remaining size of tensors that may get histograms, in bytes.
     budget: u64,
 }
 
@@ -215,7 +215,7 @@ impl<'t> Collector<'t> {
         self.weights.len() - 1
     }
 
-    /// An external weight.
+    /// Adds an external weight.
     fn add_external(&mut self, key: Cow<'t, str>, size: u64, users: Vec<BlobUser<'t>>, files: &Files<'t>) -> usize {
         let found = files.find(&key);
         let place = found.as_ref().and_then(|(_, ptd, _, data)| ptd.range(data)).map(|range| range.start);
@@ -226,7 +226,7 @@ impl<'t> Collector<'t> {
         at
     }
 
-    /// Adds the histogram of a weight to what is counted, unless it has one or is over the limits.
+    /// Queues the histogram of a weight, unless it has one or is over the limits.
     fn count<'c>(&mut self, counts: &mut Counts<'c>, at: usize, histogram: Count<'c>) {
         // Another user may read it as a type with numbers.
         if counts.of.contains(&at) {
@@ -240,7 +240,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Makes histograms.
+    /// Computes the queued histograms.
     fn make(&mut self, counts: Counts<'_>) {
         let mut made = Vec::new();
         for (at, _) in &counts.list {
@@ -258,7 +258,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// The tensors of a file, the largest first; external ones if there are files.
+    /// Adds the tensors of a file, the largest first, and external ones if `files` are given.
     fn tensors(&mut self, model: &'t Model<'_>, files: Option<&Files<'t>>) {
         let mut blobs = model.blobs().blobs;
         sort_by(&mut blobs, |one, other| other.size.cmp(&one.size));
@@ -309,8 +309,8 @@ impl<'t> Collector<'t> {
         self.make(counts);
     }
 
-    /// Adds what XNNPACK's payloads say about weights: to those in named data, which are in the list already, and as new
-    /// entries those in payloads and, if there are files, those in these.
+    /// Adds the uses in XNNPACK's payloads: to weights in named data, which are in the list already, and as new entries for weights in payloads
+    /// and, if `files` are given, in these.
     fn inside(&mut self, pte: &'t Pte<'_>, files: Option<&Files<'t>>) {
         let mut named: Keyed<Cow<'t, str>, usize> = Keyed::new();
         for (index, weight) in self.weights.iter().enumerate() {
@@ -360,7 +360,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Adds what a payload in a file of its own says about its constants.
+    /// Adds the uses of constants in a payload in a file of its own.
     fn payload(&mut self, payload: &'t Xnnpack<'_>) {
         let takers = takers(payload);
         let places: Keyed<Option<u64>, usize> = self.weights.iter().map(|weight| weight.offset).zip(0..).collect();
@@ -379,8 +379,8 @@ impl<'t> Collector<'t> {
 }
 
 impl Xnnpack<'_> {
-    /// How the values of a constant are spread, as its first user reads them, with this many bins; `None` without a
-    /// user, for a type without numbers, and if its bytes are not there.
+    /// Returns the distribution of a constant's values, as read by its first user, with this many bins; `None` without a user, for a type
+    /// without numbers, or if its bytes are missing.
     pub fn histogram(&self, constant: u32, blobs: &NamedBlobs<'_>, bins: usize) -> Option<Histogram> {
         let constants = self.constants();
         histogram(self, constants.iter().find(|other| other.index == constant)?, blobs, bins)
@@ -403,12 +403,12 @@ fn histogram(payload: &Xnnpack<'_>, constant: &Constant<'_>, blobs: &NamedBlobs<
 }
 
 impl Model<'_> {
-    /// The tensors in the file, the largest first. It reads the values of tensors of up to 16 MiB, 128 MiB in all.
+    /// Returns the tensors in the file, the largest first. Reads the values of tensors of up to 16 MiB, 128 MiB in all.
     pub fn weights(&self) -> Vec<Weight<'_>> {
         weights(self, None)
     }
 
-    /// The same, and the weights that a program takes from `.ptd` files.
+    /// Like [`weights`](Self::weights), with the weights that a program takes from `.ptd` files.
     ///
     /// ```
     /// use executorch_format::{Model, Ptd};

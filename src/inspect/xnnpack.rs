@@ -11,7 +11,7 @@ use crate::keyed::Keyed;
 use crate::schema::xnnpack::{XNNDatatype, XNNTensorValue};
 use alloc::vec::Vec;
 
-/// What is in an XNNPACK payload.
+/// The contents of an XNNPACK payload.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -21,11 +21,11 @@ pub struct XnnpackSummary<'t> {
     pub inputs: Vec<XnnpackArgument<'t>>,
     /// The arguments that its nodes write, in order.
     pub outputs: Vec<XnnpackArgument<'t>>,
-    /// How many values it has.
+    /// The number of values.
     pub values: usize,
-    /// The kinds of its nodes, the most frequent first.
+    /// The kinds of nodes, the most frequent first.
     pub operators: Vec<OperatorCalls>,
-    /// Its constants, in the payload or elsewhere.
+    /// The constants, in the payload or elsewhere.
     pub constants: BlobCount,
     /// The constants with a key, which are in the program's named data or in a `.ptd`.
     pub keyed: BlobCount,
@@ -37,11 +37,11 @@ pub struct XnnpackSummary<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct XnnpackArgument<'t> {
-    /// Its index among the arguments.
+    /// The index among the call's arguments.
     pub argument: u32,
     /// Index of the value in the payload.
     pub value: usize,
-    /// The type of its elements.
+    /// The type of the elements.
     pub datatype: XNNDatatype,
     /// The size of each dimension, in elements.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
@@ -56,7 +56,7 @@ impl<'t> XnnpackArgument<'t> {
 }
 
 impl Xnnpack<'_> {
-    /// A summary of the payload.
+    /// Returns a summary of the payload.
     pub fn summary(&self) -> Summary<'_> {
         let mut written = Keyed::<u32, ()>::new();
         for node in self.graph.xnodes() {
@@ -93,7 +93,7 @@ impl Xnnpack<'_> {
         }
     }
 
-    /// Every constant that is in the payload, with the values that use it.
+    /// Returns every constant in the payload, with the values that use it.
     pub fn blobs(&self) -> Blobs<'_> {
         let DelegateConstants { constants, errors } = self.delegate_constants();
         let mut blobs: Vec<Blob<'_>> = Vec::new();
@@ -116,12 +116,12 @@ impl Xnnpack<'_> {
         Blobs { blobs, errors }
     }
 
-    /// Where the bytes of the file go, as for [`Pte::size_report`](crate::Pte::size_report). Constants with a key are not in the payload.
+    /// Reports how the bytes of the file are used, like [`Pte::size_report`](crate::Pte::size_report). Constants with a key are not in the payload.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         size::of_xnnpack(self)
     }
 
-    /// The constants of a payload in a file of its own. Constants with a key are not in the payload.
+    /// Returns the constants of a payload in a file of its own. Constants with a key are not in the payload.
     pub fn delegate_constants(&self) -> DelegateConstants<'_> {
         delegates::of_payload(self)
     }
