@@ -60,10 +60,10 @@ pub enum ErrorKind {
     Foreign {
         /// The kind of file that was expected, such as `.pte`.
         expected: &'static str,
-        /// What was found instead.
+        /// The kind of file that was found.
         found: Cow<'static, str>,
     },
-    /// The file is shorter than its header says.
+    /// The file is shorter than its header states.
     #[error("truncated: {}", self.detail())]
     Truncated {
         /// The part that is cut off.

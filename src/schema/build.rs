@@ -1,4 +1,4 @@
-//! Constructors for the parts that most programs have.
+//! Constructors for the tables that most programs have.
 
 use super::ScalarType;
 use super::program::{
@@ -10,7 +10,7 @@ use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, boxed::Box, vec, vec::Vec};
 
 impl<'a> ExecutionPlan<'a> {
-    /// A method with one chain of instructions. `planned` is the size of its planned memory, in bytes.
+    /// Creates a method with one chain of instructions. `planned` is the size of its planned memory, in bytes.
     pub fn new(
         name: impl Into<Text<'a>>,
         values: Vec<EValue<'a>>,
@@ -53,14 +53,14 @@ impl<'a> ExecutionPlan<'a> {
 }
 
 impl<'a> Tensor<'a> {
-    /// A tensor in the natural dim order, outermost dimension first; its data is given at run time.
+    /// Creates a tensor in the natural dim order, outermost dimension first, whose data is given at run time.
     pub fn new(scalar_type: ScalarType, sizes: impl Into<Cow<'a, [i32]>>) -> Self {
         let sizes = sizes.into();
         let dim_order = Some((0..sizes.len()).map(|dim| dim as u8).collect());
         Self { scalar_type, sizes: Some(sizes), dim_order, ..Self::default() }
     }
 
-    /// Puts it into planned memory, at `offset` bytes of buffer `memory_id`, which counts from 1.
+    /// Places the tensor in planned memory, at `offset` bytes of buffer `memory_id`, which counts from 1.
     pub fn with_planned(self, memory_id: u32, offset: u64) -> Self {
         let allocation = AllocationDetails {
             memory_id,
@@ -70,13 +70,13 @@ impl<'a> Tensor<'a> {
         Self { allocation_info: Some(allocation), ..self }
     }
 
-    /// Sets its data, or its initial state if it also has planned memory: an index from a
+    /// Sets the tensor's data, or its initial state if it also has planned memory: an index from a
     /// [`DataCollector`](crate::DataCollector).
     pub fn with_data(self, data_buffer_idx: u32) -> Self {
         Self { data_buffer_idx, ..self }
     }
 
-    /// Makes it external: its data is in a `.ptd`, under that key.
+    /// Makes the tensor external: its data is in a `.ptd`, under `key`.
     pub fn with_external(self, key: impl Into<Text<'a>>) -> Self {
         let extra = ExtraTensorInfo {
             fully_qualified_name: Some(key.into()),
@@ -88,10 +88,10 @@ impl<'a> Tensor<'a> {
 }
 
 impl<'a> BackendDelegate<'a> {
-    /// A part of a method for the backend of that name, such as `XnnpackBackend`, without compile specs. The payload's
-    /// place is from a [`DataCollector`](crate::DataCollector).
+    /// Creates a delegate, a part of a method for the backend `id`, such as `XnnpackBackend`, without compile specs. The reference to
+    /// the payload is from a [`DataCollector`](crate::DataCollector).
     pub fn new(id: impl Into<Text<'a>>, processed: BackendDelegateDataReference) -> Self {
-        // Runtimes before 1.3 read the list without a check.
+        // Runtimes before 1.3 read the list without checking that it is present.
         Self { id: Some(id.into()), processed: Some(processed), compile_specs: Some(Vec::new()) }
     }
 
@@ -100,60 +100,60 @@ impl<'a> BackendDelegate<'a> {
         Self { compile_specs: Some(specs), ..self }
     }
 
-    /// The backend that the runtime looks up: the [id](Self::id) up to its first NUL.
+    /// Returns the backend that the runtime looks up: the [id](Self::id) up to its first NUL.
     pub fn backend(&self) -> &str {
         self.id().split('\0').next().unwrap_or_default()
     }
 }
 
 impl<'a> CompileSpec<'a> {
-    /// A setting.
+    /// Creates a setting for a backend.
     pub fn new(key: impl Into<Text<'a>>, value: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { key: Some(key.into()), value: Some(value.into()) }
     }
 }
 
 impl<'a> Operator<'a> {
-    /// The kernel of that name, such as `aten::add`, and overload, such as `out`.
+    /// Creates the name of a kernel: its operator, such as `aten::add`, and overload, such as `out`.
     pub fn new(name: impl Into<Text<'a>>, overload: impl Into<Text<'a>>) -> Self {
         Self { name: Some(name.into()), overload: Some(overload.into()) }
     }
 }
 
 impl<'a> Instruction<'a> {
-    /// Runs the kernel with that index on those values, outputs last.
+    /// Creates an instruction that runs the operator `op_index` on the values `args`, outputs last.
     pub fn kernel_call(op_index: i32, args: impl Into<Cow<'a, [i32]>>) -> Self {
         Self { instr_args: KernelCall { op_index, args: Some(args.into()) }.into() }
     }
 
-    /// Runs the delegate with that index on those values, outputs last.
+    /// Creates an instruction that runs a delegate on the values `args`, outputs last.
     pub fn delegate_call(delegate_index: i32, args: impl Into<Cow<'a, [i32]>>) -> Self {
         Self { instr_args: DelegateCall { delegate_index, args: Some(args.into()) }.into() }
     }
 }
 
 impl<'a> EValue<'a> {
-    /// Python's `None`.
+    /// Creates a value for Python's `None`.
     pub fn null() -> Self {
         Self { val: Null {}.into() }
     }
 
-    /// Integers, each a separate value, by index.
+    /// Creates a list of integers, each a separate value, by index.
     pub fn int_list(items: impl Into<Cow<'a, [i64]>>) -> Self {
         Self { val: IntList { items: Some(items.into()) }.into() }
     }
 
-    /// Tensors, each a separate value, by index.
+    /// Creates a list of tensors, each a separate value, by index.
     pub fn tensor_list(items: impl Into<Cow<'a, [i32]>>) -> Self {
         Self { val: TensorList { items: Some(items.into()) }.into() }
     }
 
-    /// Floats.
+    /// Creates a list of floats.
     pub fn double_list(items: impl Into<Cow<'a, [f64]>>) -> Self {
         Self { val: DoubleList { items: Some(items.into()) }.into() }
     }
 
-    /// Booleans.
+    /// Creates a list of booleans.
     pub fn bool_list(items: impl Into<Cow<'a, [bool]>>) -> Self {
         Self { val: BoolList { items: Some(items.into()) }.into() }
     }

@@ -21,19 +21,19 @@ table! {
 table! {
     /// The test cases of one method.
     pub struct BundledMethodTestSuite<'a> {
-        /// The method's name.
+        /// The name of the method.
         pub method_name: Option<Text<'a>>,
-        /// Its test cases.
+        /// The test cases.
         pub test_cases: Option<Vec<BundledMethodTestCase<'a>>>,
     }
 }
 
 table! {
-    /// One run of a method: what it is given, and what it is expected to return.
+    /// A test case: the inputs for one run of a method, and the expected outputs.
     pub struct BundledMethodTestCase<'a> {
-        /// As many as the method has inputs, in their order.
+        /// The inputs, as many as the method has, in their order.
         pub inputs: Option<Vec<Value<'a>>>,
-        /// As many as the method has outputs, in their order, or none.
+        /// The expected outputs, as many as the method has, in their order, or empty.
         pub expected_outputs: Option<Vec<Value<'a>>>,
     }
 }
@@ -41,13 +41,13 @@ table! {
 table! {
     /// An input or an expected output.
     pub struct Value<'a> {
-        /// What it is.
+        /// The value's kind and content.
         pub val: ValueUnion<'a>,
     }
 }
 
 union! {
-    /// What an input or an expected output can be.
+    /// The kinds of inputs and expected outputs.
     pub enum ValueUnion<'a>: From {
         /// A tensor.
         Tensor(Tensor<'a>) = 1,
@@ -87,7 +87,7 @@ table! {
     /// A boolean.
     #[derive(Copy, Eq)]
     pub struct Bool {
-        /// True or false.
+        /// The value.
         pub bool_val: bool,
     }
 }

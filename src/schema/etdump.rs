@@ -6,7 +6,7 @@ use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 
 table! {
-    /// The root: what the runtime recorded.
+    /// The root: the events that the runtime recorded.
     pub struct ETDump<'a> {
         /// 0 in every file seen.
         pub version: u32,
@@ -18,9 +18,9 @@ table! {
 table! {
     /// A block of events: `Default` for the loading of a method, `Execute` for one run of it.
     pub struct RunData<'a> {
-        /// Its name.
+        /// The name of the block.
         pub name: Option<Text<'a>>,
-        /// The test case of a bundled program that was loaded before; -1 for none.
+        /// The index of the test case of a bundled program that was loaded before, or -1 for none.
         pub bundled_input_index: i32 = -1,
         /// The allocators that the application tracks.
         pub allocators: Option<Vec<Allocator<'a>>>,
@@ -32,7 +32,7 @@ table! {
 table! {
     /// An allocator that the application tracks.
     pub struct Allocator<'a> {
-        /// Its name.
+        /// The name of the allocator.
         pub name: Option<Text<'a>>,
     }
 }
@@ -40,9 +40,9 @@ table! {
 table! {
     /// One event: exactly one of its fields is present.
     pub struct Event<'a> {
-        /// How long something took.
+        /// A measured duration.
         pub profile_event: Option<ProfileEvent<'a>>,
-        /// How much memory was allocated.
+        /// An allocation of memory.
         pub allocation_event: Option<AllocationEvent>,
         /// A value of the run.
         pub debug_event: Option<DebugEvent<'a>>,
@@ -50,23 +50,23 @@ table! {
 }
 
 table! {
-    /// How long an instruction, a part of it, or a whole method took.
+    /// The duration of an instruction, a part of it, or a whole method.
     pub struct ProfileEvent<'a> {
-        /// What was timed, such as `OPERATOR_CALL` or `Method::execute`; absent in an event of a delegate.
+        /// The name of the timed operation, such as `OPERATOR_CALL` or `Method::execute`; absent in an event of a delegate.
         pub name: Option<Text<'a>>,
-        /// The chain of the instruction; -1 if it is not about an instruction.
+        /// The chain of the instruction, or -1 if the event is not about an instruction.
         pub chain_index: i32,
         /// Index into the chain's instructions.
         pub instruction_id: i32 = -1,
-        /// A delegate's own number for the event; -1 for none.
+        /// A delegate's own number for the event, or -1 for none.
         pub delegate_debug_id_int: i32 = -1,
         /// A delegate's own name for the event.
         pub delegate_debug_id_str: Option<Text<'a>>,
         /// Data that a delegate adds, in a format of its own.
         pub delegate_debug_metadata: Option<Cow<'a, [u8]>>,
-        /// In ticks of the platform's clock.
+        /// The start, in ticks of the platform's clock.
         pub start_time: u64,
-        /// In ticks of the platform's clock.
+        /// The end, in ticks of the platform's clock.
         pub end_time: u64,
     }
 }
@@ -77,7 +77,7 @@ table! {
     pub struct AllocationEvent {
         /// Index into the block's allocators.
         pub allocator_id: i32,
-        /// Bytes.
+        /// The size, in bytes.
         pub allocation_size: u64,
     }
 }
@@ -85,23 +85,23 @@ table! {
 table! {
     /// A value that an instruction or a whole method wrote.
     pub struct DebugEvent<'a> {
-        /// The chain of the instruction; 2^64 - 1 if it is not about an instruction.
+        /// The chain of the instruction, or 2^64 - 1 if the event is not about an instruction.
         pub chain_index: u64,
         /// Index into the chain's instructions.
         pub instruction_id: i32 = -1,
         /// The value.
         pub debug_entry: Option<Value<'a>>,
-        /// A delegate's own number for the event; -1 for none.
+        /// A delegate's own number for the event, or -1 for none.
         pub delegate_debug_id_int: i32 = -1,
         /// A delegate's own name for the event.
         pub delegate_debug_id_str: Option<Text<'a>>,
-        /// What wrote the value.
+        /// The name of the operation that wrote the value.
         pub name: Option<Text<'a>>,
     }
 }
 
 named! {
-    /// Which field of a [`Value`] is set.
+    /// The kind of a [`Value`], which selects one of its fields.
     pub struct ValueType(i8) {
         /// Python's `None`.
         NULL("Null") = 0,
@@ -117,7 +117,7 @@ named! {
         TENSOR("Tensor") = 5,
         /// `tensor_list`
         TENSOR_LIST("TensorList") = 6,
-        /// A string, for which there is no field.
+        /// A string; the table has no field for it.
         STRING("String") = 7,
     }
 }
@@ -125,7 +125,7 @@ named! {
 table! {
     /// A value of a run.
     pub struct Value<'a> {
-        /// Which field is set.
+        /// The kind of the value, which selects one of the other fields.
         pub val: ValueType,
         /// A tensor.
         pub tensor: Option<Tensor<'a>>,
@@ -139,13 +139,13 @@ table! {
         pub double_value: Option<Double>,
         /// A boolean.
         pub bool_value: Option<Bool>,
-        /// Whether the value is an output of the method.
+        /// `true` if the value is an output of the method.
         pub output: Option<Bool>,
     }
 }
 
 table! {
-    /// A tensor whose bytes are in the debug buffer, which is a file of its own.
+    /// A tensor whose bytes are in the debug buffer, which is a separate file.
     pub struct Tensor<'a> {
         /// The type of the elements.
         pub scalar_type: ScalarType,
@@ -179,7 +179,7 @@ table! {
     /// A boolean.
     #[derive(Copy, Eq)]
     pub struct Bool {
-        /// True or false.
+        /// The value.
         pub bool_val: bool,
     }
 }

@@ -1,7 +1,7 @@
 //! The `.ptd` schemas (`flat_tensor.fbs`), file identifier `FT01`.
 //!
-//! Three schemas have used that identifier. They are distinguished by the number of fields of the root table: four in
-//! ExecuTorch 0.5, five in 0.6, three since 0.7.
+//! Three schemas have used this identifier. They differ in the number of fields of the root table: four in ExecuTorch 0.5, five
+//! in 0.6, three since 0.7.
 
 mod root;
 
@@ -20,24 +20,24 @@ pub struct FlatTensor<'a> {
     pub version: u32,
     /// The segments after the metadata.
     pub segments: Option<Vec<DataSegment>>,
-    /// The keys.
+    /// The blobs and tensors with keys.
     pub named_data: Option<Vec<NamedData<'a>>>,
-    /// Fields that only the schemas of ExecuTorch 0.5 and 0.6 have. `None` if the file has the current schema.
+    /// The fields that only the schemas of ExecuTorch 0.5 and 0.6 have, or `None` under the current schema.
     pub legacy: Option<Legacy<'a>>,
 }
 
 impl FlatTensor<'_> {
-    /// The items of `segments`, empty if it is absent.
+    /// Returns the items of `segments`, or an empty slice if it is absent.
     pub fn segments(&self) -> &[DataSegment] {
         self.segments.as_deref().unwrap_or_default()
     }
 
-    /// The items of `named_data`, empty if it is absent.
+    /// Returns the items of `named_data`, or an empty slice if it is absent.
     pub fn named_data(&self) -> &[NamedData<'_>] {
         self.named_data.as_deref().unwrap_or_default()
     }
 
-    /// An owned copy.
+    /// Converts it into an owned copy.
     pub fn into_owned(self) -> FlatTensor<'static> {
         let legacy = self.legacy.map(|legacy| Legacy {
             schema: legacy.schema,
@@ -48,10 +48,10 @@ impl FlatTensor<'_> {
     }
 }
 
-/// Tensors as ExecuTorch 0.5 and 0.6 stored them.
+/// The tensors of a file of ExecuTorch 0.5 or 0.6.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Legacy<'a> {
-    /// Which of the two schemas.
+    /// The schema of the file.
     pub schema: LegacySchema,
     /// The alignment of tensors, in bytes.
     pub tensor_alignment: u32,
@@ -62,9 +62,9 @@ pub struct Legacy<'a> {
 /// One of the two early `.ptd` schemas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LegacySchema {
-    /// No `named_data`; a tensor's sizes are called `dim_sizes`.
+    /// ExecuTorch 0.5: no `named_data`; a tensor's sizes are called `dim_sizes`.
     V0_5,
-    /// With `named_data`.
+    /// ExecuTorch 0.6: with `named_data`.
     #[default]
     V0_6,
 }
@@ -73,7 +73,7 @@ table! {
     /// A blob or tensor with a key.
     #[derive(Eq)]
     pub struct NamedData<'a> {
-        /// Its name.
+        /// The key.
         pub key: Option<Text<'a>>,
         /// Index into `segments`.
         pub segment_index: u32,
@@ -83,7 +83,7 @@ table! {
 }
 
 table! {
-    /// The shape of a tensor.
+    /// The type and shape of a tensor.
     #[derive(Eq)]
     pub struct TensorLayout<'a> {
         /// The type of the elements.
@@ -99,7 +99,7 @@ table! {
     /// A tensor of the early schemas.
     #[derive(Eq)]
     pub struct TensorMetadata<'a> {
-        /// Its key.
+        /// The key.
         pub fully_qualified_name: Option<Text<'a>>,
         /// The type of the elements.
         pub scalar_type: ScalarType,
@@ -109,7 +109,7 @@ table! {
         pub dim_order: Option<Cow<'a, [u8]>>,
         /// Index into `segments`.
         pub segment_index: u32,
-        /// Bytes from the segment's start.
+        /// The offset in the segment, in bytes.
         pub offset: u64,
     }
 }

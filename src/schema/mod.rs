@@ -1,15 +1,14 @@
-//! The tree: a struct for every table and an enum for every union of the schemas, with the schema's own names.
+//! The tree: a struct for every table and an enum for every union of the schemas, with the schemas' own names.
 //!
-//! All fields are public: the structs can be built, changed and compared directly. They are not `#[non_exhaustive]`,
-//! and get a new field when ExecuTorch's schema does, in a minor release: if you write `..Default::default()` to build
-//! one and `..` in patterns, your code still compiles. [`any`] has every table's fields by name, for code that works on
-//! all of them.
+//! All fields are public: the structs can be built, changed and compared directly. They are not `#[non_exhaustive]`, but get a new
+//! field in a minor release when ExecuTorch's schema does. Code with `..Default::default()` in struct expressions and `..` in patterns
+//! still compiles then. The module [`any`] gives access to every table's fields by name, for code that works on all tables.
 //!
-//! A field that is absent in a file is `None`; a vector that is present but empty is `Some`. If that difference does not matter,
-//! use the accessor of the same name, which returns a slice or a `&str`, empty if the field is absent: `plan.values()`,
-//! `operator.name()`. Strings and lists of numbers borrow from the input where possible.
+//! A field that is absent in a file is `None`; a vector that is present but empty is `Some`. If the difference does not matter, use
+//! the accessor of the same name, such as `plan.values()` or `operator.name()`. It returns a slice or a `&str`, which is empty if the
+//! field is absent. Strings and lists of numbers borrow from the input where possible.
 //!
-//! Some tables have names that Rust's prelude also has, such as `String`. So import the modules, not their contents:
+//! Some tables, such as `String`, have names that Rust's prelude also has. Import the modules, not their contents:
 //!
 //! ```
 //! use executorch_format::schema::program::{self, ExecutionPlan, KernelTypes};
@@ -49,10 +48,10 @@ pub use scalar_type::ScalarType;
 use crate::flatbuffer::macros::hot::table;
 
 table! {
-    /// One data segment: where it is, relative to the segment base offset. Both schemas have this table.
+    /// A data segment: its place, relative to the segment base offset. The schemas of `.pte` and `.ptd` share this table.
     #[derive(Copy, Eq)]
     pub struct DataSegment {
-        /// Bytes from the segment base offset.
+        /// The offset from the segment base offset, in bytes.
         pub offset: u64,
         /// The size, in bytes.
         pub size: u64,

@@ -6,54 +6,54 @@ use crate::flatbuffer::macros::hot::{named, table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, boxed::Box, vec::Vec};
 
-/// Constants inside the FlatBuffer: `constant_tensor_alignment` of the exporter.
+/// The alignment class of constants inside the FlatBuffer: `constant_tensor_alignment` of the exporter.
 pub(crate) const CONSTANTS: usize = 0;
 
-/// Delegate payloads inside the FlatBuffer: `delegate_alignment` of the exporter.
+/// The alignment class of delegate payloads inside the FlatBuffer: `delegate_alignment` of the exporter.
 pub(crate) const DELEGATES: usize = 1;
 
 table! {
     /// The root: a compiled PyTorch program.
     pub struct Program<'a> {
-        /// 0; the runtime rejects any other.
+        /// Always 0; the runtime rejects other versions.
         pub version: u32,
         /// The methods.
         pub execution_plan: Option<Vec<ExecutionPlan<'a>>>,
-        /// Constants inside the FlatBuffer (files before 0.4); entry 0 is a placeholder.
+        /// Constants inside the FlatBuffer, in files before ExecuTorch 0.4. Entry 0 is a placeholder.
         pub constant_buffer: Option<Vec<Buffer<'a>>>,
         /// Delegate payloads inside the FlatBuffer.
         pub backend_delegate_data: Option<Vec<BackendDelegateInlineData<'a>>>,
         /// The data segments after the program.
         pub segments: Option<Vec<DataSegment>>,
-        /// The constants: a segment and where in it each one starts; entry 0 is a placeholder.
+        /// The constants: the index of their segment, and their offsets in it. Entry 0 is a placeholder.
         pub constant_segment: Option<SubsegmentOffsets<'a>>,
         /// The initial states of mutable tensors, in the same form.
         pub mutable_data_segments: Option<Vec<SubsegmentOffsets<'a>>>,
-        /// Blobs with names.
+        /// Blobs with keys, for delegates.
         pub named_data: Option<Vec<NamedData<'a>>>,
     }
 }
 
 table! {
-    /// One method.
+    /// A method.
     pub struct ExecutionPlan<'a> {
-        /// Unique in its program; most have just `forward`.
+        /// The name, unique in its program. Most programs have only `forward`.
         pub name: Option<Text<'a>>,
-        /// How the flat inputs and outputs are nested in containers in Python.
+        /// The containers in which the flat inputs and outputs are nested in Python.
         pub container_meta_type: Option<ContainerMetadata<'a>>,
-        /// Everything that the method works on; instructions refer to these by index.
+        /// The values that the method works on. Instructions refer to them by index.
         pub values: Option<Vec<EValue<'a>>>,
-        /// Indices into `values`.
+        /// The inputs: indices into `values`.
         pub inputs: Option<Cow<'a, [i32]>>,
-        /// Indices into `values`.
+        /// The outputs: indices into `values`.
         pub outputs: Option<Cow<'a, [i32]>>,
-        /// The instructions: one chain in every file seen.
+        /// The chains of instructions, exactly one in every file seen.
         pub chains: Option<Vec<Chain<'a>>>,
-        /// The kernels that `KernelCall` refers to.
+        /// The kernels, to which each `KernelCall` refers by index.
         pub operators: Option<Vec<Operator<'a>>>,
-        /// The delegates that `DelegateCall` refers to.
+        /// The delegates, to which each `DelegateCall` refers by index.
         pub delegates: Option<Vec<BackendDelegate<'a>>>,
-        /// The sizes of the planned buffers, in bytes; entry 0 is reserved.
+        /// The sizes of the planned buffers, in bytes. Entry 0 is reserved.
         pub non_const_buffer_sizes: Option<Cow<'a, [i64]>>,
         /// The planned buffers outside the CPU's memory.
         pub non_const_buffer_device: Option<Vec<NonConstBufferDevice>>,
@@ -71,15 +71,15 @@ table! {
 }
 
 table! {
-    /// One value of a method.
+    /// A value of a method.
     pub struct EValue<'a> {
-        /// What it is.
+        /// The value's kind and content.
         pub val: KernelTypes<'a>,
     }
 }
 
 union! {
-    /// What a value of a method can be.
+    /// The kinds of values of a method.
     pub enum KernelTypes<'a>: From {
         /// Python's `None`.
         Null(Null) = 1,
@@ -125,7 +125,7 @@ table! {
     /// A boolean.
     #[derive(Copy, Eq)]
     pub struct Bool {
-        /// True or false.
+        /// The value.
         pub bool_val: bool,
     }
 }
@@ -148,7 +148,7 @@ table! {
 }
 
 table! {
-    /// Integers.
+    /// A list of integers.
     pub struct IntList<'a> {
         /// Indices into the method's `values`, each an `Int`.
         pub items: Option<Cow<'a, [i64]>>,
@@ -156,23 +156,23 @@ table! {
 }
 
 table! {
-    /// Floats.
+    /// A list of floats.
     pub struct DoubleList<'a> {
-        /// The numbers themselves.
+        /// The numbers.
         pub items: Option<Cow<'a, [f64]>>,
     }
 }
 
 table! {
-    /// Booleans.
+    /// A list of booleans.
     pub struct BoolList<'a> {
-        /// The booleans themselves.
+        /// The booleans.
         pub items: Option<Cow<'a, [bool]>>,
     }
 }
 
 table! {
-    /// Tensors.
+    /// A list of tensors.
     pub struct TensorList<'a> {
         /// Indices into the method's `values`, each a `Tensor`.
         pub items: Option<Cow<'a, [i32]>>,
@@ -180,19 +180,19 @@ table! {
 }
 
 table! {
-    /// Tensors, some of them missing.
+    /// A list of tensors, some of them missing.
     pub struct OptionalTensorList<'a> {
-        /// Indices into the method's `values`, each a `Tensor` or a `Null`; −1 for a missing one.
+        /// Indices into the method's `values`, each a `Tensor` or a `Null`, or −1 for a missing tensor.
         pub items: Option<Cow<'a, [i32]>>,
     }
 }
 
 table! {
-    /// A tensor: its shape, and where its data is (see [`crate::Pte::tensor_data`]).
+    /// A tensor: its shape and the place of its data (see [`crate::Pte::tensor_data`]).
     pub struct Tensor<'a> {
         /// The type of the elements.
         pub scalar_type: ScalarType,
-        /// In elements; 0 in every valid file.
+        /// The offset into the storage, in elements; 0 in every valid file.
         pub storage_offset: i32,
         /// The size of each dimension, in elements: an upper bound if the shape is dynamic.
         pub sizes: Option<Cow<'a, [i32]>>,
@@ -200,13 +200,13 @@ table! {
         pub dim_order: Option<Cow<'a, [u8]>>,
         /// Ignored at run time.
         pub requires_grad: bool,
-        /// The index of the constant or initial state; 0 if there is none.
+        /// The index of the constant or initial state, or 0 for a tensor without either.
         pub data_buffer_idx: u32,
-        /// Where it is in planned memory; `None` if it is not there.
+        /// The place in planned memory, if the tensor has one.
         pub allocation_info: Option<AllocationDetails>,
         /// Ignored at run time.
         pub layout: i8,
-        /// Whether the sizes may change at run time.
+        /// Specifies whether the sizes may change at run time.
         pub shape_dynamism: TensorShapeDynamism,
         /// Properties that few tensors have: a name, data outside the file, a device.
         pub extra_tensor_info: Option<Box<ExtraTensorInfo<'a>>> as InBox,
@@ -214,27 +214,27 @@ table! {
 }
 
 table! {
-    /// Where a tensor is in planned memory.
+    /// The place of a tensor in planned memory.
     #[derive(Copy, Eq)]
     pub struct AllocationDetails {
-        /// Index into `non_const_buffer_sizes`, from 1.
+        /// Index into `non_const_buffer_sizes`, at least 1.
         pub memory_id: u32,
-        /// The low half of the offset, in bytes.
+        /// The low 32 bits of the offset, in bytes.
         pub memory_offset_low: u32,
-        /// The high half of the offset.
+        /// The high 32 bits of the offset.
         pub memory_offset_high: u32,
     }
 }
 
 impl AllocationDetails {
-    /// The offset inside the planned buffer, in bytes.
+    /// Returns the offset in the planned buffer, in bytes.
     pub fn memory_offset(&self) -> u64 {
         u64::from(self.memory_offset_high) << 32 | u64::from(self.memory_offset_low)
     }
 }
 
 named! {
-    /// Whether a tensor's sizes may change at run time.
+    /// The ways in which a tensor's sizes may change at run time.
     pub struct TensorShapeDynamism(i8) {
         /// The sizes are exact.
         STATIC = 0,
@@ -246,7 +246,7 @@ named! {
 }
 
 named! {
-    /// Where a tensor's data is.
+    /// The place of a tensor's data.
     pub struct TensorDataLocation(i8) {
         /// In a segment of this file.
         SEGMENT = 0,
@@ -270,13 +270,13 @@ table! {
     pub struct ExtraTensorInfo<'a> {
         /// Index into `mutable_data_segments`.
         pub mutable_data_segments_idx: u64,
-        /// The name of the parameter or buffer: the key in a `.ptd` if the location is external.
+        /// The name of the parameter or buffer. If the location is external, it is the key in a `.ptd`.
         pub fully_qualified_name: Option<Text<'a>>,
-        /// Where the data is.
+        /// The place of the data.
         pub location: TensorDataLocation,
         /// The kind of device that holds the tensor.
         pub device_type: DeviceType,
-        /// Which device of that kind.
+        /// The index of the device among those of its kind.
         pub device_index: i8,
     }
 }
@@ -285,9 +285,9 @@ table! {
     /// The name of a kernel.
     #[derive(Eq)]
     pub struct Operator<'a> {
-        /// Such as `aten::add`.
+        /// The operator, such as `aten::add`.
         pub name: Option<Text<'a>>,
-        /// Such as `out`.
+        /// The overload, such as `out`.
         pub overload: Option<Text<'a>>,
     }
 }
@@ -301,7 +301,7 @@ table! {
         pub outputs: Option<Cow<'a, [i32]>>,
         /// The instructions, run in order.
         pub instructions: Option<Vec<Instruction<'a>>>,
-        /// The Python source lines of each instruction.
+        /// The Python source lines that led to each instruction.
         pub stacktrace: Option<Vec<FrameList<'a>>>,
     }
 }
@@ -309,13 +309,13 @@ table! {
 table! {
     /// One instruction.
     pub struct Instruction<'a> {
-        /// What it does.
+        /// The instruction's kind and arguments.
         pub instr_args: InstructionArguments<'a>,
     }
 }
 
 union! {
-    /// What an instruction can be.
+    /// The kinds of instructions.
     pub enum InstructionArguments<'a>: From {
         /// Runs a kernel.
         KernelCall(KernelCall<'a>) = 1,
@@ -331,7 +331,7 @@ union! {
 }
 
 table! {
-    /// Runs a kernel.
+    /// An instruction that runs a kernel.
     #[derive(Eq)]
     pub struct KernelCall<'a> {
         /// Index into the method's `operators`.
@@ -342,7 +342,7 @@ table! {
 }
 
 table! {
-    /// Runs a delegate.
+    /// An instruction that runs a delegate.
     #[derive(Eq)]
     pub struct DelegateCall<'a> {
         /// Index into the method's `delegates`.
@@ -353,32 +353,32 @@ table! {
 }
 
 table! {
-    /// Copies a value.
+    /// An instruction that copies a value.
     #[derive(Copy, Eq)]
     pub struct MoveCall {
-        /// Index into the method's `values`.
+        /// The source: an index into the method's `values`.
         pub move_from: i32,
-        /// Index into the method's `values`.
+        /// The destination: an index into the method's `values`.
         pub move_to: i32,
     }
 }
 
 table! {
-    /// Jumps if a value is false.
+    /// An instruction that jumps if a value is false.
     #[derive(Copy, Eq)]
     pub struct JumpFalseCall {
-        /// Index into the method's `values`: a `Bool`.
+        /// The condition: an index into the method's `values`, of a `Bool`.
         pub cond_value_index: i32,
-        /// Index into the chain's `instructions`.
+        /// The target of the jump: an index into the chain's `instructions`.
         pub destination_instruction: i32,
     }
 }
 
 table! {
-    /// Frees a dynamic tensor's memory.
+    /// An instruction that frees a dynamic tensor's memory.
     #[derive(Copy, Eq)]
     pub struct FreeCall {
-        /// Index into the method's `values`: a `Tensor`.
+        /// Index into the method's `values`, of a `Tensor`.
         pub value_index: i32,
     }
 }
@@ -393,16 +393,16 @@ table! {
 }
 
 table! {
-    /// One Python call.
+    /// A Python call.
     #[derive(Eq)]
     pub struct Frame<'a> {
         /// The source file.
         pub filename: Option<Text<'a>>,
-        /// The line, from 1.
+        /// The line number, starting at 1.
         pub lineno: i32,
         /// The function.
         pub name: Option<Text<'a>>,
-        /// The line's text.
+        /// The text of the line.
         pub context: Option<Text<'a>>,
     }
 }
@@ -413,7 +413,7 @@ table! {
     pub struct BackendDelegate<'a> {
         /// The backend's name, such as `XnnpackBackend`.
         pub id: Option<Text<'a>>,
-        /// Where its payload is.
+        /// The place of the payload.
         pub processed: Option<BackendDelegateDataReference>,
         /// Settings for the backend.
         pub compile_specs: Option<Vec<CompileSpec<'a>>>,
@@ -421,7 +421,7 @@ table! {
 }
 
 named! {
-    /// Where a delegate's payload is.
+    /// The list that holds a delegate's payload.
     pub struct DataLocation(i8) {
         /// In `Program.backend_delegate_data`.
         INLINE = 0,
@@ -431,10 +431,10 @@ named! {
 }
 
 table! {
-    /// Where a delegate's payload is.
+    /// A reference to a delegate's payload.
     #[derive(Copy, Eq)]
     pub struct BackendDelegateDataReference {
-        /// The list that it is in.
+        /// The list that holds the payload.
         pub location: DataLocation,
         /// Index into that list.
         pub index: u32,
@@ -442,12 +442,12 @@ table! {
 }
 
 table! {
-    /// One setting for a backend.
+    /// A setting for a backend.
     #[derive(Eq)]
     pub struct CompileSpec<'a> {
-        /// Its name.
+        /// The name of the setting.
         pub key: Option<Text<'a>>,
-        /// Its value: bytes that the backend understands.
+        /// The value, as bytes in the backend's own format.
         pub value: Option<Cow<'a, [u8]>>,
     }
 }
@@ -460,45 +460,45 @@ table! {
         pub buffer_idx: i32,
         /// The kind of device.
         pub device_type: DeviceType,
-        /// Which device of that kind.
+        /// The index of the device among those of its kind.
         pub device_index: i8,
     }
 }
 
 table! {
-    /// A constant inside the FlatBuffer, aligned to 16.
+    /// A constant inside the FlatBuffer, aligned to 16 bytes.
     #[derive(Eq)]
     pub struct Buffer<'a> {
-        /// Its bytes.
+        /// The bytes of the constant.
         pub storage: Option<Cow<'a, [u8]>> as AlignmentClass<CONSTANTS, 16>,
     }
 }
 
 table! {
-    /// A delegate's payload inside the FlatBuffer, aligned to 16.
+    /// A delegate's payload inside the FlatBuffer, aligned to 16 bytes.
     #[derive(Eq)]
     pub struct BackendDelegateInlineData<'a> {
-        /// Its bytes.
+        /// The bytes of the payload.
         pub data: Option<Cow<'a, [u8]>> as AlignmentClass<DELEGATES, 16>,
     }
 }
 
 table! {
-    /// Where the tensors inside a segment start.
+    /// The offsets of the tensors in a segment.
     #[derive(Eq)]
     pub struct SubsegmentOffsets<'a> {
         /// Index into `segments`.
         pub segment_index: u32,
-        /// Bytes from the segment's start, one for each tensor; the sizes are those of the tensors.
+        /// The offset of each tensor from the segment's start, in bytes. The tensors themselves give the sizes.
         pub offsets: Option<Cow<'a, [u64]>>,
     }
 }
 
 table! {
-    /// A blob with a name.
+    /// A blob with a key.
     #[derive(Eq)]
     pub struct NamedData<'a> {
-        /// Its name.
+        /// The key.
         pub key: Option<Text<'a>>,
         /// Index into `segments`.
         pub segment_index: u32,

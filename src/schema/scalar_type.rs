@@ -3,7 +3,7 @@
 use crate::flatbuffer::macros::named;
 
 named! {
-    /// The type of a tensor's elements: PyTorch's number for it. Values without a name are kept: 8, 9 and 10 (complex) and 18 to 21
+    /// The type of a tensor's elements, as PyTorch's number for it. Numbers without a name are kept: 8, 9 and 10 (complex) and 18 to 21
     /// (bits) have no name in the schema, but do occur.
     pub struct ScalarType(i8) {
         /// `u8`
@@ -56,9 +56,9 @@ named! {
 }
 
 impl ScalarType {
-    /// The size of one element, in bytes; `None` for a number that no version of ExecuTorch has.
+    /// Returns the size of one element in bytes, or `None` for a number that no version of ExecuTorch uses.
     ///
-    /// The packed types (`QUINT4X2`, `QUINT2X4`, bits) have 1 byte per element, as in the runtime.
+    /// Elements of the packed types (`QUINT4X2`, `QUINT2X4`, bits) have 1 byte, as in the runtime.
     pub fn element_size(self) -> Option<usize> {
         Some(match self.0 {
             0 | 1 | 11 | 12 | 13 | 16..=21 | 23..=26 => 1,
@@ -70,8 +70,8 @@ impl ScalarType {
         })
     }
 
-    /// The type of such elements in numpy: the same, or an integer of the same size if numpy does not have the type,
-    /// such as `uint16` for bfloat16. `None` for a number that no version of ExecuTorch has.
+    /// Returns the NumPy type for these elements: the same type, or an integer of the same size if NumPy does not have it, such as
+    /// `uint16` for bfloat16. Returns `None` for a number that no version of ExecuTorch uses.
     pub fn numpy_type(self) -> Option<Self> {
         Some(match self {
             Self::BOOL | Self::HALF | Self::FLOAT | Self::DOUBLE | Self(9) | Self(10) => self,
@@ -87,8 +87,8 @@ impl ScalarType {
         })
     }
 
-    /// Its name as Rust and PyTorch users know it: `f32`, `i64`, `bf16`, `complex64`. Otherwise the schema's name in lower case;
-    /// `None` for a number without a name.
+    /// Returns the name that Rust and PyTorch users expect: `f32`, `i64`, `bf16`, `complex64`. Otherwise returns the schema's name in
+    /// lower case, or `None` for a number without a name.
     pub fn short_name(self) -> Option<&'static str> {
         Some(match self {
             Self::BYTE => "u8",
@@ -126,7 +126,7 @@ impl ScalarType {
         })
     }
 
-    /// The type with that [short name](Self::short_name).
+    /// Returns the type with the given [short name](Self::short_name).
     pub fn from_short_name(name: &str) -> Option<Self> {
         (i8::MIN..=i8::MAX).map(Self).find(|scalar_type| scalar_type.short_name() == Some(name))
     }

@@ -9,17 +9,17 @@ table! {
     pub struct VkGraph<'a> {
         /// `"0"` in every file seen.
         pub version: Option<Text<'a>>,
-        /// The operators, in the order in which they run.
+        /// The operators, in the order of execution.
         pub chain: Option<Vec<OperatorCall<'a>>>,
-        /// What the operators work on.
+        /// The values that the operators work on.
         pub values: Option<Vec<VkValue<'a>>>,
         /// The inputs: indices into `values`.
         pub input_ids: Option<Cow<'a, [u32]>>,
         /// The outputs: indices into `values`.
         pub output_ids: Option<Cow<'a, [u32]>>,
-        /// Where the weights are.
+        /// The places of the weights.
         pub constants: Option<Vec<VkBytes<'a>>>,
-        /// Where the graph's own shaders are.
+        /// The places of the graph's own shaders.
         pub shaders: Option<Vec<VkBytes<'a>>>,
         /// The storage of tensors that do not set their own.
         pub storage_type_override: VkStorageType = 255,
@@ -31,7 +31,7 @@ table! {
 table! {
     /// A call of an operator.
     pub struct OperatorCall<'a> {
-        /// The number of its node in the exported graph.
+        /// The number of the node in the exported graph.
         pub node_id: u32,
         /// The operator's name, such as `aten.linear.default`.
         pub name: Option<Text<'a>>,
@@ -43,13 +43,13 @@ table! {
 table! {
     /// A value of the graph.
     pub struct VkValue<'a> {
-        /// What it is.
+        /// The value's kind and content.
         pub value: GraphTypes<'a>,
     }
 }
 
 union! {
-    /// What a value of the graph can be.
+    /// The kinds of values of a graph.
     pub enum GraphTypes<'a>: From {
         /// Python's `None`.
         Null(Null) = 1,
@@ -61,17 +61,17 @@ union! {
         Bool(Bool) = 4,
         /// A tensor.
         VkTensor(VkTensor<'a>) = 5,
-        /// Integers.
+        /// A list of integers.
         IntList(IntList<'a>) = 6,
-        /// Floats.
+        /// A list of floats.
         DoubleList(DoubleList<'a>) = 7,
-        /// Booleans.
+        /// A list of booleans.
         BoolList(BoolList<'a>) = 8,
-        /// Values by index.
+        /// A list of values, by index.
         ValueList(ValueList<'a>) = 9,
         /// A string.
         String(String<'a>) = 10,
-        /// An integer that is known at run time.
+        /// An integer that becomes known at run time.
         SymInt(SymInt) = 11,
     }
 }
@@ -95,13 +95,13 @@ named! {
         FLOAT64 = 6,
         /// `i64`
         INT64 = 7,
-        /// None
+        /// Not set
         UNSET = 127,
     }
 }
 
 named! {
-    /// What a tensor is stored in on the GPU.
+    /// The storage of a tensor on the GPU.
     pub struct VkStorageType(u8) {
         /// A buffer
         BUFFER = 0,
@@ -109,13 +109,13 @@ named! {
         TEXTURE_3D = 1,
         /// A texture with two dimensions
         TEXTURE_2D = 2,
-        /// The one that the graph sets
+        /// The graph's default
         DEFAULT_STORAGE = 255,
     }
 }
 
 named! {
-    /// Which dimension of a tensor is packed into the texels of a texture.
+    /// The layout of a tensor in memory: the dimension that is packed into the texels of a texture.
     pub struct VkMemoryLayout(u8) {
         /// Width
         TENSOR_WIDTH_PACKED = 0,
@@ -135,7 +135,7 @@ named! {
         PACKED_INT8_4C1W = 8,
         /// 8-bit integers, for convolutions
         PACKED_INT8_CONV2D = 9,
-        /// The one that the graph sets
+        /// The graph's default
         DEFAULT_LAYOUT = 255,
     }
 }
@@ -147,15 +147,15 @@ table! {
         pub datatype: VkDataType,
         /// The size of each dimension, in elements.
         pub dims: Option<Cow<'a, [u32]>>,
-        /// Index into the graph's constants; negative for no constant.
+        /// Index into the graph's constants, or a negative number if the tensor is not constant.
         pub constant_id: i32,
-        /// Index of the memory that it shares; negative for memory of its own.
+        /// The index of a shared memory object, or a negative number if the tensor has its own memory.
         pub mem_obj_id: i32,
-        /// What it is stored in.
+        /// The storage on the GPU.
         pub storage_type: VkStorageType = 255,
-        /// How it is laid out.
+        /// The layout in memory.
         pub memory_layout: VkMemoryLayout = 255,
-        /// The type of the elements outside the GPU, if it is another one.
+        /// The type of the elements outside the GPU, if it differs.
         pub staging_datatype: VkDataType = 127,
     }
 }
@@ -179,7 +179,7 @@ table! {
     /// A boolean.
     #[derive(Copy, Eq)]
     pub struct Bool {
-        /// True or false.
+        /// The value.
         pub bool_val: bool,
     }
 }
@@ -202,7 +202,7 @@ table! {
 }
 
 table! {
-    /// Integers.
+    /// A list of integers.
     pub struct IntList<'a> {
         /// The numbers.
         pub items: Option<Cow<'a, [i64]>>,
@@ -210,7 +210,7 @@ table! {
 }
 
 table! {
-    /// Floats.
+    /// A list of floats.
     pub struct DoubleList<'a> {
         /// The numbers.
         pub items: Option<Cow<'a, [f64]>>,
@@ -218,7 +218,7 @@ table! {
 }
 
 table! {
-    /// Booleans.
+    /// A list of booleans.
     pub struct BoolList<'a> {
         /// The booleans.
         pub items: Option<Cow<'a, [bool]>>,
@@ -226,7 +226,7 @@ table! {
 }
 
 table! {
-    /// Values by index.
+    /// A list of values, by index.
     pub struct ValueList<'a> {
         /// Indices into the graph's `values`.
         pub items: Option<Cow<'a, [i32]>>,
@@ -234,21 +234,21 @@ table! {
 }
 
 table! {
-    /// An integer that is known at run time.
+    /// An integer that becomes known at run time.
     #[derive(Copy, Eq)]
     pub struct SymInt {
-        /// The number when the graph was exported.
+        /// The number at the time of export.
         pub value: i32,
     }
 }
 
 table! {
-    /// Where some bytes are.
+    /// The place of some bytes.
     #[derive(Eq)]
     pub struct VkBytes<'a> {
-        /// Bytes from the start of the payload's raw bytes; 2^64 - 1 if the bytes are under `named_key`.
+        /// The offset from the start of the payload's raw bytes, in bytes, or 2^64 - 1 if the bytes are under `named_key`.
         pub offset: u64,
-        /// Bytes.
+        /// The length, in bytes.
         pub length: u64,
         /// The key of a named blob.
         pub named_key: Option<Text<'a>>,

@@ -1,8 +1,8 @@
-//! The schema of XNNPACK payloads (`runtime_schema.fbs` of ExecuTorch 1.5, which has all that `schema.fbs` has), file identifier
+//! The schema of XNNPACK payloads (`runtime_schema.fbs` of ExecuTorch 1.5, a superset of `schema.fbs`). The file identifier is
 //! `XN01`, before ExecuTorch 0.2 `XN00`.
 //!
-//! Values have an id, [`XNNTensorValue::id_out`]; [`NO_ID`] means no value.
-//! [`delegate::xnnpack`](crate::delegate::xnnpack) describes the layout of a payload, and where its constants are.
+//! Nodes refer to values by id, [`XNNTensorValue::id_out`]; [`NO_ID`] stands for no value.
+//! [`delegate::xnnpack`](crate::delegate::xnnpack) describes the layout of a payload and the places of its constants.
 
 mod nodes;
 
@@ -13,13 +13,13 @@ use crate::flatbuffer::macros::cold::{named, table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 
-/// The id that means no value: an absent bias, or the `external_id` of a value that is not external.
+/// The id for no value: an absent bias, or the `external_id` of a value that is not external.
 pub const NO_ID: u32 = u32::MAX;
 
-/// [`XNNTensorValue::flags`]: an input of the graph.
+/// A flag in [`XNNTensorValue::flags`]: an input of the graph.
 pub const EXTERNAL_INPUT: u32 = 1;
 
-/// [`XNNTensorValue::flags`]: an output of the graph.
+/// A flag in [`XNNTensorValue::flags`]: an output of the graph.
 pub const EXTERNAL_OUTPUT: u32 = 2;
 
 table! {
@@ -27,21 +27,21 @@ table! {
     pub struct XNNGraph<'a> {
         /// `"0"` in every file. Readers ignore it.
         pub version: Option<Text<'a>>,
-        /// The operators, in the order in which they run.
+        /// The operators, in the order of execution.
         pub xnodes: Option<Vec<XNode<'a>>>,
-        /// The tensors that they work on.
+        /// The tensors that the operators work on.
         pub xvalues: Option<Vec<XValue<'a>>>,
-        /// How many inputs and outputs there are together: the arguments of the delegate's call.
+        /// The number of inputs and outputs together, which is the number of arguments of the delegate's call.
         pub num_externs: u32,
-        /// The ids of the inputs. The runtime does not read them.
+        /// The ids of the inputs. The runtime ignores them.
         pub input_ids: Option<Cow<'a, [u32]>>,
-        /// The ids of the outputs. The runtime does not read them.
+        /// The ids of the outputs. The runtime ignores them.
         pub output_ids: Option<Cow<'a, [u32]>>,
-        /// Constants inside the FlatBuffer, before ExecuTorch 0.2; entry 0 is a placeholder.
+        /// Constants inside the FlatBuffer, before ExecuTorch 0.2. Entry 0 is a placeholder.
         pub constant_buffer: Option<Vec<Buffer<'a>>>,
         /// Sizes of memory, before ExecuTorch 0.2.
         pub mem_buffer_sizes: Option<Cow<'a, [u32]>>,
-        /// Where the constants are; entry 0 is a placeholder.
+        /// The places of the constants. Entry 0 is a placeholder.
         pub constant_data: Option<Vec<ConstantDataOffset<'a>>>,
     }
 }
@@ -50,18 +50,18 @@ table! {
     /// A constant inside the FlatBuffer.
     #[derive(Eq)]
     pub struct Buffer<'a> {
-        /// Its bytes.
+        /// The bytes of the constant.
         pub storage: Option<Cow<'a, [u8]>> as ForceAlign<16>,
     }
 }
 
 table! {
-    /// Where a constant is.
+    /// The place of a constant.
     #[derive(Eq)]
     pub struct ConstantDataOffset<'a> {
-        /// Bytes from the start of the constant data; 2^64 - 1 if it has a key.
+        /// The offset from the start of the constant data in bytes, or 2^64 - 1 if the constant has a key.
         pub offset: u64,
-        /// Bytes.
+        /// The size, in bytes.
         pub size: u64,
         /// The key in the named data of the `.pte` or a `.ptd`. If it is present, even if empty, the offset is ignored.
         pub named_key: Option<Text<'a>>,
@@ -71,13 +71,13 @@ table! {
 table! {
     /// A tensor.
     pub struct XValue<'a> {
-        /// What it is.
+        /// The value's kind and content.
         pub xvalue_union: XValueUnion<'a>,
     }
 }
 
 union! {
-    /// What a value can be.
+    /// The kinds of values.
     pub enum XValueUnion<'a>: From {
         /// A tensor of plain numbers.
         XNNTensorValue(XNNTensorValue<'a>) = 1,
@@ -91,19 +91,19 @@ table! {
     pub struct XNNTensorValue<'a> {
         /// The type of the elements.
         pub datatype: XNNDatatype,
-        /// The length of `dims`. The runtime does not read it.
+        /// The length of `dims`. The runtime ignores it.
         pub num_dims: u32,
-        /// The size of each dimension, in elements: the largest one if the shape is dynamic.
+        /// The size of each dimension, in elements: the largest size if the shape is dynamic.
         pub dims: Option<Cow<'a, [u32]>>,
-        /// The index of the constant; 0 is none.
+        /// The index of the constant, or 0 if the tensor is not constant.
         pub constant_buffer_idx: u32,
-        /// Its index among the arguments of the delegate's call; [`NO_ID`] for a value inside the graph.
+        /// The index among the arguments of the delegate's call, or [`NO_ID`] for a value inside the graph.
         pub external_id: u32,
         /// [`EXTERNAL_INPUT`], [`EXTERNAL_OUTPUT`] or 0.
         pub flags: u32,
-        /// Its id, by which nodes name it: its own index in every file.
+        /// The id by which nodes refer to the value: its own index in every file.
         pub id_out: u32,
-        /// The type to quantize it to at run time, before ExecuTorch 0.2. Not in `schema.fbs`.
+        /// The type to which it is quantized at run time, before ExecuTorch 0.2. Not in `schema.fbs`.
         pub dq_datatype: Option<XNNDatatype> as Present,
     }
 }
@@ -111,21 +111,21 @@ table! {
 table! {
     /// A tensor of quantized numbers.
     pub struct XNNQuantizedTensorValue<'a> {
-        /// The tensor.
+        /// The type, shape and role of the tensor.
         pub tensor_value: Option<XNNTensorValue<'a>>,
-        /// How it is quantized.
+        /// The parameters of quantization.
         pub quant_params: XNNQuantParams<'a>,
     }
 }
 
 union! {
-    /// How a tensor is quantized.
+    /// The kinds of quantization.
     pub enum XNNQuantParams<'a>: From {
         /// One scale for each channel.
         PerChannelQuant(PerChannelQuant<'a>) = 1,
         /// One scale and zero point.
         PerTensorQuant(PerTensorQuant) = 2,
-        /// At run time, one scale for each row.
+        /// One scale for each row, computed at run time.
         PerTokenDynamicQuant(PerTokenDynamicQuant) = 3,
         /// One scale for each group of a channel.
         PerChannelGroupQuant(PerChannelGroupQuant<'a>) = 4,
@@ -135,13 +135,13 @@ union! {
 table! {
     /// One scale for each channel.
     pub struct PerChannelQuant<'a> {
-        /// The scales themselves, up to ExecuTorch 0.6; empty if `scale_buffer_idx` is not 0.
+        /// The scales, up to ExecuTorch 0.6; empty if `scale_buffer_idx` is not 0.
         pub scale: Option<Cow<'a, [f32]>>,
         /// The dimension of the channels.
         pub channel_dim: i32,
-        /// The index of the constant that holds the scales; 0 is none.
+        /// The index of the constant that holds the scales, or 0 if they are in this table.
         pub scale_buffer_idx: u32,
-        /// How many scales that constant holds, 4 bytes each (f32).
+        /// The number of scales in that constant, 4 bytes each (f32).
         pub num_scales: u32,
     }
 }
@@ -150,7 +150,7 @@ table! {
     /// One scale and zero point.
     #[derive(Copy)]
     pub struct PerTensorQuant {
-        /// The step between two numbers.
+        /// The difference between the numbers of two neighbouring elements.
         pub scale: f32,
         /// The element that stands for 0.
         pub zero_point: i32,
@@ -158,10 +158,10 @@ table! {
 }
 
 table! {
-    /// At run time, one scale for each row.
+    /// One scale for each row, computed at run time.
     #[derive(Copy, Eq)]
     pub struct PerTokenDynamicQuant {
-        /// How many of the last dimensions share a scale.
+        /// The number of last dimensions that share a scale.
         pub num_nonbatch_dims: i32,
     }
 }
@@ -169,17 +169,17 @@ table! {
 table! {
     /// One scale for each group of a channel.
     pub struct PerChannelGroupQuant<'a> {
-        /// The scales themselves, up to ExecuTorch 0.6; empty if `scale_buffer_idx` is not 0.
+        /// The scales, up to ExecuTorch 0.6; empty if `scale_buffer_idx` is not 0.
         pub scale: Option<Cow<'a, [f32]>>,
         /// The dimension of the channels.
         pub channel_dim: i32,
-        /// How many numbers share a scale.
+        /// The number of elements that share a scale.
         pub group_size: i32,
-        /// The scales as bfloat16, in ExecuTorch 0.4 to 0.6. Deprecated: the runtime does not read it since 0.7.
+        /// The scales as bfloat16, in ExecuTorch 0.4 to 0.6. Deprecated: the runtime ignores the field since 0.7.
         pub scale_bf16: Option<Cow<'a, [u16]>>,
-        /// The index of the constant that holds the scales; 0 is none.
+        /// The index of the constant that holds the scales, or 0 if they are in this table.
         pub scale_buffer_idx: u32,
-        /// How many scales that constant holds, 2 bytes each (bfloat16).
+        /// The number of scales in that constant, 2 bytes each (bfloat16).
         pub num_scales: u32,
     }
 }
@@ -223,18 +223,17 @@ named! {
 table! {
     /// An operator.
     pub struct XNode<'a> {
-        /// What it does.
+        /// The operator's kind and arguments.
         pub xnode_union: XNodeUnion<'a>,
-        /// The handle of the node of the exported graph that it came from; 65535 for a node that the exporter's passes
-        /// made.
+        /// The handle of the exported graph's node from which it was made, or 65535 for a node that the exporter's passes added.
         pub debug_handle: u32,
-        /// The range that its output is clamped to; `None` for no clamp.
+        /// The range to which the output is clamped, if any.
         pub output_min_max: Option<OutputMinMax>,
     }
 }
 
 table! {
-    /// The range that an output is clamped to.
+    /// The range to which an output is clamped.
     #[derive(Copy)]
     pub struct OutputMinMax {
         /// The smallest value.
@@ -245,11 +244,11 @@ table! {
 }
 
 union! {
-    /// What a node can be.
+    /// The kinds of nodes.
     pub enum XNodeUnion<'a> {
         /// Adds.
         XNNAdd(XNNNode2x1) = 1,
-        /// Multiplies with a matrix of weights.
+        /// Multiplies by a matrix of weights.
         XNNFullyConnected(XNNFullyConnected) = 2,
         /// Softmax over the last dimension.
         XNNSoftmax(XNNNode1x1) = 3,

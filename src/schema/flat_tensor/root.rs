@@ -1,4 +1,4 @@
-//! The root table, whose fields differ in the three schemas: reading, writing and naming them.
+//! The root table, whose fields differ between the three schemas: reading, writing and naming them.
 
 #[cfg(feature = "serde")]
 use super::TensorMetadata;
@@ -13,7 +13,7 @@ use crate::flatbuffer::write::{Builder, Encode, InlineFields, Position};
 use alloc::vec::Vec;
 use nom::{Mode, OutputMode, PResult, Parser};
 
-/// The root table under each schema, as it is in the file.
+/// The root table under each schema, as it is in files.
 #[allow(dead_code)]
 mod tables {
     use super::super::{DataSegment, NamedData, TensorMetadata};
@@ -80,7 +80,7 @@ impl<'a> FlatTensor<'a> {
 }
 
 impl FlatTensor<'_> {
-    /// The description of its root table.
+    /// Returns the description of the root table.
     pub(crate) fn root(&self) -> &'static TableDescription {
         match self.legacy {
             None => tables::V0_7::DESCRIPTION,
@@ -88,13 +88,13 @@ impl FlatTensor<'_> {
         }
     }
 
-    /// Writes its root table.
+    /// Writes the root table.
     fn root_table(&self, builder: &mut Builder, row: &InlineFields<'_, 5>) -> Result<Position> {
-        // Today's schema has fewer fields.
+        // The current schema has fewer fields.
         builder.table(TableLayout::of(self.root().forms), row)
     }
 
-    /// The fields before the segments.
+    /// Writes the fields before the segments.
     fn write_first(&self, builder: &mut Builder, row: &mut InlineFields<'_, 5>) -> Result<()> {
         self.version.write(builder, row)?;
         let Some(legacy) = &self.legacy else {
@@ -125,8 +125,8 @@ impl Encode for FlatTensor<'_> {
     }
 }
 
-/// The same tables in the order in which C++ `save_ptd` writes them: each key is followed by the segment of the same
-/// index, and a dim order comes before the sizes.
+/// The same tables in the order of C++ `save_ptd`: each key is followed by the segment of the same index, and a dim order comes
+/// before the sizes.
 pub(crate) struct Interleaved<'t, 'a>(pub(crate) &'t FlatTensor<'a>);
 
 impl Encode for Interleaved<'_, '_> {
@@ -154,7 +154,7 @@ impl Encode for Interleaved<'_, '_> {
 }
 
 impl NamedData<'_> {
-    /// Writes it as C++ `save_ptd` does.
+    /// Writes the layout as C++ `save_ptd` does.
     fn dim_order_first(&self, builder: &mut Builder) -> Result<Position> {
         let mut bits = [0; 3];
         let mut row = InlineFields::new(&mut bits);
@@ -176,7 +176,7 @@ impl NamedData<'_> {
 
 impl Sealed for FlatTensor<'_> {}
 
-/// The fields are those of the root table in the file's own schema.
+/// Exposes the fields of the root table in the file's own schema.
 impl AnyTable for FlatTensor<'_> {
     fn description(&self) -> &'static TableDescription {
         self.root()
@@ -234,7 +234,7 @@ impl serde::Serialize for FlatTensor<'_> {
 
 crate::json_schema::json_schema!(FlatTensor<'t>, |_| crate::flatbuffer::serialize::schema_of_table("FlatTensor"));
 
-/// A tensor under the schema of ExecuTorch 0.5, which calls its sizes `dim_sizes`.
+/// A tensor under the schema of ExecuTorch 0.5, where the sizes are called `dim_sizes`.
 #[cfg(feature = "serde")]
 struct DimSizes<'t>(&'t TensorMetadata<'t>);
 
@@ -263,7 +263,7 @@ mod tests {
     use alloc::vec;
 
     #[test]
-    fn a_field_is_the_same_read_and_changed_in_every_schema() {
+    fn fields_are_read_and_changed_alike_in_every_schema() {
         let data = || vec![NamedData::default()];
         let segments = || vec![DataSegment::default(); 2];
         let today = FlatTensor { version: 7, segments: Some(segments()), named_data: Some(data()), legacy: None };

@@ -41,28 +41,28 @@ table! {
         pub input1_id: u32,
         /// The id of the second input.
         pub input2_id: u32,
-        /// The id of the third input, if the node has that many.
+        /// The id of the third input, if the node has one.
         pub input3_id: u32,
-        /// The id of the fourth input, if the node has that many.
+        /// The id of the fourth input, if the node has one.
         pub input4_id: u32,
         /// The id of the output.
         pub output_id: u32,
         /// XNNPACK's flags.
         pub flags: u32,
-        /// The id of the fifth input, if the node has that many.
+        /// The id of the fifth input, if the node has one.
         pub input5_id: u32,
     }
 }
 
 table! {
-    /// Multiplies with a matrix of weights.
+    /// A multiplication by a matrix of weights.
     #[derive(Copy, Eq)]
     pub struct XNNFullyConnected {
         /// The id of the input.
         pub input1_id: u32,
-        /// The id of the weights, `[out, in]`; with flag 1 `[in, out]`.
+        /// The id of the weights, `[out, in]`, or `[in, out]` with flag 1.
         pub filter_id: u32,
-        /// The id of the bias; [`NO_ID`](super::NO_ID) for none.
+        /// The id of the bias, or [`NO_ID`](super::NO_ID) for none.
         pub bias_id: u32,
         /// The id of the output.
         pub output_id: u32,
@@ -75,17 +75,17 @@ table! {
     /// A convolution: `_XNNNodeConv` in the schema.
     #[derive(Copy, Eq)]
     pub struct XNNNodeConv {
-        /// Rows added above.
+        /// The number of rows added above.
         pub padding_top: u32,
-        /// Columns added on the right.
+        /// The number of columns added on the right.
         pub padding_right: u32,
-        /// Rows added below.
+        /// The number of rows added below.
         pub padding_bottom: u32,
-        /// Columns added on the left.
+        /// The number of columns added on the left.
         pub padding_left: u32,
-        /// Rows of the kernel.
+        /// The number of rows of the kernel.
         pub kernel_height: u32,
-        /// Columns of the kernel.
+        /// The number of columns of the kernel.
         pub kernel_width: u32,
         /// The stride over rows.
         pub subsampling_height: u32,
@@ -95,21 +95,21 @@ table! {
         pub dilation_height: u32,
         /// The distance between the kernel's columns.
         pub dilation_width: u32,
-        /// Input channels of one group.
+        /// The number of input channels in each group.
         pub group_input_channels: u32,
-        /// Output channels of one group.
+        /// The number of output channels in each group.
         pub group_output_channels: u32,
         /// The number of groups.
         pub groups: u32,
-        /// Rows added to the output of a transposed convolution.
+        /// The number of rows added to the output of a transposed convolution.
         pub adjustment_height: u32,
-        /// Columns added to the output of a transposed convolution.
+        /// The number of columns added to the output of a transposed convolution.
         pub adjustment_width: u32,
         /// The id of the input.
         pub input1_id: u32,
         /// The id of the weights, `[out, height, width, in / groups]`; `[1, height, width, out]` for a depthwise convolution.
         pub filter_id: u32,
-        /// The id of the bias; [`NO_ID`](super::NO_ID) for none.
+        /// The id of the bias, or [`NO_ID`](super::NO_ID) for none.
         pub bias_id: u32,
         /// The id of the output.
         pub output_id: u32,
@@ -122,17 +122,17 @@ table! {
     /// A pool: `_XNNPooling2D` in the schema.
     #[derive(Copy, Eq)]
     pub struct XNNPooling2D {
-        /// Rows added above.
+        /// The number of rows added above.
         pub padding_top: u32,
-        /// Columns added on the right.
+        /// The number of columns added on the right.
         pub padding_right: u32,
-        /// Rows added below.
+        /// The number of rows added below.
         pub padding_bottom: u32,
-        /// Columns added on the left.
+        /// The number of columns added on the left.
         pub padding_left: u32,
-        /// Rows of the window.
+        /// The number of rows of the window.
         pub pooling_height: u32,
-        /// Columns of the window.
+        /// The number of columns of the window.
         pub pooling_width: u32,
         /// The stride over rows.
         pub stride_height: u32,
@@ -155,17 +155,17 @@ table! {
     /// The largest element of each window, and its index.
     #[derive(Copy, Eq)]
     pub struct XNNArgMaxPooling2d {
-        /// Rows added above.
+        /// The number of rows added above.
         pub padding_top: u32,
-        /// Columns added on the right.
+        /// The number of columns added on the right.
         pub padding_right: u32,
-        /// Rows added below.
+        /// The number of rows added below.
         pub padding_bottom: u32,
-        /// Columns added on the left.
+        /// The number of columns added on the left.
         pub padding_left: u32,
-        /// Rows of the window.
+        /// The number of rows of the window.
         pub pooling_height: u32,
-        /// Columns of the window.
+        /// The number of columns of the window.
         pub pooling_width: u32,
         /// The id of the input.
         pub input_id: u32,
@@ -179,12 +179,12 @@ table! {
 }
 
 table! {
-    /// Permutes dimensions.
+    /// A permutation of dimensions.
     #[derive(Eq)]
     pub struct XNNStaticTranspose<'a> {
         /// The length of `perm`.
         pub num_dims: u32,
-        /// The input's dimension for each one of the output.
+        /// The input's dimension for each dimension of the output.
         pub perm: Option<Cow<'a, [u32]>>,
         /// The id of the input.
         pub input_id: u32,
@@ -196,12 +196,12 @@ table! {
 }
 
 table! {
-    /// Resizes images.
+    /// A resizing of images.
     #[derive(Copy, Eq)]
     pub struct XNNStaticResizeBilinear2D {
-        /// Rows of the output.
+        /// The number of rows of the output.
         pub new_height: u32,
-        /// Columns of the output.
+        /// The number of columns of the output.
         pub new_width: u32,
         /// The id of the input.
         pub input_id: u32,
@@ -213,11 +213,11 @@ table! {
 }
 
 table! {
-    /// Pads with a constant.
+    /// A padding with a constant.
     pub struct XNNStaticConstantPad<'a> {
-        /// Elements added before, for each dimension.
+        /// The number of elements added before, for each dimension.
         pub pre_paddings: Option<Cow<'a, [u32]>>,
-        /// Elements added after, for each dimension.
+        /// The number of elements added after, for each dimension.
         pub post_paddings: Option<Cow<'a, [u32]>>,
         /// The value of the added elements.
         pub padding_value: f32,
@@ -231,12 +231,12 @@ table! {
 }
 
 table! {
-    /// Changes the shape.
+    /// A change of shape.
     #[derive(Eq)]
     pub struct XNNStaticReshape<'a> {
         /// The length of `new_shape`.
         pub num_dims: u32,
-        /// The size of each dimension; a 0 is computed from the number of elements.
+        /// The size of each dimension. A 0 is computed from the number of elements.
         pub new_shape: Option<Cow<'a, [u32]>>,
         /// The id of the input.
         pub input_id: u32,
@@ -248,14 +248,14 @@ table! {
 }
 
 table! {
-    /// Takes a slice.
+    /// A slice of a tensor.
     #[derive(Eq)]
     pub struct XNNStaticSlice<'a> {
         /// The length of `offsets` and `sizes`.
         pub num_dims: u32,
-        /// Where it starts, for each dimension.
+        /// The start of the slice in each dimension.
         pub offsets: Option<Cow<'a, [u32]>>,
-        /// How long it is, for each dimension.
+        /// The length of the slice in each dimension.
         pub sizes: Option<Cow<'a, [u32]>>,
         /// The id of the input.
         pub input_id: u32,
@@ -267,7 +267,7 @@ table! {
 }
 
 table! {
-    /// Attention.
+    /// Scaled dot-product attention.
     #[derive(Copy, Eq)]
     pub struct XNNScaledDotProductAttention {
         /// The id of the queries.
