@@ -1,4 +1,4 @@
-//! Replacing the program in a bundle, and adding test cases.
+//! Replaces the program in a bundle, and adds test cases.
 
 use super::new_data::NewData;
 use super::report::{Action, Change, EditReport, Subject, User};
@@ -13,7 +13,7 @@ use alloc::string::ToString;
 use alloc::{borrow::Cow, format, vec::Vec};
 
 impl<'a> Bpte<'a> {
-    /// Replaces the program by another `.pte` file, given by its bytes. The test cases stay unchanged;
+    /// Replaces the program with another `.pte` file, given by its bytes. The test cases stay unchanged;
     /// [`new_errors`](super::new_errors) checks whether they match the new program.
     ///
     /// ```
@@ -51,11 +51,11 @@ impl<'a> Bpte<'a> {
         Ok(report)
     }
 
-    /// Adds a test case for a method: data for each of its inputs that is a tensor, and for each output, or none if nothing is to be compared.
-    /// Inputs that are numbers are part of the program, which accepts no others, and are filled in.
+    /// Adds a test case for a method, with data for each input that is a tensor, and for each output, or for none if nothing is to be compared.
+    /// Inputs that are numbers are filled in: they are part of the program, which accepts no others.
     ///
-    /// From [`Bpte::new`], this gives the bytes that ExecuTorch's `BundledProgram` and `serialize_from_bundled_program_to_flatbuffer` of 1.5 write,
-    /// except for channels-last tensors: Python stores them in the natural dim order, which the runtime then refuses.
+    /// Starting from [`Bpte::new`], this produces the same bytes as `BundledProgram` and `serialize_from_bundled_program_to_flatbuffer` of ExecuTorch
+    /// 1.5, except for channels-last tensors: Python stores them in the natural dim order, which the runtime then refuses.
     ///
     /// ```
     /// use executorch_format::edit::NewData;
@@ -72,7 +72,8 @@ impl<'a> Bpte<'a> {
     /// ```
     ///
     /// Fails as [`program`](Self::program) does, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the program has no such method,
-    /// and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the data does not fit the method's inputs and outputs. [`new_errors`](super::new_errors) checks the rest.
+    /// and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the data does not fit the method's inputs and outputs.
+    /// [`new_errors`](super::new_errors) checks the rest.
     pub fn add_case(&mut self, method: &str, inputs: &[NewData<'a>], expected: &[NewData<'a>]) -> Result<EditReport> {
         let case = {
             let program = self.program()?;
@@ -87,7 +88,7 @@ impl<'a> Bpte<'a> {
         };
         let size = inputs.iter().chain(expected).map(|data| data.bytes.len() as u64).sum();
         let suites = self.bundled_program.method_test_suites.get_or_insert_default();
-        // Python writes them in the order of their names.
+        // Python writes methods in the order of their names.
         let at = suites.partition_point(|suite| suite.method_name() < method);
         let suite = match suites.get(at).is_some_and(|suite| suite.method_name() == method) {
             true => suites.get_mut(at),
@@ -105,7 +106,7 @@ impl<'a> Bpte<'a> {
     }
 }
 
-/// The values of a test case for a method's inputs or outputs.
+/// Returns the values of a test case for a method's inputs or outputs.
 fn values<'a>(plan: &ExecutionPlan<'_>, indices: &[i32], given: &[NewData<'a>], what: &str) -> Result<Vec<Value<'a>>> {
     let is_tensor = |index: &&i32| matches!(plan.value(**index).map(|value| &value.val), Some(KernelTypes::Tensor(_)));
     let tensors = indices.iter().filter(is_tensor).count();
@@ -140,7 +141,7 @@ fn values<'a>(plan: &ExecutionPlan<'_>, indices: &[i32], given: &[NewData<'a>], 
     Ok(values)
 }
 
-/// The data for a tensor of the method, in its dim order. A dynamic one has the sizes of the data.
+/// Returns the data for a tensor of the method, in the tensor's dim order. A dynamic tensor gets the sizes of the data.
 fn tensor_of<'a>(
     plan: &ExecutionPlan<'_>,
     index: i32,

@@ -1,4 +1,4 @@
-//! One change that keeps the file's layout, and changes nothing if it fails.
+//! Changes that keep the file's layout, and leave the tree unchanged if they fail.
 
 use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
@@ -6,8 +6,8 @@ use crate::file::pte::Pte;
 use crate::path::Step;
 use crate::write::options::{PtdOptions, PteOptions};
 
-/// The options that keep the file's layout. Fails if a reference to data is out of range, because after an edit it
-/// could refer to something else.
+/// Returns the options that keep the file's layout. Fails if a reference to data is out of range, because it could refer to
+/// something else after the edit.
 pub(super) fn layout_to_keep(pte: &Pte<'_>) -> Result<PteOptions> {
     pte.check_references()?;
     for (user, data) in pte.data_users() {
@@ -16,7 +16,7 @@ pub(super) fn layout_to_keep(pte: &Pte<'_>) -> Result<PteOptions> {
     PteOptions::of(pte)
 }
 
-/// Makes a change and recomputes the layout. If either fails, nothing is changed.
+/// Makes a change and recomputes the layout. If either fails, the program is unchanged.
 pub(super) fn change<'a, R>(pte: &mut Pte<'a>, change: impl FnOnce(&mut Pte<'a>) -> Result<R>) -> Result<R> {
     let options = layout_to_keep(pte)?;
     let mut changed = pte.clone();
@@ -32,7 +32,7 @@ fn located(error: Error, step: &Step) -> Error {
     }
 }
 
-/// [`change`] for a `.ptd`.
+/// Makes a change to a `.ptd`, like [`change`].
 pub(super) fn change_ptd<'a, R>(ptd: &mut Ptd<'a>, change: impl FnOnce(&mut Ptd<'a>) -> Result<R>) -> Result<R> {
     ptd.check_references()?;
     let options = PtdOptions::of(ptd)?;

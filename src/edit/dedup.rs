@@ -1,4 +1,4 @@
-//! Equal blobs, stored once.
+//! Stores equal blobs once.
 
 use super::change::{change_ptd, layout_to_keep};
 use super::report::{Action, EditReport, Subject, User};
@@ -21,7 +21,7 @@ use alloc::{
     vec::Vec,
 };
 
-/// For each blob that is equal to an earlier one, the first such.
+/// Maps each blob that equals an earlier one to the first such blob.
 fn firsts(blobs: &mut dyn Iterator<Item = (usize, &[u8])>) -> Keyed<usize, usize> {
     let (mut seen, mut firsts) = (Keyed::<(usize, &[u8]), usize>::new(), Keyed::new());
     for (index, bytes) in blobs {
@@ -129,8 +129,8 @@ fn dedup_segments(pte: &mut Pte<'_>, users: &Keyed<BlobPlace, Vec<User>>, report
     Ok(())
 }
 
-/// Makes named data and payloads use the segment of a list if it holds nothing but one equal blob. A note says why others stay: named data and
-/// payloads are whole segments, and a list has one segment for all its entries.
+/// Makes named data and payloads share the segment of a list if that contains a single blob, which is equal. Otherwise a note explains
+/// why both stay: named data and payloads are whole segments, and a list has one segment for all its entries.
 fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Result<()> {
     let Some(own) = entries::offsets(&pte.program, list).map(|offsets| offsets.segment_index) else { return Ok(()) };
     let before = pte.segment_users();
@@ -192,7 +192,7 @@ fn dedup_inline(pte: &mut Pte<'_>, users: &Keyed<BlobPlace, Vec<User>>, report: 
     write::segments::remove_inline_payloads(pte, &|index| firsts.contains(&(index as usize)));
 }
 
-/// Where a blob of a program is.
+/// The location of a blob in a program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum BlobPlace {
     Entry(DataList, u32),
@@ -248,31 +248,31 @@ pub(super) fn dedup_ptd(ptd: &mut Ptd<'_>) -> Result<EditReport> {
 pub struct Copies<'t> {
     /// The size of one copy, in bytes.
     pub size: u64,
-    /// How many copies there are.
+    /// The number of copies.
     pub places: usize,
-    /// What uses the copies.
+    /// The users of the copies.
     pub users: Vec<CopyUser<'t>>,
 }
 
-/// What uses a copy.
+/// A user of a copy.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CopyUser<'t> {
-    /// Index into the files that were given.
+    /// The index of the file in the given list.
     pub file: usize,
-    /// What the blob is in that file.
+    /// The kind of the blob in that file.
     pub kind: BlobKind,
-    /// What uses it.
+    /// The user.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub user: BlobUser<'t>,
 }
 
-/// Blobs that are stored in several files, or several times in one: the largest first. Constants are listed one by one,
-/// not by segment.
+/// Returns the blobs that are stored several times, in one file or in several, the largest first. Constants are listed
+/// individually, not by segment.
 ///
-/// Fails if a file's bytes were not given.
+/// Fails if the bytes of a file are absent.
 pub fn copies<'t>(files: &'t [Model<'_>]) -> Result<Vec<Copies<'t>>> {
     let mut found = Keyed::<(usize, Cow<'t, [u8]>), Keyed<(usize, DataRef), Vec<CopyUser<'t>>>>::new();
     for (file, model) in files.iter().enumerate() {

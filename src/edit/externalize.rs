@@ -1,4 +1,4 @@
-//! Moving data from a program into a `.ptd`.
+//! Moves data from a program into a `.ptd`.
 
 use super::change::change;
 use super::report::{Action, EditReport, Subject, User};
@@ -19,32 +19,32 @@ use crate::write::entries::{self, Entries};
 use crate::write::options::PtdOptions;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
-/// What can be moved into a `.ptd`: a tensor's data, or named data.
+/// Data that can be moved into a `.ptd`: a tensor's data, or named data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Candidate<'t> {
-    /// A constant, an initial state or named data.
+    /// The kind: a constant, an initial state or named data.
     pub subject: Subject,
     /// The method's name; empty for named data.
     pub method: &'t str,
-    /// Index into the method's values, or into the named data.
+    /// The index into the method's values, or into the named data.
     pub index: usize,
-    /// Its name in the file.
+    /// The name in the file.
     pub name: Option<&'t str>,
-    /// The default key: its name or, if it has none, `method.index`, such as `forward.012`. The index has as many
+    /// The default key: the name or, without a name, `method.index`, such as `forward.012`. The index has as many
     /// digits as that of the method's last value, so that no such key is a prefix of another. Users of the same data
     /// with the same shape get the same key.
     pub key: &'t str,
-    /// The type and shape, for a tensor.
+    /// The type and shape of a tensor; `None` for named data.
     pub shape: Option<TensorShape<'t>>,
     /// The size, in bytes.
     pub size: u64,
 }
 
-/// The key of a candidate, or `None` to leave it where it is.
+/// A function that chooses the key of a candidate, or `None` to leave it in the program.
 type Choose<'c> = &'c mut dyn FnMut(&Candidate<'_>) -> Option<String>;
 
-/// An entry of a list. All its users are moved together.
+/// An entry of a list. All its users move together.
 type Group = (DataList, u32);
 
 /// A tensor with data in the file.
@@ -76,11 +76,11 @@ impl TensorPlace<'_> {
     }
 }
 
-/// The key that [`Pte::externalize`] gives to the data of a value without a name: `forward.012`. All numbers of a
-/// method have the same length, because runtimes before 1.0 confuse a key with another one that it is a prefix of
+/// Returns the key that [`Pte::externalize`] gives to the data of a value without a name: `forward.012`. All numbers of a
+/// method have the same length, because runtimes before 1.0 confuse a key with a longer key that starts with it
 /// (`key-prefix`).
 ///
-/// A method's name of more than 200 bytes is shortened to its start, its length and a hash of its end, because the file
+/// A method name of more than 200 bytes is shortened to its start, its length and a hash of its end, because the file
 /// stores the name once but a key for each value.
 pub fn default_key(plan: &ExecutionPlan<'_>, value: usize) -> String {
     let most = plan.values().len().saturating_sub(1).max(1);
@@ -88,7 +88,7 @@ pub fn default_key(plan: &ExecutionPlan<'_>, value: usize) -> String {
     format!("{}.{value:0width$}", key_of_method(plan.name()))
 }
 
-/// The prefix of the keys of a method's values.
+/// Returns the prefix of the keys of a method's values.
 pub(super) fn key_of_method(method: &str) -> Cow<'_, str> {
     const LONGEST: usize = 200;
     if method.len() <= LONGEST {
@@ -112,15 +112,15 @@ fn shape_key<'t>(tensor: &'t Tensor<'_>) -> ShapeKey<'t> {
     (tensor.scalar_type.0, tensor.sizes(), tensor.dim_order())
 }
 
-/// What a key stands for: two tensors can share a key if this is equal.
+/// The meaning of a key: two tensors can share a key if this is equal.
 type Meaning<'t> = (Group, ShapeKey<'t>);
 
-/// What will be moved, decided before anything is changed.
+/// The moves to make, decided before any change.
 struct Moves<'a> {
-    /// The tensors, each with its key.
+    /// The method and value index of each tensor, with its key.
     tensors: Vec<(usize, usize, String)>,
     groups: Vec<Group>,
-    /// Indices of named data.
+    /// The indices of named data.
     named: Vec<usize>,
     entries: Vec<NewEntry<'a>>,
     report: EditReport,
@@ -134,7 +134,7 @@ pub(super) fn externalize<'a>(
     let Moves { tensors, groups, named, entries, report } = moves(pte, choose)?;
     let data = Ptd::build(entries, options)?;
     change(pte, |pte| {
-        // Renumbering needs the indices that tensors have now, so the lists are taken first.
+        // The lists are taken first, because renumbering needs the current indices of tensors.
         let mut lists = DataList::ALL.map(|list| (list, Entries::of(pte, list)));
         for (method, value, key) in tensors {
             if let Some(tensor) = tensor_mut(&mut pte.program, method, value) {
@@ -189,7 +189,7 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
     };
     let mut taken = keys_that_stay(pte, &moves.named);
     let mut keys = Keyed::<(Group, &str), usize>::new();
-    // In the order of the lists, so that `internalize` can give the same indices again.
+    // In the order of the lists, so that `internalize` can restore the same indices.
     let mut in_order: Vec<(&TensorPlace<'_>, &Option<String>)> = places.iter().zip(&chosen).collect();
     sort_by_key(&mut in_order, |(place, _)| place.group);
     let list = |list| Entries::of(pte, list).map(|entries| (entries, entries::alignment(pte, list)));
@@ -241,7 +241,7 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
     Ok(moves)
 }
 
-/// Every tensor with data in the file, with the key that it would get.
+/// Returns every tensor with data in the file, with its default key.
 fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<TensorPlace<'t>>> {
     let mut places = Vec::new();
     for (method, plan) in pte.methods().iter().enumerate() {
@@ -254,7 +254,7 @@ fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<TensorPlace<'t>>> {
     }
     let mut meanings = Keyed::<String, Meaning<'_>>::new();
     let mut shared = Keyed::<Meaning<'_>, String>::new();
-    // The file's own names first: of two different tensors with one name, the first gets it.
+    // The file's own names come first: if two different tensors have the same name, the first gets it.
     for place in &mut places {
         let meaning = (place.group, shape_key(place.tensor));
         let Some(name) = own_name(place.tensor) else { continue };
@@ -285,7 +285,7 @@ fn chosen_named_data(pte: &Pte<'_>, choose: Choose<'_>) -> Vec<usize> {
     chosen
 }
 
-/// The keys that are in use already: those of external tensors, and of named data except that with the given indices.
+/// Returns the keys in use: those of external tensors, and of named data that is not in `moved`.
 fn keys_that_stay<'t>(pte: &Pte<'_>, moved: &[usize]) -> Keyed<String, Option<Meaning<'t>>> {
     let mut keys = Keyed::new();
     for plan in pte.methods() {
@@ -303,7 +303,7 @@ fn keys_that_stay<'t>(pte: &Pte<'_>, moved: &[usize]) -> Keyed<String, Option<Me
     keys
 }
 
-/// The first `size` bytes, borrowed if `bytes` are.
+/// Returns the first `size` bytes, borrowed if `bytes` are.
 fn cut<'a>(bytes: &Cow<'a, [u8]>, size: u64) -> Option<Cow<'a, [u8]>> {
     let size = usize::try_from(size).ok()?;
     match bytes {

@@ -1,4 +1,4 @@
-//! Extracting blobs into files of their own.
+//! Extracts blobs into files of their own.
 
 use super::report::{Subject, User};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ pub struct Extraction<'t> {
     pub files: Vec<Extracted<'t>>,
 }
 
-/// A blob, and the file that it is written to.
+/// A blob, and the file to which it is written.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -28,30 +28,30 @@ pub struct Extraction<'t> {
 pub struct Extracted<'t> {
     /// The file's name, unique in its folder on every system: letters, digits, `.`, `_` and `-`.
     pub file: String,
-    /// What it is.
+    /// The kind of blob.
     pub subject: Subject,
-    /// The key or name, if it has one.
+    /// The key or name.
     pub name: Option<&'t str>,
-    /// Everything that refers to it.
+    /// All references to the blob.
     pub users: Vec<User>,
-    /// The type and shape, for a tensor.
+    /// The type and shape of a tensor.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub shape: Option<TensorShape<'t>>,
-    /// Bytes from the start of the file that it is in.
+    /// The offset of the blob, in bytes from the start of the file that contains it.
     pub offset: Option<u64>,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
     /// The reference to pass to [`Model::bytes`].
     #[cfg_attr(feature = "serde", serde(skip))]
     pub data: DataRef,
-    /// The files that [`unpack`](Extraction::unpack) made of a payload. Then [`file`](Self::file) is their folder.
+    /// The files into which [`unpack`](Extraction::unpack) split a payload. Then [`file`](Self::file) is their folder.
     #[cfg(feature = "unpack")]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub unpacked: Option<super::unpack::Unpacked<'t>>,
 }
 
 impl<'m> Model<'m> {
-    /// Every blob of the file except whole segments, with a file name for each.
+    /// Returns every blob of the file except whole segments, with a file name for each.
     ///
     /// ```
     /// use executorch_format::Model;
@@ -67,13 +67,13 @@ impl<'m> Model<'m> {
     /// ```
     ///
     /// Fails with the first reference that is out of range, and with
-    /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a file of another kind, and if blobs overlap so much
-    /// that together they have more than twice the file's bytes.
+    /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for other kinds of files, and if blobs overlap so much
+    /// that their total size is more than twice the file's.
     pub fn extraction(&self) -> Result<Extraction<'_>> {
         self.extraction_of(self.blobs())
     }
 
-    /// Does the same for blobs that were found before, such as those that have more names.
+    /// Returns the same as [`extraction`](Self::extraction) for blobs from an earlier call, such as blobs to which names were added.
     ///
     /// Fails as [`extraction`](Self::extraction) does.
     pub fn extraction_of<'t>(&'t self, found: Blobs<'t>) -> Result<Extraction<'t>> {
@@ -98,7 +98,7 @@ impl<'m> Model<'m> {
         Ok(Extraction { files })
     }
 
-    /// The bytes that a reference points to.
+    /// Returns the bytes that a reference points to.
     ///
     /// Fails as [`Pte::bytes`](crate::Pte::bytes) does.
     pub fn bytes(&self, data: &DataRef) -> Result<&[u8]> {
@@ -120,7 +120,7 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
         (BlobKind::Named, Model::Ptd(_)) => (Subject::Key, "bin"),
         // A delegate's constants are in its payload, or are named data.
         (BlobKind::Segment | BlobKind::External | BlobKind::DelegateConstant, _) => return None,
-        // These are in other kinds of files.
+        // These occur only in other kinds of files.
         (BlobKind::Named, _) => return None,
         (BlobKind::Program | BlobKind::Input | BlobKind::Expected, _) => return None,
     };
@@ -168,20 +168,20 @@ fn user(user: &BlobUser<'_>) -> Option<User> {
     }
 }
 
-/// A name as a file name that every system accepts: without path separators, without characters that a terminal or a shell interprets,
-/// and not the name of a device of Windows.
+/// Converts a name to a file name that every system accepts: without path separators, without characters that a terminal or a shell
+/// interprets, and different from the names of Windows devices.
 pub(super) fn safe(name: &str) -> String {
     const MAX_NAME: usize = 100;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let safe: String = name.chars().take(MAX_NAME).map(|c| if plain(c) { c } else { '_' }).collect();
-    // Not a hidden file, and not an option of a command.
+    // Avoids hidden files and options of commands.
     match safe.starts_with(['.', '-']) || safe.is_empty() || is_device(&safe) {
         true => format!("_{safe}"),
         false => safe,
     }
 }
 
-/// Returns `true` if Windows takes a file of that name for a device, whatever its ending.
+/// Returns `true` if Windows treats a file of that name as a device, regardless of its extension.
 fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name);
     let is = |device: &&str| stem.eq_ignore_ascii_case(device);
@@ -192,8 +192,8 @@ fn is_device(name: &str) -> bool {
     ["con", "prn", "aux", "nul"].iter().any(is) || is_numbered("com") || is_numbered("lpt")
 }
 
-/// A name that no other file has, also on systems that treat `A` and `a` as equal. `taken` has the names in lower case,
-/// each with the last number that it got.
+/// Returns a name that no other file has, even on systems that treat `A` and `a` as equal. `taken` maps the names, in lower case,
+/// to the last number appended to them.
 fn unique(stem: &str, ending: &str, taken: &mut Keyed<String, u32>) -> String {
     let first = format!("{stem}.{ending}");
     let Some(last) = taken.get(&first.to_ascii_lowercase()) else {

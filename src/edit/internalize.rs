@@ -1,4 +1,4 @@
-//! Moving data from `.ptd` files into a program.
+//! Moves data from `.ptd` files into a program.
 
 use super::change::change;
 use super::externalize::{default_key, key_of_method};
@@ -16,13 +16,13 @@ use crate::verify::{Level, Severity};
 use crate::write::entries::{self, Entries};
 use alloc::{borrow::Cow, format, vec::Vec};
 
-/// Where a key is: the index of the file, and of its entry.
+/// The location of a key: the indices of the file and of its entry.
 type EntryPlace = (usize, usize);
 
-/// The tensors that use one key, as constants or as initial states.
+/// The tensors that use each key, as constants or as initial states.
 type Groups = Keyed<(DataList, EntryPlace), Vec<(usize, usize)>>;
 
-/// The file and place of bytes: tensors that share bytes still share them afterwards.
+/// The file and location of bytes: tensors that share bytes still share them afterwards.
 type Origin = (usize, u32, u64, usize);
 
 pub(super) fn internalize<'a>(
@@ -107,7 +107,7 @@ fn take_tensors<'a>(
             let entry = ptd.and_then(|ptd| ptd.entry(*index));
             let source = sources.get(*file).and_then(|entries| entries.get(*index));
             let (Some(ptd), Some(entry), Some(source)) = (ptd, entry, source) else { continue };
-            // The check of the pair found equal shapes; this checks the number of bytes.
+            // The check of the pair has compared the shapes; this checks the number of bytes.
             ptd.tensor_view(&entry)?;
             let origin = (*file, entry.segment_index, entry.offset, source.entry.bytes.len());
             let data_buffer_idx = *stored.or_insert_with(origin, || entries.add(source.entry.bytes.clone()));
@@ -151,7 +151,7 @@ fn take_named<'a>(pte: &mut Pte<'a>, sources: &[Vec<keys::Source<'a>>], rest: &[
     }
 }
 
-/// Whether [`Pte::externalize`] made that key, in the present form or in the earlier one without leading zeros.
+/// Returns `true` if [`Pte::externalize`] generated the key, in the current form or in the earlier form without leading zeros.
 fn is_made_up(key: &str, plan: &ExecutionPlan<'_>, value: usize) -> bool {
     *key == default_key(plan, value) || *key == format!("{}.{value}", key_of_method(plan.name()))
 }

@@ -1,4 +1,4 @@
-//! Merging and splitting `.ptd` files, and renaming and removing keys.
+//! Merges and splits `.ptd` files, and renames and removes keys.
 
 use super::change::change_ptd;
 use super::report::{Action, EditReport, Subject};
@@ -14,15 +14,15 @@ use crate::write::collect::NewEntry;
 use crate::write::options::PtdOptions;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
-/// An entry of a file, ready to be put into another one.
+/// An entry of a file, ready to be added to another.
 pub(super) struct Source<'a> {
     pub(super) entry: NewEntry<'a>,
-    /// The segment that its bytes were in.
+    /// The segment that contained its bytes.
     pub(super) segment_index: u32,
     pub(super) offset: u64,
 }
 
-/// All entries in the order of [`entries`](Ptd::entries), with their bytes borrowed from the source if possible.
+/// Returns all entries in the order of [`entries`](Ptd::entries), with their bytes borrowed from the source if possible.
 pub(super) fn take_entries<'a>(ptd: &Ptd<'a>) -> Result<Vec<Source<'a>>> {
     let legacy = ptd.flat_tensor.legacy.as_ref().and_then(|legacy| legacy.tensors.as_deref()).unwrap_or_default();
     let layout = |tensor: &TensorMetadata<'a>| TensorLayout {
@@ -39,7 +39,7 @@ pub(super) fn take_entries<'a>(ptd: &Ptd<'a>) -> Result<Vec<Source<'a>>> {
         let segment = ptd.segments.get(entry.segment_index as usize);
         let bytes = match segment.and_then(|segment| segment.take(entry.offset, data.size())) {
             Some(bytes) => bytes,
-            // The segment is in parts, or absent, or too short, which this reports.
+            // The segment is in parts, absent, or too short, which is reported here.
             None => {
                 let whole = ptd.segment(entry.segment_index)?;
                 let part = slice(&whole, entry.offset..entry.offset.saturating_add(data.size()));
@@ -92,7 +92,7 @@ pub(super) fn merge<'a>(files: &[Ptd<'a>], options: &PtdOptions) -> Result<(Ptd<
     Ok((Ptd::build(merged, options)?, report))
 }
 
-/// Whether the bytes are equal. Many keys can share a segment, whose bytes are compared once.
+/// Returns `true` if the bytes are equal. Many keys can share a segment, whose bytes are compared only once.
 fn same<'a>(contents: &mut Numbers<'a>, [one, other]: [&Cow<'a, [u8]>; 2]) -> bool {
     match (one, other) {
         (Cow::Borrowed(one), Cow::Borrowed(other)) => contents.of(one) == contents.of(other),

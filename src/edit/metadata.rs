@@ -9,18 +9,18 @@ use crate::inspect::Returned;
 use crate::schema::program::{EValue, ExecutionPlan, NamedData};
 use alloc::{format, string::String, vec, vec::Vec};
 
-/// The prefix of the keys of named data that is metadata.
+/// The prefix of keys of named data that is metadata.
 pub const METADATA_PREFIX: &str = "metadata.";
 
-/// One entry of a program's metadata.
+/// An entry of a program's metadata.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Metadata<'t> {
-    /// The method's name, or the key.
+    /// The name of the method, or the key.
     pub name: &'t str,
-    /// Its value.
+    /// The value.
     pub content: MetadataContent<'t>,
 }
 
@@ -30,22 +30,22 @@ pub struct Metadata<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum MetadataContent<'t> {
-    /// What a constant method returns.
+    /// The value that a constant method returns.
     Method(Returned<'t>),
-    /// Named data, which has no type: every type that its bytes can be read as.
+    /// Named data, which has no type: the bytes in every type that fits them.
     Bytes {
-        /// Bytes.
+        /// The size, in bytes.
         size: usize,
-        /// As UTF-8, if it has no control characters but tabs and line ends.
+        /// The bytes as UTF-8, if they contain no control characters except tabs and line ends.
         text: Option<&'t str>,
-        /// 8 bytes as a little-endian integer.
+        /// The 8 bytes as a little-endian integer.
         int: Option<i64>,
-        /// 8 bytes as a little-endian float.
+        /// The 8 bytes as a little-endian float.
         float: Option<f64>,
     },
 }
 
-/// A new value of an entry.
+/// A new value for an entry.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -55,14 +55,14 @@ pub enum MetadataValue {
     Int(i64),
     /// A float.
     Float(f64),
-    /// A boolean: in methods only.
+    /// A boolean, allowed in methods only.
     Bool(bool),
     /// A string.
     String(String),
 }
 
 impl MetadataValue {
-    /// Its bytes in named data: UTF-8, or 8 bytes, little-endian.
+    /// Returns the bytes of the value in named data: UTF-8, or 8 bytes, little-endian.
     fn into_bytes(self) -> Result<Vec<u8>> {
         match self {
             Self::Int(int) => Ok(int.to_le_bytes().into()),
@@ -108,7 +108,7 @@ pub(super) fn entries<'t>(pte: &'t Pte<'_>) -> Vec<Metadata<'t>> {
     methods.chain(named).collect()
 }
 
-/// Whether a character is one that text does not have.
+/// Returns `true` for characters that do not occur in text.
 fn is_control(c: char) -> bool {
     c.is_control() && !"\t\n\r".contains(c)
 }
@@ -127,7 +127,7 @@ fn set_named(pte: &mut Pte<'_>, name: &str, bytes: Vec<u8>, report: &mut EditRep
     let old = pte.named_data().iter().position(|named| named.key() == name);
     let old_size = old.and_then(|index| pte.named_data().get(index));
     let old_size = old_size.map(|named| pte.named_data_ref(named)).transpose()?.map(|data| data.size());
-    // The old segment may be shared: a new one is added, and the old one is removed if nothing uses it.
+    // The old segment may be shared, so a new one is added. The old one is removed if nothing else uses it.
     let segment_index = pte.add_segment(bytes);
     segments::set_alignment(pte, segment_index, 1);
     let before = pte.segment_users();

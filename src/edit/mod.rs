@@ -1,8 +1,8 @@
-//! Changes to a finished file. Everything else in it stays as it is.
+//! Changes to a finished file. The rest of the file stays unchanged.
 //!
 //! Each operation is a method of [`Pte`](crate::Pte) or [`Ptd`](crate::Ptd). It changes the tree and recomputes
-//! the layout of the file, in the file's own style; [`image`](crate::Pte::image) then writes it. If it fails, nothing is changed. Bytes
-//! that it does not touch stay borrowed until they are written.
+//! the layout of the file, in the file's own style; [`image`](crate::Pte::image) then writes it. If it fails, the tree is unchanged.
+//! Unaffected bytes stay borrowed until they are written.
 //!
 //! ```
 //! use executorch_format::edit::Strip;
@@ -29,7 +29,7 @@
 //! | [`strip`](crate::Pte::strip), [`select`](crate::Pte::select) | [`rename`](crate::Ptd::rename), [`filter`](crate::Ptd::filter) |
 //! | [`set_metadata`](crate::Pte::set_metadata), [`remove_metadata`](crate::Pte::remove_metadata) | |
 //!
-//! [`Model::savings`](crate::Model::savings) tries which of them make a file smaller. In a bundle (`.bpte`),
+//! [`Model::savings`](crate::Model::savings) finds out which of them make a file smaller. In a bundle (`.bpte`),
 //! [`replace_program`](crate::Bpte::replace_program) replaces the program.
 
 #[cfg(feature = "devtools")]

@@ -1,4 +1,4 @@
-//! What to replace, and the new data.
+//! Selection of the data to replace, and the new data.
 
 use super::report::User;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::tensor::{TensorShape, TensorView};
 use crate::write::collect::NewEntry;
 use alloc::{borrow::Cow, format, string::String};
 
-/// Selects a blob of a program to replace.
+/// A selection of a blob to replace in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Selector<'t> {
@@ -16,10 +16,10 @@ pub enum Selector<'t> {
     Value {
         /// The method's name.
         method: &'t str,
-        /// Index into the method's values.
+        /// The index into the method's values.
         value: usize,
     },
-    /// The data of every tensor with that name, or the named data with that key.
+    /// The data of every tensor with this name, or the named data with this key.
     Name(&'t str),
 }
 
@@ -64,34 +64,34 @@ impl Selector<'_> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NewData<'a> {
-    /// Its name in errors, such as that of the file that it came from.
+    /// The name of the data in errors, such as the name of its file.
     pub source: String,
     /// The type and shape. `None`: plain bytes, which fit anything of their size.
     pub tensor_layout: Option<TensorLayout<'a>>,
     /// The bytes.
     pub bytes: Cow<'a, [u8]>,
-    /// Whether a tensor in another dim order is permuted. Otherwise it is refused.
+    /// `true` to permute a tensor in another dim order. Otherwise it is refused.
     pub permute: bool,
     /// The new key for named data that XNNPACK looks up; the exporter uses the SHA-256 of the bytes, in hex. Such data
     /// needs a new key because XNNPACK caches packed weights by key: with `None` it is not replaced. To keep the old
-    /// key on purpose, give it here.
+    /// key on purpose, pass it here.
     pub key: Option<String>,
-    /// Whether it comes from NumPy, which stores types that it does not have as integers: see
+    /// `true` if the data comes from NumPy, which stores types that it does not support as integers: see
     /// [`ScalarType::numpy_type`](crate::schema::ScalarType::numpy_type).
     pub numpy: bool,
-    /// Whether everything that shares the old bytes gets the new ones. Otherwise only the selected blob does, and the
+    /// `true` to give the new bytes to all users of the old bytes. Otherwise only the selected blob gets them, and the
     /// others keep the old bytes.
     pub shared: bool,
 }
 
 impl<'a> NewData<'a> {
-    /// Plain bytes.
+    /// Creates plain bytes.
     pub fn bytes(source: impl Into<String>, bytes: impl Into<Cow<'a, [u8]>>) -> Self {
         let (source, bytes) = (source.into(), bytes.into());
         Self { source, tensor_layout: None, bytes, permute: false, key: None, numpy: false, shared: false }
     }
 
-    /// A tensor.
+    /// Creates a tensor.
     pub fn tensor(source: impl Into<String>, view: &TensorView<'a>) -> Self {
         Self { tensor_layout: Some(view.shape().into()), ..Self::bytes(source, view.bytes()) }
     }
@@ -118,7 +118,7 @@ impl<'a> NewData<'a> {
         Self { key, ..self }
     }
 
-    /// The bytes for a tensor of that type and shape.
+    /// Returns the bytes for a tensor of this type and shape.
     pub(super) fn bytes_for(&self, user: &User, shape: &TensorShape<'_>) -> Result<Cow<'a, [u8]>> {
         let (source, size) = (&self.source, shape.byte_size()?);
         let Some(layout) = &self.tensor_layout else {
@@ -146,7 +146,7 @@ impl<'a> NewData<'a> {
     }
 }
 
-/// The entry's tensor or bytes, named after its key.
+/// Converts an entry to its tensor or bytes, named after its key.
 impl<'a> From<NewEntry<'a>> for NewData<'a> {
     fn from(entry: NewEntry<'a>) -> Self {
         let NewEntry { key, tensor_layout, bytes, .. } = entry;

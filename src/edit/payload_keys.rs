@@ -14,7 +14,7 @@ use alloc::{borrow::Cow, collections::BTreeSet, format, string::String, vec::Vec
 pub(super) struct PayloadKeys {
     /// The keys in payloads of XNNPACK and Vulkan.
     pub(super) named: BTreeSet<String>,
-    /// The backends whose payloads do not say which keys they look up.
+    /// The backends whose payloads do not list the keys that they look up.
     pub(super) unknown: BTreeSet<String>,
 }
 
@@ -28,8 +28,8 @@ pub(super) fn of_xnnpack(pte: &Pte<'_>) -> BTreeSet<String> {
     keys
 }
 
-/// The keys that the payloads of these methods refer to. `of` gets a method's index and returns whether it is one of
-/// them.
+/// Returns the keys that the payloads of some methods refer to. `of` gets a method's index and returns `true` to select
+/// the method.
 pub(super) fn of_methods(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], of: &dyn Fn(usize) -> bool) -> PayloadKeys {
     let mut keys = PayloadKeys::default();
     for open in payloads {
@@ -54,7 +54,7 @@ pub(super) fn of_methods(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], of: &dyn F
     keys
 }
 
-/// Changes the key of named data, also in payloads of XNNPACK. Several old keys become one.
+/// Changes the key of named data, including references in payloads of XNNPACK. Several old keys become one.
 pub(super) fn change(pte: &mut Pte<'_>, old: &[String], new: &str) -> Result<()> {
     let mut payloads: Vec<(DataRef, Vec<u8>)> = Vec::new();
     for open in pte.open_payloads() {
@@ -73,7 +73,7 @@ pub(super) fn change(pte: &mut Pte<'_>, old: &[String], new: &str) -> Result<()>
     for (data, bytes) in payloads {
         segments::overwrite(pte, &data, Cow::Owned(bytes));
     }
-    // The first keeps its place; the others, and data that already had the key, have the same bytes.
+    // The first entry keeps its place; the others, and data that already had the key, have the same bytes.
     let keyed = |key: &str| old.iter().any(|old| old == key);
     let named = pte.named_data().iter().enumerate();
     let mut same = named.filter(|(_, named)| keyed(named.key()) || named.key() == new).map(|(index, _)| index);

@@ -1,4 +1,4 @@
-//! The edits of a `.ptd` file.
+//! Edits of a `.ptd` file.
 
 use super::{EditReport, NewData, dedup, keys, replace};
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::write::options::PtdOptions;
 use alloc::{string::String, vec::Vec};
 
 impl<'a> Ptd<'a> {
-    /// Replaces the bytes of a key. Other keys that share the old bytes keep them, and the report names these, unless
+    /// Replaces the bytes of a key. Other keys that share the old bytes keep them, and the report lists these keys, unless
     /// [`NewData::shared`] is set. The new data of a tensor must have the same scalar type and sizes; that of a blob
     /// may have another size.
     ///
@@ -33,14 +33,14 @@ impl<'a> Ptd<'a> {
         replace::replace_ptd(self, key, new)
     }
 
-    /// Stores equal blobs once, also under different keys.
+    /// Stores equal blobs once, even if their keys differ.
     ///
     /// Fails as [`lay_out`](Self::lay_out) does.
     pub fn dedup(&mut self) -> Result<EditReport> {
         dedup::dedup_ptd(self)
     }
 
-    /// One file with the keys of all, in order. A key that several files have with the same type, shape and bytes is
+    /// Merges files into one with the keys of all, in order. A key that several files have with the same type, shape and bytes is
     /// kept once; equal bytes under different keys are stored once.
     ///
     /// ```
@@ -59,14 +59,14 @@ impl<'a> Ptd<'a> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if files have different content under one
-    /// key; the error names both files by number.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if files have different content for the same
+    /// key; the error identifies both files by number.
     pub fn merge(files: &[Self], options: &PtdOptions) -> Result<(Self, EditReport)> {
         keys::merge(files, options)
     }
 
-    /// Splits the keys into several files. `part` returns the index of each key's file, from 0. If keys that share
-    /// bytes are put into different files, each file stores the bytes.
+    /// Splits the keys into several files. `part` returns the index of the file for each key, from 0. If keys that share
+    /// bytes are in different files, each of these files stores the bytes.
     ///
     /// Fails as [`build`](Self::build) does.
     pub fn split(&self, options: &PtdOptions, part: impl FnMut(&Entry<'_>) -> usize) -> Result<Vec<Self>> {
@@ -74,14 +74,14 @@ impl<'a> Ptd<'a> {
     }
 
     /// Assigns each entry, in the order of [`entries`](Self::entries), to a part, so that no part has more than `most`
-    /// bytes of data; a larger blob gets a part of its own. Keys that share bytes are in one part.
+    /// bytes of data; a larger blob gets a part of its own. Keys that share bytes are in the same part.
     ///
     /// Fails as [`entry_data`](Self::entry_data) does.
     pub fn parts_by_size(&self, most: u64) -> Result<Vec<usize>> {
         keys::parts_by_size(self, most)
     }
 
-    /// Renames keys: `name` gets each key and returns the new one, or `None` to keep it.
+    /// Renames keys: `name` maps each key to the new one, or to `None` to keep it.
     ///
     /// ```
     /// # fn main() -> executorch_format::Result<()> {
@@ -98,7 +98,7 @@ impl<'a> Ptd<'a> {
         keys::rename(self, name)
     }
 
-    /// Keeps the keys for which `keep` returns true, and removes bytes that are then unused.
+    /// Keeps the keys for which `keep` returns `true`, and removes bytes that are no longer used.
     ///
     /// Fails as [`lay_out`](Self::lay_out) does.
     pub fn filter(&mut self, keep: impl FnMut(&Entry<'_>) -> bool) -> Result<EditReport> {

@@ -1,4 +1,4 @@
-//! The edits of a program.
+//! Edits of a program.
 
 use super::externalize::Candidate;
 use super::{
@@ -12,11 +12,11 @@ use crate::write::options::PtdOptions;
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
 impl<'a> Pte<'a> {
-    /// Replaces the bytes of a constant, an initial state or named data. Others that share the old bytes keep them, and
-    /// the report names these, unless [`NewData::shared`] is set.
+    /// Replaces the bytes of a constant, an initial state or named data. Other users of the old bytes keep them, and
+    /// the report lists these users, unless [`NewData::shared`] is set.
     ///
-    /// The new data of a tensor must have the same scalar type and sizes. Then the rest of the file stays the same,
-    /// byte for byte, unless others keep the old bytes. Named data may change its size.
+    /// The new data of a tensor must have the same scalar type and sizes. The rest of the file then stays the same,
+    /// byte for byte, unless other users keep the old bytes. Named data may change its size.
     ///
     /// ```
     /// use executorch_format::Pte;
@@ -36,14 +36,14 @@ impl<'a> Pte<'a> {
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a tensor that gets the data has another type,
     /// other sizes or another dim order, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the target is
-    /// not in the file, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if XNNPACK looks the data up
+    /// not in the file, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if XNNPACK looks up the data
     /// by key and [`NewData::key`] is `None` or used for other data.
     pub fn replace(&mut self, target: &Selector<'_>, new: &NewData<'a>) -> Result<EditReport> {
         replace::replace(self, target, new)
     }
 
     /// Stores equal blobs once: among constants, among initial states, and among delegate payloads and named data. The
-    /// report lists each copy that was removed.
+    /// report lists each removed copy.
     ///
     /// ```
     /// # fn main() -> executorch_format::Result<()> {
@@ -61,8 +61,8 @@ impl<'a> Pte<'a> {
     }
 
     /// Moves constants, initial states and named data into a `.ptd`, which is returned. `choose` gets each candidate
-    /// and returns its key, usually [`Candidate::key`], or `None` to leave it where it is. All tensors that share a
-    /// constant are moved with it. Named data keeps its key, by which delegates look it up.
+    /// and returns its key, usually [`Candidate::key`], or `None` to leave it in the program. All tensors that share a
+    /// constant move with it. Named data keeps its key, by which delegates look it up.
     ///
     /// ```
     /// use executorch_format::edit::Subject;
@@ -80,7 +80,7 @@ impl<'a> Pte<'a> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a key would stand for two different blobs,
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a key would refer to two different blobs,
     /// in the `.ptd` or together with the program, and as [`lay_out`](Self::lay_out) does.
     pub fn externalize(
         &mut self,
@@ -98,7 +98,7 @@ impl<'a> Pte<'a> {
     }
 
     /// Moves data from `.ptd` files into the program: the data of its external tensors and, if it has delegates, every
-    /// other key, because delegates may look up any. `choose` selects the keys.
+    /// other key, because delegates may look up any key. `choose` selects the keys.
     ///
     /// A tensor keeps its name, unless [`externalize`](Self::externalize) generated it.
     ///
@@ -121,7 +121,7 @@ impl<'a> Pte<'a> {
         internalize::internalize(self, data, choose)
     }
 
-    /// Removes what the program does not need to run.
+    /// Removes the parts that the program does not need to run.
     ///
     /// ```
     /// use executorch_format::Pte;
@@ -137,7 +137,7 @@ impl<'a> Pte<'a> {
     /// ```
     ///
     /// Unreferenced data stays if the file would be larger without it, for example because constants that share a
-    /// segment with other data would need their own: a note says so.
+    /// segment with other data would need a segment of their own. A note then reports that.
     ///
     /// Fails as [`lay_out`](Self::lay_out) does.
     pub fn strip(&mut self, what: &Strip) -> Result<EditReport> {
@@ -145,9 +145,9 @@ impl<'a> Pte<'a> {
     }
 
     /// Keeps the methods whose names `keep` accepts, and removes the data that only other methods used: constants,
-    /// initial states, payloads, and named data that only their payloads refer to. Only payloads of XNNPACK and Vulkan
-    /// show which keys they refer to: if a remaining method has a payload of another backend, all named data stays, and
-    /// a note says so.
+    /// initial states, payloads, and named data that only their payloads refer to. Only the payloads of XNNPACK and Vulkan
+    /// show the keys that they refer to: if a remaining method has a payload of another backend, all named data stays, and
+    /// a note reports that.
     ///
     /// ```
     /// # fn main() -> executorch_format::Result<()> {
@@ -165,7 +165,7 @@ impl<'a> Pte<'a> {
         select::select(self, &kept)
     }
 
-    /// The methods that return a constant, and the named data under `metadata.`.
+    /// Returns the methods that return a constant, and the named data under `metadata.`.
     ///
     /// ```
     /// # fn main() -> executorch_format::Result<()> {
@@ -186,22 +186,22 @@ impl<'a> Pte<'a> {
     }
 
     /// Sets or adds an entry: named data if the name starts with `metadata.`, otherwise a method that returns the
-    /// value. A new method comes after all others, as the exporter writes it.
+    /// value. A new method is added after all others, as the exporter does.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a method of that name computes something,
-    /// or named data cannot store the value.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a method with this name computes something,
+    /// or if named data cannot store the value.
     pub fn set_metadata(&mut self, name: &str, value: MetadataValue) -> Result<EditReport> {
         metadata::set(self, name, value)
     }
 
     /// Removes an entry.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if there is none of that name.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the entry does not exist.
     pub fn remove_metadata(&mut self, name: &str) -> Result<EditReport> {
         metadata::remove(self, name)
     }
 
-    /// The keys by which payloads of XNNPACK look up constants. XNNPACK caches packed weights by key: changed content
+    /// Returns the keys by which payloads of XNNPACK look up constants. XNNPACK caches packed weights by key: changed content
     /// needs a new key.
     ///
     /// ```

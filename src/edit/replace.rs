@@ -1,4 +1,4 @@
-//! Replacing the bytes of a blob.
+//! Replaces the bytes of a blob.
 
 use super::change::{change, change_ptd};
 use super::new_data::{NewData, Selector};
@@ -22,17 +22,17 @@ const SAME_KEY: &str = "a delegate may cache what it made of named data by its k
 
 /// A blob that gets new bytes.
 struct Blob<'a> {
-    /// Where the old bytes are.
+    /// A reference to the old bytes.
     data: DataRef,
     subject: Subject,
     name: String,
-    /// What gets the new bytes.
+    /// The users that get the new bytes.
     users: Vec<User>,
-    /// The tensors among them: the method's index and the value's.
+    /// The tensors among the users, as indices of the method and the value.
     tensors: Vec<(usize, usize)>,
-    /// The named data among them: its indices.
+    /// The indices of the named data among the users.
     named: Vec<usize>,
-    /// What shares the old bytes and keeps them.
+    /// The users that share the old bytes and keep them.
     others: Vec<User>,
     bytes: Cow<'a, [u8]>,
 }
@@ -81,7 +81,7 @@ pub(super) fn replace<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewDat
     Ok(report)
 }
 
-/// Gives the selected users a place of their own for the new bytes.
+/// Gives the selected users separate new bytes.
 fn separate<'a>(pte: &mut Pte<'a>, blob: &Blob<'a>) -> Result<()> {
     for list in DataList::ALL {
         let tensor = |(method, value): &(usize, usize)| pte.methods().get(*method)?.tensor(*value);
@@ -94,7 +94,7 @@ fn separate<'a>(pte: &mut Pte<'a>, blob: &Blob<'a>) -> Result<()> {
     let before = pte.segment_users();
     for index in &blob.named {
         let old = pte.named_data().get(*index).map_or(0, |named| named.segment_index);
-        // `kept` has an item for each segment, and named data without a segment was refused before the change.
+        // `kept` has an item for each segment, and named data without a segment was rejected before the change.
         let alignment = alignment::kept(pte.program.segments()).get(old as usize).copied().unwrap_or(1);
         let segment_index = pte.add_segment(blob.bytes.clone());
         segments::set_alignment(pte, segment_index, alignment);
@@ -106,7 +106,7 @@ fn separate<'a>(pte: &mut Pte<'a>, blob: &Blob<'a>) -> Result<()> {
     Ok(())
 }
 
-/// Gives tensors an entry of their own in their list.
+/// Gives tensors a separate entry in their list.
 fn separate_entry<'a>(
     pte: &mut Pte<'a>,
     list: DataList,
@@ -140,7 +140,7 @@ fn separate_entry<'a>(
     entries.put(pte, list, alignment.into())
 }
 
-/// The data that a target selects.
+/// Returns the data that a target selects.
 fn data_of(pte: &Pte<'_>, target: &Selector<'_>) -> Result<Vec<DataRef>> {
     let (mut found, mut external) = (Vec::new(), None);
     for (user, data) in pte.data_users() {
@@ -164,8 +164,8 @@ fn data_of(pte: &Pte<'_>, target: &Selector<'_>) -> Result<Vec<DataRef>> {
     }))
 }
 
-/// The users of the bytes at `data` that get the new ones, after a check that these match, and the users that keep the
-/// old ones.
+/// Returns the users of the bytes at `data` that get the new bytes, after checking that these fit, and the users that keep the
+/// old bytes.
 fn checked<'a>(pte: &Pte<'a>, data: DataRef, target: &Selector<'_>, new: &NewData<'a>) -> Result<Blob<'a>> {
     let bytes = new.bytes.clone();
     let (users, tensors, named, others) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -220,7 +220,7 @@ fn checked<'a>(pte: &Pte<'a>, data: DataRef, target: &Selector<'_>, new: &NewDat
     Ok(blob)
 }
 
-/// The keys of the data that must change with it, and the new key.
+/// Returns the keys that must change together with the data, and the new key.
 fn new_key(pte: &Pte<'_>, blob: &Blob<'_>, new: &NewData<'_>) -> Result<Option<(Vec<String>, String)>> {
     let (data, bytes) = (&blob.data, &*blob.bytes);
     let keys = blob.users.iter().filter_map(|user| match user {
@@ -259,7 +259,7 @@ fn partly_shared(user: &User) -> Error {
     Error::tensor(format!("{user} shares only a part of the bytes, expected all or none"))
 }
 
-/// Whether two references have bytes in common.
+/// Returns `true` if two references have bytes in common.
 fn overlap(left: &DataRef, right: &DataRef) -> bool {
     match (range(left), range(right)) {
         (Some((segment, range)), Some((right, second))) => {
@@ -323,7 +323,7 @@ pub(super) fn replace_ptd<'a>(ptd: &mut Ptd<'a>, key: &str, new: &NewData<'a>) -
     Ok(report)
 }
 
-/// Gives a key a segment of its own, aligned as the old one.
+/// Gives a key a separate segment, with the alignment of the old one.
 fn separate_key<'a>(ptd: &mut Ptd<'a>, key: &str, old: usize, bytes: Cow<'a, [u8]>) {
     let table = ptd.flat_tensor.segments.get_or_insert_default();
     // `kept` has an item for each segment, and the key's bytes are in one.

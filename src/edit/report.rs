@@ -1,4 +1,4 @@
-//! What an edit did, as plain data.
+//! Reports of edits, as plain data.
 
 use crate::error::counted;
 use crate::file::references::{DataList, DataUser};
@@ -6,43 +6,43 @@ use crate::names::shortened;
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
-/// What an edit did to a file.
+/// The changes that an edit made to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct EditReport {
-    /// The changes, in the file's order. Empty if nothing was changed.
+    /// The changes, in the file's order. Empty if the file is unchanged.
     pub changes: Vec<Change>,
     /// Further remarks, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// One blob, or other part of a file, that was changed.
+/// A change to a blob or another part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Change {
-    /// What was done to it.
+    /// The kind of change.
     pub action: Action,
-    /// What it is.
+    /// The kind of part.
     pub subject: Subject,
-    /// Its name or key, after the change; empty if it has none.
+    /// The name or key after the change; empty if the part has none.
     pub name: String,
-    /// Everything that refers to it.
+    /// All references to the part.
     pub users: Vec<User>,
-    /// If it was replaced: what shared its old bytes and keeps them.
+    /// If the part was replaced, the users that shared its old bytes and keep them.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub others: Vec<User>,
-    /// The bytes that it took in this file.
+    /// The bytes that the part took in this file.
     pub size_before: u64,
-    /// The bytes that it takes in this file.
+    /// The bytes that the part takes in this file.
     pub size_after: u64,
 }
 
 impl Change {
-    /// A change of something that nothing refers to, with its bytes before and after.
+    /// Creates a change of a part without references, with its bytes before and after.
     pub fn new(action: Action, subject: Subject, name: impl Into<String>, bytes_before: u64, bytes_after: u64) -> Self {
         Self {
             action,
@@ -62,31 +62,31 @@ impl From<Vec<Change>> for EditReport {
     }
 }
 
-/// What was done.
+/// A kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Action {
-    /// It is new.
+    /// The part is new.
     Added,
-    /// It has other bytes.
+    /// The part has other bytes.
     Replaced,
-    /// It was removed.
+    /// The part was removed.
     Removed,
-    /// It was moved to a `.ptd`.
+    /// The part was moved to a `.ptd`.
     Externalized,
-    /// It was moved from a `.ptd`.
+    /// The part was moved from a `.ptd`.
     Internalized,
-    /// It now shares the equal bytes of another one.
+    /// The part now shares the equal bytes of another.
     Shared,
-    /// It has another name.
+    /// The part has another name.
     Renamed,
-    /// It was copied into a file of its own.
+    /// The part was copied into a file of its own.
     Extracted,
 }
 
-/// What was changed.
+/// A kind of part that can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -128,14 +128,14 @@ pub enum User {
     Value {
         /// The method's name, [`shortened`](crate::text::shortened).
         method: String,
-        /// Index into the method's values.
+        /// The index into the method's values.
         value: usize,
     },
     /// A delegate.
     Delegate {
         /// The method's name, [`shortened`](crate::text::shortened).
         method: String,
-        /// Index into the method's delegates.
+        /// The index into the method's delegates.
         delegate: usize,
     },
     /// A name or key.
@@ -146,7 +146,7 @@ pub enum User {
 }
 
 impl From<DataList> for Subject {
-    /// The subject of the entries of a list.
+    /// Returns the subject of the entries of a list.
     fn from(list: DataList) -> Self {
         match list {
             DataList::Constants => Self::Constant,
@@ -156,7 +156,7 @@ impl From<DataList> for Subject {
 }
 
 impl EditReport {
-    /// Adds the replacement of a blob. `others` keep its old bytes.
+    /// Adds the replacement of a blob. `others` keep the old bytes.
     pub(super) fn add_replaced(
         &mut self,
         subject: Subject,
@@ -185,14 +185,14 @@ impl EditReport {
         });
     }
 
-    /// The bytes of blobs that were removed, less those that were added: negative if there are more than before.
+    /// Returns the bytes of removed blobs less those of added blobs: negative if the file grew.
     pub fn bytes_saved(&self) -> i128 {
         self.changes.iter().map(|change| i128::from(change.size_before) - i128::from(change.size_after)).sum()
     }
 }
 
 impl User {
-    /// A reference to a blob, from the tree.
+    /// Converts a reference in the tree.
     pub(super) fn of(user: &DataUser<'_>) -> Self {
         match *user {
             DataUser::Tensor { plan, value, .. } => Self::Value { method: shortened(plan.name()).into(), value },
@@ -254,10 +254,10 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Shows as `moved constant layer.weight (forward:%12) to a .ptd file: 64 bytes`.
+/// Formats the change as in `moved constant layer.weight (forward:%12) to a .ptd file: 64 bytes`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// At most this many users that keep the old bytes are named.
+        /// The most users that keep the old bytes to name.
         const MAX_SHOWN: usize = 10;
         let Self { action, subject, name, users, others, size_before, size_after } = self;
         let (action, place) = match action {

@@ -1,4 +1,4 @@
-//! Possible size savings. Each edit that could make it smaller is tried on a copy.
+//! Possible size savings, found by trying each edit on a copy.
 
 use super::Strip;
 use super::verify::new_errors_of_image;
@@ -16,33 +16,33 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt;
 
-/// An edit that makes a file smaller, and by how much.
+/// An edit that makes a file smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Saving {
-    /// What it removes.
+    /// The data that the edit removes.
     pub kind: SavingKind,
-    /// By how many bytes the file is smaller.
+    /// The number of bytes saved.
     pub size: u64,
-    /// The subcommand of `pte` that does it.
+    /// The subcommand of `pte` that makes the edit.
     pub command: &'static str,
-    /// Its options.
+    /// The options of the subcommand.
     pub options: &'static [&'static str],
 }
 
-/// A possible size saving.
+/// A kind of size saving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum SavingKind {
-    /// Blobs that are equal to another one.
+    /// Blobs that equal another blob.
     EqualBlobs,
     /// Constants, initial states, payloads and segments that nothing refers to.
     Unreferenced,
-    /// Bytes between blobs beyond an alignment of 16, which ExecuTorch's kernels expect.
+    /// Bytes between blobs that an alignment of 16, which ExecuTorch's kernels expect, does not need.
     Padding,
     /// The Python source line of each instruction.
     StackTraces,
@@ -63,7 +63,7 @@ impl fmt::Display for SavingKind {
 }
 
 impl Saving {
-    /// Whether it saves at least a tenth of a file of that size, or 1 KiB that is at least 1 % of it.
+    /// Returns `true` if the edit saves at least a tenth of a file of this size, or at least 1 KiB and 1 %.
     pub fn is_worth_it(&self, file_size: u64) -> bool {
         self.size >= file_size.div_ceil(10) || self.size >= 1 << 10 && self.size >= file_size / 100
     }
@@ -84,7 +84,7 @@ struct Trial {
 }
 
 impl Model<'_> {
-    /// The edits that would make the file smaller, the largest saving first; of two edits for one thing, the better.
+    /// Returns the edits that would make the file smaller, the largest saving first; if two edits save the same thing, the better one.
     /// They are tried on a copy that is not written: an edit that fails, or adds an error, is not listed. Together they
     /// may save less than their sum.
     ///
@@ -125,7 +125,7 @@ impl Model<'_> {
             ],
             _ => Vec::new(),
         };
-        // The style in which all of them are written is looked for once.
+        // The style, which is the same for all copies, is detected once.
         let style = match self {
             Self::Pte(pte) => pte.write_style(),
             Self::Ptd(ptd) => ptd.write_style(),
@@ -133,7 +133,7 @@ impl Model<'_> {
         };
         let style = style.and_then(Detected::proven).ok();
         let mut savings: Vec<Saving> = Vec::new();
-        // A copy in which an edit found nothing to change is that of the next.
+        // A copy in which an edit changed nothing is reused for the next edit.
         let mut copy = None;
         let mut findings = None;
         for Trial { kind, command, options } in trials {
@@ -144,7 +144,7 @@ impl Model<'_> {
                 _ => Ok(None),
             };
             let Ok(Some(after)) = after else { continue };
-            // `Model::image` would bring the writers of all other files into the page.
+            // `Model::image` would pull the writers of all other kinds of files into the web page.
             let image = match &after {
                 Self::Pte(pte) => pte.image(),
                 Self::Ptd(ptd) => ptd.image(),
@@ -152,7 +152,7 @@ impl Model<'_> {
             };
             let Ok(image) = image else { continue };
             let Some(bytes @ 1..) = before.checked_sub(image.size()) else { continue };
-            // `rewrite` changes nothing that a rule checks.
+            // `rewrite` changes nothing that rules check.
             if command != "rewrite" {
                 let findings = findings.get_or_insert_with(|| self.verify(Level::Strict));
                 if !new_errors_of_image(findings, &after, &image).is_ok_and(|found| found.is_empty()) {
@@ -170,7 +170,7 @@ impl Model<'_> {
     }
 }
 
-/// The program after an edit; `None` if the edit changes nothing.
+/// Returns the program after an edit; `None` if the edit changes nothing.
 fn tried_pte<'a>(
     pte: &Pte<'a>,
     style: Option<WriteStyle>,
@@ -212,7 +212,7 @@ fn tried_pte<'a>(
     Ok(Some(Model::Pte(after)))
 }
 
-/// [`tried_pte`] for a `.ptd`.
+/// Returns a `.ptd` after an edit, like [`tried_pte`].
 fn tried_ptd<'a>(mut after: Ptd<'a>, style: Option<WriteStyle>, kind: SavingKind) -> Result<Option<Model<'a>>> {
     after.style = style.or(after.style);
     match kind {

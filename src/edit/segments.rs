@@ -1,5 +1,5 @@
-//! Changes to the segments of a file: new bytes, new alignments, and removal of segments that nothing refers to any
-//! more.
+//! Changes to the segments of a file: new bytes, new alignments, and removal of segments that have lost their last
+//! reference.
 
 use crate::error::Result;
 use crate::file::ptd::Ptd;
@@ -9,7 +9,7 @@ use crate::schema::DataSegment;
 use crate::write::{alignment, segments};
 use alloc::{borrow::Cow, vec, vec::Vec};
 
-/// Replaces bytes.
+/// Replaces the bytes at `data`.
 pub(super) fn overwrite<'a>(pte: &mut Pte<'a>, data: &DataRef, bytes: Cow<'a, [u8]>) {
     match *data {
         DataRef::Segment { index, offset, size } => {
@@ -33,7 +33,7 @@ pub(super) fn overwrite<'a>(pte: &mut Pte<'a>, data: &DataRef, bytes: Cow<'a, [u
     }
 }
 
-/// [`overwrite`] for a `.ptd`.
+/// Replaces the bytes at `data` in a `.ptd`, like [`overwrite`].
 pub(super) fn overwrite_ptd<'a>(ptd: &mut Ptd<'a>, data: &DataRef, bytes: Cow<'a, [u8]>) {
     if let DataRef::Segment { index, offset, size } = *data {
         let table = ptd.flat_tensor.segments.as_mut().and_then(|table| table.get_mut(index as usize));
@@ -43,7 +43,7 @@ pub(super) fn overwrite_ptd<'a>(ptd: &mut Ptd<'a>, data: &DataRef, bytes: Cow<'a
     }
 }
 
-/// Removes named data with these indices, in ascending order, and segments that nothing refers to any more.
+/// Removes named data with these indices, in ascending order, and segments that are then no longer used.
 pub(super) fn remove_named_data(pte: &mut Pte<'_>, gone: &[usize]) {
     let before = pte.segment_users();
     let mut index = 0;
@@ -64,14 +64,14 @@ pub(super) fn remove_unused(pte: &mut Pte<'_>, before: &[u32]) {
     }
 }
 
-/// Sets the alignment that a segment gets when the file is laid out. Until then, it is stored as the segment's offset.
+/// Sets the alignment that a segment gets in the next layout. Until then, it is stored as the segment's offset.
 pub(super) fn set_alignment(pte: &mut Pte<'_>, index: u32, alignment: u64) {
     if let Some(segment) = pte.program.segments.as_mut().and_then(|table| table.get_mut(index as usize)) {
         segment.offset = alignment;
     }
 }
 
-/// Gives the second segment of each pair an alignment that also suits the first. Until the file is laid out, it is stored as the
+/// Gives the second segment of each pair an alignment that also suits the first. Until the next layout, it is stored as the
 /// segment's offset.
 pub(super) fn share_alignments(
     table: &mut [DataSegment],
@@ -88,7 +88,7 @@ pub(super) fn share_alignments(
     Ok(())
 }
 
-/// Removes segments that no key names, and renumbers the rest.
+/// Removes segments that no key refers to, and renumbers the rest.
 pub(super) fn remove_unused_ptd(ptd: &mut Ptd<'_>) {
     let mut used = vec![false; ptd.segments.len()];
     for entry in ptd.entries() {
@@ -98,7 +98,7 @@ pub(super) fn remove_unused_ptd(ptd: &mut Ptd<'_>) {
     }
     let mut next = 0;
     let new_index: Vec<u32> = used.iter().map(|used| (next, next += u32::from(*used)).0).collect();
-    // An index that is out of range stays out of range, because there are not more segments than before.
+    // An index that is out of range stays out of range, because the number of segments does not grow.
     let renumber = |index: &mut u32| {
         if let Some(new) = new_index.get(*index as usize) {
             *index = *new;

@@ -1,4 +1,4 @@
-//! Keeping only some of a program's methods.
+//! Removes some of a program's methods.
 
 use super::change::change;
 use super::metadata::METADATA_PREFIX;
@@ -30,7 +30,7 @@ pub(super) fn select(pte: &mut Pte<'_>, kept: &[bool]) -> Result<EditReport> {
         let segments = pte.segment_users();
         let inline = pte.payloads().into_iter().filter(|payload| payload.location == DataLocation::INLINE);
         let inline: Vec<u32> = inline.map(|payload| payload.index).collect();
-        // Payloads that nothing used before stay.
+        // Payloads that were already unused stay.
         let unused = (0..pte.program.backend_delegate_data().len() as u32).filter(|index| !inline.contains(index));
         let unused: Vec<u32> = unused.collect();
 
@@ -67,7 +67,7 @@ pub(super) fn select(pte: &mut Pte<'_>, kept: &[bool]) -> Result<EditReport> {
     Ok(report)
 }
 
-/// The indices of named data that only payloads of removed methods refer to.
+/// Returns the indices of named data that only payloads of removed methods refer to.
 fn only_named_by(
     pte: &Pte<'_>,
     goes: &dyn Fn(usize) -> bool,

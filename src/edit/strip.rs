@@ -1,4 +1,4 @@
-//! Removing what a program does not need to run.
+//! Removes the parts that a program does not need to run.
 
 use super::change::layout_to_keep;
 use super::report::{Action, Change, EditReport, Subject};
@@ -13,19 +13,19 @@ use crate::write::entries::{self, Entries};
 use crate::write::options::PteOptions;
 use alloc::{format, vec::Vec};
 
-/// What to remove.
+/// The parts to remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Strip {
     /// The Python source line of each instruction.
     pub stack_traces: bool,
-    /// The names of constants in the file. Names of external tensors, by which the runtime looks up data, and of
-    /// mutable ones, which apps look up (`Method::get_attribute`), stay.
+    /// The names of constants in the file. The names of external tensors, by which the runtime looks up data, and of
+    /// mutable tensors, which apps look up (`Method::get_attribute`), stay.
     pub names: bool,
     /// Constants, initial states, payloads and segments that nothing refers to.
     pub unreferenced: bool,
-    /// Bytes between blobs beyond what their alignment needs, and bytes after the last one.
+    /// Bytes between blobs that their alignment does not need, and bytes after the last blob.
     pub padding: bool,
 }
 
@@ -40,7 +40,7 @@ setters! {
 }
 
 impl Strip {
-    /// Everything: none of it changes what the model computes.
+    /// All of these parts. Removing them does not change what the model computes.
     pub const ALL: Self = Self { stack_traces: true, names: true, unreferenced: true, padding: true };
 }
 
@@ -51,7 +51,7 @@ pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
     }
     let is_metadata = |change: &Change| matches!(change.subject, Subject::StackTraces | Subject::Names);
     if !report.changes.is_empty() && report.changes.iter().all(is_metadata) {
-        // There is no unreferenced data that could rather stay.
+        // No unreferenced data was removed that could be kept instead.
         *pte = stripped;
         return Ok(report);
     }
@@ -66,18 +66,18 @@ pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
         ));
     }
     if report.changes.is_empty() {
-        // Nothing was there, or all of it stays.
+        // There was nothing to remove, or all of it stays.
         if !what.padding || after >= before {
             return Ok(report);
         }
-        // Nothing else was removed, so the rest of the difference is padding.
+        // Nothing else was removed, so the difference is padding.
         report.add(Action::Removed, Subject::Padding, "", Vec::new(), [before - after, 0]);
     }
     *pte = stripped;
     Ok(report)
 }
 
-/// A copy without what is removed, laid out again.
+/// Returns a copy without the parts to remove, laid out again.
 fn without<'a>(pte: &Pte<'a>, what: &Strip) -> Result<(Pte<'a>, EditReport)> {
     let mut report = EditReport::default();
     let options = layout_to_keep(pte)?;
@@ -116,7 +116,7 @@ fn strip_stack_traces(pte: &mut Pte<'_>, report: &mut EditReport) {
 fn strip_names(pte: &mut Pte<'_>, report: &mut EditReport) {
     let (mut names, mut bytes) = (0, 0u64);
     for tensor in tensors_mut(&mut pte.program) {
-        // The caller gives a tensor with neither data nor planned memory its memory by its name.
+        // Callers provide the memory of a tensor with neither data nor planned memory by its name.
         if DataList::of(tensor) != Some(DataList::Constants) {
             continue;
         }
@@ -154,7 +154,7 @@ fn strip_unreferenced(pte: &mut Pte<'_>, report: &mut EditReport) -> Result<()> 
     Ok(())
 }
 
-/// The entries of a list that tensors refer to, sorted.
+/// Returns the entries of a list that tensors refer to, sorted.
 pub(super) fn used_entries(pte: &Pte<'_>, list: DataList) -> Vec<u32> {
     let mut used = Vec::new();
     for plan in pte.methods() {
@@ -167,7 +167,7 @@ pub(super) fn used_entries(pte: &Pte<'_>, list: DataList) -> Vec<u32> {
     keyed::set(used)
 }
 
-/// Removes entries of a list that no tensor refers to any more. `entries` are the entries that were used before.
+/// Removes entries of a list that no tensor refers to any longer. `entries` were used before.
 pub(super) fn remove_entries<'a>(
     pte: &mut Pte<'a>,
     list: DataList,
@@ -186,7 +186,7 @@ pub(super) fn remove_entries<'a>(
     }
 }
 
-/// Removes inline payloads that no delegate refers to, except those at the indices given.
+/// Removes inline payloads that no delegate refers to, except those at the indices in `stay`.
 pub(super) fn remove_payloads(pte: &mut Pte<'_>, stay: &[u32], report: &mut EditReport) {
     let inline = pte.payloads().into_iter().filter(|payload| payload.location == DataLocation::INLINE);
     let used = keyed::set(inline.map(|payload| payload.index).chain(stay.iter().copied()).collect::<Vec<u32>>());

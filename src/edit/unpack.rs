@@ -1,4 +1,4 @@
-//! Payloads as folders of files.
+//! Unpacks payloads into folders of files.
 
 use super::extract::{Extracted, Extraction, safe};
 use super::report::Subject;
@@ -9,8 +9,8 @@ use crate::model::Model;
 use alloc::collections::BTreeSet;
 use alloc::{format, string::String, vec::Vec};
 
-/// The most bytes that the files of payloads have, as a multiple of those of the program. Most have as many; with a whole payload beside
-/// its parts, twice as many.
+/// The most bytes in the files of payloads, in multiples of the program's size. Most are as large as the program; if a whole payload is
+/// beside its parts, twice as large.
 const MAX_GROWTH: u64 = 4;
 
 /// The files of a payload.
@@ -21,7 +21,7 @@ const MAX_GROWTH: u64 = 4;
 pub struct Unpacked<'t> {
     /// The backend.
     pub kind: PayloadKind,
-    /// `true` if the format is known from real payloads. Otherwise it follows the backend's source code.
+    /// `true` if the format is known from real payloads, `false` if it follows the backend's source code.
     pub seen: bool,
     /// The files.
     pub files: Vec<UnpackedPart<'t>>,
@@ -33,21 +33,21 @@ pub struct Unpacked<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct UnpackedPart<'t> {
-    /// Its path in the folder of the extraction, with `/` between folders: letters, digits, `.`, `_` and `-`, and no component that leaves
+    /// The path in the folder of the extraction, with `/` between folders: letters, digits, `.`, `_` and `-`, and no component that leaves
     /// the folder.
     pub file: String,
-    /// Its path as the payload has it.
+    /// The path in the payload.
     pub name: String,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
-    /// Its content.
+    /// The content.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub bytes: &'t [u8],
 }
 
 impl<'t> Extraction<'t> {
-    /// Takes payloads apart into the files that their backends' own tools open, as [`unpack`] does, each payload into a folder of
-    /// its own. Returns the number of payloads; others stay as they are, since only their backends can read them.
+    /// Unpacks payloads into the files that their backends' own tools open, as [`unpack`] does, each payload into a separate
+    /// folder. Returns the number of these payloads; the rest stay unchanged, because only their backends can read them.
     ///
     /// ```
     /// use executorch_format::Model;
@@ -63,7 +63,7 @@ impl<'t> Extraction<'t> {
     /// # }
     /// ```
     ///
-    /// Fails if a payload is damaged, at its byte in the file, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two
+    /// Fails if a payload is damaged, with its offset in the file, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two
     /// of its files would have the same path on systems that treat `A` and `a` as equal.
     pub fn unpack(&mut self, model: &'t Model<'_>) -> Result<usize> {
         let Model::Pte(pte) = model else { return Ok(0) };
@@ -97,7 +97,7 @@ impl<'t> Extraction<'t> {
     }
 }
 
-/// Replaces the file of a payload by a folder of its files.
+/// Replaces the file of a payload with a folder of its files.
 fn fold<'t>(extracted: &mut Extracted<'t>, payload: UnpackedPayload<'t>) -> Result<()> {
     let folder = format!("{}.unpacked", extracted.file.trim_end_matches(".payload"));
     let part = |UnpackedFile { name, bytes }: UnpackedFile<'t>| {

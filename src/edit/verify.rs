@@ -1,4 +1,4 @@
-//! Checks that an edit adds no errors.
+//! Checks that an edit does not add errors.
 
 use crate::error::Result;
 use crate::file::options::ParseOptions;
@@ -10,19 +10,18 @@ use crate::verify::{Finding, Level, Severity};
 use crate::write::image::Image;
 use alloc::vec::Vec;
 
-/// Pairs of rules: a finding of the first before the edit excuses one of the second after it. Data that was not looked
-/// up because no `.ptd` file was given may be missing. A segment outside the file will be outside the data size, too,
-/// when that is written.
+/// Pairs of rules: a finding of the first before the edit excuses a finding of the second after it. Data that was not looked
+/// up because no `.ptd` file was given may be missing. A segment outside the file is also outside the data size once that
+/// is written.
 const EXCUSES: [(&Rule, &Rule); 3] = [
     (rule::EXTERNAL_UNCHECKED, rule::EXTERNAL_MISSING),
     (rule::XNNPACK_UNCHECKED, rule::XNNPACK_CONSTANT_KEY),
     (rule::SEGMENT_BOUNDS, rule::SEGMENT_DATA_SIZE),
 ];
 
-/// Returns the strict errors in `after` from rules that `before` did not break. Empty if the edit adds
-/// none.
+/// Returns the strict errors in `after` from rules that `before` did not break. Empty if the edit adds no such errors.
 ///
-/// `after` is checked as it would be read from its file, without writing the file.
+/// `after` is checked as if it were read from its file, without writing the file.
 ///
 /// Fails if `after` cannot be written.
 pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>> {
@@ -33,10 +32,10 @@ pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>>
     }
 }
 
-/// [`new_errors`] of a file that will be written, without the file before the edit: `before` is what was found in that at
-/// the strict level, and `image` is that of `after`, which is not computed again.
+/// Returns the same as [`new_errors`] for a file that will be written, without the file before the edit: `before` contains its
+/// findings at the strict level, and `image` is that of `after`, which saves computing it again.
 ///
-/// Fails if the image is not that of `after`, and cannot be read as such a file.
+/// Fails if the image cannot be read as a file of that kind.
 pub fn new_errors_of_image(before: &[Finding], after: &Model<'_>, image: &Image<'_>) -> Result<Vec<Finding>> {
     let found = match after {
         // Unchanged metadata needs no second parse.
@@ -58,15 +57,15 @@ pub fn new_errors_of_image(before: &[Finding], after: &Model<'_>, image: &Image<
     Ok(of_new_rules(before, found))
 }
 
-/// What the strict level finds in a program, and in its combination with its `.ptd` files.
+/// Returns the findings at the strict level in a program, and in its combination with its `.ptd` files.
 pub fn findings_of_pair(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Vec<Finding> {
     let mut found = pte.verify(Level::Strict);
     found.extend(pte.verify_with(data, Level::Strict));
     found
 }
 
-/// [`new_errors`] for a program together with its `.ptd` files. `before` is what [`findings_of_pair`] found before the edit.
-/// Data that was not looked up then because no file was given may be missing.
+/// Returns the same as [`new_errors`] for a program together with its `.ptd` files. `before` contains the findings of
+/// [`findings_of_pair`] before the edit. Data that was not looked up then, because no file was given, may be missing.
 pub fn new_errors_of_pair(before: &[Finding], after: (&Pte<'_>, &[Ptd<'_>])) -> Vec<Finding> {
     of_new_rules(before, after.0.verify_with(after.1, Level::Strict))
 }
