@@ -60,7 +60,7 @@ pub enum ErrorKind {
     Foreign {
         /// The kind of file that was expected, such as `.pte`.
         expected: &'static str,
-        /// The kind of file that was found.
+        /// A description of the file that was found.
         found: Cow<'static, str>,
     },
     /// The file is shorter than its header states.

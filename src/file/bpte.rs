@@ -1,4 +1,4 @@
-//! A `.bpte` file: a program with test cases around it.
+//! `.bpte` files: a program with test cases around it.
 
 use super::header::{self, FileKind};
 use super::options::{ParseOptions, whole};
@@ -13,7 +13,7 @@ use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tens
 use crate::tensor::{TensorShape, TensorView};
 use alloc::borrow::Cow;
 
-/// A `.bpte` file, a bundled program: a whole `.pte` file with inputs for its methods and the outputs that they should give.
+/// A `.bpte` file, a bundled program: a whole `.pte` file with inputs for its methods and the expected outputs.
 ///
 /// It is one FlatBuffer, so it is smaller than 2 GiB. It cannot hold a `.ptd`.
 ///
@@ -26,7 +26,7 @@ use alloc::borrow::Cow;
 /// for (suite, _, case) in bpte.test_cases() {
 ///     println!("{}: {} inputs", suite.method_name(), case.inputs().len());
 /// }
-/// // The program, taken out and put in again.
+/// // Take the program out and put it back.
 /// let program = bpte.program()?.image()?.to_vec()?;
 /// bpte.set_program(program);
 /// assert_eq!(bpte.image()?.to_vec()?, file);
@@ -37,9 +37,9 @@ use alloc::borrow::Cow;
 pub struct Bpte<'a> {
     /// The program's bytes and the test cases.
     pub bundled_program: BundledProgram<'a>,
-    /// The style in which it is written. `None`: that of its source, or the default style.
+    /// The style in which it is written. `None` stands for the style of its source, or the default style.
     pub style: Option<WriteStyle>,
-    /// What it was read from. `None` if built in memory.
+    /// The bytes that it was read from, or `None` if it was built in memory.
     pub source: Option<Source<'a>>,
 }
 
@@ -51,7 +51,7 @@ impl PartialEq for Bpte<'_> {
 }
 
 impl<'a> Bpte<'a> {
-    /// Reads a file: checks the structure of the bundle and decodes its test cases. The program inside is not read: see
+    /// Reads a file: checks the structure of the bundle and decodes its test cases. It does not read the program inside: see
     /// [`program`](Self::program).
     ///
     /// Fails if the bytes are another kind of file, are truncated, or break a rule of structure.
@@ -59,8 +59,7 @@ impl<'a> Bpte<'a> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
-    /// [`parse`](Self::parse) with custom limits. A bundle is one FlatBuffer that includes its data, so `metadata_only`
-    /// has no effect.
+    /// Reads a file with custom limits. A bundle is one FlatBuffer that includes its data, so `metadata_only` has no effect.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
         let (bundled_program, seen) = read::read(bytes, &options.limits)?;
@@ -68,19 +67,19 @@ impl<'a> Bpte<'a> {
         Ok(Self { bundled_program, style: None, source: Some(source) })
     }
 
-    /// Checks the structure of the bundle and nothing else: the same rules as [`parse`](Self::parse), and the same first
-    /// error, without building or allocating anything.
+    /// Checks only the structure of the bundle: the same rules as [`parse`](Self::parse), with the same first error, but without
+    /// building or allocating anything.
     pub fn verify_structure(bytes: &[u8]) -> Result<()> {
         Self::verify_structure_with(bytes, &ParseOptions::default())
     }
 
-    /// [`check`](Self::verify_structure) with custom limits.
+    /// Checks only the structure of the bundle, with custom limits.
     pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
         read::check_described(BundledProgram::DESCRIPTION, bytes, &options.limits)
     }
 
-    /// An owned copy, which outlives the bytes that this was read from.
+    /// Converts it into an owned copy, which outlives the bytes that it was read from.
     pub fn into_owned(self) -> Bpte<'static> {
         Bpte {
             bundled_program: self.bundled_program.into_owned(),
@@ -89,7 +88,7 @@ impl<'a> Bpte<'a> {
         }
     }
 
-    /// A bundle around the bytes of a `.pte` file, without test cases.
+    /// Creates a bundle around the bytes of a `.pte` file, without test cases.
     pub fn new(program: impl Into<Cow<'a, [u8]>>) -> Self {
         /// The version that ExecuTorch's exporter writes.
         const VERSION: u32 = 2;
@@ -101,8 +100,8 @@ impl<'a> Bpte<'a> {
         Self { bundled_program, ..Self::default() }
     }
 
-    /// Reads the program inside. Its offsets count from the program's first byte;
-    /// [`program_offset`](Self::program_offset) is where that is in the bundle.
+    /// Reads the program inside. Its offsets count from the program's first byte, which is at
+    /// [`program_offset`](Self::program_offset) in the bundle.
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if there is no program, and as [`Pte::parse`]
     /// does; the error's path starts with `program` and its offset counts from the start of the bundle.
@@ -110,7 +109,7 @@ impl<'a> Bpte<'a> {
         self.program_with(&ParseOptions::default())
     }
 
-    /// [`program`](Self::program) with options.
+    /// Reads the program inside, with options.
     pub fn program_with(&self, options: &ParseOptions) -> Result<Pte<'_>> {
         let Some(program) = self.bundled_program.program.as_deref() else {
             return Err(Error::reference("a bundle without a program").in_field("program"));
@@ -120,7 +119,7 @@ impl<'a> Bpte<'a> {
             .map_err(|error| error.in_field("program").inside(self.program_offset().unwrap_or_default()))
     }
 
-    /// [`program`](Self::program), which borrows from the bundle's bytes and outlives the bundle.
+    /// Reads the program inside. It borrows from the bundle's bytes, so it outlives the bundle.
     pub fn into_program(self) -> Result<Pte<'a>> {
         // Without a source, offsets count from the program's start.
         let start = self.program_offset().unwrap_or_default();
@@ -132,18 +131,18 @@ impl<'a> Bpte<'a> {
         }
     }
 
-    /// Replaces the program by the bytes of another `.pte` file.
+    /// Replaces the program with the bytes of another `.pte` file.
     pub fn set_program(&mut self, program: impl Into<Cow<'a, [u8]>>) {
         self.bundled_program.program = Some(program.into());
     }
 
-    /// Where the program starts, in bytes from the start of the file; `None` if the program was replaced or the bundle
-    /// was built in memory.
+    /// Returns the start of the program, in bytes from the start of the file, or `None` if the program was replaced or the bundle was
+    /// built in memory.
     pub fn program_offset(&self) -> Option<u64> {
         offset_in(&self.source.as_ref()?.bytes, self.bundled_program.program.as_deref()?)
     }
 
-    /// The test cases of all methods, in order: each with its method's suite and its index there.
+    /// Returns the test cases of all methods, in order: each with its method's suite and its index there.
     pub fn test_cases(&self) -> impl Iterator<Item = (&BundledMethodTestSuite<'a>, usize, &BundledMethodTestCase<'a>)> {
         let suites = self.bundled_program.method_test_suites().iter();
         suites.flat_map(|suite| suite.test_cases().iter().enumerate().map(move |(index, case)| (suite, index, case)))
@@ -151,12 +150,12 @@ impl<'a> Bpte<'a> {
 }
 
 impl Tensor<'_> {
-    /// Its type and shape.
+    /// Returns the type and shape.
     pub fn shape(&self) -> TensorShape<'_> {
         TensorShape { scalar_type: self.scalar_type, sizes: self.sizes(), dim_order: self.dim_order() }
     }
 
-    /// The tensor with its bytes.
+    /// Returns the tensor with its bytes.
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if shape and bytes differ in size.
     pub fn view(&self) -> Result<TensorView<'_>> {
@@ -165,7 +164,7 @@ impl Tensor<'_> {
 }
 
 impl<'a> Value<'a> {
-    /// The tensor, if it is one.
+    /// Returns the tensor, if the value is one.
     pub fn tensor(&self) -> Option<&Tensor<'a>> {
         match &self.val {
             ValueUnion::Tensor(tensor) => Some(tensor),

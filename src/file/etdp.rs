@@ -1,4 +1,4 @@
-//! A `.etdp` file: an ETDump, which the runtime records while it loads and runs methods.
+//! `.etdp` files: ETDumps, which the runtime records while it loads and runs methods.
 
 use super::header::{self, FileKind};
 use super::options::{ParseOptions, whole};
@@ -8,11 +8,10 @@ use crate::flatbuffer::read::{self, Record};
 use crate::schema::ETDump;
 use alloc::format;
 
-/// The size prefix, in bytes. Offsets count from after it, alignment from before it.
+/// The size prefix, in bytes. Offsets start after it, alignment before it.
 pub(crate) const PREFIX: usize = 4;
 
-/// A `.etdp` file, an ETDump: what the runtime recorded while it loaded and ran methods. It does not say which program
-/// was run.
+/// An `.etdp` file, an ETDump: a record of loading and running methods. The file does not identify the program.
 ///
 /// ```
 /// use executorch_format::Etdp;
@@ -30,7 +29,7 @@ pub(crate) const PREFIX: usize = 4;
 pub struct Etdp<'a> {
     /// The events.
     pub etdump: ETDump<'a>,
-    /// What it was read from. `None` if built in memory.
+    /// The bytes that it was read from, or `None` if it was built in memory.
     pub source: Option<Source<'a>>,
 }
 
@@ -49,8 +48,7 @@ impl<'a> Etdp<'a> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
-    /// [`parse`](Self::parse) with custom limits. An ETDump is one FlatBuffer that includes its data, so
-    /// `metadata_only` has no effect.
+    /// Reads a file with custom limits. An ETDump is one FlatBuffer that includes its data, so `metadata_only` has no effect.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let dump = dump(bytes)?;
         let (etdump, seen) = read::read_at(PREFIX as u32, dump, &options.limits)?;
@@ -58,24 +56,24 @@ impl<'a> Etdp<'a> {
         Ok(Self { etdump, source: Some(source) })
     }
 
-    /// Checks a file's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error,
-    /// without building or allocating anything.
+    /// Checks only a file's structure: the same rules as [`parse`](Self::parse), with the same first error, but without building or
+    /// allocating anything.
     pub fn verify_structure(bytes: &[u8]) -> Result<()> {
         Self::verify_structure_with(bytes, &ParseOptions::default())
     }
 
-    /// [`check`](Self::verify_structure) with custom limits.
+    /// Checks only a file's structure, with custom limits.
     pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         read::check_described_at(PREFIX as u32, ETDump::DESCRIPTION, dump(bytes)?, &options.limits)
     }
 
-    /// An owned copy, which outlives the bytes that this was read from.
+    /// Converts it into an owned copy, which outlives the bytes that it was read from.
     pub fn into_owned(self) -> Etdp<'static> {
         Etdp { etdump: self.etdump.into_owned(), source: self.source.map(Source::into_owned) }
     }
 }
 
-/// The size prefix and the bytes that it counts.
+/// Returns the size prefix and the bytes that it counts.
 fn dump(bytes: &[u8]) -> Result<&[u8]> {
     header::probe_as(bytes, Some(FileKind::Etdp))?;
     let size = header::chunk(bytes, 0).map_or(0, u32::from_le_bytes);

@@ -1,10 +1,10 @@
-//! Other files that people pass to a reader of `.pte` and `.ptd` files: what they are, and what to do.
+//! Recognizes other files that people pass to a reader of `.pte` and `.ptd` files, and suggests what to do with them.
 
 use super::header::{PROBE_SIZE, chunk};
 use crate::error::{Error, ErrorKind};
 use alloc::{borrow::Cow, format};
 
-/// A format with known bytes at a known offset.
+/// A format with fixed bytes at a fixed offset.
 struct Format {
     at: usize,
     magic: &'static [u8],
@@ -15,7 +15,7 @@ const fn format(at: usize, magic: &'static [u8], name: &'static str) -> Format {
     Format { at, magic, name }
 }
 
-/// The formats whose magic is longer come first.
+/// The formats, those with a longer magic first.
 const FORMATS: &[Format] = &[
     format(0, b"version https://git-lfs", "a Git LFS pointer: run `git lfs pull` to fetch the file itself"),
     format(0, b"\x93NUMPY", "a NumPy array (.npy)"),
@@ -32,7 +32,7 @@ const FORMATS: &[Format] = &[
     format(4, b"VH00", "a Vulkan payload, extracted from a .pte"),
 ];
 
-/// The error for such bytes. `expected` is the kind of file that was expected.
+/// Creates the error for bytes that are not a file of the `expected` kind.
 #[cold]
 pub(super) fn error(bytes: &[u8], expected: &'static str) -> Error {
     // Looks only at the first `PROBE_SIZE` bytes.
@@ -45,12 +45,12 @@ pub(super) fn error(bytes: &[u8], expected: &'static str) -> Error {
     }
 }
 
-/// What the bytes are; `None` if there are too few.
+/// Names the format of the bytes, if there are enough of them.
 fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if bytes.is_empty() {
         return Some("an empty file".into());
     }
-    // Nobody passes other files to a firmware, in which these texts would take a kilobyte.
+    // Firmware does not meet other files, and the texts would take a kilobyte there.
     if cfg!(feature = "std") {
         if let Some(name) = of_other_program(bytes) {
             return Some(name);
@@ -70,7 +70,7 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     })
 }
 
-/// The name of a format of other programs that is known by its first bytes.
+/// Names a format of other programs by its first bytes.
 fn of_other_program(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if let Some(name) = zip_entry(bytes) {
         let (entry, ends) = (name.escape_ascii(), |endings: &[&[u8]]| endings.iter().any(|end| name.ends_with(end)));
@@ -95,7 +95,7 @@ fn of_other_program(bytes: &[u8]) -> Option<Cow<'static, str>> {
     text(bytes).map(Cow::Borrowed)
 }
 
-/// What a text is: often a server's answer instead of the file.
+/// Names the kind of a text. It is often a server's answer instead of the file.
 fn text(bytes: &[u8]) -> Option<&'static str> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     let starts = |start: &str| bytes.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start.as_bytes()));
@@ -116,7 +116,7 @@ fn text(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The starts of C source as `xxd -i`, ExecuTorch's `pte_to_header.py` and the like write it.
+/// The first words of C source that `xxd -i`, ExecuTorch's `pte_to_header.py` and similar tools write.
 const C_SOURCE: &[&str] = &[
     "/*",
     "//",
@@ -135,7 +135,7 @@ fn version(identifier: &[u8; 4], known: &str) -> Cow<'static, str> {
     format!("version {} of the format, expected {known}", identifier.escape_ascii()).into()
 }
 
-/// The name of a zip archive's first entry, if it is within the bytes.
+/// Returns the name of a ZIP archive's first entry, if it is within the bytes.
 fn zip_entry(bytes: &[u8]) -> Option<&[u8]> {
     if !bytes.starts_with(b"PK\x03\x04") {
         return None;
@@ -144,8 +144,8 @@ fn zip_entry(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(30..30 + usize::from(length))
 }
 
-/// Protocol Buffers have no magic. An ONNX model starts with field 1, the version of the format, which is a small
-/// number, and then another field.
+/// Recognizes an ONNX model, although Protocol Buffers have no magic: it starts with field 1, the version of the format, which is a
+/// small number, and then another field.
 fn is_onnx(bytes: &[u8]) -> bool {
     matches!(bytes, [0x08, 1..=20, 0x12 | 0x1a | 0x22 | 0x3a | 0x42, ..])
 }

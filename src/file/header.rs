@@ -1,4 +1,4 @@
-//! The bytes before the FlatBuffer's tables: the identifier of every kind of file, and the extended header of the two that have one.
+//! The bytes before the FlatBuffer's tables: the identifier of every kind of file, and the extended header of `.pte` and `.ptd` files.
 //!
 //! | bytes | `.pte` | `.ptd` |
 //! |---|---|---|
@@ -24,20 +24,20 @@ use core::ops::Range;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum FileKind {
-    /// A program.
+    /// A program: a `.pte` file.
     Pte,
-    /// Named tensors and blobs.
+    /// Named tensors and blobs: a `.ptd` file.
     Ptd,
-    /// A bundled program: a `.pte` with test cases.
+    /// A bundled program, a `.pte` with test cases: a `.bpte` file.
     Bpte,
-    /// An ETDump: a profile of runs.
+    /// An ETDump, a profile of runs: an `.etdp` file.
     Etdp,
     /// An XNNPACK payload in a file of its own.
     Xnnpack,
 }
 
 impl FileKind {
-    /// The four identifier bytes that official writers write today, such as `ET12`.
+    /// Returns the four identifier bytes that official writers use today, such as `ET12`.
     pub fn identifier(self) -> &'static str {
         match self {
             Self::Pte => "ET12",
@@ -48,7 +48,7 @@ impl FileKind {
         }
     }
 
-    /// The file name's usual extension, with its dot; for a payload, the one that `pte extract` gives it.
+    /// Returns the usual extension of file names, with its dot. For a payload, it is the extension that `pte extract` uses.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Pte => ".pte",
@@ -59,7 +59,7 @@ impl FileKind {
         }
     }
 
-    /// What the file is, for an error about a file of another kind.
+    /// Describes the file, for an error about a file of another kind.
     pub(crate) fn as_found(self) -> &'static str {
         match self {
             Self::Pte => "a .pte file",
@@ -83,9 +83,9 @@ pub(crate) const PTE_IDENTIFIER: &[u8; 4] = b"ET12";
 pub(crate) const PTD_IDENTIFIER: &[u8; 4] = b"FT01";
 /// The identifier of a bundled program.
 pub(crate) const BPTE_IDENTIFIER: &[u8; 4] = b"BP08";
-/// The identifiers of an XNNPACK payload: of its header, and of its FlatBuffer where it has none.
+/// The identifiers of an XNNPACK payload: that of its header, and those of a FlatBuffer without a header.
 pub(crate) const XNNPACK_IDENTIFIERS: [&[u8; 4]; 3] = [b"XH00", b"XN01", b"XN00"];
-/// The identifier of an ETDump, which comes after a size prefix: at byte 8.
+/// The identifier of an ETDump, which follows a size prefix: at byte 8.
 const ETDP_IDENTIFIER: &[u8; 4] = b"ED00";
 const PTE_MAGIC: &[u8; 4] = b"eh00";
 const PTD_MAGIC: &[u8; 4] = b"FH01";
@@ -95,14 +95,14 @@ const PTD_MAGIC: &[u8; 4] = b"FH01";
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct PteHeader {
-    /// The length of the header in bytes, including its magic and this field: 24 up to ExecuTorch 0.7, 32 since. What a
-    /// longer header would contain is unknown.
+    /// The length of the header in bytes, including its magic and this field: 24 up to ExecuTorch 0.7, 32 since then. The contents of a
+    /// longer header are unknown.
     pub length: u32,
     /// The size of the program in bytes, from the start of the file.
     pub program_size: u64,
-    /// Where the segments start, in bytes from the start of the file; 0 if there are none.
+    /// The start of the segments, in bytes from the start of the file, or 0 without segments.
     pub segment_base_offset: u64,
-    /// The size of all segments with their padding, in bytes; `None` in a header too short to contain it.
+    /// The size of all segments with their padding, in bytes, or `None` if the header is too short to contain it.
     pub segment_data_size: Option<u64>,
 }
 
@@ -120,11 +120,11 @@ impl PteHeader {
 pub struct PtdHeader {
     /// The length of the header in bytes, including its magic and this field: 40.
     pub length: u32,
-    /// The length with its padding, in bytes: how many bytes are between the FlatBuffer's first 8 and the rest.
+    /// The length with its padding, in bytes: the number of bytes between the FlatBuffer's first 8 bytes and the rest.
     pub flatbuffer_offset: u64,
     /// The size of the FlatBuffer before the header was inserted, in bytes.
     pub flatbuffer_size: u64,
-    /// Where the segments start, in bytes from the start of the file.
+    /// The start of the segments, in bytes from the start of the file.
     pub segment_base_offset: u64,
     /// The size of all segments with their padding, in bytes.
     pub segment_data_size: u64,
@@ -135,19 +135,19 @@ impl PtdHeader {
     pub const LENGTH: u32 = 40;
 }
 
-/// The header of a file that has one.
+/// The header of a `.pte` or `.ptd` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Header {
-    /// A `.pte` file's.
+    /// The header of a `.pte` file.
     Pte(PteHeader),
-    /// A `.ptd` file's.
+    /// The header of a `.ptd` file.
     Ptd(PtdHeader),
 }
 
-/// What a file is and where its parts are, according to its first bytes: see [`probe`].
+/// The kind of a file and the places of its parts, according to its first bytes: see [`probe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -157,15 +157,15 @@ pub struct Probe {
     pub kind: FileKind,
     /// The four identifier bytes, such as `ET12`.
     pub identifier: [u8; 4],
-    /// The header, if there is one.
+    /// The header, if the file has one.
     pub header: Option<Header>,
 }
 
 impl Probe {
-    /// The bytes that [`Pte::parse_with`](crate::Pte::parse_with) or [`Ptd::parse_with`](crate::Ptd::parse_with) need for the
-    /// metadata alone. Without a header, that is the whole file, of `file_size` bytes.
+    /// Returns the range of bytes that [`Pte::parse_with`](crate::Pte::parse_with) or [`Ptd::parse_with`](crate::Ptd::parse_with) need
+    /// to read the metadata alone. Without a header, it is the whole file, of `file_size` bytes.
     ///
-    /// Fails with [`ErrorKind::Header`] if the file is smaller than its header says: it is damaged or cut off.
+    /// Fails with [`ErrorKind::Header`] if the file is smaller than its header states, because it is damaged or cut off.
     pub fn metadata(&self, file_size: u64) -> Result<Range<u64>> {
         let fields = match self.header {
             None => return Ok(0..file_size),
@@ -183,15 +183,15 @@ impl Probe {
         Ok(0..end)
     }
 
-    /// The bytes that hold the segments, if there are any. An old header does not say where they end: they extend to the end of the
-    /// file.
+    /// Returns the range of bytes that holds the segments, if the file has any. An old header does not state their end: they extend to
+    /// the end of the file.
     ///
-    /// Fails with [`ErrorKind::Header`] if the file, of `file_size` bytes, is smaller than its header says.
+    /// Fails with [`ErrorKind::Header`] if the file, of `file_size` bytes, is smaller than its header states.
     pub fn data(&self, file_size: u64) -> Result<Option<Range<u64>>> {
         let Some((base, size)) = self.segments() else {
             return Ok(None);
         };
-        // Where the segment base offset is in the header; the segment data size follows it.
+        // The place of the segment base offset in the header, which the segment data size follows.
         let at = if matches!(self.header, Some(Header::Ptd(_))) { 32 } else { 24 };
         let end = base.saturating_add(size.unwrap_or_default());
         if base > file_size {
@@ -205,7 +205,7 @@ impl Probe {
         Ok(Some(base..size.map_or(file_size, |_| end)))
     }
 
-    /// Where the metadata ends, if the header says so.
+    /// Returns the end of the metadata, if the header states it.
     pub(crate) fn metadata_end(&self) -> Option<u64> {
         Some(match self.header? {
             Header::Pte(header) => header.program_size,
@@ -213,7 +213,7 @@ impl Probe {
         })
     }
 
-    /// The segment base offset, and the segment data size if the header says one.
+    /// Returns the segment base offset, and the segment data size if the header states it.
     fn segments(&self) -> Option<(u64, Option<u64>)> {
         match self.header? {
             Header::Pte(PteHeader { segment_base_offset: 0, .. }) => None,
@@ -226,32 +226,34 @@ impl Probe {
     }
 }
 
-/// The most bytes that [`probe`] reads.
+/// The largest number of bytes that [`probe`] reads.
 pub const PROBE_SIZE: usize = 64;
 
-/// Identifies a file and finds its metadata and its data, from its first [`PROBE_SIZE`] bytes alone (or all bytes, if
-/// it is smaller). So a reader of remote storage fetches only what it needs: these bytes, then the metadata with a
-/// second request. If the first read is larger and contains all metadata, the second request is not needed: a program
-/// without large inline constants has a few hundred KiB of metadata.
+/// Identifies a file and finds its metadata and its data. It needs only the first [`PROBE_SIZE`] bytes, or all bytes of a smaller
+/// file.
+///
+/// A reader of remote storage can therefore fetch only these bytes and then, with a second request, the metadata. If the first
+/// request is large enough to include the metadata, the second is not needed: a program without large inline constants has a few
+/// hundred KiB of metadata.
 ///
 /// ```
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
 /// let probe = executorch_format::probe(&file[..executorch_format::PROBE_SIZE])?;
 /// assert_eq!(probe.metadata(file.len() as u64)?, 0..1464);
-/// // A header that states more bytes than the file has is an error, so that they are never requested.
+/// // A header that states more bytes than the file has is an error, so these bytes are never requested.
 /// assert!(probe.metadata(1000).is_err());
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// Fails with [`ErrorKind::Foreign`] on any other kind of file, which the error names if it is known, and with
-/// [`ErrorKind::Header`] on a header that contradicts itself.
+/// Fails with [`ErrorKind::Foreign`] if the bytes are another kind of file, which the error names if possible, and with
+/// [`ErrorKind::Header`] if the header contradicts itself.
 pub fn probe(first_bytes: &[u8]) -> Result<Probe> {
     probe_as(first_bytes, None)
 }
 
-/// [`probe`], for one kind of file.
+/// Probes a file of the `expected` kind.
 pub(crate) fn probe_as(bytes: &[u8], expected: Option<FileKind>) -> Result<Probe> {
     let name = expected.map_or(".pte, .ptd, .bpte or .etdp", FileKind::extension);
     let Some(identifier) = chunk::<4>(bytes, 4) else {
@@ -326,7 +328,7 @@ fn check_segments(probe: &Probe, at: usize) -> Result<()> {
     }
 }
 
-/// The header's own length.
+/// Returns the length that the header states for itself.
 fn length(bytes: &[u8], least: u32) -> Result<u32> {
     let length = chunk(bytes, 12).map(u32::from_le_bytes);
     match length {
@@ -361,8 +363,8 @@ fn short<T>(bytes: &[u8], end: usize) -> Result<T> {
     Err(Error::at(8, ErrorKind::Truncated { what: "the extended header", end: end as u64, available }))
 }
 
-/// The bytes of the FlatBuffer. Fails if some are missing; if the whole file is given, also if some of the data is
-/// missing; and if the file's size is given, also if the header says that the file is larger.
+/// Returns the bytes of the FlatBuffer. Fails if some are missing, if the whole file is given and some of the data is missing, and
+/// if the file's size is given and the header states a larger size.
 pub(crate) fn metadata<'a>(bytes: &'a [u8], probe: &Probe, options: &ParseOptions) -> Result<&'a [u8]> {
     let whole = !options.metadata_only;
     if let Some(file_size) = options.file_size.filter(|_| !whole) {

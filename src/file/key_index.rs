@@ -1,18 +1,18 @@
-//! Look-up by key.
+//! Lookup by key.
 
 use crate::error::{Error, Result};
 use crate::flatbuffer::text::Text;
 use crate::keyed::sort;
 use alloc::{format, vec::Vec};
 
-/// Keys sorted once, so that each look-up is a binary search.
+/// Sorted keys, for lookups by binary search.
 #[derive(Clone, Debug)]
 pub struct KeyIndex<'t> {
     keys: Vec<(&'t Text<'t>, u32)>,
 }
 
 impl<'t> KeyIndex<'t> {
-    /// An index of these keys, each with the index of its entry.
+    /// Sorts keys, each with the index of its entry.
     pub(crate) fn new(mut keys: Vec<(&'t Text<'t>, u32)>) -> Self {
         if !keys.is_sorted() {
             sort(&mut keys);
@@ -20,7 +20,7 @@ impl<'t> KeyIndex<'t> {
         Self { keys }
     }
 
-    /// The index of the first entry with that key.
+    /// Returns the index of the first entry with that key.
     pub fn get(&self, key: &str) -> Option<usize> {
         let key = key.as_bytes();
         let at = self.keys.partition_point(|(other, _)| other.as_bytes() < key);
@@ -39,7 +39,7 @@ impl<'t> KeyIndex<'t> {
         Ok(())
     }
 
-    /// The keys sorted by their bytes, each with the index of its entry.
+    /// Returns the keys sorted by their bytes, each with the index of its entry.
     pub fn iter(&self) -> impl Iterator<Item = (&'t Text<'t>, usize)> + '_ {
         self.keys.iter().map(|(key, index)| (*key, *index as usize))
     }

@@ -1,7 +1,8 @@
-//! Files: headers, segments, and where their data is.
+//! Files: headers, segments, and the places of data.
 //!
-//! [`header`] identifies a file by its first bytes. [`pte`], [`ptd`], [`bpte`] and [`etdp`] are the kinds. [`segment`] and [`references`] find data and what refers to it, [`named_blobs`] finds blobs by key. [`style`] and
-//! [`source`] hold what a tree does not say about its file.
+//! [`header`] identifies a file by its first bytes. [`pte`], [`ptd`], [`bpte`] and [`etdp`] are the kinds. [`segment`] and
+//! [`references`] find data and the references to it, [`named_blobs`] finds blobs by key. [`style`] and [`source`] hold the facts
+//! about a file that are not in its tree.
 
 #[cfg(feature = "devtools")]
 pub(crate) mod bpte;

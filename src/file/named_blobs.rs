@@ -1,4 +1,4 @@
-//! Blobs by name, in a program or in the `.ptd` files that belong to it.
+//! Blobs by key, in a program or in the `.ptd` files that belong to it.
 
 use super::key_index::KeyIndex;
 use super::ptd::{Entry, Ptd};
@@ -7,36 +7,36 @@ use super::segment::DataRef;
 use crate::error::Result;
 use alloc::vec::Vec;
 
-/// The blobs that a program's delegates can ask for by name: its own named data first, then the keys of each `.ptd` file.
+/// The blobs that a program's delegates can request by key: the program's named data, followed by the keys of each `.ptd` file.
 #[derive(Clone, Debug)]
 pub struct NamedBlobs<'t> {
     pte: Option<(&'t Pte<'t>, KeyIndex<'t>)>,
     ptds: Vec<(&'t Ptd<'t>, Vec<Entry<'t>>, KeyIndex<'t>)>,
 }
 
-/// Where a named blob is.
+/// The place and bytes of a named blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NamedBlob<'t> {
-    /// 0 for the `.pte`, 1 for the first `.ptd` file, and so on.
+    /// The index of the file: 0 for the `.pte`, 1 for the first `.ptd` file, and so on.
     pub file: usize,
-    /// Where it is in that file.
+    /// The place in that file.
     pub data: DataRef,
-    /// Its bytes.
+    /// The bytes of the blob.
     pub bytes: &'t [u8],
 }
 
 impl<'t> NamedBlobs<'t> {
-    /// No blobs: for a payload without the file that it was in.
+    /// No blobs: for a payload without its file.
     pub const NONE: Self = Self { pte: None, ptds: Vec::new() };
 
-    /// Indexes the names of a program and of the `.ptd` files that belong to it.
+    /// Indexes the keys of a program and of the `.ptd` files that belong to it.
     pub fn new(pte: &'t Pte<'_>, ptds: impl IntoIterator<Item = &'t Ptd<'t>>) -> Self {
         let ptds = ptds.into_iter().map(|ptd| (ptd, ptd.entries().collect(), ptd.index()));
         Self { pte: Some((pte, pte.named_data_index())), ptds: ptds.collect() }
     }
 
-    /// The blob with that name; `None` if no file has it.
+    /// Returns the blob with that key, or `None` if no file has it.
     ///
     /// Fails as [`Pte::bytes`] does.
     pub fn get(&self, key: &str) -> Result<Option<NamedBlob<'t>>> {

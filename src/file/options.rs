@@ -1,9 +1,9 @@
-//! How a file is read.
+//! Options for reading files.
 
 use crate::flatbuffer::read::Limits;
 use crate::setters::setters;
 
-/// How a file is read: the same options for every kind.
+/// Options for reading a file of any kind.
 ///
 /// ```
 /// use executorch_format::{ParseOptions, Pte};
@@ -20,13 +20,13 @@ use crate::setters::setters;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ParseOptions {
-    /// Limits on the work that the file may cause.
+    /// The limits on memory and work that the file may cause.
     pub limits: Limits,
-    /// Whether only the metadata is given, without the bytes of segments. [`probe`](crate::probe) says where the metadata is.
+    /// `true` if only the metadata is given, without the bytes of segments. [`probe`](crate::probe) finds the metadata.
     pub metadata_only: bool,
-    /// With `metadata_only`: the size of the whole file in bytes, if it is known. A header that says that the file is
-    /// larger is then an error, and ranges of data are inside the file. Without the size, ranges are not checked
-    /// against it: a damaged or hostile file can name any.
+    /// The size of the whole file in bytes, for `metadata_only`, if it is known. A header that states a larger file is then an
+    /// error, and ranges of data are inside the file. Without the size, ranges are not checked against it: in a damaged or hostile
+    /// file they may be anywhere.
     pub file_size: Option<u64>,
 }
 
@@ -40,18 +40,18 @@ setters! {
 }
 
 impl ParseOptions {
-    /// Reads the metadata alone, of a file of unknown size. The bytes must be those that
-    /// [`Probe::metadata`](crate::Probe::metadata) names, or more. A file without a header, such as a bundle, does not
-    /// separate metadata from data: all its bytes are needed.
+    /// The options to read the metadata alone, of a file of unknown size. The bytes must include the range of
+    /// [`Probe::metadata`](crate::Probe::metadata). A file without a header, such as a bundle, does not separate metadata from data:
+    /// all its bytes are needed.
     pub const METADATA: Self = Self { limits: Limits::DEFAULT, metadata_only: true, file_size: None };
 
-    /// The options for the metadata alone of a file of that size, in bytes.
+    /// Returns the options to read the metadata alone, of a file with the given size in bytes.
     pub const fn metadata_of(file_size: u64) -> Self {
         Self { file_size: Some(file_size), ..Self::METADATA }
     }
 }
 
-/// The options for a kind of file that does not separate metadata from data.
+/// Returns the options for a kind of file that does not separate metadata from data.
 #[cfg(any(feature = "devtools", feature = "payloads"))]
 pub(crate) fn whole(options: &ParseOptions) -> ParseOptions {
     ParseOptions { metadata_only: false, ..*options }

@@ -1,4 +1,4 @@
-//! A `.ptd` file: its header, its keys, its segments.
+//! `.ptd` files: header, keys, segments.
 
 use super::header::{self, FileKind, Header, PtdHeader};
 use super::key_index::KeyIndex;
@@ -32,15 +32,15 @@ use core::ops::Range;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Ptd<'a> {
-    /// The header: official writers always write one.
+    /// The header. Official writers always write one.
     pub header: Option<PtdHeader>,
-    /// The keys.
+    /// The tree: the keys, and the list of segments.
     pub flat_tensor: FlatTensor<'a>,
     /// The bytes of each of `flat_tensor.segments`, in the same order; absent if the segment is outside the file or was not given.
     pub segments: Vec<Segment<'a>>,
-    /// The style in which it is written. `None`: that of its source, or that of flatc.
+    /// The style in which it is written. `None` stands for the style of its source, or that of flatc.
     pub style: Option<WriteStyle>,
-    /// What it was read from. `None` if it was built in memory.
+    /// The bytes that it was read from, or `None` if it was built in memory.
     pub source: Option<Source<'a>>,
 }
 
@@ -51,22 +51,22 @@ impl PartialEq for Ptd<'_> {
     }
 }
 
-/// One key of a `.ptd` file, under any of its schemas.
+/// A key of a `.ptd` file with its shape and place, under any of the schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Entry<'t> {
-    /// The key; `None` in a damaged file.
+    /// The key, or `None` in a damaged file.
     pub key: Option<&'t Text<'t>>,
-    /// The shape, if it is a tensor.
+    /// The shape, if the entry is a tensor.
     pub shape: Option<TensorShape<'t>>,
     /// Index into `segments`.
     pub segment_index: u32,
-    /// Bytes from the segment's start: 0 except in files of ExecuTorch 0.5 and 0.6.
+    /// The offset from the segment's start in bytes: 0 except in files of ExecuTorch 0.5 and 0.6.
     pub offset: u64,
 }
 
 impl<'t> Entry<'t> {
-    /// The key, or an empty string if it is absent.
+    /// Returns the key, or an empty string if it is absent.
     pub fn key(&self) -> &'t str {
         self.key.map_or("", Text::as_str)
     }
@@ -99,7 +99,7 @@ impl<'a> Ptd<'a> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
-    /// [`parse`](Self::parse) with options: custom limits, or the metadata's bytes alone.
+    /// Reads a file with options: custom limits, or the metadata's bytes alone.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let whole = !options.metadata_only;
         let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
@@ -116,20 +116,20 @@ impl<'a> Ptd<'a> {
         Ok(Self { header, flat_tensor, segments, style: None, source: Some(source) })
     }
 
-    /// Checks a file's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error,
-    /// without building or allocating anything.
+    /// Checks only a file's structure: the same rules as [`parse`](Self::parse), with the same first error, but without building or
+    /// allocating anything.
     pub fn verify_structure(bytes: &[u8]) -> Result<()> {
         Self::verify_structure_with(bytes, &ParseOptions::default())
     }
 
-    /// [`check`](Self::verify_structure) with options.
+    /// Checks only a file's structure, with options.
     pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
         let metadata = header::metadata(bytes, &probe, options)?;
         read::check(FlatTensorParser::default(), metadata, &options.limits)
     }
 
-    /// An owned copy, which outlives the bytes that this was read from.
+    /// Converts it into an owned copy, which outlives the bytes that it was read from.
     pub fn into_owned(self) -> Ptd<'static> {
         Ptd {
             header: self.header,
@@ -147,23 +147,23 @@ impl<'a> Ptd<'a> {
         Segments { bytes, table, base: self.segment_base_offset(), whole, file_size }
     }
 
-    /// Where the segments start in the file.
+    /// Returns the start of the segments, in bytes from the start of the file.
     pub fn segment_base_offset(&self) -> u64 {
         self.header.map_or(0, |header| header.segment_base_offset)
     }
 
-    /// The tensors of a file of ExecuTorch 0.5 or 0.6.
+    /// Returns the tensors of a file of ExecuTorch 0.5 or 0.6.
     fn legacy_tensors(&self) -> &[TensorMetadata<'a>] {
         self.flat_tensor.legacy.as_ref().and_then(|legacy| legacy.tensors.as_deref()).unwrap_or_default()
     }
 
-    /// All keys, in the file's order: in files of ExecuTorch 0.5 and 0.6 the tensors, then the blobs.
+    /// Returns all keys, in the file's order: in files of ExecuTorch 0.5 and 0.6 the tensors, then the blobs.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let tensors = self.legacy_tensors().iter().map(Entry::from_legacy);
         tensors.chain(self.flat_tensor.named_data().iter().map(Entry::from_named))
     }
 
-    /// The entry with that index in [`entries`](Self::entries).
+    /// Returns the entry with the given index in [`entries`](Self::entries).
     pub fn entry(&self, index: usize) -> Option<Entry<'_>> {
         let tensors = self.legacy_tensors();
         match index.checked_sub(tensors.len()) {
@@ -172,7 +172,7 @@ impl<'a> Ptd<'a> {
         }
     }
 
-    /// The entry with that key, by linear search: for many look-ups, use [`index`](Self::index).
+    /// Finds the entry with that key by linear search. For many lookups, use [`index`](Self::index).
     pub fn get(&self, key: &str) -> Option<Entry<'_>> {
         let is = |other: &Option<Text<'_>>| other.as_ref().is_some_and(|other| *other == *key);
         match self.legacy_tensors().iter().find(|tensor| is(&tensor.fully_qualified_name)) {
@@ -181,7 +181,7 @@ impl<'a> Ptd<'a> {
         }
     }
 
-    /// The keys sorted for look-ups, with indices for [`entry`](Self::entry).
+    /// Sorts the keys for lookups, with indices for [`entry`](Self::entry).
     pub fn index(&self) -> KeyIndex<'_> {
         let mut keys = Vec::new();
         for (index, entry) in self.entries().enumerate() {
@@ -200,21 +200,20 @@ impl<'a> Ptd<'a> {
         self.index().check_unique().map_err(|error| error.in_field("named_data"))
     }
 
-    /// The bytes of segment `index`: borrowed, unless it is made of several parts.
+    /// Returns the bytes of segment `index`. They are borrowed, unless the segment consists of several parts.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if there is no such segment or it is not inside the
-    /// file, and with [`ErrorKind::Absent`](crate::ErrorKind::Absent) if only the metadata was given.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the segment does not exist or is not inside the file, and
+    /// with [`ErrorKind::Absent`](crate::ErrorKind::Absent) if only the metadata was given.
     pub fn segment(&self, index: u32) -> Result<Cow<'_, [u8]>> {
         self.segment_data().whole_segment(index)
     }
 
-    /// Fails as [`segment`](Self::segment) does.
+    /// Checks that the segment exists and was given. Fails as [`segment`](Self::segment) does.
     pub(crate) fn check_segment(&self, index: u32) -> Result<()> {
         self.segment_data().check(index)
     }
 
-    /// How many bytes a reference points to. If only the metadata was given, the bytes that were not given are
-    /// included.
+    /// Returns the number of bytes that a reference points to. If only the metadata was given, it includes bytes that were not given.
     ///
     /// Fails as [`bytes`](Self::bytes) does.
     pub(crate) fn data_size(&self, data: &DataRef) -> Result<u64> {
@@ -225,9 +224,9 @@ impl<'a> Ptd<'a> {
         Ok(data.size())
     }
 
-    /// Where an entry's bytes are: the whole segment, or in files of ExecuTorch 0.5 and 0.6 a tensor inside its segment.
+    /// Returns the place of an entry's bytes: the whole segment or, in files of ExecuTorch 0.5 and 0.6, a tensor inside its segment.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if its segment is out of range, and with
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the segment is out of range, and with
     /// [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the size of such a tensor is unknown.
     pub fn entry_data(&self, entry: &Entry<'_>) -> Result<DataRef> {
         let index = entry.segment_index;
@@ -243,14 +242,14 @@ impl<'a> Ptd<'a> {
         Ok(DataRef::Segment { index, offset: entry.offset, size })
     }
 
-    /// An entry's bytes, without padding.
+    /// Returns an entry's bytes, without padding.
     ///
     /// Fails as [`entry_data`](Self::entry_data) and [`segment`](Self::segment) do.
     pub fn entry_bytes(&self, entry: &Entry<'_>) -> Result<&[u8]> {
         self.bytes(&self.entry_data(entry)?)
     }
 
-    /// The bytes that a reference points to, without padding.
+    /// Returns the bytes that a reference points to, without padding.
     ///
     /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if they are
     /// out of range.
@@ -261,7 +260,7 @@ impl<'a> Ptd<'a> {
         }
     }
 
-    /// The path of the entry with that index in the tree.
+    /// Returns the path in the tree of the entry with the given index.
     pub(crate) fn entry_path(&self, index: usize) -> FieldPath {
         let (list, index) = match index.checked_sub(self.legacy_tensors().len()) {
             Some(index) => ("named_data", index),
@@ -270,8 +269,8 @@ impl<'a> Ptd<'a> {
         Path::ROOT.item(list, index).to_field_path()
     }
 
-    /// Where the bytes that a reference points to are in the file; `None` if it is out of range. If only the metadata
-    /// was given, this is checked against the file's size only with [`ParseOptions::file_size`].
+    /// Returns the range in the file that a reference points to, or `None` if it is out of range. If only the metadata was given, it is
+    /// checked against the file's size only with [`ParseOptions::file_size`].
     pub fn range(&self, data: &DataRef) -> Option<Range<u64>> {
         match *data {
             DataRef::Segment { index, offset, size } => self.segment_data().range(index, offset, size),
@@ -279,7 +278,7 @@ impl<'a> Ptd<'a> {
         }
     }
 
-    /// An entry as a tensor, if it has a shape.
+    /// Returns an entry as a tensor, if it has a shape.
     ///
     /// Fails as [`entry_bytes`](Self::entry_bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if shape and bytes
     /// differ in size.
@@ -290,7 +289,7 @@ impl<'a> Ptd<'a> {
         TensorView::new(shape, self.entry_bytes(entry)?).map(Some)
     }
 
-    /// The bytes of the file after its last segment, as for [`Pte::trailing_bytes`](crate::Pte::trailing_bytes).
+    /// Returns the range of bytes after the last segment, as [`Pte::trailing_bytes`](crate::Pte::trailing_bytes) does.
     pub fn trailing_bytes(&self) -> Range<u64> {
         trailing::of_ptd(self)
     }

@@ -1,4 +1,4 @@
-//! A `.pte` file: its header, its program, its segments, and where its data is.
+//! `.pte` files: header, program, segments, and the places of data.
 
 use super::header::{self, FileKind, Header, PteHeader};
 use super::key_index::KeyIndex;
@@ -37,16 +37,16 @@ use core::ops::Range;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Pte<'a> {
-    /// The extended header, if there is one.
+    /// The extended header, if the file has one.
     pub header: Option<PteHeader>,
-    /// The program.
+    /// The tree: the program.
     pub program: Program<'a>,
-    /// The bytes of each of `program.segments`, in the same order ([`add_segment`](Self::add_segment) adds to both); absent if the
-    /// segment is outside the file or was not given.
+    /// The bytes of each of `program.segments`, in the same order; absent if the segment is outside the file or was not given.
+    /// [`add_segment`](Self::add_segment) adds to both lists.
     pub segments: Vec<Segment<'a>>,
-    /// The style in which it is written. `None`: that of its source, or the default style.
+    /// The style in which it is written. `None` stands for the style of its source, or the default style.
     pub style: Option<WriteStyle>,
-    /// What it was read from. `None` if it was built in memory.
+    /// The bytes that it was read from, or `None` if it was built in memory.
     pub source: Option<Source<'a>>,
 }
 
@@ -57,7 +57,7 @@ impl PartialEq for Pte<'_> {
     }
 }
 
-/// Where a tensor's data is: see [`Pte::tensor_data`].
+/// The place of a tensor's data: see [`Pte::tensor_data`].
 ///
 /// ```
 /// use executorch_format::{Pte, TensorData};
@@ -77,7 +77,7 @@ impl PartialEq for Pte<'_> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorData<'t> {
-    /// None in the file: the caller gives it at run time.
+    /// Not in the file: the caller provides the data at run time.
     None,
     /// In planned memory, without an initial state.
     Planned(AllocationDetails),
@@ -92,13 +92,13 @@ pub enum TensorData<'t> {
 impl<'a> Pte<'a> {
     /// Reads a file: checks its structure and decodes its program. The bytes of weights are borrowed, not copied.
     ///
-    /// Fails if the bytes are another kind of file, are truncated, or break a rule of structure. It does not check the meaning of the
-    /// program: see [`verify`](crate::verify).
+    /// Fails if the bytes are another kind of file, are truncated, or break a rule of structure. The meaning of the program is not
+    /// checked: see [`verify`](crate::verify).
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
-    /// [`parse`](Self::parse) with options: custom limits, or the program's bytes alone.
+    /// Reads a file with options: custom limits, or the program's bytes alone.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let whole = !options.metadata_only;
         let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
@@ -115,20 +115,20 @@ impl<'a> Pte<'a> {
         Ok(Self { header, program, segments, style: None, source: Some(source) })
     }
 
-    /// Checks a file's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error,
-    /// without building or allocating anything.
+    /// Checks only a file's structure: the same rules as [`parse`](Self::parse), with the same first error, but without building or
+    /// allocating anything.
     pub fn verify_structure(bytes: &[u8]) -> Result<()> {
         Self::verify_structure_with(bytes, &ParseOptions::default())
     }
 
-    /// [`check`](Self::verify_structure) with options.
+    /// Checks only a file's structure, with options.
     pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
         let metadata = header::metadata(bytes, &probe, options)?;
         read::check(TableParser::<Program>::default(), metadata, &options.limits)
     }
 
-    /// An owned copy, which outlives the bytes that this was read from.
+    /// Converts it into an owned copy, which outlives the bytes that it was read from.
     pub fn into_owned(self) -> Pte<'static> {
         Pte {
             header: self.header,
@@ -139,7 +139,7 @@ impl<'a> Pte<'a> {
         }
     }
 
-    /// Adds a segment to the program's list and to `segments`, and returns its index. [`lay_out`](Self::lay_out) gives it an offset.
+    /// Adds a segment to the program's list and to `segments`, and returns its index. [`lay_out`](Self::lay_out) assigns its offset.
     pub fn add_segment(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
         self.push_segment(Segment::Whole(bytes.into()))
     }
@@ -151,17 +151,17 @@ impl<'a> Pte<'a> {
         table.len() as u32 - 1
     }
 
-    /// Where the segments start in the file.
+    /// Returns the start of the segments, in bytes from the start of the file.
     pub fn segment_base_offset(&self) -> u64 {
         self.header.map_or(0, |header| header.segment_base_offset)
     }
 
-    /// The methods.
+    /// Returns the methods.
     pub fn methods(&self) -> &[ExecutionPlan<'a>] {
         self.program.execution_plan()
     }
 
-    /// The method with that name.
+    /// Returns the method with that name.
     pub fn method(&self, name: &str) -> Option<&ExecutionPlan<'a>> {
         self.methods().iter().find(|plan| plan.name.as_ref().is_some_and(|other| *other == *name))
     }
@@ -173,21 +173,20 @@ impl<'a> Pte<'a> {
         Segments { bytes, table, base: self.segment_base_offset(), whole, file_size }
     }
 
-    /// The bytes of segment `index`: borrowed, unless it is made of several parts.
+    /// Returns the bytes of segment `index`. They are borrowed, unless the segment consists of several parts.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if there is no such segment or it is not inside the
-    /// file, and with [`ErrorKind::Absent`](crate::ErrorKind::Absent) if only the metadata was given.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the segment does not exist or is not inside the file, and
+    /// with [`ErrorKind::Absent`](crate::ErrorKind::Absent) if only the metadata was given.
     pub fn segment(&self, index: u32) -> Result<Cow<'_, [u8]>> {
         self.segment_data().whole_segment(index)
     }
 
-    /// Fails as [`segment`](Self::segment) does.
+    /// Checks that the segment exists and was given. Fails as [`segment`](Self::segment) does.
     pub(crate) fn check_segment(&self, index: u32) -> Result<()> {
         self.segment_data().check(index)
     }
 
-    /// How many bytes a reference points to. If only the metadata was given, the bytes that were not given are
-    /// included.
+    /// Returns the number of bytes that a reference points to. If only the metadata was given, it includes bytes that were not given.
     ///
     /// Fails as [`bytes`](Self::bytes) does.
     pub(crate) fn data_size(&self, data: &DataRef) -> Result<u64> {
@@ -198,7 +197,7 @@ impl<'a> Pte<'a> {
         Ok(data.size())
     }
 
-    /// The bytes that a reference points to, without padding.
+    /// Returns the bytes that a reference points to, without padding.
     ///
     /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if they are
     /// out of range.
@@ -225,10 +224,9 @@ impl<'a> Pte<'a> {
         })
     }
 
-    /// Where the bytes that a reference points to are in the file. For segments, this follows from the header; for
-    /// inline data, from the bytes that the tree borrows from its source. `None` if the reference is out of range or
-    /// the data is not in the file. If only the metadata was given, this is checked against the file's size only with
-    /// [`ParseOptions::file_size`].
+    /// Returns the range in the file that a reference points to, or `None` if it is out of range or the data is not in the file. For
+    /// segments, the range follows from the header; for inline data, from the bytes that the tree borrows from its source. If only the
+    /// metadata was given, it is checked against the file's size only with [`ParseOptions::file_size`].
     pub fn range(&self, data: &DataRef) -> Option<Range<u64>> {
         if let DataRef::Segment { index, offset, size } = *data {
             return self.segment_data().range(index, offset, size);
@@ -238,11 +236,11 @@ impl<'a> Pte<'a> {
         Some(start..start + bytes.len() as u64)
     }
 
-    /// Where a tensor's data is. This works without the bytes of the segments.
+    /// Finds a tensor's data. This works without the bytes of the segments.
     ///
-    /// If the tensor's location says that it is external, its other fields are ignored. Otherwise `data_buffer_idx` (0
-    /// for none) and `allocation_info` decide: with an index alone it is a constant, with planned memory alone it has
-    /// no data in the file, and with both it is mutable and the index is that of its initial state.
+    /// If the tensor's location is external, its other fields are ignored. Otherwise `data_buffer_idx` (0 if absent) and
+    /// `allocation_info` decide: a tensor with only an index is a constant, one with only planned memory has no data in the file, and
+    /// one with both is mutable and the index is that of its initial state.
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if an index is out of range or the name is missing, and
     /// with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the size in bytes is unknown.
@@ -289,7 +287,7 @@ impl<'a> Pte<'a> {
         }
     }
 
-    /// A tensor with its bytes, if the file holds them: a constant or an initial state.
+    /// Returns a tensor with its bytes, if the file holds them: a constant or an initial state.
     ///
     /// Fails as [`tensor_data`](Self::tensor_data) and [`bytes`](Self::bytes) do.
     pub fn tensor_view<'t>(&'t self, tensor: &'t Tensor<'_>) -> Result<Option<TensorView<'t>>> {
@@ -300,7 +298,7 @@ impl<'a> Pte<'a> {
         TensorView::new(tensor.shape(), self.bytes(&data)?).map(Some)
     }
 
-    /// Where a delegate's payload is.
+    /// Returns the place of a delegate's payload.
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if its index is out of range.
     pub fn delegate_data(&self, delegate: &BackendDelegate<'_>) -> Result<DataRef> {
@@ -333,29 +331,29 @@ impl<'a> Pte<'a> {
         }
     }
 
-    /// The blobs with names.
+    /// Returns the named data: blobs with keys.
     pub fn named_data(&self) -> &[NamedData<'a>] {
         self.program.named_data()
     }
 
-    /// Where a named blob is.
+    /// Returns the place of a named blob.
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if its index is out of range.
     pub fn named_data_ref(&self, named: &NamedData<'_>) -> Result<DataRef> {
         self.whole_segment(named.segment_index)
     }
 
-    /// The bytes of the blob with that name, by linear search: for many look-ups, use
+    /// Finds the bytes of the blob with that key by linear search. For many lookups, use
     /// [`named_data_index`](Self::named_data_index).
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if no blob has that name, and as [`bytes`](Self::bytes) does.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if no blob has that key, and as [`bytes`](Self::bytes) does.
     pub fn named_data_bytes(&self, key: &str) -> Result<&[u8]> {
         let named = self.named_data().iter().find(|named| named.key.as_ref().is_some_and(|other| *other == *key));
         let named = named.ok_or_else(|| Error::reference(format!("no named data has the key {key:?}")))?;
         self.bytes(&self.named_data_ref(named)?)
     }
 
-    /// The names sorted for look-ups, with indices into [`named_data`](Self::named_data).
+    /// Sorts the keys for lookups, with indices into [`named_data`](Self::named_data).
     pub fn named_data_index(&self) -> KeyIndex<'_> {
         let mut keys = Vec::new();
         for (index, named) in self.named_data().iter().enumerate() {
@@ -366,30 +364,30 @@ impl<'a> Pte<'a> {
         KeyIndex::new(keys)
     }
 
-    /// The bytes of the file after its last segment, which no field describes. [`image`](Self::image) keeps them as
-    /// long as nothing was changed, [`lay_out`](Self::lay_out) drops them. Zeros before the end of the data that the
-    /// header states are padding and not among them. Empty if there are none, without a header, and if not the whole
+    /// Returns the range of bytes after the last segment, which no field describes. [`image`](Self::image) keeps them if the file is
+    /// unchanged, [`lay_out`](Self::lay_out) drops them. Zeros before the end of the data that the header states are padding and not
+    /// included. The range is empty without a header, and if the whole file was not given.
     /// file was given.
     pub fn trailing_bytes(&self) -> Range<u64> {
         trailing::of_pte(self)
     }
 
-    /// Everything in the program that refers to data, with what it refers to: tensors with data and delegates, method by
+    /// Returns all references to data in the program, each with the place of the data: tensors with data and delegates, method by
     /// method, then named data.
     ///
-    /// An item is an error if an index is out of range, a name is missing, or a size is unknown.
+    /// An item is an error if an index is out of range, a key is missing, or a size is unknown.
     pub fn data_users(&self) -> impl Iterator<Item = (DataUser<'_>, Result<TensorData<'_>>)> {
         references::data_users(self)
     }
 }
 
 impl<'a> ExecutionPlan<'a> {
-    /// The value with that index, which may have any of the integer types of the schema; `None` if it is out of range.
+    /// Returns the value at an index, which may have any of the integer types of the schema, or `None` if it is out of range.
     pub fn value(&self, index: impl TryInto<usize>) -> Option<&EValue<'a>> {
         self.values().get(index.try_into().ok()?)
     }
 
-    /// The tensors among the values, each with its index.
+    /// Returns the tensors among the values, each with its index.
     pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor<'a>)> {
         self.values().iter().enumerate().filter_map(|(index, value)| match &value.val {
             KernelTypes::Tensor(tensor) => Some((index, tensor)),
@@ -397,7 +395,7 @@ impl<'a> ExecutionPlan<'a> {
         })
     }
 
-    /// The value with that index, if it is a tensor.
+    /// Returns the value at an index, if it is a tensor.
     pub fn tensor(&self, index: impl TryInto<usize>) -> Option<&Tensor<'a>> {
         match &self.value(index)?.val {
             KernelTypes::Tensor(tensor) => Some(tensor),
@@ -405,12 +403,12 @@ impl<'a> ExecutionPlan<'a> {
         }
     }
 
-    /// The operator that a call runs; `None` if its index is out of range.
+    /// Returns the operator that a call runs, or `None` if its index is out of range.
     pub fn operator(&self, call: &KernelCall<'_>) -> Option<&Operator<'a>> {
         self.operators().get(usize::try_from(call.op_index).ok()?)
     }
 
-    /// The instructions of all chains, in order, each with the index of its chain and its index in that chain.
+    /// Returns the instructions of all chains, in order, each with the index of its chain and its index in that chain.
     pub fn instructions(
         &self,
     ) -> impl Iterator<Item = ((usize, usize), &crate::schema::program::InstructionArguments<'a>)> {
@@ -422,7 +420,7 @@ impl<'a> ExecutionPlan<'a> {
 }
 
 impl KernelTypes<'_> {
-    /// The items of a list of tensors, with or without missing ones: indices into the method's values.
+    /// Returns the items of a list of tensors, with or without missing ones: indices into the method's values.
     pub fn tensors(&self) -> Option<&[i32]> {
         match self {
             Self::TensorList(list) => list.items.as_deref(),
@@ -433,7 +431,7 @@ impl KernelTypes<'_> {
 }
 
 impl Operator<'_> {
-    /// Name and overload, as PyTorch writes them: `aten::add.out`; the name alone if the overload is empty.
+    /// Returns name and overload as PyTorch writes them, such as `aten::add.out`, or the name alone if the overload is empty.
     pub fn full_name(&self) -> alloc::string::String {
         match self.overload() {
             "" => self.name().into(),

@@ -1,4 +1,4 @@
-//! Everything in a program that refers to data. No other module lists these references.
+//! The references of a program to data. Other modules do not resolve such references themselves.
 
 use super::pte::{Pte, TensorData};
 use super::segment::DataRef;
@@ -36,17 +36,17 @@ pub enum DataUser<'t> {
         /// The delegate.
         delegate: &'t BackendDelegate<'t>,
     },
-    /// A blob with a name.
+    /// A blob with a key.
     NamedData {
         /// Index into `named_data`.
         index: usize,
-        /// Its entry there.
+        /// The entry.
         named: &'t NamedData<'t>,
     },
 }
 
 impl DataUser<'_> {
-    /// Where it is in the tree.
+    /// Returns the path in the tree.
     pub fn path(&self) -> FieldPath {
         let plan = |method| Path::ROOT.item("execution_plan", method);
         match *self {
@@ -62,7 +62,7 @@ impl DataUser<'_> {
 }
 
 impl<'a> Pte<'a> {
-    /// The reference of each delegate to its payload.
+    /// Returns the reference of each delegate to its payload.
     pub(crate) fn payloads(&self) -> Vec<BackendDelegateDataReference> {
         let mut payloads = Vec::new();
         for plan in self.methods() {
@@ -75,7 +75,7 @@ impl<'a> Pte<'a> {
         payloads
     }
 
-    /// The segments with delegates' payloads, one for each delegate.
+    /// Returns the segment of each delegate's payload.
     pub(crate) fn payload_segments(&self) -> Vec<u32> {
         let mut segments = Vec::new();
         for payload in self.payloads() {
@@ -86,7 +86,7 @@ impl<'a> Pte<'a> {
         segments
     }
 
-    /// How often each segment is referred to, in the order of the list of segments.
+    /// Counts the references to each segment, in the order of the list of segments.
     pub(crate) fn segment_users(&self) -> Vec<u32> {
         let program = &self.program;
         let mut indices = self.payload_segments();
@@ -151,7 +151,7 @@ pub(super) fn data_users<'t>(pte: &'t Pte<'_>) -> impl Iterator<Item = (DataUser
     methods.chain(named)
 }
 
-/// The reference of each delegate to its payload, see [`Pte::payloads`].
+/// Returns the reference of each delegate to its payload, mutable; see [`Pte::payloads`].
 pub(crate) fn payloads_mut<'t>(program: &'t mut Program<'_>) -> Vec<&'t mut BackendDelegateDataReference> {
     let mut payloads = Vec::new();
     for plan in program.execution_plan.as_deref_mut().unwrap_or_default() {
@@ -178,7 +178,7 @@ impl DataList {
 }
 
 impl DataList {
-    /// The list that a tensor's `data_buffer_idx` is an index of, if it is one; see [`Pte::tensor_data`].
+    /// Returns the list for a tensor's `data_buffer_idx`, if the tensor uses it; see [`Pte::tensor_data`].
     pub(crate) fn of(tensor: &Tensor<'_>) -> Option<Self> {
         let list = tensor.extra_tensor_info.as_deref().map_or(0, |extra| extra.mutable_data_segments_idx);
         match tensor.allocation_info {
@@ -189,7 +189,7 @@ impl DataList {
     }
 }
 
-/// Every tensor of every method.
+/// Returns every tensor of every method.
 pub(crate) fn tensors_mut<'t, 'a>(program: &'t mut Program<'a>) -> Vec<&'t mut Tensor<'a>> {
     let mut tensors = Vec::new();
     for plan in program.execution_plan.as_deref_mut().unwrap_or_default() {
@@ -202,7 +202,7 @@ pub(crate) fn tensors_mut<'t, 'a>(program: &'t mut Program<'a>) -> Vec<&'t mut T
     tensors
 }
 
-/// The tensor that is that value of that method.
+/// Returns the tensor that is value `value` of method `method`.
 pub(crate) fn tensor_mut<'t, 'a>(
     program: &'t mut Program<'a>,
     method: usize,
@@ -214,7 +214,7 @@ pub(crate) fn tensor_mut<'t, 'a>(
     }
 }
 
-/// Replaces every index of a segment by the new one. The counterpart of [`Pte::segment_users`].
+/// Replaces every index of a segment with the new index. The counterpart of [`Pte::segment_users`].
 pub(crate) fn renumber_segments(program: &mut Program<'_>, new_index: &dyn Fn(u32) -> u32) {
     if let Some(list) = &mut program.constant_segment {
         list.segment_index = new_index(list.segment_index);
@@ -233,7 +233,7 @@ pub(crate) fn renumber_segments(program: &mut Program<'_>, new_index: &dyn Fn(u3
 }
 
 impl TensorData<'_> {
-    /// Where the bytes are in this file, if they are in it.
+    /// Returns the place of the bytes, if they are in this file.
     pub fn data_ref(&self) -> Option<DataRef> {
         match *self {
             Self::Constant(data) | Self::InitialState(data) => Some(data),

@@ -5,7 +5,7 @@ use crate::schema::DataSegment;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 use core::{fmt, ops::Range};
 
-/// Where some bytes of a file are. It does not hold the bytes.
+/// The place of some bytes in a file. It does not hold the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -14,12 +14,12 @@ pub enum DataRef {
     Segment {
         /// Index into `segments`.
         index: u32,
-        /// Bytes from the segment's start.
+        /// The offset from the segment's start, in bytes.
         offset: u64,
         /// The size, in bytes.
         size: u64,
     },
-    /// In `Program.constant_buffer`, from the start of that buffer.
+    /// In `Program.constant_buffer`: the whole buffer.
     ConstantBuffer {
         /// Index into `constant_buffer`.
         index: u32,
@@ -36,7 +36,7 @@ pub enum DataRef {
 }
 
 impl DataRef {
-    /// The size, in bytes.
+    /// Returns the size, in bytes.
     pub fn size(&self) -> u64 {
         match *self {
             Self::Segment { size, .. } | Self::ConstantBuffer { size, .. } | Self::DelegateData { size, .. } => size,
@@ -44,7 +44,7 @@ impl DataRef {
     }
 }
 
-/// `segments[2], 64 bytes at 128`, `constant_buffer[3]`, `backend_delegate_data[0]`.
+/// Displays it as `segments[2], 64 bytes at 128`, `constant_buffer[3]`, or `backend_delegate_data[0]`.
 impl fmt::Display for DataRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,16 +63,16 @@ pub enum Segment<'a> {
     Absent,
     /// All bytes, in one piece.
     Whole(Cow<'a, [u8]>),
-    /// Parts in order, each with its offset from the segment's start in bytes, and zeros between them: a segment of
-    /// many tensors without copying them.
+    /// Parts in order, each with its offset from the segment's start in bytes, and zeros between them. This is a segment of many
+    /// tensors that are not copied.
     Parts(Vec<(u64, Cow<'a, [u8]>)>),
 }
 
-/// The most zeros beside a part of a segment that are copied: more than any exporter aligns to.
+/// The largest number of zeros beside a part of a segment that are copied: more than any exporter needs for alignment.
 const MAX_ZEROS: u64 = 1 << 20;
 
 impl<'a> Segment<'a> {
-    /// Its parts in order, each at its offset from the segment's start. An absent segment has no parts.
+    /// Returns the parts in order, each with its offset from the segment's start. An absent segment has no parts.
     pub fn parts(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let (whole, parts) = match self {
             Self::Absent => (None, Default::default()),
@@ -82,7 +82,7 @@ impl<'a> Segment<'a> {
         whole.into_iter().chain(parts.iter().map(|(offset, bytes)| (*offset, bytes.as_ref())))
     }
 
-    /// The number of bytes up to the end of its last part. If the segment is longer, zeros follow.
+    /// Returns the number of bytes up to the end of the last part. If the segment is longer, zeros follow.
     pub fn len(&self) -> u64 {
         match self {
             Self::Absent => 0,
@@ -94,12 +94,12 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Whether it has no bytes.
+    /// Returns `true` if the segment has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// `size` bytes from `offset`, without copying; `None` if they are out of range or not all in one part.
+    /// Returns `size` bytes from `offset`, without copying, or `None` if they are out of range or not all in one part.
     pub fn get(&self, offset: u64, size: u64) -> Option<&[u8]> {
         let cut = |start: u64, bytes: &'_ [u8]| -> Option<core::ops::Range<usize>> {
             let from = usize::try_from(offset.checked_sub(start)?).ok()?;
@@ -117,7 +117,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Replaces `size` bytes at `offset`. If those are the whole segment, the new bytes may have another length.
+    /// Replaces `size` bytes at `offset`. If they are the whole segment, the new bytes may have another length.
     pub(crate) fn overwrite(&mut self, entry: &mut DataSegment, offset: u64, size: u64, bytes: Cow<'a, [u8]>) {
         if offset == 0 && size == entry.size {
             entry.size = bytes.len() as u64;
@@ -134,7 +134,7 @@ impl<'a> Segment<'a> {
         let mut new = Some((offset, bytes));
         for (start, part) in parts {
             let part_end = start.saturating_add(part.len() as u64);
-            // What is before the new bytes, these, what is after them.
+            // The bytes before the new ones, the new ones, and those after them.
             let cut = |from: u64, to: u64| {
                 let range = from.checked_sub(start)? as usize..to.checked_sub(start)? as usize;
                 let bytes = match &part {
@@ -154,7 +154,7 @@ impl<'a> Segment<'a> {
         *self = Self::Parts(kept);
     }
 
-    /// Whether both are the same bytes at the same address, or both absent.
+    /// Returns `true` if both are the same bytes at the same address, or both are absent.
     pub(crate) fn is_the_same(&self, other: &Segment<'_>) -> bool {
         match (self, other) {
             (Self::Absent, Segment::Absent) => true,
@@ -163,7 +163,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// `size` bytes from `offset`, borrowed from the input if the segment is.
+    /// Returns `size` bytes from `offset`, borrowed from the input if the segment is.
     pub(crate) fn take(&self, offset: u64, size: u64) -> Option<Cow<'a, [u8]>> {
         let (start, part) = match self {
             Self::Absent => return None,
@@ -181,9 +181,9 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// `size` bytes from its start in one piece, with zeros between its parts and after them; `None` if its parts have
-    /// more than `size` bytes, if it is whole and has fewer, or if there are more zeros than [`MAX_ZEROS`] for each
-    /// part, as in a tree that was changed by hand.
+    /// Returns the first `size` bytes in one piece, with zeros between the parts and after them. Returns `None` if the parts have more
+    /// than `size` bytes, if the segment is whole and has fewer, or if there are more than [`MAX_ZEROS`] zeros for each part, as in a
+    /// tree that was changed by hand.
     pub(crate) fn joined(&self, size: u64) -> Option<Cow<'a, [u8]>> {
         let Self::Parts(parts) = self else {
             return self.take(0, size);
@@ -197,7 +197,7 @@ impl<'a> Segment<'a> {
         Some(Cow::Owned(bytes))
     }
 
-    /// The size of the part that starts at `offset`, in bytes; 0 if none does.
+    /// Returns the size of the part that starts at `offset`, in bytes, or 0 if none does.
     pub(crate) fn part_from(&self, offset: u64) -> u64 {
         match self {
             Self::Parts(parts) => {
@@ -209,7 +209,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// An owned copy.
+    /// Converts it into an owned copy.
     pub fn into_owned(self) -> Segment<'static> {
         match self {
             Self::Absent => Segment::Absent,
@@ -231,8 +231,8 @@ impl<'a> From<Cow<'a, [u8]>> for Segment<'a> {
     }
 }
 
-/// The bytes of each segment; absent if it is outside `file`. With a base of 0 all are absent, since the file does not
-/// say where they start.
+/// Returns the bytes of each segment, absent if it is outside `file`. With a base of 0 all are absent, since the file does not
+/// state their start.
 pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Vec<Segment<'a>> {
     let file = if base > 0 { file } else { &[] };
     let Some(data) = usize::try_from(base).ok().and_then(|base| file.get(base..)) else {
@@ -247,7 +247,7 @@ pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Ve
     segments.iter().map(|segment| cut(segment).unwrap_or_default()).collect()
 }
 
-/// Owned copies.
+/// Converts all segments into owned copies.
 pub(crate) fn into_owned(segments: Vec<Segment<'_>>) -> Vec<Segment<'static>> {
     let mut owned = Vec::with_capacity(segments.len());
     for segment in segments {
@@ -256,7 +256,7 @@ pub(crate) fn into_owned(segments: Vec<Segment<'_>>) -> Vec<Segment<'static>> {
     owned
 }
 
-/// For each of `count` items, whether its index is among `indices`.
+/// Returns for each of `count` items whether its index is among `indices`.
 pub(crate) fn marked(count: usize, indices: impl Iterator<Item = u32>) -> Vec<bool> {
     let mut marked = vec![false; count];
     for index in indices {
@@ -272,16 +272,16 @@ pub(crate) fn marked(count: usize, indices: impl Iterator<Item = u32>) -> Vec<bo
 pub(crate) struct Segments<'t, 'a> {
     pub(crate) bytes: &'t [Segment<'a>],
     pub(crate) table: &'t [DataSegment],
-    /// Where the first one starts in the file.
+    /// The start of the first segment, in bytes from the start of the file.
     pub(crate) base: u64,
-    /// Whether the file was given with its segments.
+    /// `true` if the file was given with its segments.
     pub(crate) whole: bool,
     /// The size of the file, if it was not given whole and its size is known.
     pub(crate) file_size: Option<u64>,
 }
 
 impl<'t, 'a> Segments<'t, 'a> {
-    /// `size` bytes from `offset` of segment `index`.
+    /// Returns `size` bytes from `offset` of segment `index`.
     pub(crate) fn bytes(&self, index: u32, offset: u64, size: u64) -> Result<&'t [u8]> {
         let (segment, entry) = self.segment(index)?;
         segment.get(offset, size).ok_or_else(|| {
@@ -290,7 +290,7 @@ impl<'t, 'a> Segments<'t, 'a> {
         })
     }
 
-    /// All bytes of segment `index`: a copy if they are in several parts.
+    /// Returns all bytes of segment `index`, copied if they are in several parts.
     pub(crate) fn whole_segment(&self, index: u32) -> Result<Cow<'t, [u8]>> {
         let (segment, entry) = self.segment(index)?;
         match segment.get(0, entry.size) {
@@ -302,7 +302,7 @@ impl<'t, 'a> Segments<'t, 'a> {
         }
     }
 
-    /// Checks that all bytes of segment `index` are there.
+    /// Checks that all bytes of segment `index` were given.
     pub(crate) fn check(&self, index: u32) -> Result<()> {
         match (self.bytes.get(index as usize), self.table.get(index as usize)) {
             (Some(segment @ Segment::Parts(_)), Some(entry)) if segment.len() <= entry.size => Ok(()),
@@ -310,7 +310,7 @@ impl<'t, 'a> Segments<'t, 'a> {
         }
     }
 
-    /// Checks that `size` bytes from `offset` of segment `index` are there, or would be if the file had been given whole.
+    /// Checks that `size` bytes from `offset` of segment `index` were given, or would be if the file had been given whole.
     pub(crate) fn check_range(&self, index: u32, offset: u64, size: u64) -> Result<()> {
         match self.bytes(index, offset, size) {
             Err(error) if matches!(error.kind(), ErrorKind::Absent(_)) => {
@@ -341,7 +341,7 @@ impl<'t, 'a> Segments<'t, 'a> {
         Err(Error::reference(found))
     }
 
-    /// Where `size` bytes from `offset` of segment `index` are in the file.
+    /// Returns the range of `size` bytes from `offset` of segment `index` in the file.
     pub(crate) fn range(&self, index: u32, offset: u64, size: u64) -> Option<Range<u64>> {
         let segment = self.table.get(index as usize)?;
         let start = self.base.checked_add(segment.offset)?.checked_add(offset)?;
@@ -350,14 +350,14 @@ impl<'t, 'a> Segments<'t, 'a> {
     }
 }
 
-/// A part of `bytes`; `None` if it is out of range, also on a machine whose addresses have 32 bits.
+/// Returns a part of `bytes`, or `None` if it is out of range, on 32-bit targets too.
 pub(crate) fn slice(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
     bytes.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
 }
 
-/// Where `part`, a slice of `file`, starts in it; `None` if it is not a slice of `file`.
+/// Returns the start of `part`, a slice of `file`, in `file`, or `None` if it is not such a slice.
 ///
-/// It finds the offset of anything that the tree borrows: strings, lists, inline data.
+/// This finds the offset of anything that the tree borrows: strings, lists, inline data.
 pub fn offset_in(file: &[u8], part: &[u8]) -> Option<u64> {
     let start = (part.as_ptr() as usize).checked_sub(file.as_ptr() as usize)?;
     (start.checked_add(part.len())? <= file.len()).then_some(start as u64)

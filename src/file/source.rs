@@ -1,4 +1,4 @@
-//! What a tree was read from.
+//! The source of a tree: the bytes that it was read from.
 
 use super::options::ParseOptions;
 use super::segment::slice;
@@ -6,28 +6,28 @@ use crate::flatbuffer::read::{Limits, ReadStats};
 use alloc::borrow::Cow;
 use core::fmt;
 
-/// The bytes that a file was read from. As long as a tree equals what they decode to, it is written with these same bytes.
+/// The bytes that a file was read from. While a tree is unchanged, these bytes are what is written.
 ///
-/// It takes no extra memory: the tree borrows from the same bytes. A tree built in memory has no source.
+/// A source takes no extra memory: the tree borrows from the same bytes. A tree that was built in memory has no source.
 #[non_exhaustive]
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source<'a> {
     /// The file, or at least its metadata.
     pub bytes: Cow<'a, [u8]>,
-    /// Where the metadata ends, in bytes from the start.
+    /// The end of the metadata, in bytes from the start.
     pub metadata_size: u64,
-    /// Whether the segments' bytes were given too.
+    /// `true` if the segments' bytes were given too.
     pub whole: bool,
     /// The size of the file in bytes, if these bytes are not the whole file and
-    /// [`ParseOptions::file_size`](crate::ParseOptions) said it.
+    /// [`ParseOptions::file_size`](crate::ParseOptions) was set.
     pub file_size: Option<u64>,
-    /// How many tables have fields that this crate's schema does not know. The tree does not contain these fields.
+    /// The number of tables with fields that are unknown to this crate's schema. The tree does not contain these fields.
     pub newer_tables: u32,
-    /// See [`ReadStats::irregular`].
+    /// Copied from [`ReadStats::irregular`].
     pub(crate) irregular: bool,
     /// The limits that it was read with.
     pub(crate) limits: Limits,
-    /// The bytes of memory that the tree takes.
+    /// The memory that the tree takes, in bytes.
     pub(crate) memory: u64,
 }
 
@@ -45,24 +45,23 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The bytes of memory that the tree took when it was read, without the file's own bytes; [`Limits::memory`] bounds
-    /// them.
+    /// Returns the memory that the tree took when it was read, in bytes, without the file's own bytes. [`Limits::memory`] bounds it.
     pub fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// The size of the file in bytes. If only the metadata was given and the size is not known, the number of bytes
-    /// that were given.
+    /// Returns the size of the file in bytes. If only the metadata was given and the size is unknown, returns the number of bytes that
+    /// were given.
     pub fn size(&self) -> u64 {
         self.file_size.unwrap_or(self.bytes.len() as u64)
     }
 
-    /// The bytes of the metadata.
+    /// Returns the bytes of the metadata.
     pub fn metadata(&self) -> &[u8] {
         slice(&self.bytes, 0..self.metadata_size).unwrap_or_default()
     }
 
-    /// An owned copy of the metadata. The bytes of the segments are in the tree.
+    /// Converts it into an owned copy of the metadata. The bytes of the segments are in the tree.
     pub(crate) fn into_owned(self) -> Source<'static> {
         Source { bytes: Cow::Owned(self.metadata().to_vec()), ..Source { bytes: Cow::Borrowed(&[]), ..self } }
     }

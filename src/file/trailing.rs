@@ -8,7 +8,7 @@ use crate::schema::DataSegment;
 use core::ops::Range;
 
 pub(super) fn of_pte(pte: &Pte<'_>) -> Range<u64> {
-    // An old header does not say where the data ends.
+    // An old header does not state the end of the data.
     let header = pte.header.map(|header| (header.segment_base_offset, header.segment_data_size.unwrap_or_default()));
     trailing(pte.source.as_ref(), header, pte.program.segments())
 }
