@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Add the SHA-256 of each file and of each blob's bytes: reads all of each file
     #[arg(long)]
     hash: bool,
-    /// How many files to read at a time
+    /// Number of files to read at a time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
     /// Maximum files of a part, which is a Parquet file in each table

@@ -19,7 +19,7 @@ use std::path::Path;
 pub struct CompletionArguments {
     #[arg(required_unless_present = "words")]
     shell: Option<Shell>,
-    /// Instead, for the script: print the names of a kind, one on a line; the words of the command line come after the kind
+    /// For the completion script: print the names of a kind, one per line; the words of the command line follow the kind
     #[arg(long, hide = true, num_args = 1.., allow_hyphen_values = true)]
     words: Vec<String>,
     #[command(flatten)]

@@ -86,7 +86,7 @@ impl Arguments {
     }
 }
 
-/// What was done, as JSON.
+/// The result of a conversion, as JSON.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Outcome {
@@ -140,15 +140,15 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let input = Input::open(&arguments.input)?;
     match (format, ending(&arguments.input)) {
         (Format::C, _) if arguments.dry_run => Err(Failure::Usage(
-            "--dry-run is for weights: `pte to-c` says what it would write in its header".to_owned(),
+            "--dry-run does not apply to C sources: it requires .ptd or .safetensors output".to_owned(),
         )),
         (Format::C, _) => to_c::write(&input, arguments.output.path()).map(|()| Pending::default()),
         (Format::Weights(to), "safetensors") => finish(arguments, to, &[&input], parse(&input)?, Vec::new()),
         (Format::Weights(to), "json") => sharded(arguments, to, &input),
         (Format::Weights(Weights::Ptd), _) => {
             let file = text::path(input.path());
-            let hint = "`pte externalize` takes weights out of a .pte, `pte ptd` has what makes one .ptd of another";
-            Err(Failure::Usage(format!("{file}: is not converted into a .ptd: {hint}")))
+            let hint = "`pte externalize` moves weights out of a .pte, `pte ptd` changes a .ptd";
+            Err(Failure::Usage(format!("{file}: cannot be converted to a .ptd: {hint}")))
         }
         (Format::Weights(Weights::Safetensors), _) => models(arguments, &input),
     }
@@ -169,7 +169,7 @@ fn models<'a>(arguments: &'a Arguments, input: &Input) -> Result<Pending<'a>, Fa
         }
         Model::Ptd(ptd) if !arguments.names.are_given() => (ptd.clone(), Vec::new(), BTreeMap::new()),
         Model::Ptd(_) => {
-            let fault = "--names is for programs: the tensors of a .ptd have keys, which --rename-pattern changes";
+            let fault = "--names applies only to programs; --rename-pattern changes the keys of a .ptd";
             return Err(Failure::usage_of(input.path(), &fault));
         }
         _ => return Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),

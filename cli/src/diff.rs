@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// Differences between two files: methods, instructions, values, plans, delegates, weights, names, metadata
+/// Show the differences between two files: methods, instructions, values, plans, delegates, weights, names, metadata
 #[derive(clap::Args)]
 #[command(
     after_help = "Values and weights with the same name in both programs are compared with each other. Names come from the ETRecord beside \

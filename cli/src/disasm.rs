@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// Every instruction: what it calls, its arguments by name, and where their values live
+/// Show every instruction: the operator or backend, its arguments by name, and where their values live
 #[derive(clap::Args)]
 #[command(
     after_help = "%12 is value 12 of the method, #12 value 12 inside a delegate. A * marks a value that a kernel or a delegate writes, a ! one that it changes in place;

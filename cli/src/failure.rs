@@ -74,7 +74,7 @@ impl Failure {
 
     /// Returns the failure for a file whose name the command chose, and which exists but was not written by it.
     pub fn exists(file: &Path) -> Self {
-        let fault = "a file of this name exists that this command did not write: move it, or choose another output";
+        let fault = "it exists and was not written by this command: move it, or choose another output";
         Self::Unwritable { file: file.to_owned(), error: std::io::Error::new(ErrorKind::AlreadyExists, fault) }
     }
 

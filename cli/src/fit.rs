@@ -27,13 +27,13 @@ include_all_operators) and two optional lists of names, scalar_types and backend
                                # left out, with no operators listed: portable
   backends = [\"XnnpackBackend\"]
   arena = \"256KiB\"             # for a method's planned memory on the CPU: bytes, or a size such as this
-  method-allocator = \"64KiB\"   # for what the runtime allocates to load a method
-  temp-allocator = true        # whether there is one besides; left out, none is assumed
-  pointer-bits = 32            # else 64
+  method-allocator = \"64KiB\"   # for the memory that the runtime allocates to load a method
+  temp-allocator = true        # the runtime also has a temporary allocator [default: false]
+  pointer-bits = 32            # 32 or 64 [default: 64]
   largest-file = \"4MiB\"
   accelerator = \"ethos-u55-128\"  # the Ethos-U that payloads have to be compiled for
   scratch = \"128KiB\"           # the most scratch memory that a delegate of an Ethos-U may take for one run
-  scalar-types = [\"f32\"]       # the types that there are kernels for
+  scalar-types = [\"f32\"]       # the types that the kernels support
 
   [operators]                  # each with the types of tensors it takes; [] for any
   \"aten::add.out\" = [\"f32\", \"i32\"]
@@ -57,10 +57,10 @@ Exit codes: 0 nothing that was checked is missing, 1 something is missing or a f
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
-    /// What the device has: a TOML file, YAML as for ExecuTorch's selective build, or the name of a runtime, such as portable-1.0
+    /// The device: a TOML file, YAML as for ExecuTorch's selective build, or the name of a runtime, such as portable-1.0
     #[arg(long, value_name = "TARGET", required_unless_present = "init")]
     target: Option<PathBuf>,
-    /// Print a target file with what the models need
+    /// Print a target file with everything that the models need
     #[arg(long, conflicts_with_all = ["target", "json", "jsonl"])]
     init: bool,
     #[command(flatten)]

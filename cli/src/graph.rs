@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The dataflow of a program as a picture or as data
+/// Show the dataflow of a program, as a picture or as data
 ///
 /// As SVG, for Graphviz (DOT), for Google's Model Explorer, or as JSON.
 #[derive(clap::Args)]
@@ -47,7 +47,7 @@ pub struct Arguments {
     method: Option<String>,
     #[command(flatten)]
     names: NamesArguments,
-    /// Add how long each node took, from an ETDump of this program
+    /// Add the time that each node took, from an ETDump of this program
     #[arg(long, value_name = "TRACE.etdp")]
     trace: Option<PathBuf>,
     #[command(flatten)]

@@ -51,7 +51,7 @@ fn long_after_help(command: Command) -> Command {
     let command = command.mut_subcommands(long_after_help);
     match command.get_after_help().cloned() {
         Some(help) => {
-            let more = format!("`pte {} --help` says more, with examples.", command.get_name());
+            let more = format!("`pte {} --help` shows details and examples.", command.get_name());
             command.after_help(more).after_long_help(help)
         }
         None => command,

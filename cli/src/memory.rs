@@ -17,7 +17,7 @@ use executorch_format::naming::Names;
 use serde::Serialize;
 use std::path::Path;
 
-/// The planned memory of each method: its buffers, which tensors are in them when, and how much the plan wastes
+/// Show the planned memory of each method: its buffers, which tensors they hold when, and how much the plan wastes
 #[derive(clap::Args)]
 #[command(
     after_help = "Instructions count from 0, as in pte disasm. In JSON, -1 stands for the time before the first instruction, when inputs are set, and the number after

@@ -26,7 +26,7 @@ impl NamesArguments {
         NameFiles::of(program, &self.names)
     }
 
-    /// Returns `true` if files with names were asked for.
+    /// Returns `true` if files with names were given.
     pub fn are_given(&self) -> bool {
         !self.names.is_empty()
     }

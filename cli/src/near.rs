@@ -50,7 +50,7 @@ impl Names {
             return format!("did you mean {}?", near.join(" or "));
         }
         if self.0.is_empty() {
-            return "there is none".to_owned();
+            return "the file has none".to_owned();
         }
         let mut there: Vec<String> = self.0.iter().take(SHOWN).map(|name| text::name(name, WIDTH)).collect();
         if self.0.len() > SHOWN {
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(names().hint("layres.0.weight"), "did you mean \"layers.0.weight\" or \"layers.0.bias\"?");
         assert_eq!(names().hint("layres.*"), "did you mean \"layers.0.bias\" or \"layers.0.weight\"?");
         assert_eq!(names().hint("xyz"), "there are: head, layers.0.bias, layers.0.weight");
-        assert_eq!(Names::default().hint("x"), "there is none");
+        assert_eq!(Names::default().hint("x"), "the file has none");
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Version {
 pub struct Unbundled<'i> {
     /// The tree. Its offsets count from the first byte of the program.
     pub model: Model<'i>,
-    /// Where the program starts in the bundle, in bytes; `None` if the file is not a bundle.
+    /// The start of the program in the bundle, in bytes; `None` if the file is not a bundle.
     pub program_offset: Option<u64>,
 }
 

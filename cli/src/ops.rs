@@ -19,7 +19,7 @@ use executorch_format::inspect::{Macs, ModuleTotal, Operators};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The operators and backends that a model needs
+/// List the operators and backends that a model needs
 ///
 /// Operators have the types and dim orders of their tensors.
 #[derive(clap::Args)]

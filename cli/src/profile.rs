@@ -22,7 +22,7 @@ use serde_json::json;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// How long each instruction and delegate call took, from an ETDump: count, total, median, share
+/// Show how long each instruction and delegate call took, from an ETDump: count, total, median, share
 ///
 /// Runs with the same events are counted together. Indented events happened inside the instruction above them, and their time
 /// is part of its time.
@@ -50,7 +50,7 @@ pub struct Arguments {
     /// The length of one tick of the platform's clock, which the file does not state
     #[arg(long, value_enum, default_value_t = Tick::Ns)]
     tick: Tick,
-    /// What to list: each instruction with its events, or total times by operator
+    /// List each instruction with its events, or total times by operator
     #[arg(long, value_enum, default_value_t = By::Event)]
     by: By,
     /// Compare with this older trace: the times of one run, before and now

@@ -152,7 +152,7 @@ mod session {
     pub const INSTALL: &str = "in a clone, `cargo install --path cli --features remote` builds one with it";
 
     fn failure(url: &str) -> Failure {
-        let fault = "this pte reads no URLs: it was built without the feature `remote`";
+        let fault = "this pte cannot read URLs: it was built without the feature `remote`";
         Failure::Unreadable { file: url.into(), error: std::io::Error::other(format!("{fault} ({INSTALL})")) }
     }
 

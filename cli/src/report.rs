@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A page about a file for a browser: sizes, memory, graph, operators, weights, findings
+/// Write a page about a file for a browser: sizes, memory, graph, operators, weights, findings
 #[derive(clap::Args)]
 #[command(
     after_help = "The page is one HTML file that needs no network. It has names, shapes and histograms of values, but no weights.\n\n\
@@ -27,12 +27,12 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
-    /// Where to write the page; - is standard output; for several files, the folder for the pages
+    /// The file for the page; - is standard output; for several files, the folder for the pages
     #[arg(short, long, value_name = "HTML", required_unless_present_any = ["json", "jsonl"])]
     output: Option<PathBuf>,
     #[command(flatten)]
     names: NamesArguments,
-    /// Add how long each node of the graph took, by an ETDump of this program
+    /// Add the time that each node of the graph took, from an ETDump of this program
     #[arg(long, value_name = "TRACE.etdp")]
     trace: Option<PathBuf>,
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub fn page(name: &str, file_size: u64, model: &Model<'_>, report: &Report<'_>) 
 /// Writes the page of each file.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.form.any() && arguments.output.is_some() {
-        return Err(Failure::Usage("--output is for pages, and JSON is printed".to_owned()));
+        return Err(Failure::Usage("--output cannot be used with --json or --jsonl".to_owned()));
     }
     let several = arguments.files.are_several();
     if let Some(folder) = arguments.output.as_deref().filter(|_| several) {

@@ -57,7 +57,7 @@ struct Options {
     /// Align delegate payloads to this many bytes [default: 16] (.pte)
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
     delegate_alignment: Option<u32>,
-    /// Where to put delegate payloads [default: where they are] (.pte)
+    /// Place of delegate payloads [default: where they are] (.pte)
     #[arg(long, value_name = "WHERE")]
     delegate: Option<Delegate>,
     /// Write tables and fields in this order [default: keep their order]
@@ -119,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         Model::Ptd(ptd) => {
             if let Some(option) = options.for_programs() {
                 let file = text::path(input.path());
-                return Err(Failure::Usage(format!("{option} is for .pte files, and {file} is a .ptd")));
+                return Err(Failure::Usage(format!("{option} applies only to .pte files, and {file} is a .ptd")));
             }
             options.check_trailing(ptd.trailing_bytes(), input.path())?;
             if let Some(note) = edit::old_schema(&ptd).filter(|_| options.any()) {
@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         Model::Bpte(_) => {
             let file = text::path(input.path());
             Err(Failure::Usage(format!(
-                "{file}: a bundle has no layout to recompute: take the program out of it first"
+                "{file}: the layout of a bundle cannot be recomputed: extract the program first"
             )))
         }
         Model::Xnnpack(payload) => {
@@ -164,7 +164,7 @@ impl Options {
         let others = self.segment_alignment.is_some() || self.order.is_some() || self.drop_trailing;
         if others || self.for_programs().is_some() {
             let file = text::path(file);
-            return Err(Failure::Usage(format!("of these options only --relayout is for payloads, and {file} is one")));
+            return Err(Failure::Usage(format!("{file} is a payload: only --relayout applies to it")));
         }
         Ok(if self.relayout { Xnnpack { source: None, ..payload } } else { payload })
     }

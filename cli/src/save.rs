@@ -1,4 +1,4 @@
-//! Writes whole files, or nothing.
+//! Writes whole files, or nothing at all.
 
 use crate::failure::Failure;
 use crate::open::{Input, Version, is_mapped};
@@ -167,7 +167,7 @@ fn refuse_terminal() -> Result<(), Failure> {
     if !io::stdout().is_terminal() {
         return Ok(());
     }
-    let fault = "a file is not written to a terminal: name one with --output, or send standard output elsewhere";
+    let fault = "refusing to write a file to a terminal: give --output, or redirect standard output";
     Err(Failure::Usage(fault.to_owned()))
 }
 
@@ -244,7 +244,7 @@ pub fn refuse_model(output: &Path) -> Result<(), Failure> {
     if !output.is_file() || !head(output, PROBE_SIZE as u64).is_ok_and(is_model) {
         return Ok(());
     }
-    let error = io::Error::new(ErrorKind::AlreadyExists, "it is a model, which is not replaced: name another file");
+    let error = io::Error::new(ErrorKind::AlreadyExists, "it is a model and would be overwritten: name another file");
     Err(Failure::Unwritable { file: output.to_owned(), error })
 }
 

@@ -17,7 +17,7 @@ use executorch_format::inspect::{Growth, ModuleTotal, SizeReport};
 use serde::Serialize;
 use std::path::Path;
 
-/// Where every byte of a file goes, and what can be removed
+/// Show where every byte of a file goes, and what can be removed
 ///
 /// The largest part comes first. For two files: where the second is larger than the first. For a .bpte, only the program inside counts:
 /// offsets count from its first byte, and test cases are left out.
@@ -66,7 +66,7 @@ enum By {
     Module,
 }
 
-/// Where the bytes of a file go.
+/// The sizes of the parts of a file.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct FileSize<'t> {

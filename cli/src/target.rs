@@ -70,7 +70,7 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
         let names = RUNTIMES.iter().map(|Runtime { name, .. }| format!("{name}-{release}")).collect::<Vec<_>>();
         let hint = names.iter().map(String::as_str).collect::<Names>().hint(&path.to_string_lossy());
         return Err(Failure::Usage(format!(
-            "no file and no runtime {}, {hint}",
+            "no target file or runtime {}, {hint}",
             text::quoted(&path.to_string_lossy(), 60)
         )));
     }

@@ -86,7 +86,7 @@ fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure>
     let bad = |error: Error| refused(input.path(), &error);
     let name = input.path().file_name().unwrap_or_default().to_string_lossy();
     if options.bytes == CBytes::Embed && !name.chars().all(|c| matches!(c, ' '..='~') && !"\"\\?".contains(c)) {
-        return Err(Failure::usage_of(input.path(), &"a name that #embed cannot have: expected ASCII without quotes"));
+        return Err(Failure::usage_of(input.path(), &"#embed cannot use this name: expected ASCII without quotes"));
     }
     let array = CArray::new(&input.parse()?, input.bytes(), options).map_err(bad)?;
     let (file, header) = (input.path().file_name().unwrap_or_default(), source.with_extension("h"));

@@ -55,7 +55,7 @@ pub struct Arguments {
     /// A .ptd file that the .pte files take external data from; it is checked too
     #[arg(long, value_name = "X.ptd")]
     data: Vec<PathBuf>,
-    /// How much to check [default: strict]
+    /// The level of checks [default: strict]
     #[arg(long, value_parser = levels())]
     level: Option<Level>,
     /// Instead, print what these releases of ExecuTorch do with the files: 0.7, 0.7..1.2, oldest..1.0, all; judged by the format, the

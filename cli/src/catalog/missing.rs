@@ -12,6 +12,6 @@ pub struct Arguments {
 
 /// Fails with a message that says how to get the command.
 pub fn run(_: &Arguments) -> Result<(), Failure> {
-    let fault = "this pte has no catalog: it was built without the feature `remote`";
+    let fault = "this pte cannot write catalogues: it was built without the feature `remote`";
     Err(Failure::Usage(format!("{fault} ({})", crate::remote::INSTALL)))
 }

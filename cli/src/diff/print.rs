@@ -43,7 +43,7 @@ pub(super) fn text(before: &Path, after: &Path, found: &FileDiff, stat: bool) ->
         return out.end(found, "");
     }
     if !diff.storage.is_empty() && !is_long {
-        out.line(PLAIN, "stored differently, which is no difference:")?;
+        out.line(PLAIN, "stored differently, not counted as differences:")?;
         out.list("  ", diff.storage.iter())?;
     }
     for what in &diff.not_compared {
@@ -161,7 +161,7 @@ impl<W: Write> Printer<W> {
         for (mark, paint, count) in [('-', RED, removed), ('+', GREEN, changes.len() - removed)] {
             if count > 0 {
                 let values = text::count(count, "value");
-                self.line(paint, &format!("{indent}{mark} {values} that no instruction takes (-v)"))?;
+                self.line(paint, &format!("{indent}{mark} {values} without users (-v)"))?;
             }
         }
         Ok(())

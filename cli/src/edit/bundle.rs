@@ -118,7 +118,7 @@ fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
     let before = match input.parse()? {
         Model::Bpte(bpte) => bpte,
         Model::Pte(_) if destination.is_in_place() => {
-            return Err(Failure::usage_of(file, &"a program is not replaced by a bundle: give --output OUT"));
+            return Err(Failure::usage_of(file, &"a bundle cannot replace its program: give --output OUT"));
         }
         Model::Pte(_) => Bpte::new(input.bytes()),
         _ => return Err(Failure::usage_of(file, &"expected a .pte or .bpte")),
@@ -139,7 +139,7 @@ fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
     if !expected.is_empty() && expected.len() != cases.len() {
         let [cases, expected] = [cases.len(), expected.len()].map(|count| text::count(count, "case"));
         return Err(Failure::Usage(format!(
-            "{cases} with inputs, {expected} with outputs: expected as many, or no outputs"
+            "{cases} with inputs, {expected} with outputs: expected the same number, or no outputs"
         )));
     }
     let open = |files: &[String]| files.iter().map(|file| Source::open(file)).collect::<Result<Vec<_>, _>>();

@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
 
 fn common(arguments: &Arguments) -> Result<(), Failure> {
     if !arguments.destination.how().dry_run {
-        return Err(Failure::Usage("several files are compared, not written: give --dry-run".into()));
+        return Err(Failure::Usage("several files can only be compared: give --dry-run".into()));
     }
     let inputs = open(&arguments.files)?;
     let models = inputs.iter().map(Input::parse).collect::<Result<Vec<_>, _>>()?;

@@ -77,7 +77,7 @@ impl<'t> Manifest<'t> {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// Their bytes as they are
+    /// The raw bytes
     Raw,
     /// A .ptd with the tensor as its only key
     Ptd,
@@ -146,7 +146,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.dequantized {
         dequantized::visit(&model, &extraction, &mut |index, _| quantized.extend(Some(index)));
         if quantized.is_empty() {
-            return Err(Failure::usage_of(input.path(), &"no blob that was chosen is a quantized tensor"));
+            return Err(Failure::usage_of(input.path(), &"none of the selected blobs is a quantized tensor"));
         }
     }
     make_output_folder(folder)?;
@@ -178,7 +178,7 @@ fn unpack<'t>(extraction: &mut Extraction<'t>, model: &'t Model<'_>, input: &Pat
         _ => Failure::bad(input, &error),
     })?;
     if count == 0 {
-        let fault = "no payload that can be unpacked: those of other backends have formats of their own";
+        let fault = "no payload can be unpacked: the formats of these backends are not supported";
         return Err(Failure::usage_of(input, &fault));
     }
     for file in &extraction.files {

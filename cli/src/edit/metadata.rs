@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         let (old, new, name) = (shown(&before)?, shown(&after)?, text::name(name, 60));
         match (old, new) {
             (None, Some(new)) => report.notes.push(format!("{name} = {new}")),
-            (Some(old), Some(new)) if old != new => report.notes.push(format!("{name} was {old}, is {new}")),
+            (Some(old), Some(new)) if old != new => report.notes.push(format!("changed {name} from {old} to {new}")),
             _ => {}
         }
     }

@@ -190,7 +190,7 @@ pub fn refuse(file: &Path, found: &[Finding]) -> Result<(), Failure> {
         return Ok(());
     }
     let findings =
-        found.iter().map(|finding| format!("the result would be worse, and was not written: {finding}")).collect();
+        found.iter().map(|finding| format!("the result has a new fault and was not written: {finding}")).collect();
     Err(Failure::Bad { file: file.to_owned(), findings })
 }
 
@@ -255,7 +255,7 @@ fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Resul
     match report.changes.len() {
         0 => {
             let what = if dry_run { "would stay" } else { "is" };
-            writeln!(out, "nothing to change: all {what} as it was, {before} bytes")?;
+            writeln!(out, "nothing to change: the file {what} the same, {before} bytes")?;
         }
         count => writeln!(out, "{}: {before} bytes before, {after} bytes after", text::count(count, "change"))?,
     }

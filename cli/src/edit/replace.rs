@@ -122,10 +122,7 @@ impl<'t> Done<'t> {
             if let Some((_, other, _)) = self.given.iter().find(|(own, _, old)| own == user && *old != bytes) {
                 let (user, other, target) =
                     (text::message(&user.to_string()), text::name(other, 60), text::name(target, 60));
-                return Err(Failure::usage_of(
-                    file,
-                    &format!("{user} would get other bytes by {target} than by {other}"),
-                ));
+                return Err(Failure::usage_of(file, &format!("{target} and {other} have different bytes for {user}")));
             }
         }
         let users = more.changes.iter().flat_map(|change| &change.users);

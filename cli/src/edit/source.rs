@@ -63,7 +63,7 @@ impl Source {
         let bytes = range.and_then(|range| self.input.bytes().get(range.start as usize..range.end as usize));
         let bytes = bytes.ok_or_else(|| Failure::Bad {
             file: path.to_owned(),
-            findings: vec![format!("the bytes of {} are not there", text::quoted(entry.key(), 60))],
+            findings: vec![format!("the bytes of {} are missing", text::quoted(entry.key(), 60))],
         })?;
         let mut new = NewData::bytes(text::path(path), bytes);
         new.tensor_layout = entry.shape.map(|shape| TensorLayout::from(shape).into_owned());

@@ -27,7 +27,7 @@ struct What {
     /// Everything that does not affect what the model computes
     #[arg(long)]
     all: bool,
-    /// Where in the Python source each instruction came from
+    /// The Python source lines that instructions came from
     #[arg(long)]
     stack_traces: bool,
     /// The names of constants that are in the file. Names of mutable tensors stay, since an app can look them up

@@ -73,7 +73,7 @@ impl Needs {
     pub fn text(&self) -> String {
         let files: Vec<String> = self.files.iter().map(|file| text::path(file)).collect();
         let mut text = format!(
-            "# What {} needs, made by `pte fit --init`. Put in what the device has: what is left out is not checked.\n",
+            "# What {} needs, made by `pte fit --init`. Adjust it to the device; settings that are left out are not checked.\n",
             files.join(", ")
         );
         let mut line = |comment: &str, key: &str, value: Option<String>| {
@@ -85,9 +85,12 @@ impl Needs {
         let releases = self.releases.iter().flatten();
         let names: Vec<&str> = releases.clone().map(|release| release.name()).collect();
         let comment = match names[..] {
-            [] => "The release of ExecuTorch's runtime: none is known to load this.".to_owned(),
+            [] => "The release of ExecuTorch's runtime. No known release loads the models.".to_owned(),
             _ => {
-                format!("The release of ExecuTorch's runtime: {} load this, with the kernels below.", names.join(", "))
+                format!(
+                    "The release of ExecuTorch's runtime. With the kernels below, these releases load the models: {}.",
+                    names.join(", ")
+                )
             }
         };
         let newest = releases.max().map(|release| format!("\"{release}\""));
@@ -101,35 +104,43 @@ impl Needs {
         let backends: Vec<String> = self.backends.iter().map(|name| quoted(name)).collect();
         line("The backends that are linked.", "backends", Some(format!("[{}]", backends.join(", "))));
         line(
-            "For the planned memory of a method on the CPU, the largest one's.",
+            "Planned memory on the CPU, in bytes, for the method that needs the most.",
             "arena",
             Some(self.arena.to_string()),
         );
         let (bits, [bits_32, bits_64]) = (self.pointer_bits(), self.allocator);
         let allocator = if bits == 32 { bits_32 } else { bits_64 };
-        let more = if self.more { "; what other backends than XNNPACK take comes to it" } else { "" };
+        let more = if self.more { "; backends other than XNNPACK need more" } else { "" };
         line(
             &format!(
-                "For what the runtime allocates to load a method, with a temporary allocator besides and pointers of {bits} bits{more}."
+                "Memory that the runtime allocates to load a method, in bytes, with a temporary allocator and {bits}-bit pointers{more}."
             ),
             "method-allocator",
             Some(allocator.to_string()),
         );
-        line("Whether there is a temporary allocator.", "temp-allocator", Some("true".to_owned()));
-        line("32 or 64.", "pointer-bits", Some(bits.to_string()));
+        line("True if the runtime has a temporary allocator.", "temp-allocator", Some("true".to_owned()));
+        line("The size of pointers in bits: 32 or 64.", "pointer-bits", Some(bits.to_string()));
         let accelerator = match self.accelerators.len() {
             0 | 1 => self.accelerators.first().map(|name| quoted(name)),
             _ => None,
         };
         if !self.accelerators.is_empty() {
             let found: Vec<String> = self.accelerators.iter().map(|name| quoted(name)).collect();
-            line(&format!("The Ethos-U: these are compiled for {}.", found.join(", ")), "accelerator", accelerator);
+            line(
+                &format!("The Ethos-U. The payloads are compiled for {}.", found.join(", ")),
+                "accelerator",
+                accelerator,
+            );
         }
         if let Some(scratch) = self.scratch {
-            line("Scratch memory of an Ethos-U, for one run of one delegate.", "scratch", Some(scratch.to_string()));
+            line(
+                "Scratch memory of an Ethos-U for one run of one delegate, in bytes.",
+                "scratch",
+                Some(scratch.to_string()),
+            );
         }
-        line("The most bytes of a file.", "largest-file", Some(self.largest.to_string()));
-        text += "\n# The kernels that are linked, each with the types that it takes; [] for any.\n[operators]\n";
+        line("The maximum size of a file, in bytes.", "largest-file", Some(self.largest.to_string()));
+        text += "\n# The kernels that are linked, each with the types that it supports; [] for any.\n[operators]\n";
         for (name, types) in &self.operators {
             let short = |scalar_type: &ScalarType| {
                 quoted(&scalar_type.short_name().map_or_else(|| scalar_type.to_string(), str::to_owned))

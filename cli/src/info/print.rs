@@ -62,7 +62,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
                 true => row(
                     &mut out,
                     "loads in",
-                    "nothing: the file is not whole, and what follows is what its program says",
+                    "no release: the file is truncated; the rest of this summary comes from its program",
                 )?,
                 false => loads_in(&mut out, info)?,
             }
@@ -255,7 +255,7 @@ fn print_method(out: &mut Out, method: &Method<'_>, mutable: Option<&MutableBuff
         0 => Ok(()),
         others => {
             let others = text::count(others, "delegate");
-            line(out, "", &format!("and what {others} of other backends than XNNPACK take"))
+            line(out, "", &format!("plus the memory of {others} of backends other than XNNPACK"))
         }
     }
 }

@@ -34,7 +34,7 @@ pub fn fill(input: &Input, blobs: &mut [BlobRow<'_>]) -> Result<(), Failure> {
     let file = input.bytes().len() as u64;
     if total > MAX_TIMES.saturating_mul(file) {
         let fault = format!(
-            "its blobs overlap: together they have {total} bytes, and no more than {MAX_TIMES} times the file's {file} are hashed"
+            "its blobs overlap: they have {total} bytes in total, more than {MAX_TIMES} times the file's {file}"
         );
         return Err(Failure::Bad { file: input.path().to_owned(), findings: vec![fault] });
     }

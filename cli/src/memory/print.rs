@@ -98,8 +98,8 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments)
     table.write(out)?;
     match method.unused {
         0 => {}
-        1 => writeln!(out, "  1 tensor has a place that no instruction uses")?,
-        unused => writeln!(out, "  {unused} tensors have a place that no instruction uses")?,
+        1 => writeln!(out, "  1 planned tensor is used by no instruction")?,
+        unused => writeln!(out, "  {unused} planned tensors are used by no instruction")?,
     }
     for assumed in &method.assumed {
         let calls = text::count(assumed.calls, "call");
@@ -109,7 +109,11 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments)
     }
     if !method.not_counted.is_empty() {
         let backends: Vec<String> = method.not_counted.iter().map(|backend| text::name(backend, NAME)).collect();
-        writeln!(out, "  not counted, because no file has it: what {} allocates by itself", backends.join(", "))?;
+        writeln!(
+            out,
+            "  not counted, because files do not state it: memory that {} allocates itself",
+            backends.join(", ")
+        )?;
     }
     for buffer in &method.buffers {
         match arguments.by {

@@ -56,7 +56,7 @@ pub(super) fn text(path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Fail
 
 fn total(method: &MethodMacs<'_>) -> String {
     let bound = if method.is_bound { "at most, with dynamic shapes at their upper bounds, " } else { "" };
-    let part = if method.is_complete { "" } else { ", without what is not counted" };
+    let part = if method.is_complete { "" } else { ", without the operators that are not counted" };
     format!("{bound}{} MACs, {} parameters{part}", grouped(method.macs), grouped(method.parameters))
 }
 

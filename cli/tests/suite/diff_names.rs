@@ -207,7 +207,7 @@ fn values_that_nothing_uses_are_folded_to_a_line_at_the_end() {
     let text = run(&[]);
     let end: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("method")).take(3).collect();
     assert!(end[1].starts_with("  ~ planned memory of buffer 1"), "{text}");
-    assert_eq!(end[2], "  + 20 values that no instruction takes (-v)");
+    assert_eq!(end[2], "  + 20 values without users (-v)");
     assert_eq!(run(&["-v"]).matches("+ unused value").count(), 20);
 }
 

@@ -580,6 +580,6 @@ fn of_a_file_whose_end_is_missing_info_shows_the_program() {
     let output = run(&["info"], &[&cut.0]);
     assert_eq!(output.status.code(), Some(1));
     let (shown, told) = (text(&output.stdout), text(&output.stderr));
-    assert!(shown.contains("method forward") && shown.contains("nothing: the file is not whole"), "{shown}");
+    assert!(shown.contains("method forward") && shown.contains("no release: the file is truncated"), "{shown}");
     assert!(told.contains("20 bytes missing"), "{told}");
 }

@@ -88,7 +88,7 @@ fn the_peak_of_memory_says_who_writes_and_needs_what() {
     assert!(memory.contains(line), "{memory}");
     let memory = text(&["memory", "net_xnnpack.pte"]);
     assert!(
-        memory.contains("not counted, because no file has it: what XnnpackBackend allocates by itself"),
+        memory.contains("not counted, because files do not state it: memory that XnnpackBackend allocates itself"),
         "{memory}"
     );
 }
