@@ -1,9 +1,9 @@
-//! What an instruction does with each of its arguments.
+//! The effect of an instruction on each of its arguments.
 //!
-//! `operators.tsv` has the arguments of the operators of ExecuTorch's portable, quantized, ATen, Cortex-M, Llama and prim kernels: taken
-//! from the schemas of torch 2.13 and from the kernels' own sources. A line is an operator with its overload, a tab, and `name:Type` for
-//! each argument in the order of a call's, with a `*` before an output, a `=` before the output of an elementwise kernel, which may be in the
-//! place of an input, a `!` before what is changed in place, and a `.` before a tensor whose bytes are not read.
+//! `operators.tsv` lists the arguments of the operators of ExecuTorch's portable, quantized, ATen, Cortex-M, Llama and prim kernels, taken
+//! from the schemas of torch 2.13 and from the kernels' own sources. A line consists of an operator with its overload, a tab, and
+//! `name:Type` for each argument in the order of a call. `*` precedes an output, `=` the output of an elementwise kernel, which may be in
+//! the place of an input, `!` an argument that is changed in place, and `.` a tensor whose bytes are not read.
 
 use super::payloads::DelegateOutputs;
 use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes, Operator};
@@ -12,12 +12,12 @@ use alloc::vec::Vec;
 
 const TABLE: &str = include_str!("operators.tsv");
 
-/// The arguments of an operator as its line in the table has them; `None` if it is not there.
+/// Returns the arguments of an operator, as in its line of the table; `None` if the operator is not listed.
 pub(crate) fn signature(operator: &Operator<'_>) -> Option<&'static str> {
     sorted_text::row(TABLE, operator.name(), operator.overload())
 }
 
-/// What an instruction does with an argument.
+/// The effect of an instruction on an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Reads it.
@@ -34,7 +34,7 @@ pub(crate) enum Role {
     Replace,
     /// Writes it piece by piece, starting with the first, as `et_copy_index` does in a loop.
     Fill,
-    /// Uses its memory while it runs.
+    /// Uses its memory during the call.
     Scratch,
     /// Makes it a view of that value: sets its pointer.
     View(i32),
@@ -46,10 +46,10 @@ pub(crate) enum Role {
     Again,
 }
 
-/// What an instruction does with one of its arguments.
+/// The effect of an instruction on one of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
-    /// Index into the method's values.
+    /// The index into the method's values.
     pub(crate) value: i32,
     /// The argument's name, if the operator is known.
     pub(crate) name: Option<&'static str>,
@@ -57,17 +57,17 @@ pub(crate) struct Access {
 }
 
 impl Role {
-    /// Whether the argument's content changes.
+    /// Returns `true` if the argument's content changes.
     pub(crate) fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::Refer | Self::Scratch | Self::Free)
     }
 
-    /// Whether the argument is an output, and no input.
+    /// Returns `true` if the argument is an output but not an input.
     pub(crate) fn is_output(self) -> bool {
         matches!(self, Self::Write | Self::Elementwise)
     }
 
-    /// Whether the argument is also an input.
+    /// Returns `true` if the argument is both input and output.
     pub(crate) fn is_in_place(self) -> bool {
         matches!(self, Self::InPlace | Self::Replace | Self::Fill)
     }
@@ -79,30 +79,30 @@ impl Access {
     }
 }
 
-/// What an instruction does with its arguments, in their order.
+/// The effects of an instruction on its arguments, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Accesses {
     pub(crate) list: Vec<Access>,
-    /// If it is assumed which arguments are written, the reason.
+    /// The reason why the written arguments are a guess, if they are.
     pub(crate) unknown: Option<&'static str>,
 }
 
-/// An operator that is not in the table, or is called differently: outputs are at the end, twice.
+/// The reason for an operator that is not in the table, or is called differently, with outputs repeated at the end.
 const UNKNOWN_OPERATOR: &str = "the operator's arguments are not known";
-/// The same, if no argument is repeated.
+/// The reason for the same case without a repeated argument.
 const UNKNOWN_RESULT: &str = "the operator's arguments are not known, nor which of them it writes";
-/// A delegate whose payload does not say how many inputs it has.
+/// The reason for a delegate whose payload does not state its number of inputs.
 pub(crate) const UNKNOWN_DELEGATE: &str = "which of the delegate's arguments it writes is not known";
-/// An instruction that the schema does not know.
+/// The reason for an instruction that is not in the schema.
 const UNKNOWN_INSTRUCTION: &str = "the instruction is not known";
 
 /// The operators of a method.
 pub(crate) struct Calls<'t, 'a> {
     plan: &'t ExecutionPlan<'a>,
     delegates: &'t DelegateOutputs,
-    /// Index of the method.
+    /// The index of the method.
     method: usize,
-    /// For each operator its arguments by the table.
+    /// The arguments of each operator, from the table.
     operators: Vec<Option<Vec<Argument>>>,
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct Calls<'t, 'a> {
 #[derive(Clone, Copy)]
 struct Argument {
     name: &'static str,
-    /// A view's is of the first argument.
+    /// For a view, the first argument is its base.
     role: Role,
 }
 
@@ -123,14 +123,14 @@ impl<'t, 'a> Calls<'t, 'a> {
         Self { plan, delegates, method, operators }
     }
 
-    /// What an instruction does with its arguments.
+    /// Returns the effects of an instruction on its arguments.
     pub(crate) fn accesses(&self, instruction: &InstructionArguments<'_>) -> Accesses {
         let mut accesses = Accesses::default();
         self.find(instruction, &mut accesses);
         accesses
     }
 
-    /// The same, in place of what was found before.
+    /// Like [`accesses`](Self::accesses), but replaces the content of `accesses`.
     pub(super) fn find(&self, instruction: &InstructionArguments<'_>, accesses: &mut Accesses) {
         let Accesses { list, unknown } = accesses;
         list.clear();
@@ -165,7 +165,7 @@ impl<'t, 'a> Calls<'t, 'a> {
         }
     }
 
-    /// A call as the table has it: with its results once more, or without.
+    /// Adds the accesses of a call that matches the table, with or without its results repeated. Returns `None` if it does not match.
     fn known(&self, arguments: &[Argument], args: &[i32], list: &mut Vec<Access>) -> Option<()> {
         let results = args.get(arguments.len()..)?;
         for (value, Argument { name, role }) in args.iter().zip(arguments) {
@@ -192,14 +192,15 @@ impl<'t, 'a> Calls<'t, 'a> {
         Some(())
     }
 
-    /// The exporter writes a kernel's inputs, then its outputs, then all outputs again: one by one, or as a list.
+    /// Guesses the accesses of a call: the exporter writes a kernel's inputs, then its outputs, then all outputs again, individually or as
+    /// a list.
     fn unknown(&self, args: &[i32], list: &mut Vec<Access>) -> Option<&'static str> {
         list.clear();
         const MAX_OUTPUTS: usize = 8;
         let (mut outputs, mut again) = (0, 0);
         for count in (1..=(args.len() / 2).min(MAX_OUTPUTS)).rev() {
             let (rest, last) = args.split_at(args.len() - count);
-            // `count` is at most half of the arguments, so there are as many before.
+            // `count` is at most half of the arguments, so at least as many precede.
             let before = rest.get(rest.len() - count..).unwrap_or_default();
             if before.iter().zip(last).all(|(one, other)| self.is_same(*one, *other)) {
                 (outputs, again) = (count, count);
@@ -216,7 +217,7 @@ impl<'t, 'a> Calls<'t, 'a> {
             return None;
         }
         let unknown = if again == 0 { UNKNOWN_RESULT } else { UNKNOWN_OPERATOR };
-        // A call that repeats nothing still has at least one output.
+        // A call without repetition still has at least one output.
         let (outputs, first) =
             if again == 0 { (1, args.len().saturating_sub(1)) } else { (outputs, args.len() - outputs - again) };
         let role = |at: usize| match at.checked_sub(first) {
@@ -228,13 +229,13 @@ impl<'t, 'a> Calls<'t, 'a> {
         Some(unknown)
     }
 
-    /// Whether both are the same value, or lists of the same values.
+    /// Returns `true` if both are the same value, or lists of the same values.
     fn is_same(&self, left: i32, right: i32) -> bool {
         let list = |index: i32| self.plan.value(index)?.val.tensors().filter(|items| items.len() <= 64);
         left == right || list(left).is_some_and(|items| list(right) == Some(items))
     }
 
-    /// Without a payload that states the outputs, no argument is one.
+    /// Adds the accesses of a delegate's call. Without a payload that states the outputs, all arguments are inputs.
     fn delegate(&self, call: &DelegateCall<'_>, list: &mut Vec<Access>) -> Option<&'static str> {
         let outputs = self.delegates.of(self.method, call.delegate_index);
         let role = |at: usize| if outputs.is_some_and(|outputs| outputs.has(at)) { Role::Write } else { Role::Read };
@@ -243,7 +244,7 @@ impl<'t, 'a> Calls<'t, 'a> {
     }
 }
 
-/// The arguments in an operator's line of the table.
+/// Returns the arguments in an operator's line of the table.
 fn arguments_of(operator: &str, line: &'static str) -> Vec<Argument> {
     let mut arguments = Vec::new();
     for text in line.split(' ') {
@@ -264,7 +265,7 @@ fn arguments_of(operator: &str, line: &'static str) -> Vec<Argument> {
     arguments
 }
 
-/// The arguments of a call of a kernel or a delegate.
+/// Returns the arguments of a call of a kernel or a delegate.
 pub(crate) fn arguments<'t>(instruction: &'t InstructionArguments<'_>) -> &'t [i32] {
     match instruction {
         InstructionArguments::KernelCall(call) => call.args(),
@@ -273,8 +274,7 @@ pub(crate) fn arguments<'t>(instruction: &'t InstructionArguments<'_>) -> &'t [i
     }
 }
 
-/// The number of values, list items, instructions and arguments of a method: the measure for the work that may be spent
-/// on it.
+/// Returns the number of values, list items, instructions and arguments of a method: the measure for the work allowed on it.
 pub(crate) fn size(plan: &ExecutionPlan<'_>) -> usize {
     let items = |value: &KernelTypes<'_>| match value {
         KernelTypes::IntList(list) => list.items().len(),
@@ -296,7 +296,7 @@ mod tests {
     use crate::schema::program::{EValue, Instruction, Operator};
     use alloc::vec;
 
-    /// Names and roles of a call of one operator; value 9 is a list of the values 4 and 5.
+    /// Returns the names and roles of the arguments in a call of a single operator; value 9 is a list of the values 4 and 5.
     fn call(name: &'static str, overload: &'static str, args: &[i32]) -> (Vec<(Option<&'static str>, Role)>, bool) {
         let mut values = vec![EValue::null(); 9];
         values.push(EValue::tensor_list(vec![4, 5]));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_has_its_result_once_more() {
+    fn a_call_repeats_its_result() {
         let inputs = [(Some("self"), Role::Read), (Some("other"), Role::Read), (Some("alpha"), Role::Read)];
         let expected = [&inputs[..], &[(Some("out"), Role::Elementwise), (None, Role::Again)]].concat();
         assert_eq!(call("aten::add", "out", &[0, 1, 2, 3, 3]), (expected.clone(), false));
@@ -316,13 +316,13 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_without_outputs_gives_its_last_argument() {
+    fn an_operator_without_outputs_writes_its_last_argument() {
         let expected = vec![(Some("a"), Role::Read), (Some("b"), Role::Read), (None, Role::Write)];
         assert_eq!(call("executorch_prim::add", "Scalar", &[0, 1, 0]), (expected, false));
     }
 
     #[test]
-    fn what_is_changed_in_place_is_read_replaced_or_filled() {
+    fn arguments_changed_in_place_are_read_replaced_or_filled() {
         let first = |name, overload, args: &[i32]| call(name, overload, args).0.first().map(|found| found.1);
         assert_eq!(first("aten::index_put_", "", &[0, 1, 2, 3, 0]), Some(Role::InPlace));
         assert_eq!(first("aten::copy_", "", &[0, 1, 2, 0]), Some(Role::Replace));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_operator_has_outputs_where_its_last_arguments_stand_twice() {
+    fn an_unknown_operator_has_outputs_where_its_last_arguments_repeat() {
         let roles = |args: &[i32]| {
             let (found, unknown) = call("my::op", "", args);
             assert_eq!(unknown, !args.is_empty());
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_in_order_and_every_line_of_it_can_be_read() {
+    fn the_table_is_sorted_and_every_line_can_be_parsed() {
         let names: Vec<&str> = TABLE.lines().filter_map(|line| line.split_once('\t')).map(|(name, _)| name).collect();
         assert_eq!(names.len(), 304);
         sorted_text::check_all(TABLE);

@@ -12,9 +12,9 @@ use core::cmp::Reverse;
 pub(super) struct Block {
     pub(super) first: usize,
     pub(super) last: usize,
-    /// The blocks that may come next. If there are two, the second one is the destination of the jump.
+    /// The blocks that may come next. If there are two, the second is the destination of the jump.
     pub(super) next: [Option<usize>; 2],
-    /// The value that decides between two.
+    /// The value that decides between two next blocks.
     pub(super) condition: u32,
 }
 
@@ -24,20 +24,20 @@ impl Block {
     }
 }
 
-/// A jump, as a path takes it or not.
+/// A jump on a path, taken or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Branch {
-    /// Index of the instruction, over all chains.
+    /// The index of the instruction over all chains.
     pub(crate) instruction: usize,
     pub(crate) jumps: bool,
 }
 
 pub(crate) struct Blocks {
-    /// In order of time: the first one starts before the first instruction, the last one ends after the last.
+    /// The blocks in order of time: the first starts before the first instruction, the last ends after the last.
     pub(super) list: Vec<Block>,
-    /// The first and the last time of each loop, from the destination of a jump backwards to the jump: in order, outer loops first.
+    /// The first and the last time of each loop, from the destination of a backward jump to the jump: in order, outer loops first.
     pub(super) loops: Vec<(usize, usize)>,
-    /// For each time, the first later one that a jump can reach without it; empty without jumps.
+    /// For each time, the first later time that a jump over it can reach; empty without jumps.
     skipped_to: Vec<usize>,
 }
 
@@ -56,7 +56,7 @@ impl Blocks {
                 time += 1;
                 let InstructionArguments::JumpFalseCall(jump) = &instruction.instr_args else { continue };
                 let destination = usize::try_from(jump.destination_instruction).ok().filter(|index| *index <= count);
-                // The exporter writes a jump that is always taken with a constant.
+                // The exporter writes an unconditional jump as a jump with a constant condition.
                 let known = constant(plan, events, jump.cond_value_index);
                 let next = (known != Some(false)).then_some(time + 1);
                 let destination = destination.filter(|_| known != Some(true)).map(|index| first + index);
@@ -95,17 +95,17 @@ impl Blocks {
         Self { list, loops, skipped_to }
     }
 
-    /// Whether a path to a time passes an earlier one, as far as jumps forwards tell.
+    /// Returns `true` if every path to the `later` time passes `time`, judging by forward jumps.
     pub(super) fn is_always_before(&self, time: u32, later: u32) -> bool {
         self.skipped_to.get(time as usize).is_none_or(|to| *to > later as usize)
     }
 
-    /// The block of a time.
+    /// Returns the index of the block that contains a time.
     pub(super) fn at(&self, time: usize) -> usize {
         self.list.partition_point(|block| block.last < time)
     }
 
-    /// The blocks before each block.
+    /// Returns the predecessors of each block.
     pub(super) fn before(&self) -> Vec<Vec<usize>> {
         let mut before = vec![Vec::new(); self.list.len()];
         for (index, block) in self.list.iter().enumerate() {
@@ -118,7 +118,7 @@ impl Blocks {
         before
     }
 
-    /// The branches on a shortest path from one time to a later one; if there is none, from the start of the method.
+    /// Returns the branches on a shortest path from one time to a later one, or from the start of the method if there is no such path.
     pub(crate) fn path(&self, from: usize, to: usize) -> Vec<Branch> {
         let (first, last) = (self.at(from), self.at(to));
         if first == last && from < to {
@@ -148,7 +148,7 @@ impl Blocks {
         branches
     }
 
-    /// The instructions at the ends of loops that a run reaches and never leaves.
+    /// Returns the jumps at the ends of loops that a run reaches but never leaves.
     pub(crate) fn endless(&self) -> Vec<usize> {
         let before = self.before();
         let reached = reach(0, self.list.len(), |index, next: &mut dyn FnMut(usize)| {
@@ -168,7 +168,7 @@ impl Blocks {
     }
 }
 
-/// For each time, the first later one that a jump from before it can reach; empty without jumps.
+/// Returns, for each time, the first later time that a jump from before it can reach; empty without jumps.
 fn skipped_to(jumps: &[(usize, u32, [Option<usize>; 2])], end: usize) -> Vec<usize> {
     if jumps.is_empty() {
         return Vec::new();
@@ -187,7 +187,7 @@ fn skipped_to(jumps: &[(usize, u32, [Option<usize>; 2])], end: usize) -> Vec<usi
     skipped
 }
 
-/// Which blocks can be reached from one.
+/// Returns, for each block, whether it can be reached from the block `from`.
 fn reach(from: usize, count: usize, next: impl Fn(usize, &mut dyn FnMut(usize))) -> Vec<bool> {
     let (mut reached, mut waiting) = (vec![false; count], vec![from]);
     while let Some(index) = waiting.pop() {
@@ -200,7 +200,7 @@ fn reach(from: usize, count: usize, next: impl Fn(usize, &mut dyn FnMut(usize)))
     reached
 }
 
-/// A condition that no instruction and no input changes.
+/// Returns the value of a condition that no instruction or input changes.
 fn constant(plan: &ExecutionPlan<'_>, events: &Events, condition: i32) -> Option<bool> {
     let changed = *events.changed.get(usize::try_from(condition).ok()?)?;
     match &plan.value(condition)?.val {

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-/// Bytes of one piece of memory: a planned buffer, or what a value has for itself.
+/// Bytes of a piece of memory: of a planned buffer, or of a value's own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MemoryRange {
     pub(crate) start: u64,
@@ -22,14 +22,14 @@ impl MemoryRange {
     }
 }
 
-/// In the place of a write: the content was there before the first instruction, or is undefined.
+/// Stands for a write: the content existed before the first instruction, or is undefined.
 pub(crate) const BEFORE: u32 = u32::MAX;
 
-/// The writes that bytes may come from: one, or several where paths join.
+/// The writes that bytes may come from: more than one where paths join.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Writes {
     first: u32,
-    /// Without repetition.
+    /// Further writes, without duplicates.
     others: Vec<u32>,
 }
 
@@ -53,20 +53,20 @@ struct Piece {
     writes: Writes,
 }
 
-/// The content of all memory at one time. Bytes without a piece are unchanged since the start.
+/// The content of all memory at one time. Bytes outside of all pieces have not changed since the start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bytes {
-    /// By buffer and start. Pieces do not overlap.
+    /// The pieces by buffer and start. They do not overlap.
     pieces: BTreeMap<(u64, u64), Piece>,
 }
 
 impl Bytes {
-    /// The number of pieces, which is the cost of a copy.
+    /// Returns the number of pieces, which is the cost of a copy.
     pub(super) fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// The pieces that overlap a place, with their starts and ends.
+    /// Returns the pieces that overlap a place, with their starts and ends.
     fn overlapping(&self, place: MemoryRange) -> impl Iterator<Item = (u64, u64, &Writes)> {
         let MemoryRange { buffer, start, end } = place;
         let before = self.pieces.range(..(buffer, start)).next_back();
@@ -76,9 +76,9 @@ impl Bytes {
         before.into_iter().chain(inside).map(|((_, start), piece)| (*start, piece.end, &piece.writes))
     }
 
-    /// Adds the writes that a place's content may come from to a list, without repetition; returns the cost.
+    /// Adds the writes that a place's content may come from to a list, without duplicates; returns the cost.
     pub(super) fn read(&self, place: MemoryRange, found: &mut Vec<u32>) -> usize {
-        // Most bytes are read as they were written.
+        // Most bytes are read in the ranges in which they were written.
         let piece = self.pieces.get(&(place.buffer, place.start)).filter(|piece| piece.end >= place.end);
         if let Some(Piece { writes, .. }) = piece {
             found.push(writes.first);
@@ -105,7 +105,7 @@ impl Bytes {
         steps
     }
 
-    /// The first pieces that overlap a place: start, end and the first write that the content may come from.
+    /// Returns the first pieces that overlap a place, with start, end and the first write that the content may come from.
     pub(crate) fn pieces(&self, place: MemoryRange, most: usize) -> Vec<(u64, u64, u32)> {
         self.overlapping(place).take(most).map(|(start, end, writes)| (start, end, writes.first)).collect()
     }
@@ -115,7 +115,7 @@ impl Bytes {
         let MemoryRange { buffer, start, end } = place;
         let mut steps = 1;
         let new = || Piece { end, writes: Writes { first: write, others: Vec::new() } };
-        // What is left of the last and the first piece stays.
+        // The remainders of the first and the last piece are kept.
         while let Some((key, piece)) = self.pieces.range_mut(..(buffer, end)).next_back() {
             let (of, old_start) = *key;
             if of != buffer || piece.end <= start {
@@ -133,7 +133,7 @@ impl Bytes {
             if let Some(right) = right {
                 self.pieces.insert((buffer, end), right);
             }
-            // Most places are written from the start that they had.
+            // Most places are written from the same start again.
             match old_start.cmp(&start) {
                 Ordering::Greater => {}
                 Ordering::Equal => return steps,
@@ -170,7 +170,7 @@ impl Bytes {
         steps
     }
 
-    /// Cuts the piece that has bytes on both sides of a position.
+    /// Splits the piece that has bytes on both sides of a position.
     fn cut(&mut self, buffer: u64, at: u64) {
         let Some((key, piece)) = self.pieces.range_mut(..(buffer, at)).next_back() else { return };
         if key.0 == buffer && piece.end > at {
@@ -180,7 +180,7 @@ impl Bytes {
         }
     }
 
-    /// Adds the content of another path; returns whether anything was added.
+    /// Merges the content of another path; returns `true` if that added anything.
     pub(super) fn join(&mut self, other: &Self) -> bool {
         let mut other = other.clone();
         let bounds = |bytes: &Self| -> Vec<(u64, u64)> {
@@ -188,7 +188,7 @@ impl Bytes {
         };
         bounds(&other).into_iter().for_each(|(buffer, at)| self.cut(buffer, at));
         bounds(self).into_iter().for_each(|(buffer, at)| other.cut(buffer, at));
-        // Now two pieces are equal, or have no byte in common.
+        // From here on, two pieces are either equal or disjoint.
         let mut more = false;
         for (key, piece) in &mut self.pieces {
             match other.pieces.remove(key) {
@@ -204,7 +204,7 @@ impl Bytes {
         more
     }
 
-    /// All writes of which some content is left, in order.
+    /// Returns all writes of which some content remains, in order.
     pub(super) fn all(&self) -> Vec<u32> {
         crate::keyed::set(self.pieces.values().flat_map(|piece| piece.writes.all()).collect())
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_takes_only_its_own_bytes_from_those_before() {
+    fn a_write_replaces_only_its_own_bytes() {
         let mut bytes = Bytes::default();
         bytes.write(place(0, 64), 1);
         bytes.write(place(16, 32), 2);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn many_writes_and_joins_leave_the_same_as_in_a_list_of_bytes() {
+    fn writes_and_joins_match_a_list_of_bytes() {
         let (mut bytes, mut expected) = (Bytes::default(), vec![vec![BEFORE]; 1024]);
         let mut random = 1u64;
         let mut next = |most: u64| {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_join_both_paths_may_have_written() {
+    fn after_a_join_bytes_may_come_from_both_paths() {
         let (mut one, mut other) = (Bytes::default(), Bytes::default());
         one.write(place(0, 32), 1);
         other.write(place(16, 48), 2);

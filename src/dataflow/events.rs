@@ -1,30 +1,30 @@
-//! What happens to the values of a method, in the order of its instructions.
+//! Events: the effects on the values of a method, in the order of its instructions.
 
 use super::access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, size};
 use super::{LONG_LISTS, MOVED_LISTS, Unknown};
 use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
 use alloc::{vec, vec::Vec};
 
-/// Something that an instruction does to a value. A list has an event for each item.
+/// An effect of an instruction on a value. A list gets an event for each item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// 0 for inputs and states, from 1 on the instructions over all chains, and after the last one the time at which
+    /// 0 for inputs and states, then the instructions over all chains from 1, and after the last one the time at which
     /// outputs are read.
     pub(crate) time: u32,
-    /// Index into the method's values.
+    /// The index into the method's values.
     pub(crate) value: u32,
-    /// The argument as the instruction names it: the value, or the list that it is in.
+    /// The argument as the instruction refers to it: the value, or the list that contains it.
     pub(crate) argument: i32,
     pub(crate) kind: Kind,
-    /// Whether the instruction is known to do this.
+    /// `true` if the effect is certain, `false` if it is a guess.
     pub(crate) certain: bool,
 }
 
-/// What happens to a value.
+/// The effect on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Read,
-    /// Its type and sizes are used, or its address: its bytes are not read.
+    /// Its type and sizes, or its address, are used; its bytes are not read.
     Refer,
     Write,
     /// Written by an elementwise kernel, which may run in place.
@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     Move(u32),
     /// Loses its pointer.
     Free,
-    /// A state that is read by the next run.
+    /// State that is read by the next run.
     Keep,
 }
 
@@ -48,7 +48,7 @@ impl Kind {
         matches!(self, Self::Write | Self::Elementwise | Self::Change | Self::Fill)
     }
 
-    /// Whether it sets the pointer of a value.
+    /// Returns `true` if the event sets the pointer of a value.
     pub(crate) fn points(self) -> bool {
         matches!(self, Self::View(_) | Self::Move(_))
     }
@@ -59,25 +59,25 @@ impl Kind {
 }
 
 pub(super) struct Events {
-    /// In order of time.
+    /// The events in order of time.
     pub(super) list: Vec<Event>,
-    /// For each time the index of its first event, and the end.
+    /// The index of the first event of each time, followed by the number of events.
     starts: Vec<u32>,
     pub(super) unknown: Vec<Unknown>,
-    /// Of each value, whether an instruction or a caller changes it.
+    /// For each value, `true` if an instruction or a caller changes it.
     pub(super) changed: Vec<bool>,
-    /// Of each value, whether its events are in the list.
+    /// For each value, `true` if its events are in the list.
     followed: Vec<bool>,
     /// The size of the method.
     pub(super) size: usize,
     /// The number of values that keep their content from run to run.
     pub(super) kept: usize,
-    /// How many more items of lists may be visited, because many instructions may name one long list.
+    /// The number of further list items that may be visited: many instructions may refer to the same long list.
     budget: usize,
 }
 
 impl Events {
-    /// All events of the values that are `followed`, and of those that a move changes.
+    /// Collects the events of the values that are `followed`, and of those that a move changes.
     pub(super) fn new(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>, mut followed: Vec<bool>) -> Self {
         for (_, instruction) in plan.instructions() {
             if let InstructionArguments::MoveCall(call) = instruction {
@@ -108,7 +108,7 @@ impl Events {
         events
     }
 
-    /// Sets the values that keep their content from run to run: they are written at the start, and read at the end if
+    /// Sets the values that keep their content from run to run. They are written at the start, and read at the end if
     /// `observed`.
     pub(super) fn keep(&mut self, kept: &[(u32, bool)]) {
         let end = self.end() as u32;
@@ -127,12 +127,12 @@ impl Events {
         }
     }
 
-    /// The last time, at which outputs are read.
+    /// Returns the last time, at which outputs are read.
     pub(super) fn end(&self) -> usize {
         self.starts.len().saturating_sub(2)
     }
 
-    /// The indices of the events of a time.
+    /// Returns the indices of the events of a time.
     pub(super) fn at(&self, time: usize) -> core::ops::Range<usize> {
         let bound = |time: usize| self.starts.get(time).map_or(self.list.len(), |start| *start as usize);
         bound(time)..bound(time + 1)
@@ -158,7 +158,7 @@ impl Events {
                 Role::InPlace => Kind::Change,
                 Role::Fill => Kind::Fill,
                 Role::Free => Kind::Free,
-                // Known roles are not changed.
+                // The roles are known and are therefore not changed.
                 Role::View(of) => match tensor(of) {
                     Some(of) => Kind::View(of),
                     None => continue,
@@ -222,9 +222,9 @@ fn mark(marks: &mut [bool], value: impl TryInto<usize>) {
     }
 }
 
-/// Guesses which arguments of a delegate are outputs if the payload does not state it: among values that were not
-/// written before, the last one is an output, and others are if they are used later. (The others may be views of values
-/// that were written.)
+/// A guess at the outputs of a delegate whose payload does not state them. Among the trailing values that were not written
+/// before, the last is an output, and so are those that are used later. (Others may be views of values that were
+/// written.)
 struct Guess {
     has_data: Vec<bool>,
     last_use: Vec<usize>,

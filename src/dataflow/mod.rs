@@ -1,16 +1,17 @@
-//! What instructions do to memory, from the runtime's semantics: which write each read gets its bytes from, when bytes are needed, and
-//! where one value overwrites what another one needs. Everything that asks about memory asks this model.
+//! The effects of instructions on memory, following the runtime's semantics: which write each read gets its bytes from, when bytes are
+//! needed, and where a value overwrites bytes that another needs. All answers about memory come from this model.
 //!
 //! It follows the runtime's `method.cpp` and its kernels. A value is a tensor with a pointer: to its planned place, to the file's data, or
-//! to what a caller sets. `MoveCall` copies it, `et_view` sets it, `FreeCall` makes it null; where paths join, it is one of several. Memory
-//! is bytes, with the writes that they may come from. After a jump, both the destination and the next instruction may follow, unless the
-//! condition is a constant. What a run reads before it writes it, or what has a name or an initial state, lives from run to run.
+//! to memory set by a caller. `MoveCall` copies the pointer, `et_view` sets it, `FreeCall` makes it null; where paths join, there are several
+//! possible pointers. Memory consists of bytes, with the writes that they may come from. After a jump, both the destination and the next
+//! instruction may follow, unless the condition is a constant. Values that a run reads before it writes them, and values that have a name
+//! or an initial state, keep their content from run to run.
 //!
-//! [`Dataflow::check`] follows bytes in planned memory, and finds reads of another value's bytes. The others follow them as if all tensors
-//! had memory of their own, which is what a program means: so a view's bytes are its base's, and a tensor is needed until its last read,
-//! even if the file's plan lets another one overwrite it.
+//! [`Dataflow::check`] follows bytes in planned memory, and finds reads of another value's bytes. The other functions follow them as if all
+//! tensors had memory of their own, which is the meaning of a program: so a view has its base's bytes, and a tensor is needed until its last
+//! read, even if the file's plan allows another tensor to overwrite it.
 //!
-//! The work is in proportion to the method's size. Beyond that, dataflow is not tracked, and [`Dataflow::unknown`] says so.
+//! The work is proportional to the method's size. Beyond that, dataflow is not tracked, and [`Dataflow::unknown`] has the reason.
 
 mod access;
 mod blocks;
@@ -39,10 +40,10 @@ use events::Events;
 use values::Values;
 use walk::MethodWalk;
 
-/// Why dataflow is unknown: lists are too long, or moved.
+/// The reason why dataflow is unknown if lists are too long.
 const LONG_LISTS: &str = "the instructions name long lists so often that not all of them were followed";
 const MOVED_LISTS: &str = "a list of tensors is moved, which is not followed";
-/// Why dataflow is unknown: too many paths, or too many pieces of memory.
+/// The reason why dataflow is unknown if there are too many paths, or too many pieces of memory.
 const TOO_MUCH: &str = "the method jumps so often, or its tensors overlap so often, that they were not followed";
 
 /// A period of time.
@@ -61,41 +62,41 @@ pub struct Period {
     pub last: usize,
 }
 
-/// Serializes a time as the index of its instruction, from 0: -1 stands for the inputs.
+/// Serializes a time as the index of its instruction, from 0; -1 stands for the inputs.
 #[cfg(feature = "serde")]
 pub(crate) fn as_instruction<S: serde::Serializer>(time: &usize, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(i64::try_from(*time).unwrap_or(i64::MAX) - 1)
 }
 
-/// Something that is not known.
+/// A gap in what is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Unknown {
-    /// The instruction, counted from 1; `None` if it concerns the whole method.
+    /// The time of the instruction, counted from 1; `None` if the gap concerns the whole method.
     pub(crate) time: Option<usize>,
     pub(crate) why: &'static str,
 }
 
-/// The dataflow of a method. Times count its instructions from 1, over all chains; 0 is that of inputs and states, and
+/// The dataflow of a method. Times count its instructions from 1, over all chains. Inputs and states are written at time 0, and
 /// outputs are read after the last instruction.
 pub(crate) struct Dataflow {
     events: Events,
     values: Values,
     blocks: Blocks,
-    /// Where the content of each read comes from, in order of the reads.
+    /// The origins of the content of each read, in order of the reads.
     pub(crate) sources: Vec<Source>,
-    /// Writes to memory that is not the value's own, as (event, memory). Their numbers follow those of events.
+    /// Writes to the memory of another value, as (event, memory). They are numbered after the events.
     through: Vec<(u32, u32)>,
-    /// When the content of each write is needed, in order of the writes; empty if that was not asked for.
+    /// The periods in which the content of each write is needed, in order of the writes; empty unless requested.
     periods: Vec<(u32, Period)>,
-    /// Bytes that a value needs and another one overwrites; empty if that was not asked for.
+    /// Bytes that a value needs and another one overwrites; empty unless requested.
     pub(crate) conflicts: Vec<Conflict>,
     /// Uses of null pointers.
     pub(crate) nulls: Vec<Null>,
-    /// What is not known, in order of time.
+    /// The gaps in what is known, in order of time.
     pub(crate) unknown: Vec<Unknown>,
 }
 
-/// What to find.
+/// The answer to find.
 #[derive(Clone, Copy, PartialEq)]
 enum Find {
     Sources,
@@ -104,17 +105,17 @@ enum Find {
 }
 
 impl Dataflow {
-    /// The dataflow of a method, with when bytes are needed.
+    /// Returns the dataflow of a method, including the periods in which bytes are needed.
     pub(crate) fn of(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
         Self::find(plan, calls, Find::Periods)
     }
 
-    /// The dataflow of a method: where the content of each read comes from.
+    /// Returns the dataflow of a method, limited to the origins of the content of reads.
     pub(crate) fn of_reads(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
         Self::find(plan, calls, Find::Sources)
     }
 
-    /// The conflicts in a method's planned memory, and its uses of null pointers.
+    /// Returns the conflicts in a method's planned memory, and its uses of null pointers.
     pub(crate) fn check(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
         Self::find(plan, calls, Find::Conflicts)
     }
@@ -122,7 +123,7 @@ impl Dataflow {
     fn find(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>, what: Find) -> Self {
         let mut values = Values::new(plan);
         let followed = match what {
-            // Nothing writes over other values.
+            // Other values cannot be overwritten.
             Find::Conflicts => core::mem::take(&mut values.may_be_planned),
             _ => vec![true; plan.values().len()],
         };
@@ -135,7 +136,7 @@ impl Dataflow {
         }
         let mut passed = Vec::new();
         let (mut through, mut periods) = (Vec::new(), Vec::new());
-        // A walk may find more that is read before it is written; the next one knows that it is kept.
+        // A walk may find further values that are read before they are written; the next walk treats them as kept.
         for _ in 0..MAX_WALKS {
             let mut walk = MethodWalk::new(plan, &events, &values, &blocks, what != Find::Conflicts);
             let mut result = walk.run();
@@ -184,20 +185,20 @@ impl Dataflow {
         found
     }
 
-    /// The time at which outputs are read.
+    /// Returns the time at which outputs are read.
     pub(crate) fn end(&self) -> usize {
         self.events.end()
     }
 
-    /// The events, in order of time.
+    /// Returns the events, in order of time.
     pub(crate) fn events(&self) -> &[Event] {
         &self.events.list
     }
 
-    /// The events at a time, and the index of the first.
+    /// Returns the events at a time, and the index of the first of them.
     pub(crate) fn at(&self, time: usize) -> (usize, &[Event]) {
         let range = self.events.at(time);
-        // The range is one of this list.
+        // The range lies within this list.
         (range.start, self.events.list.get(range).unwrap_or_default())
     }
 
@@ -205,18 +206,18 @@ impl Dataflow {
         self.events.list.get(index as usize)
     }
 
-    /// The values that keep their content from run to run, in order.
+    /// Returns the values that keep their content from run to run, in order.
     pub(crate) fn kept(&self) -> impl Iterator<Item = u32> + '_ {
         self.values.kept.iter().map(|(value, _)| *value)
     }
 
-    /// The index of the event of a write.
+    /// Returns the index of the event of a write.
     pub(crate) fn event_of(&self, write: u32) -> u32 {
         let through = (write as usize).checked_sub(self.events.list.len());
         through.and_then(|at| self.through.get(at)).map_or(write, |(event, _)| *event)
     }
 
-    /// The value whose memory a write is in.
+    /// Returns the value whose memory a write changes.
     fn memory_of(&self, write: u32) -> Option<u32> {
         match (write as usize).checked_sub(self.events.list.len()) {
             None => self.event(write).map(|event| event.value),
@@ -224,7 +225,7 @@ impl Dataflow {
         }
     }
 
-    /// Where the content of a read comes from.
+    /// Returns the origins of the content of a read.
     pub(crate) fn sources_of(&self, read: u32) -> &[Source] {
         let start = self.sources.partition_point(|source| source.read < read);
         let end = self.sources.partition_point(|source| source.read <= read);
@@ -232,30 +233,30 @@ impl Dataflow {
         self.sources.get(start..end).unwrap_or_default()
     }
 
-    /// Returns `true` if a value that no instruction writes could as well be a view of this one, as far as its place shows.
+    /// Returns `true` if a value that no instruction writes may also be a view of `base`, judging by its place.
     pub(crate) fn may_be_base(&self, base: u32, view: u32) -> bool {
         self.values.may_be_base(base, view, &self.blocks)
     }
 
-    /// The branches on a path from one time to another.
+    /// Returns the branches on a path from one time to another.
     pub(crate) fn path(&self, from: usize, to: usize) -> Vec<Branch> {
         self.blocks.path(from, to)
     }
 
-    /// The jumps at the ends of loops that a run never leaves.
+    /// Returns the jumps at the ends of loops that a run never leaves.
     pub(crate) fn endless(&self) -> Vec<usize> {
         self.blocks.endless()
     }
 }
 
-/// At most this many walks find what is kept from run to run.
+/// The most walks to find the values that are kept from run to run.
 const MAX_WALKS: usize = 4;
 
-/// What the file says of each value without following paths.
+/// Facts about each value that do not need following paths.
 pub(crate) struct ValueFacts {
-    /// The value whose memory each value has by its place alone: a view that no instruction makes.
+    /// The base of each value that is a view by its place alone, without an instruction that makes the view.
     pub(crate) bases: Vec<Option<u32>>,
-    /// Whether an instruction is known to write it.
+    /// For each value, `true` if an instruction certainly writes it.
     pub(crate) is_written: Vec<bool>,
 }
 

@@ -1,27 +1,27 @@
-//! When values need their bytes.
+//! The periods in which values need their bytes.
 
 use super::{BEFORE, Dataflow, Period, periods};
 use crate::keyed::set;
 use alloc::vec::Vec;
 
-/// When values need their bytes.
+/// The periods in which values need their bytes.
 pub(crate) struct Needs {
-    /// Sorted by value and time. A view needs the bytes that it shares as long as it is used; the value that wrote them
-    /// needs them at least as long.
+    /// The periods, sorted by value and time. A view needs the bytes that it shares as long as it is used; the value that wrote
+    /// them needs them at least as long.
     pub(crate) periods: Vec<(u32, Period)>,
-    /// A value, and a value whose bytes it reads.
+    /// Pairs of a value and another value whose bytes it reads.
     pub(crate) views: Vec<(u32, u32)>,
 }
 
 impl Dataflow {
-    /// When each value's bytes are needed, and the values that it is a view of.
+    /// Returns the periods in which each value's bytes are needed, and the values that it is a view of.
     pub(crate) fn needs(&self) -> Needs {
         let mut periods = Vec::new();
         for (write, period) in &self.periods {
             periods.extend(self.memory_of(*write).map(|memory| (memory, *period)));
         }
         periods.extend(self.kept().map(|value| (value, Period { first: 0, last: self.end() })));
-        // Uses of bytes that are in another value's memory: the value, the other one, the time, and whether its own place is used.
+        // Uses of bytes in another value's memory: the value, the other value, the time, and whether its own place is used.
         let mut uses: Vec<(u32, u32, usize, bool)> = Vec::new();
         for source in self.sources.iter().filter(|source| !source.view) {
             let Some(read) = self.event(source.read) else { continue };
@@ -40,7 +40,7 @@ impl Dataflow {
         let periods = periods::merged(periods);
         let uses = set(uses);
         let (mut views, mut of_views) = (Vec::new(), Vec::new());
-        // Many views may have the bytes of one value that is needed in many periods.
+        // Many views may share the bytes of a value that is needed in many periods.
         let mut budget = 16 * self.events.list.len();
         for of_view in uses.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
             let Some((value, memory, ..)) = of_view.first().copied() else { continue };

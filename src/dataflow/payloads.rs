@@ -1,4 +1,4 @@
-//! Which arguments of a delegate's call are outputs, if its payload states it.
+//! The outputs among the arguments of delegates' calls, if the payloads state them.
 
 #[cfg(feature = "payloads")]
 use crate::delegate::Payload;
@@ -7,19 +7,19 @@ use crate::file::pte::Pte;
 use crate::schema::xnnpack::EXTERNAL_OUTPUT;
 use alloc::{vec, vec::Vec};
 
-/// For each delegate of each method, which arguments of its call it writes.
+/// The outputs among the arguments of each delegate's call, for each method.
 #[derive(Default)]
 pub(crate) struct DelegateOutputs {
     payloads: Vec<Outputs>,
-    /// By method and delegate, the index of the payload.
+    /// The index of the payload, by method and delegate.
     indices: Vec<Vec<Option<usize>>>,
 }
 
-/// Which arguments are outputs.
+/// The arguments that are outputs.
 pub(crate) enum Outputs {
     /// The arguments at these positions, in order.
     At(Vec<u32>),
-    /// The arguments from this position on.
+    /// All arguments from this position on.
     From(usize),
 }
 
@@ -33,7 +33,7 @@ impl Outputs {
 }
 
 impl DelegateOutputs {
-    /// Reads the payloads that state their inputs and outputs: XNNPACK's, Vulkan's and Vela's for Ethos-U.
+    /// Reads the payloads that state their inputs and outputs: those of XNNPACK, Vulkan, and Vela for Ethos-U.
     pub(crate) fn of_program(pte: &Pte<'_>) -> Self {
         let mut found = Self::default();
         for plan in pte.methods() {

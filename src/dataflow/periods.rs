@@ -1,4 +1,4 @@
-//! When each write's bytes are needed: from the write to its last read, on every path.
+//! The periods in which each write's bytes are needed: from the write to its last read, on every path.
 
 use super::events::{Events, Kind};
 use super::walk::{MethodWalk, TooMuch};
@@ -6,7 +6,7 @@ use super::{BEFORE, Period};
 use crate::keyed::{set, sort_by_key};
 use alloc::{vec, vec::Vec};
 
-/// Periods in which the content of each write is needed, by write and time.
+/// Returns the periods in which the content of each write is needed, by write and time.
 pub(super) fn of_writes(walk: &mut MethodWalk<'_>) -> Result<Vec<(u32, Period)>, TooMuch> {
     let (events, blocks) = (walk.events, walk.blocks);
     let event = |write: u32| events.list.get(walk.event_of(write) as usize);
@@ -31,14 +31,14 @@ pub(super) fn of_writes(walk: &mut MethodWalk<'_>) -> Result<Vec<(u32, Period)>,
     }
     let reads = set(reads);
     let before = blocks.before();
-    // By block, the number of the last write that was followed into it.
+    // For each block, the last write that was followed into it.
     let mut visited = vec![BEFORE; blocks.list.len()];
     let mut steps = 0usize;
     for of_write in reads.chunk_by(|one, other| one.0 == other.0) {
         let Some((write, _)) = of_write.first().copied() else { continue };
         let Some(written) = event(write) else { continue };
         let (time, own) = (written.time as usize, blocks.at(written.time as usize));
-        // A fill starts when its loop does, and a write that goes to one of several places leaves what was in the others.
+        // A fill starts with its loop, and a write to one of several places leaves the content of the others.
         let starts_here = written.kind != Kind::Fill && (write as usize) < events.list.len();
         let mut waiting: Vec<usize> = Vec::new();
         for (_, read) in of_write.iter().rev() {
@@ -80,7 +80,7 @@ pub(super) fn of_writes(walk: &mut MethodWalk<'_>) -> Result<Vec<(u32, Period)>,
     Ok(merged(periods))
 }
 
-/// Without dataflow: each value is needed from its first mention to its last.
+/// Returns the periods without dataflow: each value is needed from its first mention to its last.
 pub(super) fn of_mentions(events: &Events) -> Vec<(u32, Period)> {
     let uses = (0u32..).zip(&events.list).map(|(index, event)| (event.value, index, event.time as usize));
     let mut periods = Vec::new();

@@ -1,4 +1,4 @@
-//! What values are, and what is in memory, at one time.
+//! The state at one time: the tensors that values are, and the content of memory.
 
 use super::bytes::{BEFORE, Bytes};
 #[cfg(doc)]
@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 /// A tensor that a value may be, with its pointer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pointer {
-    /// The value that was this tensor when the method was loaded: it has the tensor's sizes.
+    /// The value that was this tensor when the method was loaded. It has the tensor's sizes.
     pub(super) tensor: u32,
-    /// The value whose memory it points to, or [`NOWHERE`].
+    /// The value whose memory the pointer leads to, or [`NOWHERE`].
     pub(super) memory: u32,
-    /// The event that set it; [`BEFORE`] if none did.
+    /// The event that set the pointer; [`BEFORE`] if there is none.
     pub(super) set_by: u32,
-    /// If the value may be several tensors, since paths joined: writes of other values that its bytes come from on the
-    /// paths on which it is this one.
+    /// If the value may be several tensors because paths joined: the writes of other values that its bytes come from on the
+    /// paths on which it is this tensor.
     pub(super) strange: Vec<u32>,
 }
 
@@ -24,16 +24,16 @@ pub(super) struct Pointer {
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     pub(super) bytes: Bytes,
-    /// Of values whose pointer is not the one that they were loaded with.
+    /// The pointers of values whose pointer is not the one that they were loaded with.
     pub(super) pointers: BTreeMap<u32, Vec<Pointer>>,
-    /// Conditions that a jump on the path has tested, and that nothing has changed since.
+    /// The conditions that a jump on the path has tested and that have not changed since.
     pub(super) conditions: BTreeMap<u32, bool>,
-    /// Whether a value may be several tensors.
+    /// `true` if a value may be several tensors.
     pub(super) has_several: bool,
 }
 
 impl Pointer {
-    /// The pointer that a value is loaded with, if it has memory.
+    /// Returns the pointer that a value is loaded with, if it has memory.
     pub(super) fn of(value: u32) -> Self {
         Self { tensor: value, memory: value, set_by: BEFORE, strange: Vec::new() }
     }
@@ -48,7 +48,7 @@ impl State {
         self.bytes.len() + self.pointers.len()
     }
 
-    /// What a value is: several tensors if paths joined. `own` is what it was loaded as.
+    /// Returns the pointers of a value: several if paths joined. `own` is the pointer that it was loaded with.
     pub(super) fn pointers_of<'s>(&'s self, value: u32, own: &'s Pointer) -> &'s [Pointer] {
         match self.pointers.get(&value) {
             Some(pointers) => pointers,

@@ -1,4 +1,4 @@
-//! What one instruction does.
+//! The effects of a single instruction.
 
 use super::bytes::{BEFORE, MemoryRange};
 use super::events::{Event, Kind};
@@ -8,11 +8,11 @@ use super::walk::{Conflict, MAX_POINTERS, MethodWalk, Null, Output, Passed, Sour
 use alloc::{vec, vec::Vec};
 
 impl MethodWalk<'_> {
-    /// Handles reads first, because a call may write what it reads.
+    /// Applies the events of an instruction. Reads come first, because a call may write what it reads.
     pub(super) fn step(&mut self, time: usize, state: &mut State, passed: &mut Passed) -> Result<(), TooMuch> {
         let events = self.events;
         let range = events.at(time);
-        // The range is one of this list.
+        // The range lies within this list.
         let of_time = events.list.get(range.clone()).unwrap_or_default();
         let numbered = || (range.start as u32..).zip(of_time);
         self.outputs.clear();
@@ -31,7 +31,7 @@ impl MethodWalk<'_> {
                     if self.values.is_planned(event.value) {
                         self.note_null(index, event, state, passed);
                     } else {
-                        // A caller sets its pointer.
+                        // A caller sets the pointer.
                         state.pointers.remove(&event.value);
                     }
                     self.write(index, event.value, state, true)?;
@@ -39,7 +39,7 @@ impl MethodWalk<'_> {
                 Kind::View(of) | Kind::Move(of) => self.point(index, event, of, state)?,
                 Kind::Free => self.set_memory(index, event.value, vec![(NOWHERE, Vec::new())], state)?,
                 Kind::Fill => {
-                    // In a loop, only a row.
+                    // In a loop, only a row is written.
                     let whole = self.is_fill.get(index as usize) != Some(&true);
                     self.note_null(index, event, state, passed);
                     self.write(index, event.value, state, whole)?;
@@ -70,7 +70,7 @@ impl MethodWalk<'_> {
             self.found.clear();
             let steps = state.bytes.read(place, &mut self.found);
             self.take(steps + pointer.strange.len())?;
-            // If it may be several tensors, others may be undefined here.
+            // If the value may be several tensors, the others may be undefined here.
             if pointers.len() > 1 {
                 let mut found = core::mem::take(&mut self.found);
                 found.retain(|write| *write != BEFORE && self.is_own(*write, pointer.memory));
@@ -84,7 +84,7 @@ impl MethodWalk<'_> {
                 if event.kind == Kind::Refer {
                     continue;
                 }
-                // The run before left it: nothing wrote it, or it is kept.
+                // Content left by the previous run: not written in this run, or kept.
                 let left = match *write {
                     BEFORE => Some(pointer.memory),
                     write if (write as usize) < self.events.kept => Some(self.memory_of(write)),
@@ -107,15 +107,15 @@ impl MethodWalk<'_> {
         Ok(())
     }
 
-    /// Whether a write is one of the value whose memory is read, or of a value that is meant to share it.
+    /// Returns `true` if a write belongs to the value whose memory is read, or to a value that is meant to share it.
     pub(super) fn is_own(&self, write: u32, memory: u32) -> bool {
         self.values.is_same_memory(self.memory_of(write), memory)
     }
 
-    /// Notes the use of a null pointer.
+    /// Records the use of a null pointer.
     fn note_null(&mut self, used_by: u32, event: &Event, state: &State, passed: &mut Passed) {
         let Some(pointers) = state.pointers.get(&event.value) else {
-            // What it was loaded with is not null.
+            // The pointer that the value was loaded with is not null.
             return self.note_exposed(event.value, &[Pointer::of(event.value)]);
         };
         self.note_exposed(event.value, pointers);
@@ -132,7 +132,7 @@ impl MethodWalk<'_> {
         }
     }
 
-    /// Sets the outputs of a call in planned memory, if they are apart. Finds those that share bytes with each other.
+    /// Collects the outputs of a call in planned memory. Overlapping outputs are recorded as conflicts, and then none are kept.
     fn find_outputs(
         &mut self,
         first: u32,
@@ -156,7 +156,7 @@ impl MethodWalk<'_> {
         for pair in self.outputs.windows(2) {
             let [old, new] = pair else { continue };
             let found = self.conflict(new, old.write, old.place, old.memory);
-            // A call may name one value twice, as scratch memory and output.
+            // A call may refer to the same value twice, as scratch memory and output.
             if old.place.overlaps(&new.place) && found.new != found.old {
                 is_apart = false;
                 passed.conflicts.push(found);
@@ -169,7 +169,7 @@ impl MethodWalk<'_> {
         Ok(())
     }
 
-    /// Finds outputs of a call that share bytes with an input: only an elementwise kernel may write over its input, and only
+    /// Finds outputs of a call that share bytes with an input. Only an elementwise kernel may write over its input, and only
     /// at the same place.
     fn find_overwritten(
         &self,
@@ -188,7 +188,7 @@ impl MethodWalk<'_> {
             let in_place = kind == Some(Kind::Elementwise) && old == output.place;
             let in_place = in_place && self.is_same_order(tensor, output.tensor);
             let found = self.conflict(output, read, old, memory);
-            // An unknown call may name one value as input and output.
+            // An unknown call may refer to the same value as input and output.
             let is_meant = found.new == found.old && !event.certain;
             if output.write != read && !in_place && !is_meant {
                 passed.conflicts.push(found);
@@ -196,14 +196,14 @@ impl MethodWalk<'_> {
         }
     }
 
-    /// An output that overwrites what another event of the same call reads or writes.
+    /// Returns the conflict of an output that overwrites bytes that another event of the same call reads or writes.
     fn conflict(&self, new: &Output, read: u32, old: MemoryRange, memory: u32) -> Conflict {
         let value = |event: u32| self.events.list.get(event as usize).map_or(0, |event| event.value);
         let (write, places) = (new.write, [new.place, old]);
         Conflict { new: value(write), old: value(read), write, read, memory, places }
     }
 
-    /// Whether the elements of two tensors of the same size in bytes are at the same places.
+    /// Returns `true` if the elements of two tensors with the same size in bytes are at the same places.
     fn is_same_order(&self, left: u32, right: u32) -> bool {
         let tensor = |value: u32| self.plan.tensor(value as usize);
         let (Some(left), Some(right)) = (tensor(left), tensor(right)) else { return false };
@@ -212,7 +212,7 @@ impl MethodWalk<'_> {
             && (!is_same_rank || left.dim_order == right.dim_order)
     }
 
-    /// Writes a value's bytes: all of them if `whole`, else some.
+    /// Writes a value's bytes: all of them if `whole`, otherwise some.
     pub(super) fn write(&mut self, write: u32, value: u32, state: &mut State, whole: bool) -> Result<(), TooMuch> {
         let Some(pointers) = state.pointers.get(&value) else {
             return self.write_to(write, &Pointer::of(value), state, whole, value);
@@ -248,7 +248,7 @@ impl MethodWalk<'_> {
         Ok(())
     }
 
-    /// The number of a write to memory that is not the value's own.
+    /// Returns the number of a write to the memory of another value.
     fn number(&mut self, write: u32, memory: u32) -> u32 {
         let new = (self.events.list.len() + self.through.len()) as u32;
         let number = *self.numbers.entry((write, memory)).or_insert(new);
@@ -258,7 +258,7 @@ impl MethodWalk<'_> {
         number
     }
 
-    /// Notes a write in values that may be several tensors: it spoils those that it is not meant for.
+    /// Records a write in values that may be several tensors: it spoils those that it is not meant for.
     fn spoil(&mut self, write: u32, place: MemoryRange, sure: bool, state: &mut State) -> Result<(), TooMuch> {
         let mut steps = state.pointers.len();
         for pointer in state.pointers.values_mut().filter(|pointers| pointers.len() > 1).flatten() {
@@ -273,7 +273,7 @@ impl MethodWalk<'_> {
         self.take(steps)
     }
 
-    /// Makes a value a view of another one, or that value.
+    /// Makes a value a view of another one, or makes it that value.
     fn point(&mut self, set_by: u32, event: &Event, of: u32, state: &mut State) -> Result<(), TooMuch> {
         let own = Pointer::of(of);
         let pointers = state.pointers_of(of, &own);
@@ -287,8 +287,8 @@ impl MethodWalk<'_> {
         self.set_memory(set_by, event.value, memory, state)
     }
 
-    /// Sets the pointer of the tensor that a value is, which other values may be too. If it may be several tensors, each of
-    /// them may keep its pointer.
+    /// Sets the pointer of the tensor that a value is, which other values may be as well. If the value may be several tensors,
+    /// each of them may keep its pointer.
     fn set_memory(
         &mut self,
         set_by: u32,
@@ -330,7 +330,7 @@ impl MethodWalk<'_> {
         Ok(())
     }
 
-    /// Notes that a value is used with a pointer that it had when the run started.
+    /// Records that a value is used with a pointer that it had when the run started.
     fn note_exposed(&mut self, value: u32, pointers: &[Pointer]) {
         if let Some(exposed) = self.is_exposed.get_mut(value as usize) {
             *exposed |= pointers.iter().any(|pointer| pointer.set_by == BEFORE);

@@ -1,4 +1,4 @@
-//! The memory that values have before the first run: by the file alone, without its instructions' moves and views.
+//! The memory of values before the first run: according to the file alone, without its instructions' moves and views.
 
 use super::blocks::Blocks;
 use super::bytes::MemoryRange;
@@ -8,38 +8,38 @@ use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDyna
 use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
 
-/// In the place of a value whose memory a pointer has: none.
+/// Stands for the value whose memory a pointer leads to, if the pointer is null.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
 pub(super) struct Values {
-    /// Each value's own memory: in a planned buffer, or a buffer of its own.
+    /// The memory of each value: in a planned buffer, or in a buffer of its own.
     pub(super) places: Vec<MemoryRange>,
     is_planned: Vec<bool>,
     /// `true` for each value that is in planned memory or may get a pointer to it.
     pub(super) may_be_planned: Vec<bool>,
     /// The values whose pointer is null when the method is loaded.
     pub(super) nowhere: Vec<u32>,
-    /// The exporter leaves out instructions that make a view: such a value has the place of another one, which was
-    /// written before. This is the base of each.
+    /// The base of each view that was made without an instruction: the exporter leaves out instructions that make a view, and
+    /// such a value has the place of another one, which was written before.
     pub(super) bases: Vec<Option<u32>>,
-    /// The same number for values that are meant to have memory in common: views and their bases.
+    /// A number for each value, equal for values that are meant to share memory: views and their bases.
     groups: Vec<u32>,
-    /// The values that keep their content from run to run, in order, and whether that is read by the next run or a caller.
+    /// The values that keep their content from run to run, in order, and whether the next run or a caller reads it.
     pub(super) kept: Vec<(u32, bool)>,
-    /// When each value is used for the first time.
+    /// For each value, the times of its first uses.
     first: Vec<First>,
 }
 
-/// Times at which something happens to a value for the first time.
+/// The first times of events of a value.
 #[derive(Clone, Copy)]
 struct First {
-    /// It is used in any way.
+    /// The first use of any kind.
     used: u32,
-    /// It is certainly read.
+    /// The first certain read.
     read: u32,
-    /// It is written.
+    /// The first write.
     written: u32,
-    /// It gets a pointer.
+    /// The first time that the value gets a pointer.
     pointed: u32,
 }
 
@@ -79,24 +79,24 @@ impl Values {
             }
         }
         if !values.nowhere.is_empty() {
-            // It also sets those of inputs and outputs.
+            // The caller also sets the pointers of inputs and outputs.
             let given = set(plan.inputs().iter().chain(plan.outputs()).map(|value| *value as u32).collect());
             values.nowhere.retain(|value| given.binary_search(value).is_err());
         }
         values
     }
 
-    /// Whether two values are meant to have memory in common.
+    /// Returns `true` if two values are meant to share memory.
     pub(super) fn is_same_memory(&self, left: u32, right: u32) -> bool {
         left == right || self.groups.get(left as usize) == self.groups.get(right as usize)
     }
 
-    /// Whether a value's own memory is planned.
+    /// Returns `true` if a value's own memory is planned.
     pub(super) fn is_planned(&self, value: u32) -> bool {
         self.is_planned.get(value as usize) == Some(&true)
     }
 
-    /// The value whose memory a value has by its place alone.
+    /// Returns the base of a value, judging by its place alone.
     pub(super) fn base(&self, value: u32) -> u32 {
         self.bases.get(value as usize).copied().flatten().unwrap_or(value)
     }
@@ -107,7 +107,7 @@ impl Values {
         since < other.used && blocks.is_always_before(since, other.used)
     }
 
-    /// Returns `true` if a value that no instruction writes could as well be a view of this one, as far as its place shows.
+    /// Returns `true` if a value that no instruction writes may also be a view of `base`, judging by its place.
     pub(super) fn may_be_base(&self, base: u32, view: u32, blocks: &Blocks) -> bool {
         let facts = |value: u32| Some((self.places.get(value as usize)?, self.first.get(value as usize)?));
         let (Some((place, _)), Some((view_place, first))) = (facts(base), facts(view)) else { return false };
@@ -124,8 +124,8 @@ impl Values {
     /// Finds views that no instruction makes, and the values that are kept; returns `false` if that takes too long.
     ///
     /// The base of a view is the value at its place that was written before, on every path. If there are several, it is the
-    /// one with the next lower index, because the exporter numbers values in the order of instructions. If only another one keeps its bytes,
-    /// whose view it is is not known: see `may_be_base`.
+    /// one with the next lower index, because the exporter numbers values in the order of instructions. If only another of them keeps its
+    /// bytes, the base is ambiguous: see `may_be_base`.
     pub(super) fn find_views(&mut self, plan: &ExecutionPlan<'_>, events: &Events, blocks: &Blocks) -> bool {
         for event in &events.list {
             let Some(first) = self.first.get_mut(event.value as usize) else { continue };
@@ -141,7 +141,7 @@ impl Values {
         }
         // The values with content, in order.
         let mut owners = Vec::new();
-        // The values that no instruction writes; at the place of each, those with content.
+        // The values that no instruction writes, and the values with content at the place of each.
         let (mut views, mut at_place) = (Vec::new(), BTreeMap::<MemoryRange, Vec<u32>>::new());
         for ((value, first), place) in (0..).zip(&mut self.first).zip(&self.places) {
             if place.buffer >= OWN_BUFFERS {
@@ -183,7 +183,7 @@ impl Values {
                 let covering = owners.iter().filter(|(_, other)| other.covers(place)).map(|(value, _)| value);
                 base = covering.filter(is_before).copied().max_by_key(|other| (*other < view, *other));
                 if base.is_none() {
-                    // Its parts may be written one by one.
+                    // The parts of the value may be written individually.
                     let covered = owners.iter().filter(|(_, other)| place.covers(other)).map(|(value, _)| value);
                     parts.extend(covered.filter(is_before));
                 }
@@ -212,11 +212,11 @@ impl Values {
     }
 }
 
-/// The first value that one was united with.
+/// Returns the representative of a value's group.
 fn find(groups: &mut [u32], mut value: u32) -> u32 {
     loop {
         let Some(next) = groups.get(value as usize).copied().filter(|next| *next != value) else { return value };
-        // Half of the way is left for the next search.
+        // Path halving: shortens later searches.
         let after = groups.get(next as usize).copied().unwrap_or(next);
         if let Some(place) = groups.get_mut(value as usize) {
             *place = after;
@@ -232,14 +232,14 @@ fn unite(groups: &mut [u32], left: u32, right: u32) {
     }
 }
 
-/// Buffers from this number on are those of one value.
+/// Buffers with this number or above belong to a single value.
 const OWN_BUFFERS: u64 = 1 << 32;
 
 fn own_buffer(value: u32) -> u64 {
     OWN_BUFFERS + u64::from(value)
 }
 
-/// A tensor's bytes in planned memory, if it has any.
+/// Returns the range of a tensor in planned memory, if it has bytes there.
 fn planned(tensor: &Tensor<'_>, bytes: u64) -> Option<MemoryRange> {
     let allocation = tensor.allocation_info?;
     let start = allocation.memory_offset();
@@ -247,7 +247,7 @@ fn planned(tensor: &Tensor<'_>, bytes: u64) -> Option<MemoryRange> {
     Some(MemoryRange { buffer: allocation.memory_id.into(), start, end })
 }
 
-/// Whether a value in planned memory has an initial state or a name.
+/// Returns `true` if a value in planned memory has an initial state or a name.
 fn is_state(plan: &ExecutionPlan<'_>, value: u32) -> bool {
     plan.tensor(value as usize).is_some_and(|tensor| tensor.has_data() || tensor.fully_qualified_name().is_some())
 }

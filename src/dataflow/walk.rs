@@ -1,6 +1,6 @@
-//! Follows every path through a method, until nothing new is found.
+//! Follows every path through a method, until there is nothing new to find.
 //!
-//! A value is a tensor, and a tensor has a pointer, as in the runtime: `MoveCall` makes a value the tensor that another one
+//! A value is a tensor, and a tensor has a pointer, as in the runtime: `MoveCall` turns a value into the tensor that another value
 //! is, `et_view` sets a tensor's pointer, `FreeCall` takes it away.
 
 use super::blocks::Blocks;
@@ -13,7 +13,7 @@ use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
 use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
 
-/// Where the content of a read may come from.
+/// A possible origin of the content of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     /// The reading event.
@@ -22,22 +22,22 @@ pub(crate) struct Source {
     pub(crate) write: u32,
     /// The value whose memory is read.
     pub(crate) memory: u32,
-    /// Whether the write set the value's pointer instead of writing its bytes.
+    /// `true` if the write set the value's pointer instead of writing its bytes.
     pub(crate) view: bool,
 }
 
 /// Bytes that a value needs and that another value overwrites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Conflict {
-    /// The value that overwrites them, and the one that needs them.
+    /// The value that overwrites the bytes, and the value that needs them.
     pub(crate) new: u32,
     pub(crate) old: u32,
-    /// The event that writes, and the one that reads, or is another output of the same call.
+    /// The event that writes, and the event that reads or is another output of the same call.
     pub(crate) write: u32,
     pub(crate) read: u32,
     /// The value whose memory is read.
     pub(crate) memory: u32,
-    /// The places of both.
+    /// The places of both values.
     pub(crate) places: [MemoryRange; 2],
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Conflict {
 pub(crate) struct Null {
     /// The tensor.
     pub(crate) tensor: u32,
-    /// The event that frees it, if one does.
+    /// The event that freed it, if there is one.
     pub(crate) freed_by: Option<u32>,
     /// The event that uses it.
     pub(crate) used_by: u32,
@@ -62,18 +62,18 @@ pub(super) struct Output {
     pub(super) memory: u32,
 }
 
-/// What the walk found for a block.
+/// The findings of the walk in a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Passed {
-    /// In order of the reads.
+    /// The sources in order of the reads.
     pub(super) sources: Vec<Source>,
     pub(super) conflicts: Vec<Conflict>,
-    /// Memory that is read as the run before left it.
+    /// Values whose memory is read as the previous run left it.
     pub(super) unwritten: Vec<u32>,
     pub(super) nulls: Vec<Null>,
-    /// The writes of which some content is left at its end, in order.
+    /// The writes of which some content remains at the end of the block, in order.
     pub(super) left: Vec<u32>,
-    /// Whether any path leads to it.
+    /// `true` if any path leads to the block.
     pub(super) reached: bool,
 }
 
@@ -85,31 +85,31 @@ pub(super) struct MethodWalk<'e> {
     pub(super) events: &'e Events,
     pub(super) values: &'e Values,
     pub(super) blocks: &'e Blocks,
-    /// The events that fill a tensor in a loop: after the first and the last time of the loop, in order.
+    /// The events that fill a tensor in a loop, preceded by the first and the last time of the loop, in order.
     fills: Vec<(usize, usize, u32)>,
-    /// Of each event, whether it is one of them.
+    /// For each event, `true` if it is one of `fills`.
     pub(super) is_fill: Vec<bool>,
-    /// Whether a value's tensor may be another value's too.
+    /// For each value, `true` if its tensor may also be another value's.
     pub(super) is_moved: Vec<bool>,
-    /// Writes to memory that is not the value's own, by event and memory. Their numbers follow those of events.
+    /// Writes to the memory of another value, by event and memory. They are numbered after the events.
     pub(super) through: Vec<(u32, u32)>,
     pub(super) numbers: BTreeMap<(u32, u32), u32>,
-    /// Pointers when a run starts, of values whose pointer is null or left by the run before.
+    /// The pointers at the start of a run, for values whose pointer is null or left by the previous run.
     entry: BTreeMap<u32, Vec<Pointer>>,
-    /// Whether a value is used with the pointer that it had when the run started.
+    /// For each value, `true` if it is used with the pointer that it had when the run started.
     pub(super) is_exposed: Vec<bool>,
     pub(super) passed: Vec<Passed>,
-    /// How much of that is kept.
+    /// The number of recorded findings.
     found_count: usize,
-    /// How many more steps it may take.
+    /// The number of remaining steps.
     pub(super) budget: usize,
-    /// Whether to record the sources of reads and what is left at the end of each block, or only conflicts.
+    /// `true` to record the sources of reads and the remaining writes at the end of each block, `false` for conflicts only.
     pub(super) records: bool,
-    /// Of each event, whether it writes the value's own memory.
+    /// For each event, `true` if it writes the value's own memory.
     pub(super) is_written: Vec<bool>,
-    /// The writes that a read gets its bytes from.
+    /// The writes that the current read gets its bytes from.
     pub(super) found: Vec<u32>,
-    /// Of a call, in order.
+    /// The outputs of the current call, in order.
     pub(super) outputs: Vec<Output>,
 }
 
@@ -175,7 +175,7 @@ impl<'e> MethodWalk<'e> {
         Ok(())
     }
 
-    /// Walks until the state at the start of each block is complete, and that of the first block has what the last one leaves.
+    /// Walks until the state at the start of each block is complete, and that of the first block includes the state at the end.
     pub(super) fn run(&mut self) -> Result<(), TooMuch> {
         loop {
             let end = self.run_once()?;
@@ -208,7 +208,7 @@ impl<'e> MethodWalk<'e> {
         let mut starts: Vec<Option<State>> = vec![None; blocks.list.len()];
         let mut waiting = vec![false; blocks.list.len()];
         let before = blocks.before();
-        // Pieces and sources that may be kept at one time.
+        // The number of pieces and sources that may be kept at one time.
         let room = (1 << 16) + 4 * self.events.size;
         let has_several = self.entry.values().any(|pointers| pointers.len() > 1);
         let entry = State { pointers: self.entry.clone(), has_several, ..State::default() };
@@ -226,7 +226,7 @@ impl<'e> MethodWalk<'e> {
                 let Some(true) = waiting.get_mut(index).map(core::mem::take) else { continue };
                 let is_joined = before.get(index).is_some_and(|before| before.len() > 1);
                 let start = starts.get_mut(index);
-                // The start of a block with several predecessors is kept, to be joined with more.
+                // The start of a block with several predecessors is kept, so that further states can be joined.
                 let start =
                     if is_joined { start.and_then(|start| start.clone()) } else { start.and_then(Option::take) };
                 let Some(mut state) = start else { continue };
@@ -277,8 +277,8 @@ impl<'e> MethodWalk<'e> {
         Ok(end)
     }
 
-    /// Starts the loops that a path enters: a tensor that is filled row by row is undefined before the first row, so that all
-    /// of its bytes are those of the fill.
+    /// Starts the loops that a path enters: a tensor that is filled row by row is undefined before the first row, so all
+    /// of its bytes count as those of the fill.
     fn enter(&mut self, from: usize, next: usize, state: &mut State) -> Result<(), TooMuch> {
         let Some(to) = self.blocks.list.get(next).map(|block| block.first) else { return Ok(()) };
         let start = self.fills.partition_point(|(first, ..)| *first < to);
@@ -294,7 +294,7 @@ impl<'e> MethodWalk<'e> {
         Ok(())
     }
 
-    /// Walks a block, and records what it finds.
+    /// Walks a block, and records the findings.
     fn block(&mut self, index: usize, state: &mut State) -> Result<(), TooMuch> {
         let Some(block) = self.blocks.list.get(index) else { return Ok(()) };
         let mut passed = Passed { reached: true, ..Passed::default() };
@@ -313,7 +313,7 @@ impl<'e> MethodWalk<'e> {
         Ok(())
     }
 
-    /// Adds the state of another path; returns whether anything was added.
+    /// Joins the state of another path; returns `true` if that added anything.
     fn join(&mut self, state: &mut State, other: &State) -> Result<bool, TooMuch> {
         let mut more = false;
         let values: Vec<u32> = crate::keyed::set(state.pointers.keys().chain(other.pointers.keys()).copied().collect());
@@ -347,7 +347,7 @@ impl<'e> MethodWalk<'e> {
         Ok(state.bytes.join(&other.bytes) | more)
     }
 
-    /// The pointers of a value that becomes several tensors: with what is wrong with each on this path.
+    /// Returns the pointers of a value that becomes several tensors, each with its faults on this path.
     fn apart(&mut self, pointers: &[Pointer], state: &State) -> Result<Vec<Pointer>, TooMuch> {
         let mut pointers = pointers.to_vec();
         if let [pointer] = pointers.as_mut_slice() {
@@ -361,7 +361,7 @@ impl<'e> MethodWalk<'e> {
         Ok(pointers)
     }
 
-    /// The bytes that a pointer leads to.
+    /// Returns the bytes that a pointer leads to.
     pub(super) fn place(&self, pointer: &Pointer) -> Option<MemoryRange> {
         let memory = *self.values.places.get(pointer.memory as usize)?;
         let tensor = *self.values.places.get(pointer.tensor as usize)?;
@@ -369,13 +369,13 @@ impl<'e> MethodWalk<'e> {
         (size > 0).then_some(MemoryRange { end: memory.start.saturating_add(size), ..memory })
     }
 
-    /// The event of a write.
+    /// Returns the event of a write.
     pub(super) fn event_of(&self, write: u32) -> u32 {
         let through = (write as usize).checked_sub(self.events.list.len());
         through.and_then(|at| self.through.get(at)).map_or(write, |(event, _)| *event)
     }
 
-    /// The value whose memory a write is in.
+    /// Returns the value whose memory a write changes.
     pub(super) fn memory_of(&self, write: u32) -> u32 {
         match (write as usize).checked_sub(self.events.list.len()) {
             None => self.events.list.get(write as usize).map_or(NOWHERE, |event| event.value),
@@ -384,10 +384,10 @@ impl<'e> MethodWalk<'e> {
     }
 }
 
-/// A value that may be more tensors than this is not followed.
+/// The most tensors that a value may be. Beyond that, it is not followed.
 pub(super) const MAX_POINTERS: usize = 64;
 
-/// Adds a write to a list, once.
+/// Adds a write to a list, unless it is already there.
 pub(super) fn add(writes: &mut Vec<u32>, write: u32) {
     if !writes.contains(&write) {
         writes.push(write);

@@ -395,7 +395,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn a_rename_is_tried_again_only_after_temporary_errors_and_not_without_end() {
+    fn a_rename_is_retried_a_limited_number_of_times_after_temporary_errors() {
         let renamed = |failures: usize, code: i32| {
             let attempts = Cell::new(0);
             let attempt = || {
