@@ -1,5 +1,5 @@
-//! Core ML's payloads: the files of a model package, one after the other, followed by JSON that lists them, stored
-//! backwards. The format follows `inmemory_filesystem.cpp` of ExecuTorch's Core ML backend.
+//! Core ML payloads: the files of a model package, one after the other, followed by JSON that lists them, stored backwards. The
+//! format follows `inmemory_filesystem.cpp` of ExecuTorch's Core ML backend.
 
 use crate::error::{Error, ErrorKind, Result};
 use alloc::collections::BTreeMap;
@@ -7,7 +7,7 @@ use alloc::{format, string::String, vec, vec::Vec};
 use core::ops::Range;
 use serde::Deserialize;
 
-/// The start of a payload whose package is in named data; JSON follows.
+/// The first bytes of a payload whose package is in named data; JSON follows.
 const MULTIPLE: &[u8] = b"CMJR";
 
 /// The last bytes of any other payload: `{"nodes":` backwards, with or without a space.
@@ -23,9 +23,9 @@ pub enum CoreMl {
     Package(Vec<CoreMlNode>),
     /// A function of a package that several methods share. The package is in named data.
     Function {
-        /// The package's key.
+        /// The key of the package.
         key: String,
-        /// The function's name.
+        /// The name of the function.
         function_name: String,
     },
 }
@@ -36,32 +36,32 @@ pub enum CoreMl {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CoreMlNode {
-    /// Its name, without its folder's.
+    /// The name, without that of its folder.
     pub name: String,
-    /// The index of its folder; `None` for the root.
+    /// The index of the folder that contains it, or `None` for the root.
     pub parent: Option<usize>,
-    /// Whether it is a folder.
+    /// `true` for a folder.
     pub is_folder: bool,
-    /// Where its bytes are, from the payload's start.
+    /// The range of its bytes, from the payload's start.
     pub range: Range<u64>,
 }
 
-/// The longest path that is made, in bytes, as on most systems.
+/// The longest path that is built, in bytes, as on most systems.
 const LONGEST_PATH: usize = 4096;
 
-/// The most folders of a path.
+/// The largest number of folders in a path.
 const DEEPEST: usize = 64;
 
 impl CoreMl {
-    /// Whether bytes start or end like such a payload.
+    /// Returns `true` if the bytes start or end like a Core ML payload.
     pub fn is_one(payload: &[u8]) -> bool {
         payload.starts_with(MULTIPLE) || ENDS.iter().any(|end| payload.ends_with(end))
     }
 
-    /// Reads the list of a payload's files. Their content is not read.
+    /// Reads the list of a payload's files, but not their content.
     ///
-    /// Fails with [`ErrorKind::Header`] if the JSON is broken, or a file is not inside the payload. Offsets count from
-    /// the payload's start.
+    /// Fails with [`ErrorKind::Header`] if the JSON is broken, or a file is not inside the payload. Offsets count from the payload's
+    /// start.
     pub fn parse(payload: &[u8]) -> Result<Self> {
         if let Some(json) = payload.strip_prefix(MULTIPLE) {
             return function(json);
@@ -80,7 +80,7 @@ impl CoreMl {
         Ok(Self::Package(list))
     }
 
-    /// The files of a package, each with its path and the range of its bytes from the payload's start.
+    /// Returns the files of a package, each with its path and the range of its bytes from the payload's start.
     pub fn files(&self) -> impl Iterator<Item = (String, Range<u64>)> {
         let nodes = match self {
             Self::Package(nodes) => nodes.as_slice(),
@@ -90,7 +90,7 @@ impl CoreMl {
     }
 }
 
-/// The path of a node, without the root's name; cut at the start if it is too long.
+/// Returns the path of a node, without the root's name. A path that is too long is cut at the start.
 fn path(nodes: &[CoreMlNode], node: &CoreMlNode) -> String {
     let mut path = node.name.clone();
     let folders = core::iter::successors(Some(node), |node| nodes.get(node.parent?));
@@ -110,15 +110,15 @@ struct Package {
     nodes: Vec<Node>,
 }
 
-/// A node of that JSON.
+/// A node in that JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Node {
     name: String,
-    /// 1: a folder.
+    /// The kind; 1 for a folder.
     kind: u64,
     data_region: Region,
-    /// Indices of nodes by name.
+    /// The indices of its nodes by name.
     children: Option<BTreeMap<String, u64>>,
 }
 
@@ -156,13 +156,13 @@ fn function(json: &[u8]) -> Result<CoreMl> {
     Ok(CoreMl::Function { key, function_name })
 }
 
-/// Parses JSON that is at an offset.
+/// Parses JSON that starts at byte `at`.
 fn from_json<'j, T: Deserialize<'j>>(json: &'j [u8], at: usize) -> Result<T> {
     let text = core::str::from_utf8(json).map_err(|error| bad(at, format!("its JSON is not UTF-8: {error}")))?;
     serde_json::from_str(text).map_err(|error| bad(at, format!("its JSON is broken: {error}")))
 }
 
-/// The JSON at the end of a payload, turned around, and where it starts.
+/// Returns the JSON at the end of a payload in reading order, and its start in the payload.
 fn reversed_json(payload: &[u8]) -> Option<(Vec<u8>, usize)> {
     let (mut depth, mut inside, mut after_backslash) = (0usize, false, false);
     for (index, byte) in payload.iter().rev().enumerate() {

@@ -1,7 +1,7 @@
-//! Ethos-U's payloads: named blocks, one after the other, as Vela writes them. The format follows the runtime's
+//! Ethos-U payloads: named blocks, one after the other, as Vela writes them. The format follows the runtime's
 //! `VelaBinStream.cpp`.
 //!
-//! | bytes of a block | what |
+//! | bytes of a block | content |
 //! |---|---|
 //! | 0..16 | name, with zeros after it |
 //! | 16..20 | u32 size of the data |
@@ -15,7 +15,7 @@ use serde::ser::SerializeMap;
 
 const FIRST: &[u8; 16] = b"vela_bin_stream\0";
 const LAST: &str = "vela_end_stream";
-/// The size of a block's head, and the alignment of blocks.
+/// The size of a block's header, which is also the alignment of blocks.
 const HEAD: usize = 32;
 const ALIGNMENT: usize = 16;
 
@@ -23,7 +23,7 @@ const ALIGNMENT: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EthosU<'a> {
-    /// Its blocks, including the first and the last one, which are empty.
+    /// The blocks, including the first and the last block, which are empty.
     pub blocks: Vec<VelaBlock<'a>>,
 }
 
@@ -31,11 +31,11 @@ pub struct EthosU<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VelaBlock<'a> {
-    /// Its name, such as `cmd_data`, without the zeros after it.
+    /// The name, such as `cmd_data`, without the zeros after it.
     pub name: &'a [u8],
-    /// Whether the data is a key into named data instead of the data itself.
+    /// `true` if the data is a key into named data instead of the data itself.
     pub external: bool,
-    /// Where the data starts, in bytes from the payload's start.
+    /// The start of the data, in bytes from the payload's start.
     pub offset: u64,
     /// The data.
     pub data: &'a [u8],
@@ -47,26 +47,26 @@ pub struct VelaBlock<'a> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct VelaIo {
-    /// The size of each dimension, in elements: 1 for those that it does not have.
+    /// The size of each dimension, in elements: 1 for missing dimensions.
     pub shape: [i32; 6],
     /// The size of an element, in bytes.
     pub element_size: i32,
-    /// Bytes from the start of its region.
+    /// The offset from the start of the region, in bytes.
     pub offset: i32,
     /// The memory region: 1 is the scratch memory.
     pub region: i32,
 }
 
 impl<'a> EthosU<'a> {
-    /// Whether bytes start like such a payload.
+    /// Returns `true` if the bytes start like an Ethos-U payload.
     pub fn is_one(payload: &[u8]) -> bool {
         payload.starts_with(FIRST)
     }
 
     /// Reads a payload.
     ///
-    /// Fails with [`ErrorKind::Truncated`] if a block is not inside the payload, and with [`ErrorKind::Header`] if the
-    /// last one is missing. Offsets count from the payload's start.
+    /// Fails with [`ErrorKind::Truncated`] if a block is not inside the payload, and with [`ErrorKind::Header`] if the last block is
+    /// missing. Offsets count from the payload's start.
     pub fn parse(payload: &'a [u8]) -> Result<Self> {
         if !Self::is_one(payload) {
             let found = "another payload".into();
@@ -85,40 +85,40 @@ impl<'a> EthosU<'a> {
         Err(Error::at(payload.len(), ErrorKind::Header(found.into())))
     }
 
-    /// The data of the block with that name, if it has one in the payload.
+    /// Returns the data of the block with that name, if the payload has such a block and contains its data.
     pub fn block(&self, name: &str) -> Option<&'a [u8]> {
         let block = self.blocks.iter().find(|block| block.name == name.as_bytes());
         block.filter(|block| !block.external).map(|block| block.data)
     }
 
-    /// The command stream, which the Ethos-U runs.
+    /// Returns the command stream, which the Ethos-U runs.
     pub fn command_stream(&self) -> Option<&'a [u8]> {
         self.block("cmd_data")
     }
 
-    /// The compressed weights.
+    /// Returns the compressed weights.
     pub fn weights(&self) -> Option<&'a [u8]> {
         self.block("weight_data")
     }
 
-    /// The bytes of scratch memory that a run takes.
+    /// Returns the scratch memory that a run takes, in bytes.
     pub fn scratch_size(&self) -> Option<u64> {
         self.block("scratch_size")?.first_chunk().map(|size| u32::from_le_bytes(*size).into())
     }
 
-    /// The inputs, in order; `None` if the payload does not list them, or has fewer than it states.
+    /// Returns the inputs, in order, or `None` if the payload does not list them or has fewer than it states.
     pub fn inputs(&self) -> Option<Vec<VelaIo>> {
         ios(self.block("inputs")?)
     }
 
-    /// The outputs, as for [`inputs`](Self::inputs).
+    /// Returns the outputs, as [`inputs`](Self::inputs) does for inputs.
     pub fn outputs(&self) -> Option<Vec<VelaIo>> {
         ios(self.block("outputs")?)
     }
 }
 
 impl<'a> VelaBlock<'a> {
-    /// The block at the start of `rest`, which starts at byte `at` of a payload of `available` bytes, and where it ends.
+    /// Reads the block at the start of `rest`, which starts at byte `at` of a payload of `available` bytes. Returns the block and its end.
     fn parse(rest: &'a [u8], at: usize, available: usize) -> Result<(Self, usize)> {
         let truncated = |what, end: usize| {
             Error::at(at, ErrorKind::Truncated { what, end: end as u64, available: available as u64 })
@@ -144,7 +144,7 @@ fn ios(data: &[u8]) -> Option<Vec<VelaIo>> {
     let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes));
     let io = |bytes: &[u8]| {
         let mut numbers = bytes.chunks_exact(4).map(number);
-        // There are nine, and nine are taken.
+        // Exactly nine numbers are present and taken.
         let mut next = || numbers.next().unwrap_or_default();
         VelaIo { shape: [(); 6].map(|()| next()), element_size: next(), offset: next(), region: next() }
     };
@@ -152,7 +152,7 @@ fn ios(data: &[u8]) -> Option<Vec<VelaIo>> {
     (ios.len() == count).then_some(ios)
 }
 
-/// Its blocks without their bytes, and the content of known blocks.
+/// Serializes the blocks without their bytes, and the content of known blocks.
 #[cfg(feature = "serde")]
 impl serde::Serialize for EthosU<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {

@@ -1,6 +1,6 @@
-//! Which backend a payload is for, by its delegate's id or by its bytes.
+//! Identifies the backend of a payload, by its delegate's id or by its bytes.
 //!
-//! The bytes are those that ExecuTorch 1.5.1 writes. For backends marked "not seen", no real file was available.
+//! The bytes are those that ExecuTorch 1.5.1 writes. Backends marked "not seen" were implemented without a real file.
 
 use super::{CoreMl, EthosU, Vulkan, Xnnpack};
 use core::fmt;
@@ -39,15 +39,15 @@ pub enum PayloadKind {
     Neutron,
     /// Samsung's ENN. Not seen.
     Enn,
-    /// Native code for CUDA, made by AOTInductor. Not seen.
+    /// Native code for CUDA, compiled by AOTInductor. Not seen.
     Cuda,
-    /// Native code for Metal, made by AOTInductor. Not seen.
+    /// Native code for Metal, compiled by AOTInductor. Not seen.
     Metal,
 }
 
 use PayloadKind as Kind;
 
-/// Each with its delegate's id and its name.
+/// The kinds, each with the id of its delegates and its name.
 const KINDS: [(Kind, &str, &str); 16] = [
     (Kind::Xnnpack, "XnnpackBackend", "XNNPACK"),
     (Kind::Vulkan, "VulkanBackend", "Vulkan"),
@@ -68,27 +68,27 @@ const KINDS: [(Kind, &str, &str); 16] = [
 ];
 
 impl PayloadKind {
-    /// Every kind.
+    /// Returns all kinds.
     pub fn all() -> impl Iterator<Item = Self> {
         KINDS.iter().map(|(kind, ..)| *kind)
     }
 
-    /// The kind for a delegate's id.
+    /// Returns the kind for a delegate's id.
     pub fn of_id(id: &str) -> Option<Self> {
         KINDS.iter().find(|(_, known, _)| *known == id).map(|(kind, ..)| *kind)
     }
 
-    /// The kind by the first bytes, if they identify one: not every backend's do.
+    /// Identifies the kind by the first bytes. Those of some backends are not distinctive.
     pub fn of_bytes(payload: &[u8]) -> Option<Self> {
         Self::all().find(|kind| kind.is_in(payload) == Some(true))
     }
 
-    /// The id of its delegates.
+    /// Returns the id of the delegates.
     pub fn id(self) -> &'static str {
         self.entry().1
     }
 
-    /// Whether a payload starts like one of this kind; `None` if that is not known.
+    /// Returns whether a payload starts like one of this kind, or `None` if the first bytes of this kind are not known.
     pub fn is_in(self, payload: &[u8]) -> Option<bool> {
         let at = |start: usize, magic: &[u8]| payload.get(start..).is_some_and(|bytes| bytes.starts_with(magic));
         Some(match self {
@@ -106,7 +106,7 @@ impl PayloadKind {
         })
     }
 
-    /// Whether such a payload contains machine code that runs on the CPU when it is loaded.
+    /// Returns `true` if such a payload contains machine code that runs on the CPU when it is loaded.
     pub fn is_native_code(self) -> bool {
         matches!(self, Self::Cuda | Self::Metal)
     }
@@ -122,7 +122,7 @@ impl fmt::Display for PayloadKind {
     }
 }
 
-/// The keys of named data that a payload of AOTInductor is made of: the library with the code, then the weights.
+/// Returns the keys of the named data that a payload of AOTInductor consists of: the library with the code, then the weights.
 pub fn aot_inductor_keys(payload: &[u8]) -> impl Iterator<Item = &str> {
     let text = core::str::from_utf8(payload).unwrap_or_default();
     let is_key = |line: &&str| line.ends_with("_so_blob") || line.ends_with("_weights_blob");

@@ -1,4 +1,4 @@
-//! What is inside delegates' payloads.
+//! The contents of delegates' payloads.
 //!
 //! ```
 //! use executorch_format::delegate::{NamedBlobs, Payload};
@@ -51,7 +51,7 @@ use crate::schema::program::BackendDelegate;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A delegate's payload, decoded if this crate knows its format.
+/// A delegate's payload, decoded if its format is known to this crate.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -67,7 +67,7 @@ pub enum Payload<'a> {
     EthosU(EthosU<'a>),
     /// A model package for Core ML.
     CoreMl(CoreMl),
-    /// Bytes that only their backend can read.
+    /// Bytes that only the backend can read.
     #[cfg_attr(feature = "serde", serde(serialize_with = "size"))]
     #[cfg_attr(feature = "schemars", schemars(with = "u64"))]
     Opaque(&'a [u8]),
@@ -80,14 +80,14 @@ fn size<S: serde::Serializer>(bytes: &&[u8], serializer: S) -> core::result::Res
 }
 
 impl<'a> Payload<'a> {
-    /// Reads a payload. Its bytes determine the kind.
+    /// Reads a payload of any kind, recognized by its bytes.
     ///
-    /// Fails if it is of a known kind and its structure is broken. Offsets count from the payload's start.
+    /// Fails if the payload is of a known kind and its structure is broken. Offsets count from the payload's start.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &Limits::default())
     }
 
-    /// [`parse`](Self::parse) with custom limits.
+    /// Reads a payload of any kind, with custom limits.
     pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         if Xnnpack::is_one(bytes) {
             return Xnnpack::parse_with(bytes, limits).map(Self::Xnnpack);
@@ -104,7 +104,7 @@ impl<'a> Payload<'a> {
         Ok(Self::Opaque(bytes))
     }
 
-    /// The bytes of memory that it takes, as [`Limits::memory`] counts them.
+    /// Returns the memory that it takes in bytes, as [`Limits::memory`] counts it.
     fn memory(&self) -> u64 {
         match self {
             Self::Xnnpack(xnnpack) => xnnpack.source.as_ref().map_or(0, Source::memory),
@@ -114,9 +114,9 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The range of a payload of `size` bytes that [`Payload::parse`] reads, from its first bytes (30 are enough). In
-/// payloads for XNNPACK and Vulkan it is the graph, without the constants after it; in others it is the whole payload.
-/// So a reader of remote storage fetches only this range.
+/// Returns the range of a payload of `size` bytes that [`Payload::parse`] reads, based on its first bytes (30 are enough). In
+/// payloads for XNNPACK and Vulkan it is the graph, without the constants after it; in others it is the whole payload. A reader of
+/// remote storage can fetch only this range.
 ///
 /// ```
 /// use executorch_format::delegate::{Payload, payload_metadata};
@@ -141,19 +141,19 @@ pub fn payload_metadata(first_bytes: &[u8], size: u64) -> Range<u64> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OpenPayload<'t> {
-    /// Where it is.
+    /// The place of the payload.
     pub data: DataRef,
-    /// The delegates that have this payload: the index of each method, and of its delegate.
+    /// The delegates that share this payload: the index of each method, and of the delegate in it.
     pub delegates: Vec<(usize, usize)>,
-    /// The content, or why it could not be read.
+    /// The content, or the error from reading it.
     pub payload: Result<Payload<'t>>,
 }
 
 impl Pte<'_> {
-    /// Every payload in the file with its content: each once, in the order of the delegates.
+    /// Reads every payload in the file. Each payload is included once, in the order of the delegates.
     ///
-    /// Overlapping payloads can have more bytes than the file: those beyond the file's size are not read, and have the
-    /// error [`ErrorKind::Limit`]. So have payloads that would take more memory than the file's [`Limits`] allow.
+    /// Overlapping payloads can have more bytes than the file. Those beyond the file's size are not read and fail with
+    /// [`ErrorKind::Limit`], as do payloads that would take more memory than the file's [`Limits`] allow.
     pub fn open_payloads(&self) -> Vec<OpenPayload<'_>> {
         let source = self.source.as_ref().map_or(0, |source| source.bytes.len() as u64);
         let limit = self.payload_bytes().max(source);
@@ -189,7 +189,7 @@ impl Pte<'_> {
         payloads
     }
 
-    /// The total size of payloads, in bytes. Shared ones are counted once.
+    /// Returns the total size of payloads, in bytes. Shared payloads are counted once.
     fn payload_bytes(&self) -> u64 {
         let mut places: Vec<(usize, usize)> = Vec::new();
         for delegate in self.methods().iter().flat_map(|plan| plan.delegates()) {
@@ -208,16 +208,16 @@ impl Pte<'_> {
         bytes as u64
     }
 
-    /// The content of a delegate's payload. Each call reads it again, in time proportional to the payload's metadata,
-    /// not to its weights.
+    /// Reads the content of a delegate's payload. Each call reads it again, in time proportional to the payload's metadata, not to its
+    /// weights.
     ///
-    /// Fails as [`delegate_data`](Self::delegate_data), [`bytes`](Self::bytes) and [`Payload::parse`] do. Offsets count
-    /// from the start of the file if the payload is in it.
+    /// Fails as [`delegate_data`](Self::delegate_data), [`bytes`](Self::bytes) and [`Payload::parse`] do. Offsets count from the start of
+    /// the file if the payload is in the file.
     pub fn delegate(&self, delegate: &BackendDelegate<'_>) -> Result<Payload<'_>> {
         self.payload(&self.delegate_data(delegate)?, &self.limits())
     }
 
-    /// The limits that it was read with.
+    /// Returns the limits that the file was read with.
     fn limits(&self) -> Limits {
         self.source.as_ref().map(|source| source.limits).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! A summary of a payload.
+//! Summaries of payloads.
 
 use super::{Payload, PayloadKind};
 use crate::error::{Error, Result};
@@ -13,20 +13,20 @@ use core::ops::Range;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PayloadSummary {
-    /// The kind, by the bytes; if they do not tell, by the delegate's id.
+    /// The kind, identified by the bytes or, if these are not distinctive, by the delegate's id.
     pub kind: Option<PayloadKind>,
-    /// Its parts, as far as they are known.
+    /// The known parts.
     pub parts: Vec<PayloadPart>,
-    /// How often each operator is in a Vulkan graph. Those in XNNPACK graphs are counted by
-    /// [`Backend`](crate::inspect::Backend).
+    /// The number of uses of each operator in a Vulkan graph. [`Backend`](crate::inspect::Backend) counts the operators in XNNPACK
+    /// graphs.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
     pub operators: BTreeMap<String, usize>,
-    /// The bytes of scratch memory that a run takes, if the payload states it (Ethos-U).
+    /// The scratch memory that a run takes, in bytes, if the payload states it (Ethos-U).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub scratch_size: Option<u64>,
-    /// Whether machine code runs on the CPU when the payload is loaded.
+    /// `true` if machine code runs on the CPU when the payload is loaded.
     pub native_code: bool,
-    /// Why it could not be read.
+    /// The error, if the payload could not be read.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub error: Option<String>,
 }
@@ -37,11 +37,11 @@ pub struct PayloadSummary {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PayloadPart {
-    /// What it is: a name from the payload, or `graph`, `constants` and the like.
+    /// The name: a name from the payload, or `graph`, `constants` and the like.
     pub name: String,
-    /// Bytes from the payload's start.
+    /// The offset from the payload's start, in bytes.
     pub offset: u64,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
 }
 
@@ -52,7 +52,7 @@ impl PayloadPart {
 }
 
 impl PayloadSummary {
-    /// The summary of a payload of a delegate with that id, whether reading it succeeded or not.
+    /// Summarizes the payload of a delegate with the given id, or the error from reading it.
     pub fn of(id: &str, payload: &Result<Payload<'_>>) -> Self {
         let by_id = PayloadKind::of_id(id);
         let payload = match payload {
@@ -82,7 +82,7 @@ impl PayloadSummary {
 }
 
 impl Payload<'_> {
-    /// The kind, by the bytes.
+    /// Returns the kind, identified by the bytes.
     pub fn kind(&self) -> Option<PayloadKind> {
         match self {
             Self::Xnnpack(_) => Some(PayloadKind::Xnnpack),
@@ -93,7 +93,7 @@ impl Payload<'_> {
         }
     }
 
-    /// Its parts, in order: a graph and constants, named blocks, files. Empty if only its backend can read it.
+    /// Returns the parts, in order: a graph and constants, named blocks, files. Empty if only the backend can read the payload.
     pub fn parts(&self) -> Vec<PayloadPart> {
         let graph_and = |header: &super::xnnpack::XnnpackHeader, name: &str| {
             vec![PayloadPart::new("graph", header.flatbuffer()), PayloadPart::new(name, header.constant_data())]
@@ -117,8 +117,8 @@ impl Payload<'_> {
     }
 }
 
-/// The parts by the headers of other backends, each with the offset of the field that states its size: `None` for a part
-/// that is not inside the payload.
+/// Returns the parts that headers of other backends describe, each with the offset of the field that states its size. A part is
+/// `None` if it is not inside the payload.
 pub(super) fn opaque_parts(kind: PayloadKind, payload: &[u8]) -> Vec<(usize, Option<PayloadPart>)> {
     let number = |at: usize| payload.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     let part = |name: &str, start: Option<u64>, size: Option<u64>| {
@@ -126,9 +126,9 @@ pub(super) fn opaque_parts(kind: PayloadKind, payload: &[u8]) -> Vec<(usize, Opt
         let end = start.checked_add(size?)?;
         (end <= payload.len() as u64).then(|| PayloadPart::new(name, start..end))
     };
-    /// A FlatBuffer starts here, and its data where the header says.
+    /// The start of the FlatBuffer. The start of its data is in the header.
     const FLATBUFFER: u64 = 24;
-    /// The context binary starts after the header's 20 bytes, or after these padded to 256: both occur.
+    /// The start of the context binary: after the header's 20 bytes, or after the header padded to 256 bytes. Both occur.
     const CONTEXT: [u64; 2] = [20, 256];
     match kind {
         PayloadKind::Mlx | PayloadKind::Mps => {

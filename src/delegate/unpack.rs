@@ -1,4 +1,4 @@
-//! Payloads taken apart into the files that their backends' own tools open.
+//! Splits payloads into the files that their backends' own tools open.
 
 use super::summary::opaque_parts;
 use super::{CoreMl, NamedBlobs, Payload, PayloadKind, PayloadPart, aot_inductor_keys};
@@ -13,8 +13,8 @@ use alloc::{format, string::String, vec, vec::Vec};
 pub struct UnpackedPayload<'t> {
     /// The backend.
     pub kind: PayloadKind,
-    /// `true` if the format is known from real payloads. Otherwise it follows the source code of the backend, and no payload
-    /// was at hand.
+    /// `true` if the format is known from real payloads. Otherwise it follows the backend's source code, and was not tried on a real
+    /// payload.
     pub seen: bool,
     /// The files, in the order of the payload.
     pub files: Vec<UnpackedFile<'t>>,
@@ -24,10 +24,10 @@ pub struct UnpackedPayload<'t> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnpackedFile<'t> {
-    /// Its path inside the payload, with `/` between folders. It comes from the file and may have any characters and components, such
-    /// as `..`: [`Extraction::unpack`](crate::edit::Extraction::unpack) makes paths that stay inside a folder.
+    /// The path inside the payload, with `/` between folders. It comes from the file and may have any characters and components, such
+    /// as `..`. [`Extraction::unpack`](crate::edit::Extraction::unpack) builds paths that stay inside a folder.
     pub name: String,
-    /// Its bytes.
+    /// The content.
     pub bytes: &'t [u8],
 }
 
@@ -37,16 +37,16 @@ impl<'t> UnpackedFile<'t> {
     }
 }
 
-/// The most folders in the path of a file of a Core ML package.
+/// The largest number of folders in the path of a file of a Core ML package.
 const MAX_FOLDERS: usize = 32;
 
-/// Takes the payload of a delegate with that id apart; `None` if only its backend can.
+/// Splits the payload of a delegate with the given id into files. Returns `None` if only its backend can read it.
 ///
 /// | backend | files | known from |
 /// |---|---|---|
 /// | Core ML | the files of the package in their folders: `model.mlpackage`, and `metadata.json` and `debug_info.json` of ExecuTorch. For a function of a shared package (source only), that package from named data | payloads |
 /// | Ethos-U | each block: `cmd_data.bin`, `weight_data.bin`, … | payloads |
-/// | XNNPACK, Vulkan | `graph.bin`, a FlatBuffer, and `constants.bin` or `raw_bytes.bin`, if there are any | payloads |
+/// | XNNPACK, Vulkan | `graph.bin`, a FlatBuffer, and `constants.bin` or `raw_bytes.bin`, if not empty | payloads |
 /// | TOSA, native | `graph.tosa` or `graph.bin`: the whole payload, a FlatBuffer | payloads |
 /// | OpenVINO | `settings.xml`, `constants.bin`, `model.bin`, and `model.blob`: the whole payload, which `import_model` takes | models that OpenVINO 2025.4 and 2026.4 exported |
 /// | VGF | the sections `modules.bin`, `sequence.bin`, `resources.bin`, `constants.bin`, and `model.vgf`: the whole payload, which `vgf_dump` takes | a file that Arm's encoder wrote |
@@ -55,7 +55,7 @@ const MAX_FOLDERS: usize = 32;
 /// | NeuroPilot | `model.bin`, without the header | source |
 /// | CUDA, Metal | `library.so`, native code, and `weights.bin`, which are named data | source |
 ///
-/// Fails if the payload is damaged, at the byte of the payload where it is, and with [`ErrorKind::Reference`] if data under a key is not in `blobs`.
+/// Fails if the payload is damaged, with the offset in the payload, and with [`ErrorKind::Reference`] if data under a key is not in `blobs`.
 pub fn unpack<'t>(id: &str, payload: &'t [u8], blobs: &NamedBlobs<'t>) -> Result<Option<UnpackedPayload<'t>>> {
     let parsed = Payload::parse_with(payload, &Limits::default())?;
     let Some(kind) = parsed.kind().or_else(|| PayloadKind::of_id(id)) else { return Ok(None) };
@@ -98,7 +98,7 @@ pub fn unpack<'t>(id: &str, payload: &'t [u8], blobs: &NamedBlobs<'t>) -> Result
         },
         Payload::Opaque(_) => match opaque(kind, payload, &named)? {
             Some(files) => {
-                // Payloads of these were seen, those of others were not.
+                // Formats that were tried on real payloads.
                 seen =
                     matches!(kind, PayloadKind::Tosa | PayloadKind::Native | PayloadKind::OpenVino | PayloadKind::Vgf);
                 files
@@ -109,9 +109,9 @@ pub fn unpack<'t>(id: &str, payload: &'t [u8], blobs: &NamedBlobs<'t>) -> Result
     Ok(Some(UnpackedPayload { kind, seen, files }))
 }
 
-/// The files of a Core ML package.
+/// Returns the files of a Core ML package.
 fn package<'t>(core_ml: &CoreMl, payload: &'t [u8]) -> Result<Vec<UnpackedFile<'t>>> {
-    // A path has the names of all its folders: in a real package, less than the JSON has for each file.
+    // A path repeats the names of all its folders. In a real package, the paths are shorter than the JSON about the files.
     let mut left = payload.len().saturating_mul(4);
     let file = |(path, range): (String, core::ops::Range<u64>)| {
         let rest = left.checked_sub(path.len()).filter(|_| path.split('/').count() <= MAX_FOLDERS);
@@ -128,7 +128,7 @@ fn package<'t>(core_ml: &CoreMl, payload: &'t [u8]) -> Result<Vec<UnpackedFile<'
     core_ml.files().map(file).collect()
 }
 
-/// The parts of a payload that have bytes, as files.
+/// Converts the parts of a payload that are not empty into files.
 fn of_parts<'t>(parts: &[PayloadPart], payload: &'t [u8]) -> Vec<UnpackedFile<'t>> {
     let file = |part: &PayloadPart| {
         let bytes = payload.get(part.offset as usize..)?.get(..part.size as usize)?;
@@ -138,7 +138,7 @@ fn of_parts<'t>(parts: &[PayloadPart], payload: &'t [u8]) -> Vec<UnpackedFile<'t
     parts.iter().filter(|part| part.size != 0).filter_map(file).collect()
 }
 
-/// The files of a payload that is not decoded further.
+/// Returns the files of a payload that is not decoded further.
 fn opaque<'t>(
     kind: PayloadKind,
     payload: &'t [u8],
@@ -186,7 +186,7 @@ fn opaque<'t>(
     }))
 }
 
-/// The files by the parts that a header states, each with the offset of its field.
+/// Converts the parts that a header states into files, each with the offset of its field.
 fn headed<'t>(
     kind: PayloadKind,
     payload: &'t [u8],
@@ -202,8 +202,9 @@ fn headed<'t>(
     Ok(of_parts(&known, payload))
 }
 
-/// The start of the table of parts in a model that OpenVINO exported, and the bytes from there on, in which the table counts offsets; `None` if it is of another
-/// release. OpenVINO 2025.4 writes the table first, 2026.4 after a text about its release: `RR_UPCVO`, a u32, the u64 size of the text, the text.
+/// Finds the table of parts in a model that OpenVINO exported. Returns its start, and the bytes from there on, in which the table
+/// counts offsets, or `None` for other releases. OpenVINO 2025.4 writes the table first, 2026.4 after a text about its release:
+/// `RR_UPCVO`, a u32, the u64 size of the text, the text.
 fn openvino_table(payload: &[u8]) -> Option<(usize, &[u8])> {
     /// The size of the table, which is also the offset of the first part.
     const TABLE: &[u8; 8] = &48u64.to_le_bytes();
@@ -218,7 +219,7 @@ fn openvino_table(payload: &[u8]) -> Option<(usize, &[u8])> {
     rest.starts_with(TABLE).then_some((start, rest))
 }
 
-/// The sections of a VGF file, as `src/header.hpp` of Arm's library (formats 0.4.3 and 0.5.0) places them: four pairs of a u64 offset and size.
+/// Returns the sections of a VGF file, as placed by `src/header.hpp` of Arm's library (formats 0.4.3 and 0.5.0): four pairs of a u64 offset and size.
 fn vgf_sections(payload: &[u8]) -> Vec<(usize, Option<PayloadPart>)> {
     let number = |at: usize| payload.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     let section = |(name, at): (&str, usize)| {
@@ -230,8 +231,8 @@ fn vgf_sections(payload: &[u8]) -> Vec<(usize, Option<PayloadPart>)> {
     sections.into_iter().map(|named| (named.1, section(named))).collect()
 }
 
-/// The position of the size of a NeuroPilot model, and of the model. The header has a u8 version, and as u32 the numbers of inputs and
-/// outputs and this size.
+/// The position of the size of a NeuroPilot model, and of the model. The header has a u8 version, then as u32 the numbers of inputs
+/// and outputs and this size.
 const NEUROPILOT_SIZE: usize = 9;
 const NEUROPILOT_MODEL: usize = 13;
 

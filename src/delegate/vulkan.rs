@@ -1,4 +1,4 @@
-//! Vulkan's payloads: a header, a graph in a FlatBuffer, and raw bytes. They can be read but not written.
+//! Vulkan payloads: a header, a graph in a FlatBuffer, and raw bytes. They can be read but not written.
 
 use super::xnnpack::XnnpackHeader;
 use crate::error::{Error, ErrorKind, Result};
@@ -17,19 +17,19 @@ const IDENTIFIER: &[u8; 4] = b"VK00";
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Vulkan<'a> {
-    /// The header, which has the same fields as XNNPACK's.
+    /// The header, which has the same fields as that of XNNPACK.
     pub header: XnnpackHeader,
     /// The graph.
     pub graph: VkGraph<'a>,
     /// The bytes to which the graph's constants and shaders refer by offset: empty if they have keys.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub raw_bytes: &'a [u8],
-    /// The bytes of memory that the graph takes.
+    /// The memory that the graph takes, in bytes.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) memory: u64,
 }
 
-/// Where the bytes of a constant or shader are.
+/// The place of the bytes of a constant or shader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VulkanPlace<'t> {
     /// In the payload, in bytes from its start.
@@ -39,20 +39,20 @@ pub enum VulkanPlace<'t> {
 }
 
 impl<'a> Vulkan<'a> {
-    /// Whether bytes start like such a payload.
+    /// Returns `true` if the bytes start like a Vulkan payload.
     pub fn is_one(payload: &[u8]) -> bool {
         payload.get(4..).is_some_and(|bytes| bytes.starts_with(MAGIC))
     }
 
     /// Reads a payload, in time proportional to the graph, not to the weights.
     ///
-    /// Fails with [`ErrorKind::Header`] if the header or its ranges are not inside the payload, and fails if the
-    /// FlatBuffer breaks a rule of structure. Offsets count from the payload's start.
+    /// Fails with [`ErrorKind::Header`] if the header or its ranges are not inside the payload, and if the FlatBuffer breaks a rule of
+    /// structure. Offsets count from the payload's start.
     pub fn parse(payload: &'a [u8]) -> Result<Self> {
         Self::parse_with(payload, &Limits::default())
     }
 
-    /// [`parse`](Self::parse) with custom limits.
+    /// Reads a payload with custom limits.
     pub fn parse_with(payload: &'a [u8], limits: &Limits) -> Result<Self> {
         if !Self::is_one(payload) {
             let found = "another payload".into();
@@ -70,7 +70,7 @@ impl<'a> Vulkan<'a> {
         Ok(Self { header, graph, raw_bytes: raw, memory: seen.memory })
     }
 
-    /// Where a constant's or shader's bytes are; `None` if they are not inside the raw bytes.
+    /// Returns the place of a constant's or shader's bytes, or `None` if they are not inside the raw bytes.
     pub fn place<'t>(&self, bytes: &'t VkBytes<'_>) -> Option<VulkanPlace<'t>> {
         if let Some(key) = &bytes.named_key {
             return Some(VulkanPlace::Named(key));
@@ -81,7 +81,7 @@ impl<'a> Vulkan<'a> {
     }
 }
 
-/// A part of a payload. The header was checked, so it is in range.
+/// Returns a part of a payload. It is in range, since the header was checked.
 fn cut(payload: &[u8], range: Range<u64>) -> &[u8] {
     slice(payload, range).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Arbitrary trees: the fields of all tables are filled with arbitrary values, from the schema's description alone.
+//! Arbitrary trees: all fields of all tables get arbitrary values, based only on the schema's description.
 
 use super::choices::Choices;
 use crate::schema::any::{AnyTable, FieldChange};
@@ -7,7 +7,7 @@ use crate::schema::flat_tensor::{FlatTensor, Legacy, LegacySchema};
 use crate::schema::{DataSegment, Program};
 use alloc::vec;
 
-/// Fills a table and everything in it.
+/// Fills a table and its descendants.
 fn fill(table: &mut dyn AnyTable, choices: &mut Choices<'_>) {
     let description = table.description();
     fill_table(table, description, choices);
@@ -52,7 +52,7 @@ fn fill_table(table: &mut dyn AnyTable, description: &TableDescription, choices:
                 }
             }
             FieldKind::Union(union) => {
-                // One more than there are: an unknown member.
+                // One more than the number of members, for an unknown member.
                 let tag = choices.below(union.members.len() as u8 + 2);
                 place.change(FieldChange::Tag(tag));
                 if let (Some(member), Some(table)) = (union.member(tag), place.table_mut(0)) {
@@ -63,14 +63,14 @@ fn fill_table(table: &mut dyn AnyTable, description: &TableDescription, choices:
     }
 }
 
-/// Any program, valid or not, that can be written and is read back as it was.
+/// Creates any program, valid or not, that can be written and is read back unchanged.
 pub fn any_program(choices: &mut Choices<'_>) -> Program<'static> {
     let mut program = Program::default();
     fill(&mut program, choices);
     program
 }
 
-/// Any list of keys, valid or not, under any of the three schemas.
+/// Creates any `.ptd` tree, valid or not, under any of the three schemas.
 pub fn any_flat_tensor(choices: &mut Choices<'_>) -> FlatTensor<'static> {
     let legacy = (choices.below(3) == 0).then(Legacy::default);
     let mut flat_tensor = FlatTensor { legacy, ..FlatTensor::default() };

@@ -1,10 +1,10 @@
-//! `Arbitrary` of the crate `arbitrary`, for fuzzers.
+//! Implements `Arbitrary` of the crate `arbitrary`, for fuzzers.
 
 use super::choices::Choices;
 use super::files::{AnyFile, ValidPair, ValidProgram, ValidTensors};
 use arbitrary::{Arbitrary, Error, Result, Unstructured};
 
-/// Choices from the rest of a fuzzer's input.
+/// Takes choices from the rest of a fuzzer's input.
 fn some<'b>(input: &mut Unstructured<'b>) -> Result<Choices<'b>> {
     let length = input.arbitrary_len::<u8>()?;
     input.bytes(length).map(Choices::new)

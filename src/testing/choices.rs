@@ -1,22 +1,22 @@
-//! Bytes as choices.
+//! Choices taken from bytes.
 
 use crate::schema::description::NumberKind;
 use alloc::vec::Vec;
 
-/// Where choices come from: bytes that a fuzzer or a strategy made. After the last byte every choice is 0, which makes
-/// the smallest value.
+/// A source of choices: the bytes from a fuzzer or a strategy. After the last byte, every choice is 0, which leads to the smallest
+/// value.
 #[derive(Clone, Debug)]
 pub struct Choices<'b> {
     bytes: &'b [u8],
 }
 
 impl<'b> Choices<'b> {
-    /// Takes the bytes as choices.
+    /// Takes choices from bytes.
     pub fn new(bytes: &'b [u8]) -> Self {
         Self { bytes }
     }
 
-    /// The next byte.
+    /// Takes the next byte.
     pub fn byte(&mut self) -> u8 {
         match self.bytes.split_first() {
             Some((first, rest)) => {
@@ -27,12 +27,12 @@ impl<'b> Choices<'b> {
         }
     }
 
-    /// A number below `end`; 0 if `end` is 0.
+    /// Takes a number below `end`, or 0 if `end` is 0.
     pub fn below(&mut self, end: u8) -> u8 {
         self.byte().checked_rem(end).unwrap_or_default()
     }
 
-    /// One of several.
+    /// Takes one of several values.
     pub fn one_of<T: Copy>(&mut self, first: T, others: &[T]) -> T {
         match usize::from(self.below(u8::try_from(others.len()).unwrap_or(u8::MAX - 1) + 1)) {
             0 => first,
@@ -40,12 +40,12 @@ impl<'b> Choices<'b> {
         }
     }
 
-    /// The next choice as a `bool`.
+    /// Takes a `bool`.
     pub fn yes(&mut self) -> bool {
         self.below(2) == 1
     }
 
-    /// A number: often one at a limit of its type, otherwise any.
+    /// Takes a number: often a limit of its type, otherwise any number.
     pub(super) fn number(&mut self, kind: NumberKind) -> u64 {
         let bits = 8 * kind.size() as u32;
         let all = u64::MAX >> (64 - bits);
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_byte_is_a_choice_until_there_are_none() {
+    fn each_byte_is_a_choice_and_the_rest_are_0() {
         let mut choices = Choices::new(&[7, 9]);
         assert_eq!([choices.byte(), choices.byte(), choices.byte()], [7, 9, 0]);
     }

@@ -1,5 +1,4 @@
-//! Systematic damage: each field of a tree gets the values that readers may handle wrongly, and so does each word of a
-//! file.
+//! Systematic damage: sets each field of a tree, or each word of a file, to values that readers may handle wrongly.
 
 use crate::keyed::set;
 use crate::schema::any::{AnyField, AnyNumbers, AnyTable, FieldChange, Value};
@@ -7,10 +6,10 @@ use crate::schema::description::{FieldKind, NumberKind};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
-/// A change of one field of a tree to a value that readers may handle wrongly: a limit of its type, one past the length
-/// of a list, an absent table, a string that is not UTF-8.
+/// A change of one field of a tree to a value that readers may handle wrongly: a limit of its type, one past the length of a list,
+/// an absent table, a string that is not UTF-8.
 ///
-/// A tree that was changed is written with [`Pte::image_as_is`](crate::Pte::image_as_is), which does not repair it.
+/// Write a changed tree with [`Pte::image_as_is`](crate::Pte::image_as_is), which does not repair it.
 #[derive(Clone, Debug)]
 pub struct Damage {
     /// The steps from the root: a field, and an item of its list of tables (0 for a table or union).
@@ -20,7 +19,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// All damages that a tree can get.
+    /// Returns all damages that apply to a tree.
     pub fn all(tree: &dyn AnyTable) -> Vec<Self> {
         let mut lengths = Vec::new();
         find_lengths(tree, &mut lengths);
@@ -41,7 +40,7 @@ impl Damage {
         table.field_mut(self.field).is_some_and(|field| field.change(self.change))
     }
 
-    /// What is changed, in the schema's names.
+    /// Describes the change, in the schema's names.
     pub fn describe(&self, tree: &dyn AnyTable) -> String {
         let mut path = String::new();
         let mut table = Some(tree);
@@ -60,7 +59,7 @@ impl Damage {
     }
 }
 
-/// The schema's name of a field.
+/// Returns the schema's name of a field.
 fn name_of(table: Option<&dyn AnyTable>, field: usize) -> &'static str {
     table.and_then(|table| table.description().fields.get(field)).map_or("?", |field| field.name)
 }
@@ -78,7 +77,7 @@ impl fmt::Display for Shown {
     }
 }
 
-/// The lengths of all lists, with which readers compare indices.
+/// Collects the lengths of all lists, against which readers check indices.
 fn find_lengths(table: &dyn AnyTable, lengths: &mut Vec<u64>) {
     table.for_each_field(&mut |_, value| match value {
         Value::Numbers(numbers) => lengths.push(numbers.len() as u64),
@@ -92,7 +91,7 @@ fn find_lengths(table: &dyn AnyTable, lengths: &mut Vec<u64>) {
     });
 }
 
-/// Texts that readers may handle wrongly: an empty one, a short one, a long one, one with a NUL, one that is not UTF-8.
+/// Texts that readers may handle wrongly: empty, short, long, with a NUL, not UTF-8.
 const TEXTS: [&[u8]; 5] = [b"", b"x", &[b'x'; 120], b"a\0b", b"\xff\xfe"];
 
 /// Numbers at the limits of widths, signs, alignments and counts.
@@ -121,7 +120,7 @@ const NUMBERS: [u64; 22] = [
     u64::MAX - 1,
 ];
 
-/// How many items of a list of numbers are changed, from its start. The last item is changed too.
+/// The number of changed items at the start of a list of numbers. The last item is changed too.
 const ITEMS: usize = 16;
 
 struct All {
@@ -201,7 +200,7 @@ impl All {
         }
     }
 
-    /// The values that a number of that kind is changed to.
+    /// Returns the values to which a number of that kind is changed.
     fn numbers(&self, kind: NumberKind, before: u64) -> Vec<u64> {
         let all = u64::MAX >> (64 - 8 * kind.size());
         let beside = [before.wrapping_add(1), before.wrapping_sub(1), before ^ 1 << (8 * kind.size() - 1)];
@@ -230,11 +229,11 @@ impl All {
     }
 }
 
-/// How many ways [`damage_word`] has to change a word.
+/// The number of ways in which [`damage_word`] can change a word.
 pub const WORD_DAMAGES: usize = 16;
 
-/// The file with the 4-byte word at `at` changed in one of [`WORD_DAMAGES`] ways; `None` if that changes nothing, or
-/// there is no such word.
+/// Returns the file with the 4-byte word at `at` changed in one of [`WORD_DAMAGES`] ways, or `None` if that changes nothing or the
+/// word is outside the file.
 pub fn damage_word(file: &[u8], at: usize, way: usize) -> Option<Vec<u8>> {
     let before = u32::from_le_bytes(file.get(at..at + 4)?.try_into().ok()?);
     let size = file.len() as u32;
@@ -269,14 +268,14 @@ mod tests {
     use alloc::vec;
 
     #[test]
-    fn lengths_of_lists_anywhere_are_among_the_numbers_that_are_tried() {
+    fn the_lengths_of_nested_lists_are_tried_as_numbers() {
         let values: Vec<EValue<'_>> = vec![Tensor::new(ScalarType::FLOAT, vec![1; 37]).into()];
         let plan = ExecutionPlan::new("forward", values, Vec::new(), Vec::new(), 0).with_inputs(vec![0; 53]);
         let constant_segment = Some(SubsegmentOffsets { segment_index: 0, offsets: Some(vec![0; 71].into()) });
         let program = Program { execution_plan: Some(vec![plan]), constant_segment, ..Program::default() };
         let mut lengths = Vec::new();
         find_lengths(&program, &mut lengths);
-        // Of numbers in the member of a union, in a table of a list, in a table; of tables.
+        // Lengths of numbers in the member of a union, in a table of a list, in a table, and of tables.
         assert!([37, 53, 71, 1].iter().all(|length| lengths.contains(length)), "{lengths:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The types of files that proptest and fuzzers make.
+//! The types of files that proptest and fuzzers create.
 
 use super::any_tree::{any_flat_tensor, any_program};
 use super::choices::Choices;
@@ -10,18 +10,18 @@ use crate::file::segment::Segment;
 use crate::file::style::WriteStyle;
 use alloc::vec::Vec;
 
-/// A file of any content, valid or not, without header and data: its tables have any values that the schema allows. It
-/// can be written, with `image_as_is`, and is read back as it was.
+/// A file of any content, valid or not, without header and data: its tables have any values that the schema allows. It can be
+/// written with `image_as_is`, and is read back unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyFile {
-    /// A `.pte`.
+    /// A `.pte` file.
     Program(Pte<'static>),
-    /// A `.ptd`.
+    /// A `.ptd` file.
     Tensors(Ptd<'static>),
 }
 
 impl AnyFile {
-    /// Makes one.
+    /// Creates a file.
     pub fn choose(choices: &mut Choices<'_>) -> Self {
         if choices.below(4) < 3 {
             let style = Some(any_style(choices));
@@ -36,7 +36,7 @@ impl AnyFile {
         }
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the file.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         match self {
             Self::Program(pte) => pte.image_as_is()?.to_vec(),
@@ -45,7 +45,7 @@ impl AnyFile {
     }
 }
 
-/// Any style of the official writers: any order of fields, vtables shared by tables of one size or of several, any
+/// Returns any style of the official writers: any order of fields, vtables shared by tables of one size or of several, any
 /// alignment up to 4096.
 pub fn any_style(choices: &mut Choices<'_>) -> WriteStyle {
     let others = [WriteStyle::PYTHON_OLD_FLATBUFFERS, WriteStyle::FLATC, WriteStyle::EARLY_FLATC, WriteStyle::SAVE_PTD];
@@ -64,7 +64,7 @@ macro_rules! made {
         );
 
         impl $name {
-            /// Makes one. It fails only if this crate has a bug.
+            /// Creates a file. Fails only if this crate has a bug.
             pub fn choose(choices: &mut Choices<'_>) -> Result<Self> {
                 $make(choices).map(Self)
             }
@@ -73,10 +73,10 @@ macro_rules! made {
 }
 
 made! {
-    /// A valid `.pte`: no finding at any level.
+    /// A valid `.pte`, without findings at any level.
     ValidProgram(Pte<'static>) = valid_program;
     /// A valid `.ptd`.
     ValidTensors(Ptd<'static>) = valid_tensors;
-    /// A valid `.pte` and the `.ptd` that it takes data from.
+    /// A valid `.pte` and the `.ptd` with the data of its external tensors.
     ValidPair((Pte<'static>, Ptd<'static>)) = valid_pair;
 }

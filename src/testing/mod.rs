@@ -1,11 +1,10 @@
-//! For tests of programs that read, write or run these files: files of any content, valid files, and damaged ones.
+//! Files for tests of programs that read, write or run them: files of any content, valid files, and damaged files.
 //!
-//! Everything is made from bytes that are taken as choices ([`Choices`]), such as a fuzzer's input. Few bytes make a
-//! small file.
+//! All files are made from bytes that are taken as choices ([`Choices`]), such as a fuzzer's input. Few bytes make a small file.
 //!
-//! With the feature `proptest`, [`AnyFile`], [`ValidProgram`], [`ValidTensors`] and [`ValidPair`] are proptest's
-//! `Arbitrary`, and [`strategies`] makes them with a size that you choose, and damage for any tree. With the feature
-//! `arbitrary`, they are `Arbitrary` for fuzzers too.
+//! With the feature `proptest`, [`AnyFile`], [`ValidProgram`], [`ValidTensors`] and [`ValidPair`] implement its `Arbitrary`, and
+//! [`strategies`] has strategies for files of a size that you choose, and for damage to any tree. With the feature `arbitrary`, they
+//! implement its `Arbitrary`, for fuzzers.
 //!
 //! ```
 //! use executorch_format::testing::{Choices, Damage, valid_program};
@@ -18,7 +17,7 @@
 //! let findings = Pte::parse(&file)?.verify(Level::Strict);
 //! assert!(findings.iter().all(|finding| finding.severity == Severity::Note));
 //!
-//! // Every damage of it is refused, found, or harmless; none may crash a reader.
+//! // Every damage is refused, found, or harmless; none may crash a reader.
 //! for damage in Damage::all(&pte.program) {
 //!     let mut damaged = pte.clone();
 //!     if damage.apply(&mut damaged.program) {

@@ -9,7 +9,7 @@
 //!     # /*
 //!     #[test]
 //!     # */
-//!     fn my_reader_takes_what_is_good(pte in valid_programs(0..200)) {
+//!     fn my_reader_accepts_valid_files(pte in valid_programs(0..200)) {
 //!         let file = pte.image().unwrap().to_vec().unwrap();
 //!         prop_assert!(executorch_format::Pte::verify_structure(&file).is_ok()); // my reader
 //!     }
@@ -26,7 +26,7 @@
 //!         }
 //!     }
 //! }
-//! # my_reader_takes_what_is_good();
+//! # my_reader_accepts_valid_files();
 //! # my_reader_survives_damage();
 //! ```
 
@@ -47,10 +47,10 @@ use proptest::collection::{SizeRange, vec};
 use proptest::sample::select;
 use proptest::strategy::{BoxedStrategy, Strategy};
 
-/// How many choices a file is made from by default.
+/// The default number of choices for a file.
 const USUAL: core::ops::Range<usize> = 0..1200;
 
-/// A strategy that takes this many bytes as choices.
+/// Returns a strategy that takes this many bytes as choices.
 fn made<T: core::fmt::Debug>(
     size: impl Into<SizeRange>,
     make: impl Fn(&mut Choices<'_>) -> T,
@@ -58,7 +58,7 @@ fn made<T: core::fmt::Debug>(
     vec(any::<u8>(), size).prop_map(move |bytes| make(&mut Choices::new(&bytes)))
 }
 
-/// A strategy for valid files. Where `make` fails, which would be a bug of this crate, proptest rejects the value.
+/// Returns a strategy for valid files. If `make` fails, which would be a bug of this crate, proptest rejects the value.
 fn good<T: core::fmt::Debug>(
     size: impl Into<SizeRange>,
     make: impl Fn(&mut Choices<'_>) -> crate::Result<T>,
@@ -67,24 +67,24 @@ fn good<T: core::fmt::Debug>(
     vec(any::<u8>(), size).prop_filter_map("a good file", make)
 }
 
-/// Any program, valid or not, of that many choices.
+/// Returns a strategy for any program, valid or not, made from `size` choices.
 pub fn any_programs(size: impl Into<SizeRange>) -> impl Strategy<Value = Program<'static>> {
     made(size, any_program)
 }
 
-/// Any list of keys, valid or not, of that many choices, under any of the three schemas.
+/// Returns a strategy for any `.ptd` tree, valid or not, made from `size` choices, under any of the three schemas.
 pub fn any_flat_tensors(size: impl Into<SizeRange>) -> impl Strategy<Value = FlatTensor<'static>> {
     made(size, any_flat_tensor)
 }
 
-/// Valid `.pte` files, of that many choices, in any official style. A strict reader may refuse some of these styles:
-/// flatc (as in [`WriteStyle::FLATC`]) leaves empty vectors of wide numbers misaligned, which the verifier of flatc's
-/// Rust code refuses. Use [`valid_programs_in`] for one style.
+/// Returns a strategy for valid `.pte` files, made from `size` choices, in any official style. A strict reader may refuse some of
+/// these styles: flatc (as in [`WriteStyle::FLATC`]) leaves empty vectors of wide numbers misaligned, which the verifier of flatc's
+/// Rust code refuses. Use [`valid_programs_in`] for a single style.
 pub fn valid_programs(size: impl Into<SizeRange>) -> impl Strategy<Value = Pte<'static>> {
     good(size, valid_program)
 }
 
-/// Valid `.pte` files, of that many choices, in one style. With [`WriteStyle::PYTHON`], empty vectors are aligned.
+/// Returns a strategy for valid `.pte` files, made from `size` choices, in one style. With [`WriteStyle::PYTHON`], empty vectors are aligned.
 pub fn valid_programs_in(style: WriteStyle, size: impl Into<SizeRange>) -> impl Strategy<Value = Pte<'static>> {
     good(size, move |choices| {
         let pte = valid_program(choices)?;
@@ -93,22 +93,22 @@ pub fn valid_programs_in(style: WriteStyle, size: impl Into<SizeRange>) -> impl 
     })
 }
 
-/// Valid `.ptd` files, of that many choices.
+/// Returns a strategy for valid `.ptd` files, made from `size` choices.
 pub fn valid_flat_tensors(size: impl Into<SizeRange>) -> impl Strategy<Value = Ptd<'static>> {
     good(size, valid_tensors)
 }
 
-/// Valid `.pte` files, each with the `.ptd` that it takes data from, of that many choices.
+/// Returns a strategy for valid `.pte` files, each with the `.ptd` of its external data, made from `size` choices.
 pub fn valid_pairs(size: impl Into<SizeRange>) -> impl Strategy<Value = (Pte<'static>, Ptd<'static>)> {
     good(size, valid_pair)
 }
 
-/// Any style of writing.
+/// Returns a strategy for any style of writing.
 pub fn styles() -> impl Strategy<Value = WriteStyle> {
     made(3..=3, any_style)
 }
 
-/// Any damage to a tree. The tree must have at least one field.
+/// Returns a strategy for any damage to a tree. The tree must have at least one field.
 pub fn damage(tree: &dyn AnyTable) -> impl Strategy<Value = Damage> + use<> {
     select(Damage::all(tree))
 }

@@ -16,15 +16,15 @@ use crate::write::collect::{DataCollector, NewEntry};
 use crate::write::options::{PtdOptions, PteOptions};
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
-/// A valid program: methods with planned, constant, mutable and dynamic tensors, lists, calls of operators and
-/// delegates, moves, and named data, in any official style and layout.
+/// Creates a valid program: methods with planned, constant, mutable and dynamic tensors, lists, calls of operators and delegates,
+/// moves, and named data, in any official style and layout.
 ///
 /// Fails only if this crate has a bug.
 pub fn valid_program(choices: &mut Choices<'_>) -> Result<Pte<'static>> {
     program(choices, &[])
 }
 
-/// A valid `.ptd` of tensors and blobs, some with equal bytes, in any layout.
+/// Creates a valid `.ptd` of tensors and blobs, some with equal bytes, in any layout.
 ///
 /// Fails only if this crate has a bug.
 pub fn valid_tensors(choices: &mut Choices<'_>) -> Result<Ptd<'static>> {
@@ -32,7 +32,7 @@ pub fn valid_tensors(choices: &mut Choices<'_>) -> Result<Ptd<'static>> {
     tensors(choices, entries)
 }
 
-/// A valid program, and a valid `.ptd` with the data of its external tensors.
+/// Creates a valid program, and a valid `.ptd` with the data of its external tensors.
 ///
 /// Fails only if this crate has a bug.
 pub fn valid_pair(choices: &mut Choices<'_>) -> Result<(Pte<'static>, Ptd<'static>)> {
@@ -49,7 +49,7 @@ fn tensors(choices: &mut Choices<'_>, entries: Vec<NewEntry<'static>>) -> Result
 fn entries(choices: &mut Choices<'_>) -> Vec<NewEntry<'static>> {
     let count = choices.below(6);
     let entry = |index: u8| {
-        // All keys have one length, so that none is a prefix of another.
+        // All keys have the same length, so that no key is a prefix of another.
         let key = format!("weight.{index:03}");
         let alignment = 1 << choices.below(8);
         let entry = if choices.below(4) == 3 {
@@ -85,7 +85,7 @@ fn program(choices: &mut Choices<'_>, external: &[NewEntry<'static>]) -> Result<
     data.finish(Program { execution_plan: Some(plans), ..Program::default() }, &options)
 }
 
-/// A type and shape, small enough that its bytes are few.
+/// A type and shape with few bytes.
 #[derive(Clone)]
 struct Shape {
     scalar_type: ScalarType,
@@ -132,17 +132,17 @@ impl From<Shape> for Tensor<'static> {
     }
 }
 
-/// The values of a method that is being made.
+/// The values of a method under construction.
 #[derive(Default)]
 struct Values {
     values: Vec<EValue<'static>>,
-    /// Those that are tensors with planned memory and no initial state.
+    /// The tensors with planned memory and without an initial state.
     planned: Vec<i32>,
-    /// Those that are any tensors.
+    /// All tensors.
     tensors: Vec<i32>,
-    /// Those that are integers.
+    /// The integers.
     integers: Vec<i32>,
-    /// Bytes of planned memory.
+    /// The size of planned memory, in bytes.
     arena: u64,
 }
 
@@ -152,7 +152,7 @@ impl Values {
         self.values.len() as i32 - 1
     }
 
-    /// Gives each tensor memory of its own, so that none is overwritten while it is needed.
+    /// Gives each tensor memory of its own, so that it is not overwritten while it is needed.
     fn place(&mut self, tensor: Tensor<'static>) -> Tensor<'static> {
         let offset = self.arena;
         let size = tensor.byte_size().unwrap_or_default().max(1);
@@ -193,7 +193,7 @@ impl Values {
         self.tensors.push(index);
     }
 
-    /// Some items of a list, if it has any.
+    /// Picks some items of a list, if it has any.
     fn some(choices: &mut Choices<'_>, of: &[i32]) -> Vec<i32> {
         let count = choices.below(4);
         let one = |_| of.get(usize::from(choices.below(of.len() as u8))).copied();
@@ -246,11 +246,11 @@ fn method(
     for _ in 0..choices.below(6) {
         instructions.extend(instruction(choices, &values, operators.len(), delegates.len()));
     }
-    // No instruction writes an input before it is read, and outputs are values that exist.
+    // Instructions do not overwrite inputs before they are read, and outputs are existing values.
     let inputs = Values::some(choices, &values.planned);
     let outputs = Values::some(choices, &values.tensors);
     let name = if index == 0 { "forward".into() } else { format!("method_{index}") };
-    // A few small tensors.
+    // The method has only a few small tensors.
     let planned = i64::try_from(values.arena).unwrap_or_default();
     let plan = ExecutionPlan::new(name, values.values, operators, instructions, planned)
         .with_inputs(inputs)
@@ -264,7 +264,7 @@ fn delegate(choices: &mut Choices<'_>, data: &mut DataCollector<'static>) -> Bac
     delegate.with_compile_specs((0..choices.below(3)).map(|_| spec(choices)).collect())
 }
 
-/// A call, or a move of one integer to another; `None` if the method has no values for it.
+/// Creates a call, or a move of an integer to another, or `None` if the method has no values for it.
 fn instruction(
     choices: &mut Choices<'_>,
     values: &Values,

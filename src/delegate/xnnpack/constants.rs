@@ -1,4 +1,4 @@
-//! The constants of a graph: what uses them, and where their bytes are.
+//! The constants of a graph: their users, and the places of their bytes.
 
 use super::Xnnpack;
 use crate::error::{Error, Result};
@@ -12,23 +12,23 @@ use core::ops::Range;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Constant<'t> {
-    /// Its index, from 1: `constant_buffer_idx` of a value, `scale_buffer_idx` of its quantization.
+    /// The index, at least 1: `constant_buffer_idx` of a value, `scale_buffer_idx` of its quantization.
     pub index: u32,
-    /// Where its bytes are.
+    /// The place of the bytes.
     pub place: ConstantPlace<'t>,
-    /// What uses it, in the order of the values.
+    /// The uses, in the order of the values.
     pub uses: Vec<ConstantUse<'t>>,
 }
 
-/// Where the bytes of a constant are.
+/// The place of the bytes of a constant.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConstantPlace<'t> {
     /// In the constant data of the payload.
     Payload {
-        /// Bytes from the start of the constant data.
+        /// The offset from the start of the constant data, in bytes.
         offset: u64,
-        /// Bytes.
+        /// The size, in bytes.
         size: u64,
     },
     /// In named data.
@@ -43,7 +43,7 @@ pub enum ConstantPlace<'t> {
 }
 
 impl ConstantPlace<'_> {
-    /// Bytes.
+    /// Returns the size, in bytes.
     pub fn size(&self) -> u64 {
         match *self {
             Self::Payload { size, .. } | Self::Named { size, .. } => size,
@@ -52,7 +52,7 @@ impl ConstantPlace<'_> {
     }
 }
 
-/// What uses a constant.
+/// A use of a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConstantUse<'t> {
@@ -67,22 +67,22 @@ pub enum ConstantUse<'t> {
     Scales {
         /// Index into `xvalues`.
         value: usize,
-        /// How many.
+        /// The number of scales.
         count: u32,
-        /// The size of each, in bytes: 4 (f32) or 2 (bfloat16).
+        /// The size of each scale, in bytes: 4 (f32) or 2 (bfloat16).
         element_size: u32,
     },
 }
 
 impl ConstantUse<'_> {
-    /// The value that uses the constant: an index into `xvalues`.
+    /// Returns the value that uses the constant: an index into `xvalues`.
     pub fn value(&self) -> usize {
         let (Self::Tensor { value, .. } | Self::Scales { value, .. }) = *self;
         value
     }
 }
 
-/// If the scales of a quantization are in a constant: its index, the number of scales, and the size of each in bytes.
+/// Returns the constant with the scales of a quantization, if there is one: its index, the number of scales, and the size of each in bytes.
 pub(crate) fn scales_constant(quantization: &XNNQuantParams<'_>) -> Option<(u32, u32, u32)> {
     match quantization {
         XNNQuantParams::PerChannelQuant(channels) => Some((channels.scale_buffer_idx, channels.num_scales, 4)),

@@ -7,10 +7,10 @@ use crate::quantized::{Dequantized, Parameters, Runs, Stored, elements};
 use crate::schema::xnnpack::{XNNDatatype, XNNQuantParams};
 use alloc::{borrow::Cow, format};
 
-/// 4-bit elements are stored unsigned, with this zero.
+/// The unsigned element that stands for 0 in 4-bit types.
 const ZERO_OF_4_BITS: f64 = 8.0;
 
-/// How the elements of a type are stored; `None` for types that are packed for a kernel, and for unknown types.
+/// Returns the stored form of a type's elements, or `None` for types that are packed for a kernel, and for unknown types.
 fn stored(datatype: XNNDatatype) -> Option<Stored> {
     match datatype {
         XNNDatatype::QCINT4 | XNNDatatype::QBINT4 => Some(Stored::LowHalfFirst),
@@ -63,7 +63,7 @@ pub(super) fn dequantized<'t>(
     Dequantized::new(stored, Cow::Borrowed(dims), bytes, parameters, runs).map(Some)
 }
 
-/// Scales that are in the graph or in a constant.
+/// Returns the scales, which are in the graph or in a constant.
 fn scales<'t>(
     xnnpack: &'t Xnnpack<'_>,
     params: &XNNQuantParams<'_>,

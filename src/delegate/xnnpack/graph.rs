@@ -11,7 +11,7 @@ use alloc::{string::String, vec::Vec};
 use core::fmt;
 
 impl<'a> XValue<'a> {
-    /// Its tensor, quantized or not; `None` for a value without one.
+    /// Returns the tensor, quantized or not, or `None` for a value without one.
     pub fn tensor(&self) -> Option<&XNNTensorValue<'a>> {
         match &self.xvalue_union {
             XValueUnion::XNNTensorValue(tensor) => Some(tensor),
@@ -20,7 +20,7 @@ impl<'a> XValue<'a> {
         }
     }
 
-    /// Its tensor, mutable.
+    /// Returns the tensor, mutable.
     pub fn tensor_mut(&mut self) -> Option<&mut XNNTensorValue<'a>> {
         match &mut self.xvalue_union {
             XValueUnion::XNNTensorValue(tensor) => Some(tensor),
@@ -29,7 +29,7 @@ impl<'a> XValue<'a> {
         }
     }
 
-    /// How it is quantized, if it is.
+    /// Returns the parameters of quantization, if the tensor is quantized.
     pub fn quant_params(&self) -> Option<&XNNQuantParams<'a>> {
         match &self.xvalue_union {
             XValueUnion::XNNQuantizedTensorValue(quantized) => Some(&quantized.quant_params),
@@ -39,17 +39,17 @@ impl<'a> XValue<'a> {
 }
 
 impl XNNTensorValue<'_> {
-    /// Whether it is an input or output of the graph.
+    /// Returns `true` for an input or output of the graph.
     pub fn is_external(&self) -> bool {
         self.external_id != NO_ID
     }
 
-    /// The size of its elements, in bytes; `None` if it is not known or overflows 64 bits.
+    /// Returns the size of the elements in bytes, or `None` if it is unknown or overflows 64 bits.
     pub fn byte_size(&self) -> Option<u64> {
         tensor_bytes(self.datatype, self.dims())
     }
 
-    /// Its type and shape as PyTorch's; `None` if PyTorch has no such type, or a size does not fit in 31 bits.
+    /// Returns the type and shape in PyTorch's terms, or `None` if PyTorch has no such type, or a size does not fit in 31 bits.
     pub fn shape(&self) -> Option<TensorShape<'_>> {
         const NATURAL: [u8; 6] = [0, 1, 2, 3, 4, 5];
         let sizes: &[i32] = bytemuck::must_cast_slice(self.dims());
@@ -60,7 +60,7 @@ impl XNNTensorValue<'_> {
 }
 
 impl XNNGraph<'_> {
-    /// The index of each value with a tensor, by its id. If two have the same id, the runtime uses the first.
+    /// Maps ids to the indices of values with a tensor. If two have the same id, the runtime uses the first.
     pub(crate) fn values_by_id(&self) -> Keyed<u32, usize> {
         let mut ids = Keyed::new();
         for (index, value) in self.xvalues().iter().enumerate() {
@@ -72,7 +72,7 @@ impl XNNGraph<'_> {
     }
 }
 
-/// Shows as `qcint8[5, 3]`.
+/// Displays it as `qcint8[5, 3]`.
 impl fmt::Display for XNNTensorValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = alloc::format!("{}", self.datatype);
@@ -82,7 +82,7 @@ impl fmt::Display for XNNTensorValue<'_> {
 }
 
 impl XNNDatatype {
-    /// The bits of an element; `None` for an unknown type.
+    /// Returns the number of bits in an element, or `None` for an unknown type.
     pub fn element_bits(self) -> Option<u32> {
         Some(match self {
             Self::QCINT4 | Self::QBINT4 => 4,
@@ -93,7 +93,7 @@ impl XNNDatatype {
         })
     }
 
-    /// PyTorch's type whose elements are stored in the same way; `None` if there is none.
+    /// Returns PyTorch's type with the same storage, or `None` if PyTorch has no such type.
     pub fn scalar_type(self) -> Option<ScalarType> {
         Some(match self {
             Self::FP32 => ScalarType::FLOAT,
@@ -107,8 +107,8 @@ impl XNNDatatype {
     }
 }
 
-/// The size in bytes of a tensor with that type and those sizes. Two 4-bit elements are in a byte, and each row starts
-/// at a new byte. `None` if the type is unknown or the product overflows.
+/// Computes the size in bytes of a tensor. Two 4-bit elements share a byte, and each row starts at a new byte. Returns `None` if the
+/// type is unknown or the product overflows.
 pub fn tensor_bytes(datatype: XNNDatatype, dims: &[u32]) -> Option<u64> {
     let bits = u64::from(datatype.element_bits()?);
     let (last, outer) = match dims.split_last() {
@@ -138,14 +138,14 @@ pub fn tensor_bytes(datatype: XNNDatatype, dims: &[u32]) -> Option<u64> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeIds {
-    /// What it reads: field and id. [`NO_ID`] means no value.
+    /// The inputs, as field and id. [`NO_ID`] stands for no value.
     pub inputs: Vec<(&'static str, u32)>,
-    /// What it writes: field and id.
+    /// The outputs, as field and id.
     pub outputs: Vec<(&'static str, u32)>,
 }
 
 impl<'a> XNodeUnion<'a> {
-    /// The member as a table; `None` for none and for one that the schema does not know.
+    /// Returns the member as a table, or `None` if it is absent or unknown to the schema.
     pub fn member(&self) -> Option<&dyn AnyTable> {
         match AnyField::value(self) {
             Value::Union { member, .. } => member,
@@ -153,7 +153,7 @@ impl<'a> XNodeUnion<'a> {
         }
     }
 
-    /// The ids of its values. A concatenation has as many inputs as its name states: in files from before ExecuTorch
+    /// Returns the ids of the node's values. A concatenation has as many inputs as its name states: in files from before ExecuTorch
     /// 0.6, the other fields read as id 0.
     pub fn ids(&self) -> NodeIds {
         let most = match self {
@@ -177,8 +177,8 @@ impl<'a> XNodeUnion<'a> {
 }
 
 impl<'a> XNNGraph<'a> {
-    /// The values that are arguments of the delegate's call, in the order of the arguments: index into `xvalues`, and the tensor,
-    /// whose `external_id` is the argument's.
+    /// Returns the values that are arguments of the delegate's call, in the order of the arguments: the index into `xvalues`, and the
+    /// tensor, whose `external_id` is the index of the argument.
     pub fn externals(&self) -> Vec<(usize, &XNNTensorValue<'a>)> {
         let tensors = self.xvalues().iter().enumerate().filter_map(|(index, value)| Some((index, value.tensor()?)));
         let mut externals: Vec<_> = tensors.filter(|(_, tensor)| tensor.is_external()).collect();
@@ -186,7 +186,7 @@ impl<'a> XNNGraph<'a> {
         externals
     }
 
-    /// How many nodes of each kind there are, the most frequent first.
+    /// Counts the nodes of each kind, the most frequent kind first.
     pub fn count_nodes(&self) -> Vec<(&'static str, usize)> {
         let mut counts = Keyed::<&'static str, usize>::new();
         for node in self.xnodes() {
@@ -199,7 +199,7 @@ impl<'a> XNNGraph<'a> {
 }
 
 impl XNode<'_> {
-    /// The name of its kind, such as `XNNAdd`; `unknown` for one of a newer schema.
+    /// Returns the name of the kind, such as `XNNAdd`, or `unknown` for a kind of a newer schema.
     pub fn name(&self) -> &'static str {
         self.xnode_union.name().unwrap_or("unknown")
     }

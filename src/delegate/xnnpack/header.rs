@@ -1,14 +1,14 @@
 //! The header of an XNNPACK payload. Its fields are not aligned.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 0..4 | zero |
 //! | 4..8 | `XH00` |
 //! | 8..10 | u16 length of the header: 30 |
 //! | 10..14 | u32 offset of the FlatBuffer, from the payload's start |
-//! | 14..18 | u32 bytes of the FlatBuffer, without padding |
+//! | 14..18 | u32 size of the FlatBuffer in bytes, without padding |
 //! | 18..22 | u32 offset of the constant data, from the payload's start |
-//! | 22..30 | u64 bytes of the constant data |
+//! | 22..30 | u64 size of the constant data, in bytes |
 
 use crate::error::{Error, ErrorKind, Result};
 use alloc::{borrow::Cow, format};
@@ -23,11 +23,11 @@ pub(in crate::delegate) const MAGIC: &[u8; 4] = b"XH00";
 pub struct XnnpackHeader {
     /// The size of the header, in bytes: 30. Readers ignore it.
     pub length: u16,
-    /// Where the FlatBuffer starts, in bytes from the payload's start: 32.
+    /// The start of the FlatBuffer, in bytes from the payload's start: 32.
     pub flatbuffer_offset: u32,
     /// The size of the FlatBuffer without padding, in bytes.
     pub flatbuffer_size: u32,
-    /// Where the constant data starts, in bytes from the payload's start.
+    /// The start of the constant data, in bytes from the payload's start.
     pub constant_data_offset: u32,
     /// The size of the constant data, in bytes: 0 if constants have keys.
     pub constant_data_size: u64,
@@ -37,7 +37,7 @@ impl XnnpackHeader {
     /// The size of the header, in bytes.
     pub const LENGTH: u16 = 30;
 
-    /// Its fields, from the first bytes of a payload; `None` if there are too few.
+    /// Reads the fields from the first bytes of a payload. Returns `None` if there are too few bytes.
     pub(in crate::delegate) fn fields(payload: &[u8]) -> Option<Self> {
         let bytes = payload.first_chunk::<{ Self::LENGTH as usize }>()?;
         let [_, _, _, _, _, _, _, _, l0, l1, o0, o1, o2, o3, s0, s1, s2, s3, c0, c1, c2, c3, size @ ..] = *bytes;
@@ -50,7 +50,7 @@ impl XnnpackHeader {
         })
     }
 
-    /// Reads it. Like the runtime, fails if the header or its ranges are not inside the payload, with
+    /// Reads and checks the header. Like the runtime, fails if the header or its ranges are not inside the payload, with
     /// [`ErrorKind::Header`]. `what` names the payload in errors.
     pub(in crate::delegate) fn parse(payload: &[u8], what: &str) -> Result<Self> {
         let available = payload.len() as u64;
@@ -76,19 +76,19 @@ impl XnnpackHeader {
         Ok(header)
     }
 
-    /// Where the FlatBuffer is in the payload.
+    /// Returns the range of the FlatBuffer in the payload.
     pub fn flatbuffer(&self) -> Range<u64> {
         let start = u64::from(self.flatbuffer_offset);
         start..start + u64::from(self.flatbuffer_size)
     }
 
-    /// Where the constant data is in the payload.
+    /// Returns the range of the constant data in the payload.
     pub fn constant_data(&self) -> Range<u64> {
         let start = u64::from(self.constant_data_offset);
         start..start.saturating_add(self.constant_data_size)
     }
 
-    /// The size of the header, in bytes.
+    /// Returns the bytes of the header.
     pub(crate) fn to_bytes(self) -> [u8; Self::LENGTH as usize] {
         let mut bytes = [0; Self::LENGTH as usize];
         let fields: [&[u8]; 7] = [

@@ -1,8 +1,8 @@
 //! XNNPACK payloads: a header, a FlatBuffer with a graph of operators, and its constants.
 //!
-//! A payload has one of three forms: a header (`XH00`) with the FlatBuffer after it, which every ExecuTorch since 0.2 writes, or
-//! the FlatBuffer alone, with identifier `XN01` or `XN00`. Constants are in the payload (up to 0.5), in named data (since 0.6), or
-//! in the FlatBuffer itself (0.1).
+//! A payload has one of three forms: a header (`XH00`) followed by the FlatBuffer, as written by every ExecuTorch since 0.2, or the
+//! FlatBuffer alone, with identifier `XN01` or `XN00`. Constants are in the payload (up to 0.5), in named data (since 0.6), or in the
+//! FlatBuffer itself (0.1).
 
 mod constants;
 mod dequantized;
@@ -33,15 +33,15 @@ const IDENTIFIERS: [&[u8; 4]; 2] = [b"XN01", b"XN00"];
 /// An XNNPACK payload.
 #[derive(Clone, Debug, Default)]
 pub struct Xnnpack<'a> {
-    /// The header; `None` if the payload is only a FlatBuffer.
+    /// The header, or `None` if the payload is only a FlatBuffer.
     pub header: Option<XnnpackHeader>,
-    /// `XN01`, or `XN00` before ExecuTorch 0.2.
+    /// The identifier of the FlatBuffer: `XN01`, or `XN00` before ExecuTorch 0.2.
     pub identifier: [u8; 4],
     /// The graph.
     pub graph: XNNGraph<'a>,
     /// The constants after the FlatBuffer: empty if they have keys.
     pub constant_data: Cow<'a, [u8]>,
-    /// What it was read from. An unchanged graph is written with these bytes. `None` if built in memory.
+    /// The bytes that it was read from, or `None` if it was built in memory. An unchanged graph is written with these bytes.
     pub source: Option<Source<'a>>,
 }
 
@@ -56,20 +56,20 @@ impl PartialEq for Xnnpack<'_> {
 }
 
 impl<'a> Xnnpack<'a> {
-    /// Whether bytes start like an XNNPACK payload.
+    /// Returns `true` if the bytes start like an XNNPACK payload.
     pub fn is_one(bytes: &[u8]) -> bool {
         identifier(bytes).is_some_and(|found| found == *header::MAGIC || IDENTIFIERS.contains(&&found))
     }
 
-    /// Reads a payload: checks its structure and decodes its graph. Constants stay where they are.
+    /// Reads a payload: checks its structure and decodes its graph. Constants are not copied.
     ///
-    /// Fails if the bytes are not an XNNPACK payload, or break a rule of structure. Offsets count from the payload's
-    /// start. It does not check the meaning of the graph: see [`verify`](crate::verify).
+    /// Fails if the bytes are not an XNNPACK payload, or break a rule of structure. Offsets count from the payload's start. The meaning
+    /// of the graph is not checked: see [`verify`](crate::verify).
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &Limits::default())
     }
 
-    /// The same function with custom limits.
+    /// Reads a payload with custom limits.
     pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         let Parts { header, start, identifier, flatbuffer, constant_data } = Parts::of(bytes)?;
         let (graph, seen) = read::read(flatbuffer, limits).map_err(|error| error.inside(start))?;
@@ -78,19 +78,19 @@ impl<'a> Xnnpack<'a> {
         Ok(Self { header, identifier, graph, constant_data: Cow::Borrowed(constant_data), source: Some(source) })
     }
 
-    /// Checks a payload's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error, without
-    /// building anything.
+    /// Checks only a payload's structure: the same rules as [`parse`](Self::parse), with the same first error, but without building
+    /// anything.
     pub fn verify_structure(bytes: &[u8]) -> Result<()> {
         Self::verify_structure_with(bytes, &Limits::default())
     }
 
-    /// The same function with custom limits.
+    /// Checks only a payload's structure, with custom limits.
     pub fn verify_structure_with(bytes: &[u8], limits: &Limits) -> Result<()> {
         let Parts { start, flatbuffer, .. } = Parts::of(bytes)?;
         read::check_described(XNNGraph::DESCRIPTION, flatbuffer, limits).map_err(|error| error.inside(start))
     }
 
-    /// An owned copy.
+    /// Converts it into an owned copy.
     pub fn into_owned(self) -> Xnnpack<'static> {
         Xnnpack {
             header: self.header,
@@ -104,38 +104,38 @@ impl<'a> Xnnpack<'a> {
         }
     }
 
-    /// Where the FlatBuffer is, in bytes from the payload's start.
+    /// Returns the start of the FlatBuffer, in bytes from the payload's start.
     pub fn flatbuffer_offset(&self) -> u64 {
         self.header.map_or(0, |header| header.flatbuffer_offset.into())
     }
 
-    /// The constants in the order of their indices, with their users.
+    /// Returns the constants in the order of their indices, with their users.
     pub fn constants(&self) -> Vec<Constant<'_>> {
         constants::all(self)
     }
 
-    /// Where the runtime looks for a constant; `None` if there is none with that index.
+    /// Returns the place in which the runtime looks for a constant, or `None` if the index is out of range.
     pub fn constant(&self, index: u32) -> Option<ConstantPlace<'_>> {
         constants::place(self, index)
     }
 
-    /// The bytes of a constant, as many as the payload states.
+    /// Returns the bytes of a constant, as many as the payload states.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if there is none with that index, its key is
-    /// not among the blobs, or it is not inside the constant data or its blob.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the index is out of range, the key is not among the blobs,
+    /// or the constant is not inside the constant data or its blob.
     pub fn constant_bytes<'t>(&'t self, index: u32, blobs: &NamedBlobs<'t>) -> Result<&'t [u8]> {
         constants::bytes(self, index, blobs)
     }
 
-    /// The range of a constant in the payload, in bytes from the payload's start; `None` for a constant with a key, and
-    /// for one outside the constant data.
+    /// Returns the range of a constant, in bytes from the payload's start, or `None` for a constant with a key, and for one outside the
+    /// constant data.
     pub fn constant_range(&self, index: u32) -> Option<Range<u64>> {
         constants::range(self, index)
     }
 
-    /// A constant tensor with its bytes: `None` for a tensor that is not constant, and for a type that PyTorch does not
-    /// have, such as 4-bit ones; use [`constant_bytes`](Self::constant_bytes) for these. Quantized elements are
-    /// returned as stored: [`dequantized`](Self::dequantized) gives their numbers.
+    /// Returns a constant tensor with its bytes. Returns `None` for a tensor that is not constant, and for a type that PyTorch does not
+    /// have, such as 4-bit types; use [`constant_bytes`](Self::constant_bytes) for these. Quantized elements are returned as stored;
+    /// [`dequantized`](Self::dequantized) returns their numbers.
     ///
     /// Fails as [`constant_bytes`](Self::constant_bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor)
     /// if shape and bytes differ in size.
@@ -147,9 +147,9 @@ impl<'a> Xnnpack<'a> {
         constants::view(self, tensor, blobs)
     }
 
-    /// The dequantized numbers of the constant with that index in `xvalues`; `None` for a value that is not constant or
-    /// is quantized at run time, and for a type that is packed for a kernel. `blobs` has bytes and scales that are not
-    /// in the payload.
+    /// Returns the dequantized numbers of constant `value`, an index into `xvalues`. Returns `None` for a value that is not constant or
+    /// is quantized at run time, and for a type that is packed for a kernel. `blobs` provides bytes and scales that are not in the
+    /// payload.
     ///
     /// ```
     /// use executorch_format::delegate::{NamedBlobs, Payload};
@@ -181,7 +181,7 @@ impl<'a> Xnnpack<'a> {
 /// The parts of a payload's bytes.
 struct Parts<'a> {
     header: Option<XnnpackHeader>,
-    /// Where the FlatBuffer starts.
+    /// The start of the FlatBuffer.
     start: u64,
     identifier: [u8; 4],
     flatbuffer: &'a [u8],
