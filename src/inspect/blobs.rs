@@ -382,7 +382,7 @@ pub(super) fn bytes<'t>(model: &'t Model<'_>, blob: &Blob<'_>) -> crate::Result<
         }
         (Model::Pte(pte), Some(data)) => pte.bytes(data).map(Cow::Borrowed),
         (Model::Ptd(ptd), Some(data)) => ptd.bytes(data).map(Cow::Borrowed),
-        // Files in one piece.
+        // Files of other kinds are a single piece.
         (other, _) => {
             let range = blob.offset.map(|start| start..start.saturating_add(blob.size));
             let bytes = range.and_then(|range| slice(&other.source()?.bytes, range));

@@ -150,7 +150,7 @@ impl NamedBy {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Operation<'t> {
-    /// Runs a kernel.
+    /// A call of a kernel.
     Kernel {
         /// The operator's name, such as `aten::add`; empty if its index is out of range.
         #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
@@ -161,7 +161,7 @@ pub enum Operation<'t> {
         /// The arguments.
         arguments: Vec<Argument>,
     },
-    /// Runs a delegate.
+    /// A call of a delegate.
     Delegate {
         /// The backend's name; empty if the delegate's index is out of range.
         #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
@@ -171,21 +171,21 @@ pub enum Operation<'t> {
         /// The arguments: inputs, then outputs.
         arguments: Vec<Argument>,
     },
-    /// Assigns one value to another.
+    /// An assignment of a value to another.
     Move {
         /// Index into the method's values.
         from: i32,
         /// Index into the method's values.
         to: i32,
     },
-    /// Jumps if a value is false.
+    /// A jump if a value is false.
     JumpFalse {
         /// Index into the method's values.
         condition: i32,
         /// Index into the chain's instructions.
         destination: i32,
     },
-    /// Frees a dynamic tensor's memory.
+    /// The release of a dynamic tensor's memory.
     Free {
         /// Index into the method's values.
         value: i32,

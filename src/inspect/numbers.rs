@@ -164,7 +164,7 @@ impl HistogramCounter {
         for chunk in bytes.chunks(CHUNK * element) {
             let whole = chunk.len() - chunk.len() % element;
             let numbers = decode(self.scalar_type, chunk.get(..whole).unwrap_or_default());
-            // A type without numbers adds nothing to the histogram.
+            // A type without numbers leaves the histogram unchanged.
             self.add_numbers(&numbers.unwrap_or_default());
         }
     }

@@ -46,7 +46,7 @@ impl Pte<'_> {
     }
 
     /// Returns every method that computes something, as a graph. The first call of an XNNPACK delegate is shown as the nodes
-    /// inside it, later calls as one node each.
+    /// inside it, and later calls as one node each.
     pub fn graphs(&self) -> Vec<Graph<'_>> {
         graph::of_pte(self)
     }

@@ -408,7 +408,7 @@ impl Model<'_> {
         weights(self, None)
     }
 
-    /// Like [`weights`](Self::weights), with the weights that a program takes from `.ptd` files.
+    /// Returns the same as [`weights`](Self::weights), and the weights that a program takes from `.ptd` files.
     ///
     /// ```
     /// use executorch_format::{Model, Ptd};

@@ -6,7 +6,7 @@ use crate::names::{is_deceptive, shortened};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
-/// A graph in Graphviz's language, DOT, as its `Display` writes it.
+/// A graph in Graphviz's language, DOT, written by its `Display` implementation.
 ///
 /// ```
 /// # fn main() -> executorch_format::Result<()> {
@@ -22,7 +22,7 @@ use core::fmt::{self, Write};
 pub struct Dot<'g>(&'g Graph<'g>);
 
 impl<'t> Graph<'t> {
-    /// The graph in Graphviz's language.
+    /// Returns the graph in Graphviz's language.
     pub fn dot(&self) -> Dot<'_> {
         Dot(self)
     }
@@ -41,7 +41,7 @@ impl fmt::Display for Dot<'_> {
             let (label, color, shape) = (Quoted(&node.label), color(node.kind), shape(node.kind));
             writeln!(f, "  n{index} [label={label}, fillcolor=\"{color}\"{shape}];")?;
         }
-        // Neighbours of one call are in a box of their own.
+        // Neighbours of the same call are in a separate box.
         let numbered: Vec<_> = graph.nodes.iter().enumerate().collect();
         for (number, run) in
             numbered.chunk_by(|(_, one), (_, other)| call(one).is_some() && call(one) == call(other)).enumerate()
@@ -69,12 +69,12 @@ impl fmt::Display for Dot<'_> {
     }
 }
 
-/// The backend and the instruction of a node inside a delegate.
+/// Returns the backend and the instruction of a node inside a delegate.
 fn call<'t>(node: &Node<'t>) -> Option<(&'t str, Option<InstructionPlace>)> {
     node.delegate.map(|delegate| (delegate, node.instruction))
 }
 
-/// What a kind of node differs by, so that colour is not its only sign. Nodes inside delegates are in a box of their own.
+/// Returns the shape of a kind of node, so that kinds differ not only in colour. Nodes inside delegates are in a separate box.
 fn shape(kind: NodeKind) -> &'static str {
     match kind {
         NodeKind::Input | NodeKind::Output => ", shape=ellipse",
@@ -86,7 +86,7 @@ fn shape(kind: NodeKind) -> &'static str {
     }
 }
 
-/// A quoted string, in which nothing is an escape of Graphviz's. A long one is cut: Graphviz takes up to 16,384 bytes.
+/// A quoted string without Graphviz's escapes. A long string is cut, because Graphviz accepts at most 16,384 bytes.
 struct Quoted<'t>(&'t str);
 
 impl fmt::Display for Quoted<'_> {

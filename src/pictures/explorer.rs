@@ -1,4 +1,4 @@
-//! Graphs in the form that Google's Model Explorer opens: `graph_builder.py` of `ai-edge-model-explorer` 0.1 states it.
+//! Graphs in the format of Google's Model Explorer, as defined by `graph_builder.py` of `ai-edge-model-explorer` 0.1.
 
 #[cfg(feature = "layout")]
 use crate::inspect::GroupKind;
@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ExplorerGraphs<'t> {
-    /// What the list of graphs shows.
+    /// The label in the list of graphs.
     pub label: String,
     /// A graph for each method.
     pub graphs: Vec<ExplorerGraph<'t>>,
@@ -36,55 +36,55 @@ pub struct ExplorerGraph<'t> {
 pub struct ExplorerNode<'t> {
     /// The index of the node.
     pub id: String,
-    /// What the node shows.
+    /// The label of the node.
     pub label: &'t str,
-    /// The layers that it is in, with slashes between them: the modules, or the repeated block if no module is known, and the delegate for a
-    /// node inside one.
+    /// The enclosing layers, separated by slashes: the modules, or the repeated block if modules are not known, and the delegate for a node
+    /// inside one.
     pub namespace: String,
-    /// Other facts.
+    /// Further attributes.
     pub attrs: Vec<ExplorerPair<'t>>,
-    /// Where its inputs come from.
+    /// The edges from the nodes that its inputs come from.
     pub incoming_edges: Vec<ExplorerEdge>,
-    /// Its inputs.
+    /// The attributes of its inputs.
     pub inputs_metadata: Vec<ExplorerMetadata<'t>>,
-    /// Its outputs.
+    /// The attributes of its outputs.
     pub outputs_metadata: Vec<ExplorerMetadata<'t>>,
 }
 
-/// Where an input comes from.
+/// The source of an input.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ExplorerEdge {
-    /// The node.
+    /// The id of the source node.
     pub source_node_id: String,
-    /// Which of its outputs.
+    /// The id of the source node's output.
     pub source_node_output_id: String,
-    /// Which input of the taker.
+    /// The id of the input.
     pub target_node_input_id: String,
 }
 
-/// Facts about an input or output.
+/// The attributes of an input or output.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ExplorerMetadata<'t> {
-    /// Which one.
+    /// The id of the input or output.
     pub id: String,
-    /// The facts.
+    /// The attributes.
     pub attrs: Vec<ExplorerPair<'t>>,
 }
 
-/// A fact.
+/// An attribute.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ExplorerPair<'t> {
-    /// Its name.
+    /// The name.
     pub key: &'static str,
-    /// What is so.
+    /// The value.
     pub value: Cow<'t, str>,
 }
 
-/// Graphs in the form that Model Explorer opens. `label` is what its list of graphs shows: the file's name.
+/// Returns graphs in the format of Model Explorer. `label` is shown in its list of graphs: the file's name.
 pub fn model_explorer<'g>(label: &str, graphs: &'g [Graph<'_>]) -> ExplorerGraphs<'g> {
     ExplorerGraphs { label: label.into(), graphs: graphs.iter().map(explorer_graph).collect() }
 }
@@ -93,7 +93,7 @@ fn explorer_graph<'g>(graph: &'g Graph<'_>) -> ExplorerGraph<'g> {
     ExplorerGraph { id: graph.method, nodes: graph }
 }
 
-/// The nodes, one after the other: all at once would take several times the memory of the graph.
+/// Serializes the nodes one after another: all at once would take several times the memory of the graph.
 fn nodes<S: Serializer>(graph: &&Graph<'_>, serializer: S) -> Result<S::Ok, S::Error> {
     let mut edges: Vec<&Edge> = graph.edges.iter().collect();
     sort_by_key(&mut edges, |edge| edge.to);
@@ -108,7 +108,7 @@ fn nodes<S: Serializer>(graph: &&Graph<'_>, serializer: S) -> Result<S::Ok, S::E
     }))
 }
 
-/// For each node, the repeated block that it is in; empty texts where modules are known, which are better layers, and without the feature
+/// Returns the repeated block that contains each node. Empty texts if modules are known, which are better layers, or without the feature
 /// `layout`, which finds blocks.
 fn blocks(graph: &Graph<'_>) -> Vec<String> {
     #[allow(unused_mut, reason = "it is filled with the feature `layout`")]
@@ -124,7 +124,7 @@ fn blocks(graph: &Graph<'_>) -> Vec<String> {
 
 fn explorer_edge(graph: &Graph<'_>, edge: &Edge) -> Option<ExplorerEdge> {
     let (from, to) = (graph.nodes.get(edge.from)?, graph.nodes.get(edge.to)?);
-    // A view has another value than what wrote its memory: the last output is taken.
+    // A view has a different value from the instruction that wrote its memory: the last output is used.
     let given = from.arguments.iter().filter(|argument| argument.output);
     let output = given.clone().position(|argument| Some(argument.value) == edge.value);
     let output = output.unwrap_or_else(|| given.count().saturating_sub(1));
@@ -162,12 +162,12 @@ fn explorer_node<'g>(index: usize, node: &'g Node<'_>, block: &str) -> ExplorerN
     }
 }
 
-/// The layers that a node is in, the outermost first.
+/// Returns the layers that contain a node, the outermost first.
 fn namespace(node: &Node<'_>, block: &str) -> String {
-    /// A path that is longer is cut, because many nodes can have it.
+    /// A longer path is cut, because many nodes can have it.
     const MAX_LAYERS: usize = 16;
     let modules = node.module.filter(|module| !module.is_empty()).map(short).unwrap_or_else(|| block.into());
-    // A slash would be a layer in a layer.
+    // A slash would start a nested layer.
     let mut layers: Vec<String> = modules.replace('/', "_").splitn(MAX_LAYERS, '.').map(String::from).collect();
     if let Some((delegate, place)) = node.delegate.zip(node.instruction) {
         layers.push(format!("{} {}.{}", short(delegate).replace('/', "_"), place.chain, place.instruction));

@@ -8,10 +8,10 @@ use crate::names::shortened;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use core::fmt;
 
-/// A graph as a picture, SVG, as its `Display` writes it.
+/// A graph as an SVG picture, written by its `Display` implementation.
 ///
-/// Each node shows its operator and what it gives; a pointer on it shows all arguments. Kinds of nodes differ in shape and colour,
-/// which a legend explains. An edge that would cross many layers is named in the node that takes it.
+/// Each node shows its operator and its result, with all arguments in a tooltip. Kinds of nodes differ in shape and colour, as explained in
+/// a legend. An edge that would pass through many layers is named in the node that takes it.
 #[derive(Clone, Debug)]
 pub struct GraphSvg<'g> {
     graph: &'g Graph<'g>,
@@ -19,22 +19,22 @@ pub struct GraphSvg<'g> {
 }
 
 impl<'t> Graph<'t> {
-    /// The graph as a picture.
+    /// Returns the graph as a picture.
     pub fn svg(&self) -> GraphSvg<'_> {
         GraphSvg { graph: self, layout: self.layout() }
     }
 }
 
-/// Around the picture.
+/// The margin around the picture.
 const MARGIN: f64 = 24.0;
 
-/// Above the picture, for its title.
+/// The height of the title above the picture.
 const TITLE: f64 = 28.0;
 
-/// A line of the legend.
+/// The height of a line of the legend.
 const ENTRY: f64 = 19.0;
 
-/// What kinds of nodes are, in the order of the legend.
+/// The meanings of the kinds of nodes, in the order of the legend.
 const MEANINGS: [(&[NodeKind], &str); 6] = [
     (&[NodeKind::Input, NodeKind::Output], "input or output of the method"),
     (&[NodeKind::Kernel], "operator of the runtime"),
@@ -184,8 +184,8 @@ impl GraphSvg<'_> {
 /// A point of the picture.
 type Point = (f64, f64);
 
-/// Curves from the lower side of a node past some points to the upper side of another one. A jump may go up or to the side: then from side
-/// to side.
+/// Returns curves from the lower side of a node past some points to the upper side of another node. A jump may go up or sideways: then
+/// its curve goes from side to side.
 fn path(from: &NodeBox, route: &[Point], to: &NodeBox) -> Vec<[Point; 4]> {
     let (x0, y0) = (from.x + from.width / 2.0, from.y + from.height);
     let (x1, y1) = (to.x + to.width / 2.0, to.y);
@@ -211,7 +211,7 @@ fn path(from: &NodeBox, route: &[Point], to: &NodeBox) -> Vec<[Point; 4]> {
     }]
 }
 
-/// A node's shape.
+/// Draws a node's shape.
 fn outline(f: &mut fmt::Formatter<'_>, kind: NodeKind, place: &NodeBox) -> fmt::Result {
     let NodeBox { x, y, width, height } = *place;
     let (right, bottom, middle) = (x + width, y + height, y + height / 2.0);
@@ -271,15 +271,15 @@ mod tests {
             [[start, .., end]] => (start, end),
             ref curves => panic!("{curves:?}"),
         };
-        // Downwards; upwards to the right, to the left, and beside each other.
+        // Downwards, upwards to the right, to the left, and above each other.
         assert_eq!(ends(node(0.0, 0.0), node(100.0, 50.0)), ((20.0, 20.0), (120.0, 50.0)));
         assert_eq!(ends(node(0.0, 50.0), node(100.0, 0.0)), ((40.0, 60.0), (100.0, 10.0)));
         assert_eq!(ends(node(100.0, 50.0), node(0.0, 0.0)), ((100.0, 60.0), (40.0, 10.0)));
         assert_eq!(ends(node(10.0, 50.0), node(0.0, 0.0)), ((50.0, 60.0), (40.0, 10.0)));
-        // Between them a curve leaves its nodes: beyond the wider one where they are above each other.
+        // A curve between nodes above each other leaves them beyond the wider one.
         let [_, out, back, _] = path(&node(10.0, 50.0), &[], &node(0.0, 0.0))[0];
         assert_eq!((out, back), ((90.0, 60.0), (90.0, 10.0)));
-        // On the way it goes through the points: straight where they are below each other.
+        // A curve with a route passes through its points, and is straight between points below each other.
         let route = [(90.0, 40.0), (90.0, 80.0)];
         let curves = path(&node(0.0, 0.0), &route, &node(0.0, 100.0));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Planned memory as SVG: from left to right the instructions, from bottom to top the addresses, a box for each tensor.
+//! Planned memory as SVG: instructions from left to right, addresses from bottom to top, and a box for each tensor.
 
 use super::DARK;
 use super::xml::Xml;
@@ -8,22 +8,22 @@ use crate::sizes::format_size;
 use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec::Vec};
 use core::fmt;
 
-/// Of the plot, in pixels.
+/// The size of the plot, in pixels.
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 320.0;
 
-/// Around a plot: labels of addresses, title, labels of instructions.
+/// The margins of a plot for labels of addresses and the title, and its total height including labels of instructions.
 const LEFT: f64 = 90.0;
 const TOP: f64 = 52.0;
 const PANEL: f64 = TOP + HEIGHT + 64.0;
 
-/// Of the page above the first plot.
+/// The height of the page above the first plot.
 const HEAD: f64 = 78.0;
 
-/// Neighbours differ; readable with dark text on them, also without colour vision (after Okabe and Ito).
+/// The fill colours. Neighbours differ, and dark text is readable on them, also without colour vision (after Okabe and Ito).
 const COLOURS: [&str; 6] = ["#8ecae6", "#f6c667", "#9bd3ae", "#f2a69e", "#c9b6e4", "#d9d4a3"];
 
-/// What is kept from run to run.
+/// The colour of tensors that keep their content from run to run.
 const KEPT: &str = "#c4c9cf";
 
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#22272e}.h{font-size:15px;font-weight:600}.s{fill:#57606a}\
@@ -33,9 +33,9 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#22272e}.h{font-si
 
 type Out<'f, 'g> = &'f mut fmt::Formatter<'g>;
 
-/// Planned memory as a picture, SVG, as its `Display` writes it: one plot for each buffer of each method.
+/// Planned memory as an SVG picture, written by its `Display` implementation: one plot for each buffer of each method.
 ///
-/// From left to right are the instructions, from bottom to top the addresses. Each tensor is a box; a pointer on it shows what it is.
+/// Instructions go from left to right, addresses from bottom to top. Each tensor is a box, with its details in a tooltip.
 #[derive(Clone, Copy, Debug)]
 pub struct MemorySvg<'m> {
     memory: &'m Memory<'m>,
@@ -43,7 +43,7 @@ pub struct MemorySvg<'m> {
 }
 
 impl<'t> Memory<'t> {
-    /// The planned memory as a picture. `file` is the name that its title shows.
+    /// Returns the planned memory as a picture. `file` is the name in its title.
     pub fn svg<'m>(&'m self, file: &'m str) -> MemorySvg<'m> {
         MemorySvg { memory: self, file }
     }
@@ -84,7 +84,7 @@ fn write_text(out: Out<'_, '_>, class: &str, x: f64, y: f64, text: &str) -> fmt:
     writeln!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", Xml(text))
 }
 
-/// From times and addresses to pixels.
+/// Converts times and addresses to pixels.
 struct Scale {
     times: f64,
     bytes: f64,
@@ -103,7 +103,7 @@ impl Scale {
 fn plot(out: Out<'_, '_>, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) -> fmt::Result {
     let size = buffer.buffer.size;
     let highest = buffer.tensors.iter().map(PlannedTensor::end).max().unwrap_or_default();
-    // Each time is as wide as the others: inputs, the instructions, outputs.
+    // All times have the same width: inputs, the instructions, outputs.
     let scale = Scale { times: method.instructions as f64 + 2.0, bytes: size.max(highest).max(1) as f64 };
     let title = format!("method {}, buffer {}", shortened(method.name), buffer.buffer);
     write_text(out, "h", 0.0, -26.0, &title)?;
@@ -136,7 +136,7 @@ fn plot(out: Out<'_, '_>, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) 
     Ok(())
 }
 
-/// The times with a label: inputs, outputs, and instructions of round numbers that are not too near to these.
+/// Returns the times with a label: inputs, outputs, and instructions with round numbers that are not too close to these.
 fn labelled(instructions: usize) -> Vec<usize> {
     let step = step(instructions + 2);
     let far = |index: &usize| step == 1 || (*index >= step && instructions - index >= step);
@@ -144,7 +144,7 @@ fn labelled(instructions: usize) -> Vec<usize> {
     [0].into_iter().chain(between).chain([instructions + 1]).collect()
 }
 
-/// The distance of labels: 1, 2 or 5 times a power of ten, so that there are at most 12.
+/// Returns the distance between labels: 1, 2 or 5 times a power of ten, so that there are at most 12.
 fn step(times: usize) -> usize {
     let steps = (0..).flat_map(|power| [1, 2, 5].map(|digit| digit * 10usize.saturating_pow(power)));
     steps.take(60).find(|step| times / step <= 12).unwrap_or(usize::MAX)
@@ -181,14 +181,14 @@ fn box_of(
             tip += &format!(", {what} {}", values.join(", "));
         }
     }
-    // Many thin boxes would be all outline.
+    // Outlines of many thin boxes would hide their colours.
     let class = if width >= 3.0 && height >= 5.0 { "t o" } else { "t" };
     writeln!(
         out,
         "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"><title>{}</title></rect>",
         Xml(&tip)
     )?;
-    // What fits in the box: a character is about 7 pixels wide.
+    // The longest label that fits in the box: a character is about 7 pixels wide.
     let fits = |label: &str| height >= 15.0 && width >= 7.0 * label.chars().count() as f64 + 6.0;
     let labels = [format!("{value}: {shape}, {size}"), format!("{value}: {size}"), value.to_string()];
     if let Some(label) = labels.iter().find(|label| fits(label)) {
@@ -202,14 +202,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_at_both_ends_and_at_round_instructions_between() {
+    fn labels_are_at_both_ends_and_at_round_instructions() {
         assert_eq!(labelled(2), [0, 1, 2, 3]);
         assert_eq!(labelled(0), [0, 1]);
         assert_eq!(labelled(153), [0, 21, 41, 61, 81, 101, 121, 154]);
     }
 
     #[test]
-    fn labels_stand_at_round_numbers_and_there_are_at_most_13() {
+    fn label_steps_are_round_and_give_at_most_13_labels() {
         assert_eq!([2, 12, 25, 153, 3423].map(step), [1, 1, 2, 20, 500]);
         assert!((4..=12).contains(&(usize::MAX / step(usize::MAX))));
     }

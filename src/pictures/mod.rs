@@ -1,7 +1,7 @@
-//! Pictures of what [`inspect`](crate::inspect) answers: a graph or planned memory as SVG, and graphs for Graphviz (DOT) and for Google's
+//! Pictures of the answers of [`inspect`](crate::inspect): a graph or planned memory as SVG, and graphs for Graphviz (DOT) and for Google's
 //! Model Explorer (JSON).
 //!
-//! A picture is a text, which its `Display` writes:
+//! A picture is text, written by its `Display` implementation:
 //!
 //! ```
 //! # fn main() -> executorch_format::Result<()> {
@@ -33,10 +33,10 @@ pub use memory::MemorySvg;
 
 use crate::inspect::NodeKind;
 
-/// A style of an SVG: where the reader prefers dark colours, light and dark change places, and hues stay.
+/// A style of an SVG: inverts light and dark but keeps hues, if the reader prefers dark colours.
 const DARK: &str = "@media (prefers-color-scheme:dark){svg{filter:invert(.9) hue-rotate(180deg)}}";
 
-/// The colour that a kind of node is filled with in every picture.
+/// Returns the fill colour of a kind of node in every picture.
 fn color(kind: NodeKind) -> &'static str {
     match kind {
         NodeKind::Input | NodeKind::Output => "#d8ead2",

@@ -1,10 +1,10 @@
-//! Text from a file inside XML, and so inside SVG. Not an XML crate's: those escape five characters, and leave control characters, which
-//! make XML invalid, and marks that turn the direction of text.
+//! Text from a file inside XML, and so inside SVG. XML crates are no replacement: they escape five characters and leave control characters,
+//! which make XML invalid, and marks that change the direction of text.
 
 use crate::names::is_deceptive;
 use core::fmt::{self, Write};
 
-/// A text as the content of an element or of a quoted attribute. Deceptive characters show as `\u{…}`.
+/// A text as the content of an element or of a quoted attribute. Deceptive characters are written as `\u{…}`.
 pub(super) struct Xml<'t>(pub(super) &'t str);
 
 impl fmt::Display for Xml<'_> {
@@ -30,7 +30,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn nothing_in_a_name_is_markup() {
+    fn markup_and_control_characters_in_names_are_escaped() {
         assert_eq!(Xml("</text><script a='b'>&\"").to_string(), "&lt;/text&gt;&lt;script a=&#39;b&#39;&gt;&amp;&quot;");
         assert_eq!(Xml("a\0b\n\u{202e}c\u{ffff}").to_string(), "a\\u{0}b\\u{a}\\u{202e}c\\u{ffff}");
         assert_eq!(Xml("Ä日本").to_string(), "Ä日本");

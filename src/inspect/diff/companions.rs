@@ -1,4 +1,4 @@
-//! Two bundles: their programs and test cases. Two traces: their runs and events.
+//! Compares two bundles by their programs and test cases, and two traces by their runs and events.
 
 use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff, matched, tree};
 use crate::file::bpte::Bpte;
@@ -11,7 +11,7 @@ use crate::schema::etdump::{Event, RunData};
 use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
-/// The programs inside, as any two programs, and the test cases of methods of one name.
+/// Compares the programs of bundles like other programs, and the test cases of methods of the same name.
 pub(super) fn bundles([before, after]: [&Side<'_>; 2], bundles: [Option<&Bpte<'_>>; 2], options: &DiffOptions) -> Diff {
     let programs = bundles.map(|bundle| bundle.map(|bundle| bundle.program().map(Model::Pte)));
     let program = |side: usize| match programs.get(side) {
@@ -73,7 +73,7 @@ pub(super) fn bundles([before, after]: [&Side<'_>; 2], bundles: [Option<&Bpte<'_
     found
 }
 
-/// Runs by their order, and the events of each by theirs.
+/// Compares runs by their order, and the events of each run by theirs.
 pub(super) fn traces(one: &Etdp<'_>, other: &Etdp<'_>) -> Diff {
     let mut found = Diff::default();
     if one.etdump.version != other.etdump.version {
@@ -95,7 +95,7 @@ pub(super) fn traces(one: &Etdp<'_>, other: &Etdp<'_>) -> Diff {
         tables(&mut found, DifferenceSubject::Run, None, &name, Some(&head), Some(&other_head));
         for event in 0..events.len().max(other_events.len()) {
             let (one, other) = (events.get(event), other_events.get(event));
-            // At least one of both is there.
+            // At least one of the two is present.
             let what = one.or(other).map(event_name).unwrap_or_default();
             let name = format!("{event} of run {name}{what}");
             let (one, other) = (one.map(|one| one as &dyn AnyTable), other.map(|other| other as &dyn AnyTable));
@@ -109,13 +109,13 @@ fn as_table<'t>(run: &'t RunData<'_>) -> &'t dyn AnyTable {
     run
 }
 
-/// A run without its events, which are compared one by one.
+/// Returns a run without its events, which are compared one by one.
 fn without_events<'a>(run: &RunData<'a>) -> RunData<'a> {
     let (name, allocators) = (run.name.clone(), run.allocators.clone());
     RunData { name, bundled_input_index: run.bundled_input_index, allocators, events: None }
 }
 
-/// A name in parentheses, cut, because each difference repeats it.
+/// Formats a name in parentheses, cut because each difference repeats it.
 fn called(name: &str) -> String {
     const MAX_NAME: usize = 60;
     let short: String = name.chars().take(MAX_NAME).collect();
@@ -131,7 +131,7 @@ fn event_name(event: &Event<'_>) -> String {
     name.map(called).unwrap_or_default()
 }
 
-/// Compares two tables field by field, or reports that only one is there.
+/// Compares two tables field by field, or reports that only one is present.
 fn tables(
     found: &mut Diff,
     subject: DifferenceSubject,

@@ -1,4 +1,4 @@
-//! Compares weights by their bytes, in whichever file or segment these are.
+//! Compares weights by their bytes, in any file or segment.
 
 use super::inside::{COMPARES_INSIDE, Inside};
 use super::keys::LonelyKey;
@@ -20,40 +20,40 @@ use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::hash::{Hash, Hasher};
 
-/// The differences so far, and what has no counterpart yet.
+/// The differences found so far, and the data without a counterpart.
 pub(super) struct Comparer<'s> {
     pub(super) diff: Diff,
-    /// Differences after those in `diff`, some with values whose distance is asked for.
+    /// Differences after those in `diff`, some with values whose distance is requested.
     pub(super) differences: Vec<(Difference, Option<[Values<'s>; 2]>)>,
     names: [Option<&'s Names<'s>>; 2],
     /// The payloads of each side.
     pub(super) payloads: &'s [Vec<OpenPayload<'s>>; 2],
-    /// What these look up by key.
+    /// The data that the payloads look up by key.
     pub(super) blobs: [NamedBlobs<'s>; 2],
-    /// The payload of a delegate, by the indices of the method and the delegate.
+    /// The index of a delegate's payload, by the indices of the method and the delegate.
     pub(super) opened: [Keyed<(usize, usize), usize>; 2],
-    /// The pairs of payloads whose constants were compared, by their positions in `payloads`, and whether each constant was.
+    /// The pairs of payloads whose constants were compared, by their positions in `payloads`. `true` if every constant was compared.
     pub(super) compared_payloads: Keyed<[Option<usize>; 2], bool>,
-    /// Constants inside delegates without a counterpart.
+    /// The constants inside delegates without a counterpart.
     pub(super) lonely_inside: [Vec<Inside<'s>>; 2],
     /// The keys of constants inside delegates whose data has been compared.
     pub(super) told_keys: [Keyed<&'s str, ()>; 2],
-    /// The numbers of quantized tensors, by the indices of the method and the value, if distances are asked for.
+    /// The numbers of quantized tensors, by the indices of the method and the value, if distances are requested.
     quantized: [Keyed<(usize, usize), Dequantized<'s>>; 2],
     pub(super) options: DiffOptions,
-    /// The data of external tensors of each side, with its keys, in the order of these.
+    /// The data of external tensors of each side, with its keys. Sorted by key.
     pub(super) external: [Vec<(&'s str, &'s [u8])>; 2],
-    /// Weights of each side without a counterpart.
+    /// The weights of each side without a counterpart.
     lonely: [Vec<Weight<'s>>; 2],
-    /// Keys of each side without a counterpart.
+    /// The keys of each side without a counterpart.
     pub(super) lonely_keys: [Vec<LonelyKey<'s>>; 2],
-    /// How many external tensors have no data on either side.
+    /// The number of external tensors without data on both sides.
     pub(super) unseen: usize,
-    /// Bytes that were compared, by their addresses and lengths.
+    /// The results of comparisons of bytes, by address and length.
     compared: Keyed<[(usize, usize); 2], bool>,
     /// The bytes of weights that have a counterpart, by address and length.
     partnered: [Keyed<(usize, usize), ()>; 2],
-    /// How many bytes may still be compared: many tensors may share the same ones.
+    /// The number of bytes that may still be compared: many tensors may share the same bytes.
     budget: u64,
 }
 
@@ -63,12 +63,12 @@ pub(super) struct Weight<'s> {
     pub(super) method: &'s str,
     index: usize,
     value: usize,
-    /// The file's own name of it.
+    /// The file's own name of the tensor.
     key: Option<&'s str>,
     pub(super) name: Option<&'s Name<'s>>,
     pub(super) shape: TensorShape<'s>,
     pub(super) bytes: &'s [u8],
-    /// Where its data is: among the constants, the initial states or the external data.
+    /// The place of the data: among the constants, the initial states or the external data.
     pub(super) place: &'static str,
     /// A hash of the bytes, if it was needed.
     hash: Option<u64>,
@@ -79,12 +79,12 @@ impl<'s> Weight<'s> {
         format!("%{} {}", self.value, self.shape)
     }
 
-    /// The name that the author of the model gave.
+    /// Returns the name that the model's author gave it.
     pub(super) fn given_name(&self) -> Option<&'s str> {
         self.name.filter(|name| name.named_by.is_given()).map(|name| &*name.name).or(self.key)
     }
 
-    /// A difference of this weight.
+    /// Returns a difference of this weight.
     pub(super) fn difference(&self, kind: DifferenceKind) -> Difference {
         let change = Difference::new(DifferenceSubject::Weight, kind, Some(self.method), self.text());
         match (self.name, self.key) {
@@ -103,7 +103,7 @@ fn address(bytes: &[u8]) -> (usize, usize) {
     (bytes.as_ptr() as usize, bytes.len())
 }
 
-/// The key and its data.
+/// Finds a key and its data.
 pub(super) fn of_key<'e, 's>(external: &'e [(&'s str, &'s [u8])], key: &str) -> Option<&'e (&'s str, &'s [u8])> {
     external.get(external.binary_search_by_key(&key, |(other, _)| other).ok()?)
 }
@@ -180,17 +180,17 @@ impl<'s> Comparer<'s> {
         self.differences.push((change, None));
     }
 
-    /// The names in a method.
+    /// Returns the names in a method.
     pub(super) fn method_names(&self, side: usize, method: usize) -> Option<&'s MethodNames<'s>> {
         self.names.get(side).copied().flatten()?.methods.get(method)
     }
 
-    /// Adds a difference between values, whose distance is computed at the end if that was asked for.
+    /// Adds a difference between values, whose distance is computed at the end if requested.
     pub(super) fn apart(&mut self, change: Difference, values: [Values<'s>; 2]) {
         self.differences.push((change, self.options.tensors.then_some(values)));
     }
 
-    /// Everything that was found.
+    /// Returns all differences.
     pub(super) fn finish(mut self) -> Diff {
         let mut jobs = Jobs::default();
         for (change, values) in &mut self.differences {
@@ -240,7 +240,7 @@ impl<'s> Comparer<'s> {
         }
     }
 
-    /// Whether the bytes are equal; `None` if the budget is used up.
+    /// Compares bytes; returns `None` if the budget is used up.
     pub(super) fn equal(&mut self, before: &[u8], after: &[u8]) -> Option<bool> {
         if before.len() != after.len() || address(before) == address(after) {
             return Some(before.len() == after.len());
@@ -267,7 +267,7 @@ impl<'s> Comparer<'s> {
             Ok(TensorData::None | TensorData::Planned(_)) => return None,
             Ok(TensorData::Constant(data)) => (pte.bytes(&data), "constant"),
             Ok(TensorData::InitialState(data)) => (pte.bytes(&data), "initial state"),
-            // Without its .ptd it has no bytes to compare.
+            // An external tensor without its `.ptd` has no bytes to compare.
             Ok(TensorData::External(key)) => (Ok(of_key(self.external.get(side)?, key)?.1), EXTERNAL),
             Err(error) => (Err(error), ""),
         };
@@ -280,7 +280,7 @@ impl<'s> Comparer<'s> {
         }))
     }
 
-    /// Two tensors that are matched with each other: compares their data, if they have any.
+    /// Compares the data of two matched tensors, if they have any.
     pub(super) fn tensors(
         &mut self,
         before: (&'s Pte<'s>, Indexed<'s>, usize),
@@ -301,7 +301,7 @@ impl<'s> Comparer<'s> {
                 self.value_changed(before.1, before.2, "key", key, other_key);
             }
             (Some(Ok(one)), Some(Ok(other))) => {
-                // A program does not load with the other's data, even if that has the same bytes.
+                // A program does not load with data under a different key, even if the bytes are the same.
                 if let (EXTERNAL, EXTERNAL, Some(key), Some(other_key)) = (one.place, other.place, one.key, other.key) {
                     self.value_changed(before.1, before.2, "key", key, other_key);
                 }
@@ -366,7 +366,7 @@ impl<'s> Comparer<'s> {
         self.difference(change);
     }
 
-    /// The data of tensors without a counterpart on the other side: of whole methods, or of values.
+    /// Collects the data of tensors without a counterpart on the other side: of whole methods, or of values.
     pub(super) fn only(
         &mut self,
         side: usize,
@@ -382,7 +382,7 @@ impl<'s> Comparer<'s> {
         }
     }
 
-    /// Matches the weights that have no counterpart yet: by equal bytes, or by name, which they may also have inside delegates.
+    /// Matches the weights without a counterpart, by equal bytes or by name. The counterpart may be inside a delegate.
     pub(super) fn weights(&mut self) {
         let [mut before, mut after] = core::mem::take(&mut self.lonely);
         for (list, partnered) in [&mut before, &mut after].into_iter().zip(&self.partnered) {
@@ -450,7 +450,7 @@ impl<'s> Comparer<'s> {
         self.across([removed, added]);
     }
 
-    /// Adds the hash of bytes to what is computed; it stays `None` if the budget is used up.
+    /// Adds the computation of a hash of bytes to the jobs. The hash stays `None` if the budget is used up.
     pub(super) fn hash<'h>(&mut self, jobs: &mut Jobs<'h>, bytes: &'h [u8], hash: &'h mut Option<u64>) {
         let size = bytes.len() as u64;
         let Some(left) = self.budget.checked_sub(size) else { return };

@@ -1,4 +1,4 @@
-//! Compares the constants inside XNNPACK's payloads, which are known by their names or by the nodes that take them.
+//! Compares the constants inside XNNPACK's payloads, which are identified by their names or by the nodes that take them.
 
 use super::data::{Comparer, Weight};
 use super::{Difference, DifferenceKind, DifferenceSubject, Indexed};
@@ -13,11 +13,11 @@ use crate::schema::xnnpack::XNNTensorValue;
 use crate::tensor::TensorShape;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
-/// The bytes by which constants are found that may be the same, and how many of these are compared.
+/// The number of leading bytes by which equal constants are looked up, and the maximum number of candidates to compare.
 const MAX_START: usize = 64;
 const MAX_ALIKE: usize = 8;
 
-/// Constants are compared with the feature that names them, so that a page without it stays small.
+/// Constants inside payloads are compared only with the feature that names them, so that a page without it stays small.
 pub(super) const COMPARES_INSIDE: bool = cfg!(feature = "names");
 
 /// The data of a constant inside a payload.
@@ -32,7 +32,7 @@ pub(super) struct Inside<'s> {
     value: usize,
     tensor: &'s XNNTensorValue<'s>,
     bytes: &'s [u8],
-    /// The scales of quantized elements, if they are a constant too.
+    /// The scales of quantized elements, if they are also a constant.
     scales: Option<&'s [u8]>,
     /// The keys of the elements and of the scales.
     keys: [Option<&'s str>; 2],
@@ -54,7 +54,7 @@ impl<'s> Inside<'s> {
 }
 
 impl<'s> Comparer<'s> {
-    /// The XNNPACK payload of a delegate, by the indices of the method and the delegate.
+    /// Returns the XNNPACK payload of a delegate, by the indices of the method and the delegate.
     pub(super) fn xnnpack(&self, side: usize, place: (usize, usize)) -> Option<&'s Xnnpack<'s>> {
         let index = self.opened.get(side)?.get(&place)?;
         match &self.payloads.get(side)?.get(*index)?.payload {
@@ -79,7 +79,7 @@ impl<'s> Comparer<'s> {
         };
         let mut found = Vec::new();
         for constant in payload.constants() {
-            // Data in a .ptd that was not given is not compared.
+            // Data in a missing `.ptd` is not compared.
             let Ok(bytes) = payload.constant_bytes(constant.index, blobs) else { continue };
             for used in &constant.uses {
                 let ConstantUse::Tensor { value, tensor } = *used else { continue };
@@ -109,7 +109,7 @@ impl<'s> Comparer<'s> {
     }
 
     /// Compares the constants of two delegates: those with the same name, and, if the nodes are of the same kinds, those that the same node
-    /// takes. Returns `true` if each constant was compared.
+    /// takes. Returns `true` if every constant was compared.
     pub(super) fn inside(
         &mut self,
         [place, other_place]: [(usize, usize); 2],
@@ -159,7 +159,7 @@ impl<'s> Comparer<'s> {
         is_whole
     }
 
-    /// The constants of delegates without a counterpart on the other side.
+    /// Collects the constants of delegates without a counterpart on the other side.
     pub(super) fn only_inside(
         &mut self,
         side: usize,
@@ -215,7 +215,7 @@ impl<'s> Comparer<'s> {
         self.tell_keys(1, other);
     }
 
-    /// Matches what has no counterpart yet: constants inside delegates with each other, by their names, and weights of values with these.
+    /// Matches constants inside delegates without a counterpart by their names, and then weights of values with the remaining constants.
     pub(super) fn across(&mut self, [removed, added]: [Vec<Weight<'s>>; 2]) {
         let [before, after] = core::mem::take(&mut self.lonely_inside);
         let mut by_name: Keyed<String, Option<Inside<'s>>> = Keyed::new();
@@ -238,9 +238,9 @@ impl<'s> Comparer<'s> {
         self.with_inside(0, &added, &other_rest);
     }
 
-    /// Matches weights of values with constants inside the delegates of the other side, `side`: by name, or by equal bytes.
+    /// Matches weights of values with constants inside the delegates of the other side, `side`, by name or by equal bytes.
     fn with_inside(&mut self, side: usize, weights: &[Weight<'s>], inside: &[Inside<'s>]) {
-        // Bytes that are equal start with the same ones.
+        // Equal bytes have equal starts.
         let start = |bytes: &'s [u8]| (bytes.len(), bytes.get(..MAX_START).unwrap_or(bytes));
         let (mut by_name, mut by_start) = (Keyed::<&str, usize>::new(), Keyed::<(usize, &[u8]), Vec<usize>>::new());
         for (index, constant) in inside.iter().enumerate() {
@@ -277,14 +277,14 @@ impl<'s> Comparer<'s> {
         for (_, constant) in inside.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
             let Some(name) = constant.given_name() else { continue };
             self.tell_keys(side, constant);
-            // One that several delegates have is told once.
+            // A constant of several delegates is reported once.
             if told.add(name) {
                 self.difference(constant.difference(kind));
             }
         }
     }
 
-    /// A weight of a value that is inside a delegate on the other side, which `side` has.
+    /// Reports a weight of a value whose counterpart is inside a delegate of `side`, the other side.
     fn entered(&mut self, weight: &Weight<'s>, inside: &Inside<'s>, side: usize) {
         self.tell_keys(side, inside);
         let is_same = weight.bytes == inside.bytes || is_reordered(&weight.shape, weight.bytes, inside.bytes);
@@ -303,8 +303,8 @@ impl<'s> Comparer<'s> {
     }
 }
 
-/// Whether the elements are the same in XNNPACK's order: filters have the channels of the input last, or, if depthwise, those of the
-/// output. Linear weights are transposed.
+/// Returns `true` if the elements are the same in XNNPACK's order. Filters have the channels of the input last, or the channels of the
+/// output if depthwise. Linear weights are transposed.
 fn is_reordered(shape: &TensorShape<'_>, bytes: &[u8], inside: &[u8]) -> bool {
     let sizes: Vec<usize> = shape.sizes.iter().map(|size| usize::try_from(*size).unwrap_or_default()).collect();
     let element = shape.scalar_type.element_size().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Compares named blobs and the keys of `.ptd` files by their bytes, in whichever file these are.
+//! Compares named blobs and the keys of `.ptd` files by their bytes, in any file.
 
 use super::data::{Comparer, of_key};
 use super::{Difference, DifferenceKind, DifferenceSubject};
@@ -13,11 +13,11 @@ use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
-/// The bytes under a key, and their shape if they are a tensor.
+/// The bytes under a key, with the shape of a tensor.
 pub(super) struct KeyData<'s> {
     pub(super) bytes: Result<&'s [u8]>,
     pub(super) shape: Option<TensorShape<'s>>,
-    /// The file that they are in.
+    /// The place of the bytes.
     pub(super) place: &'static str,
 }
 
@@ -36,15 +36,15 @@ impl<'s> LonelyKey<'s> {
 }
 
 impl<'s> Comparer<'s> {
-    /// What the delegates of a program can look up by key: its named data, and those keys of its `.ptd` files that
-    /// XNNPACK's payloads name. With a payload of another backend, which does not say what it looks up, all keys that
-    /// are no external tensor's. Returns how many constants of payloads are in none of the files.
+    /// Collects the data that the delegates of a program can look up by key: its named data, and the keys of its `.ptd` files that XNNPACK's
+    /// payloads refer to. The keys that payloads of other backends look up are not known: if there are such payloads, all keys except those of
+    /// external tensors are included. Returns the number of payload constants that are in none of the files.
     pub(super) fn looked_up(&self, side: usize, pte: &'s Pte<'s>, found: &mut Vec<(&'s str, KeyData<'s>)>) -> usize {
         for named in pte.named_data() {
             let bytes = pte.named_data_ref(named).and_then(|data| pte.bytes(&data));
             found.push((named.key(), KeyData { bytes, shape: None, place: "named data" }));
         }
-        // Named data of the program comes first.
+        // Named data of the program takes precedence.
         let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
         sort(&mut inside);
         let Some(external) = self.external.get(side) else { return 0 };
@@ -86,7 +86,7 @@ impl<'s> Comparer<'s> {
         missing
     }
 
-    /// Compares a named blob or key, which one side or both have.
+    /// Compares a named blob or key of one side or both.
     pub(super) fn key(&mut self, name: &str, before: Option<&KeyData<'s>>, after: Option<&KeyData<'s>>) {
         let shape = |found: &KeyData<'_>| found.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
         match (before, after) {
@@ -130,7 +130,7 @@ impl<'s> Comparer<'s> {
         }
     }
 
-    /// Matches the keys that have no counterpart yet: equal bytes under another key.
+    /// Matches the keys without a counterpart: equal bytes under a different key.
     pub(super) fn keys(&mut self) {
         let [mut before, mut after] = core::mem::take(&mut self.lonely_keys);
         let mut jobs = Jobs::default();

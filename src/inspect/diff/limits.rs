@@ -1,4 +1,4 @@
-//! Limits on the differences between a file and the one that replaces it.
+//! Limits on the differences between a file and its replacement.
 
 use super::{Diff, DifferenceKind, DifferenceSubject};
 use crate::file::pte::Pte;
@@ -8,7 +8,7 @@ use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::fmt;
 
-/// By how much a file may differ from the one that it replaces. `None` sets no limit.
+/// Limits on the differences between a file and its replacement. `None` sets no limit.
 ///
 /// ```
 /// use executorch_format::Model;
@@ -28,16 +28,16 @@ use core::fmt;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct DiffLimits {
-    /// Whether any difference at all exceeds the limits.
+    /// `true` if any difference at all exceeds the limits.
     pub any: bool,
-    /// How far two values of a weight may be apart. Needs [`DiffOptions::tensors`](super::DiffOptions::tensors).
-    /// Weights that only one file has, and changed weights and payloads whose distance is not known, exceed the limit.
+    /// The maximum distance between two values of a weight. Needs [`DiffOptions::tensors`](super::DiffOptions::tensors). Weights that are in
+    /// only one file, and changed weights and payloads with an unknown distance, exceed the limit.
     pub max_abs: Option<f64>,
-    /// By how much the file may grow.
+    /// The maximum growth of the file.
     pub size: Option<GrowthLimit>,
-    /// By how much the planned memory of a method may grow. A new method counts as growth from 0 bytes.
+    /// The maximum growth of the planned memory of a method. A new method counts as growth from 0 bytes.
     pub memory: Option<GrowthLimit>,
-    /// How many operators and backends may be new: called by the second file and not by the first.
+    /// The maximum number of new operators and backends: those that the second file calls, but not the first.
     pub operators: Option<usize>,
 }
 
@@ -51,11 +51,11 @@ setters! {
     }
 }
 
-/// By how much a number of bytes may grow.
+/// The maximum growth of a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GrowthLimit {
-    /// This many bytes.
+    /// A number of bytes.
     Bytes(u64),
     /// A percentage of the size before.
     Percent(f64),
@@ -80,19 +80,19 @@ impl fmt::Display for GrowthLimit {
     }
 }
 
-/// A limit that is exceeded.
+/// An exceeded limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Excess {
-    /// Which limit: `any`, `max-abs`, `size`, `memory` or `operators`.
+    /// The name of the limit: `any`, `max-abs`, `size`, `memory` or `operators`.
     pub limit: &'static str,
-    /// What exceeds it, and by how much.
+    /// The thing that exceeds the limit, and by how much.
     pub message: String,
 }
 
-/// Shows as `size: 2324 bytes to 8872, expected a growth of at most 5 %`.
+/// Writes the excess as `size: 2324 bytes to 8872, expected a growth of at most 5 %`.
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.limit, self.message)
@@ -100,7 +100,7 @@ impl fmt::Display for Excess {
 }
 
 impl DiffLimits {
-    /// The limits that the differences between two files exceed. Bundles are compared by the programs inside.
+    /// Returns the limits that the differences between two files exceed. Bundles are compared by the programs inside.
     pub fn exceeded(&self, before: &Model<'_>, after: &Model<'_>, diff: &Diff) -> Vec<Excess> {
         let mut found = Vec::new();
         let mut add = |limit, message| found.push(Excess { limit, message });
@@ -141,7 +141,7 @@ fn grown(before: u64, after: u64, limit: GrowthLimit) -> String {
     format!("{before} bytes to {after}, expected a growth of at most {limit}")
 }
 
-/// Why a weight exceeds the limit `max_abs`.
+/// Returns the reason why a weight exceeds the limit `max_abs`.
 fn apart(difference: &super::Difference, most: f64) -> Option<String> {
     use DifferenceSubject::{Delegate, Key, Payload, Weight};
     if !matches!(difference.subject, Weight | Key | Payload | Delegate) {
@@ -163,13 +163,13 @@ fn apart(difference: &super::Difference, most: f64) -> Option<String> {
     }
 }
 
-/// Calls `work` with a file's program, or with the one in a bundle.
+/// Calls `work` with a file's program, or with the program of a bundle.
 fn with_program(model: &Model<'_>, work: impl FnOnce(&Pte<'_>)) {
     match model {
         Model::Pte(pte) => work(pte),
         #[cfg(feature = "devtools")]
         Model::Bpte(bpte) => {
-            // A program that cannot be read is among the differences already.
+            // A program that cannot be read is already among the differences.
             if let Ok(pte) = bpte.program() {
                 work(&pte);
             }
@@ -178,7 +178,7 @@ fn with_program(model: &Model<'_>, work: impl FnOnce(&Pte<'_>)) {
     }
 }
 
-/// For each method of the second file, its planned memory in the first file and in the second.
+/// Returns the planned memory in the first file and in the second for each method of the second file.
 fn planned(before: &Pte<'_>, after: &Pte<'_>) -> Vec<(String, u64, u64)> {
     let sizes = |pte: &Pte<'_>, name: &str| pte.method(name).map_or(0, |plan| plan.planned_memory().size);
     let methods = after.methods().iter().map(|plan| plan.name());
@@ -194,7 +194,7 @@ fn new_operators(before: &Pte<'_>, after: &Pte<'_>) -> Vec<String> {
     operators.chain(backends).cloned().collect()
 }
 
-/// The first of some names.
+/// Lists the first of some names.
 fn listed(names: &[String]) -> String {
     const MAX_SHOWN: usize = 8;
     let mut shown: Vec<String> =
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_is_exceeded_past_the_limit_and_not_at_it() {
+    fn growth_may_reach_the_limit_but_not_exceed_it() {
         for (limit, before, after, exceeded) in [
             (GrowthLimit::Bytes(0), 10, 10, false),
             (GrowthLimit::Bytes(0), 10, 11, true),

@@ -1,4 +1,4 @@
-//! What differs between two files: first what makes them different models, then what is only stored differently.
+//! The differences between two files: in the model itself, and in its storage.
 
 #[cfg(feature = "devtools")]
 mod companions;
@@ -33,31 +33,30 @@ pub use limits::{DiffLimits, Excess, GrowthLimit};
 pub struct Side<'s> {
     /// The file.
     pub model: &'s Model<'s>,
-    /// The `.ptd` files that go with a program: they have its external tensors, and data that its delegates look up by
-    /// key.
+    /// The `.ptd` files that go with a program: they have its external tensors, and data that its delegates look up by key.
     pub data: &'s [Ptd<'s>],
-    /// The names in the program, also in that of a bundle. Ignored without the feature `names`.
+    /// The names in the program, or in the program of a bundle. Ignored without the feature `names`.
     pub names: Option<&'s Names<'s>>,
 }
 
 impl<'s> Side<'s> {
-    /// A file, and the `.ptd` files that go with it.
+    /// Creates a side from a file and the `.ptd` files that go with it.
     pub fn new(model: &'s Model<'s>, data: &'s [Ptd<'s>]) -> Self {
         Self { model, data, names: None }
     }
 
-    /// With names: what has the same name on both sides is compared with each other.
+    /// Sets the names: things with the same name on both sides are compared with each other.
     #[must_use]
     pub fn with_names(self, names: &'s Names<'s>) -> Self {
         Self { names: Some(names), ..self }
     }
 }
 
-/// What to compare in addition.
+/// Optional comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiffOptions {
-    /// Whether to compute how far the values of changed weights are apart.
+    /// `true` to compute the distance between the values of changed weights.
     pub tensors: bool,
 }
 
@@ -68,42 +67,42 @@ setters! {
     }
 }
 
-/// What differs between two files.
+/// The differences between two files.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Diff {
-    /// What makes them two different models.
+    /// Differences in the model itself.
     pub differences: Vec<Difference>,
-    /// What is only stored differently: places, sizes, and the order of lists whose order has no meaning.
+    /// Differences in storage only: places, sizes, and the order of lists whose order has no meaning.
     pub storage: Vec<Difference>,
-    /// What was not compared, because its `.ptd` file was not given.
+    /// Data that was not compared because its `.ptd` file is missing.
     pub not_compared: Vec<String>,
 }
 
-/// Something that differs.
+/// A difference between two files.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Difference {
-    /// What kind of thing it is.
+    /// The kind of thing that differs.
     pub subject: DifferenceSubject,
-    /// How it differs.
+    /// The kind of difference.
     pub kind: DifferenceKind,
-    /// The method that it is in.
+    /// The method that contains it.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub method: Option<String>,
-    /// Which one it is: an index, a name, a field path. If it is in both files, the index is that of the first.
+    /// The index, name or field path that identifies it. The index is that in the first file if it is in both.
     pub name: String,
     /// The model's name of the tensor or the instruction, if it is known: see [`Side::with_names`].
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub tensor_name: Option<String>,
-    /// Where the name is known from.
+    /// The origin of the name.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub named_by: Option<NamedBy>,
-    /// The path of the module that it belongs to.
+    /// The path of its module.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub module: Option<String>,
     /// The content in the first file.
@@ -112,12 +111,12 @@ pub struct Difference {
     /// The content in the second file.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub after: Option<String>,
-    /// How far the values are apart, if that was asked for.
+    /// The distance between the values, if requested.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub distance: Option<Distance>,
 }
 
-/// How something differs.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -133,7 +132,7 @@ pub enum DifferenceKind {
     Moved,
 }
 
-/// What kind of thing differs.
+/// The kind of thing that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -143,15 +142,15 @@ pub enum DifferenceSubject {
     File,
     /// A method.
     Method,
-    /// What a method that computes nothing returns.
+    /// The value that a constant method returns.
     Metadata,
     /// An input of a method.
     Input,
     /// An output of a method.
     Output,
-    /// How often an operator is called.
+    /// The number of calls of an operator.
     Operator,
-    /// A constant, also one inside a delegate, an initial state, or the data of an external tensor.
+    /// A constant (also inside a delegate), an initial state, or the data of an external tensor.
     Weight,
     /// A named blob, or a key of a `.ptd`.
     Key,
@@ -173,12 +172,12 @@ pub enum DifferenceSubject {
     Run,
     /// An event of a trace.
     Event,
-    /// A value that no instruction, input or output mentions.
+    /// A value that no instruction, input or output refers to.
     UnusedValue,
 }
 
 impl DifferenceSubject {
-    /// The name, as it is serialized.
+    /// Returns the name, as serialized.
     pub fn name(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -204,14 +203,13 @@ impl DifferenceSubject {
 }
 
 impl Diff {
-    /// Whether no difference makes them two models. What could not be compared is in
-    /// [`not_compared`](Self::not_compared).
+    /// Returns `true` if the models are the same. Data that could not be compared is in [`not_compared`](Self::not_compared).
     pub fn is_same(&self) -> bool {
         self.differences.is_empty()
     }
 }
 
-/// Shows as one line: `forward instruction 3: aten::add.out(…) -> aten::mul.out(…)`.
+/// Writes the difference as one line: `forward instruction 3: aten::add.out(…) -> aten::mul.out(…)`.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(method) = &self.method {
@@ -221,7 +219,7 @@ impl fmt::Display for Difference {
         if let Some(name) = &self.tensor_name {
             write!(f, " {name}")?;
         }
-        // Plurals of the subject are part of the name.
+        // The plural ending of the subject is part of the name.
         if !self.name.is_empty() && !self.name.starts_with("s ") {
             f.write_str(" ")?;
         }
@@ -234,18 +232,17 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What differs between two files.
+/// Compares two files.
 ///
-/// Instructions are matched as a text comparison matches lines, by their operator and the values in their arguments.
-/// Tensors are matched through the instructions that take or give them. So an inserted instruction is one difference,
-/// although it shifts the index of every value after it. Weights are compared by their bytes, in the program, in a
-/// segment, or in a `.ptd` file. With the feature `names`, so are constants inside delegates of XNNPACK, and values and
-/// weights whose [name](Side::with_names) both files have are matched first.
+/// Instructions are matched like lines of a text, by their operator and the values in their arguments. Tensors are matched through the
+/// instructions that take or write them. An inserted instruction is therefore a single difference, although it shifts the index of every
+/// value after it. Weights are compared by their bytes, in the program, in a segment, or in a `.ptd` file. With the feature `names`,
+/// constants inside XNNPACK's delegates are compared too, and values and weights with a [name](Side::with_names) that is in both files
+/// are matched first.
 ///
-/// Of two bundles, the programs inside are compared, then the test cases of methods of the same name, by their order. Of a
-/// bundle and a program, the programs are compared; the test cases are differences.
-/// Of two traces, the runs and their events are compared by their order. Two files of different kinds have that one
-/// difference.
+/// For two bundles, compares the programs inside, then the test cases of methods of the same name, by their order. For a bundle and a
+/// program, compares the programs; the test cases are differences. For two traces, compares the runs and their events, by their order.
+/// Files of any other two kinds have a single difference, the kind.
 ///
 /// ```
 /// use executorch_format::Model;
@@ -331,7 +328,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
                     DifferenceSubject::Method
                 };
                 let kind = if before.is_some() { DifferenceKind::Removed } else { DifferenceKind::Added };
-                // One of the two is there.
+                // At least one of the two is present.
                 let name = plan.map(|(_, plan)| plan.name()).unwrap_or_default();
                 comparer.difference(Difference {
                     before: before.map(text),
@@ -364,10 +361,10 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     comparer.not_compared(comparer.unseen, "external tensor");
     let key = |found: &&(&'s str, KeyData<'s>)| found.0.to_owned();
     for (before, after) in matched(&mut found.iter(), &mut other_found.iter(), &key) {
-        // At least one of both is there.
+        // At least one of the two is present.
         let name = before.or(after).map(|(name, _)| *name).unwrap_or_default();
         let is_told = |side: usize| comparer.told_keys.get(side).is_some_and(|keys| keys.contains(name));
-        // Constants inside delegates were compared already.
+        // Constants inside delegates were already compared.
         if (before.is_none() || is_told(0)) && (after.is_none() || is_told(1)) {
             continue;
         }
@@ -379,7 +376,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
 fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
     let key = |entry: &Entry<'_>| entry.key().to_owned();
     for (before, after) in matched(&mut one.entries(), &mut other.entries(), &key) {
-        // At least one of both is there.
+        // At least one of the two is present.
         let name = before.or(after).map(|entry| entry.key().to_owned()).unwrap_or_default();
         let found = |ptd: &'s Ptd<'s>, entry: Entry<'s>| KeyData {
             bytes: ptd.entry_bytes(&entry),
@@ -392,7 +389,7 @@ fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
     comparer.keys();
 }
 
-/// Compares how both files are stored.
+/// Compares the storage of both files.
 fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
     let facts = |model: &Model<'_>| {
         let segments = match model {
@@ -414,7 +411,7 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
         let trailing = format!("{} bytes", trailing.end - trailing.start);
         [("size", size), ("segments", segments.to_string()), ("header", header), ("after the last segment", trailing)]
     };
-    // Files of two kinds have other headers.
+    // Files of different kinds have different headers.
     let same_kind = one.kind() == other.kind();
     for ((name, before), (_, after)) in facts(one).into_iter().zip(facts(other)) {
         if before != after && (same_kind || name == "size") {
@@ -445,7 +442,7 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
 /// Pairs methods without a counterpart that differ only in their names, by their order.
 fn match_renamed(pairs: &mut Vec<(Option<Indexed<'_>>, Option<Indexed<'_>>)>) {
     let is_added = |pair: &&(Option<Indexed<'_>>, Option<Indexed<'_>>)| pair.0.is_none();
-    // Those that only the second file has come last.
+    // Methods that are only in the second file come last.
     let first = pairs.len() - pairs.iter().rev().take_while(is_added).count();
     let mut added = pairs.split_off(first).into_iter().filter_map(|(_, after)| after).peekable();
     let mut rest = Vec::new();
@@ -462,7 +459,7 @@ fn match_renamed(pairs: &mut Vec<(Option<Indexed<'_>>, Option<Indexed<'_>>)>) {
     pairs.extend(rest.into_iter().chain(added.map(|after| (None, Some(after)))));
 }
 
-/// A method, and its index.
+/// A method with its index.
 type Indexed<'s> = (usize, &'s ExecutionPlan<'s>);
 
 fn is_same_but_for_its_name(one: &ExecutionPlan<'_>, other: &ExecutionPlan<'_>) -> bool {
@@ -475,8 +472,8 @@ fn is_same_but_for_its_name(one: &ExecutionPlan<'_>, other: &ExecutionPlan<'_>) 
         && one.non_const_buffer_device == other.non_const_buffer_device
 }
 
-/// Pairs items by name, in the first list's order, with those that have no counterpart; those that only the second list
-/// has come last.
+/// Pairs items by name, in the order of the first list, including items without a counterpart. Items that are only in the second list
+/// come last.
 fn matched<T: Copy>(
     before: &mut dyn Iterator<Item = T>,
     after: &mut dyn Iterator<Item = T>,
@@ -497,8 +494,7 @@ fn matched<T: Copy>(
     pairs
 }
 
-/// Items of a list that have no counterpart yet, by name. Each name's items are in reverse, so that the first is taken
-/// first.
+/// The items of a list without a counterpart so far, by name. The items of each name are in reverse, so that the first is taken first.
 #[derive(Default)]
 struct Open(Keyed<String, Vec<usize>>);
 
@@ -520,14 +516,14 @@ fn sorted(names: &[String]) -> Vec<&str> {
 
 impl Difference {
     fn new(subject: DifferenceSubject, kind: DifferenceKind, method: Option<&str>, name: impl Into<String>) -> Self {
-        // Every difference repeats the name.
+        // Shortened, because every difference repeats the name.
         let method = method.map(|method| shortened(method).into_owned());
         let name = name.into();
         let (tensor_name, named_by, module) = (None, None, None);
         Self { subject, kind, method, name, tensor_name, named_by, module, before: None, after: None, distance: None }
     }
 
-    /// With the model's name of it, if that is known.
+    /// Adds the model's name, if it is known.
     fn named(self, name: Option<&Name<'_>>) -> Self {
         let Some(name) = name else { return self };
         let module = name.module.map(|module| shortened(module).into_owned());

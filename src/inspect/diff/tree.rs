@@ -1,4 +1,4 @@
-//! Two tables of one schema, field by field.
+//! Compares two tables of the same schema field by field.
 
 use crate::error::counted;
 use crate::flatbuffer::any::{AnyNumber, AnyTable, Value};
@@ -6,8 +6,7 @@ use crate::inspect::branch::number_text;
 use crate::path::Path;
 use alloc::{format, string::String};
 
-/// Calls `found` for each field that differs, with its path and both values. A list of another length is one
-/// difference.
+/// Calls `found` for each field that differs, with its path and both values. Lists of different lengths are a single difference.
 pub(super) fn compare(
     before: &dyn AnyTable,
     after: &dyn AnyTable,
@@ -27,7 +26,7 @@ fn values(before: Value<'_>, after: Value<'_>, path: &Path<'_>, found: &mut dyn 
         (Value::Union { tag, member: Some(one), name }, Value::Union { tag: other_tag, member: Some(other), .. })
             if tag == other_tag =>
         {
-            // A member that is there has a name.
+            // A member that is present has a name.
             compare(one, other, &path.field(name.unwrap_or_default()), found);
         }
         (Value::Tables(one), Value::Tables(other)) if one.len() == other.len() => {
@@ -39,7 +38,7 @@ fn values(before: Value<'_>, after: Value<'_>, path: &Path<'_>, found: &mut dyn 
         }
         (one, other) if !same(&one, &other) => {
             let (one, other) = (text(&one), text(&other));
-            // Long lists and texts are not shown whole.
+            // Long lists and texts are cut.
             let other = if one == other { "other values".into() } else { other };
             found(path, one, other);
         }
@@ -86,7 +85,7 @@ mod tests {
     use alloc::{string::ToString, vec::Vec};
 
     #[test]
-    fn enumerations_differ_where_their_numbers_do() {
+    fn enumerations_with_different_numbers_differ() {
         let of = |scalar_type| Tensor::new(scalar_type, &[1][..]);
         let mut found = Vec::new();
         let (float, int) = (of(ScalarType::FLOAT), of(ScalarType::INT));

@@ -1,4 +1,4 @@
-//! From a method's instructions to the edges between them.
+//! Converts a method's instructions to edges between them.
 
 use super::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind, value_text};
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Kind, Role, UNKNOWN_DELEGATE, size};
@@ -9,7 +9,7 @@ use crate::keyed::{Keyed, sort, sort_by_key};
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
-/// The graph of a method.
+/// Builds the graph of a method.
 pub(super) fn graph<'t>(
     pte: &'t Pte<'_>,
     (method, plan): (usize, &'t ExecutionPlan<'_>),
@@ -60,7 +60,7 @@ pub(super) fn graph<'t>(
     graph
 }
 
-/// The innermost line of Python that an instruction came from.
+/// Returns the innermost line of Python that an instruction comes from.
 fn source(plan: &ExecutionPlan<'_>, chain: usize, index: usize) -> Option<String> {
     let frames = plan.chains().get(chain)?.stacktrace().get(index)?.items();
     let frame = frames.last()?;
@@ -68,7 +68,7 @@ fn source(plan: &ExecutionPlan<'_>, chain: usize, index: usize) -> Option<String
     Some(short(&format!("{file}:{} {}", frame.lineno, frame.name())))
 }
 
-/// The indices of all events, sorted within each time by argument.
+/// Returns the indices of all events, sorted within each time by argument.
 fn by_argument(dataflow: &Dataflow) -> Vec<u32> {
     let events = dataflow.events();
     let mut order: Vec<u32> = (0..).take(events.len()).collect();
@@ -76,7 +76,7 @@ fn by_argument(dataflow: &Dataflow) -> Vec<u32> {
     order
 }
 
-/// Why some edges may be missing or wrong.
+/// Returns the reason why some edges may be missing or wrong.
 fn incomplete(dataflow: &Dataflow) -> Option<&'static str> {
     let unknown = dataflow.unknown.iter().find(|unknown| unknown.time.is_none());
     unknown.or_else(|| dataflow.unknown.first()).map(|unknown| unknown.why)
@@ -96,22 +96,22 @@ pub(super) struct Flow<'f, 't, 'a> {
     pte: &'t Pte<'a>,
     plan: &'t ExecutionPlan<'a>,
     dataflow: &'f Dataflow,
-    /// A payload is removed at the first call: later calls show the delegate as one node.
+    /// The known payloads. Each is removed at its first call: later calls show the delegate as one node.
     opened: Opened<'t>,
     /// The label of each operator.
     operators: Vec<String>,
-    /// The text of each value that is an argument so far.
+    /// The text of each value that has been an argument so far.
     texts: Keyed<i32, Arc<str>>,
     pub(super) graph: Graph<'t>,
-    /// The indices of the events, sorted within each time by argument, since an instruction may name many values, or
-    /// one many times.
+    /// The indices of the events, sorted within each time by argument, because an instruction may refer to many values, or many times to
+    /// the same one.
     by_argument: &'f [u32],
     /// The node of each event that writes. There may be many more events than nodes.
     writers: Vec<Option<u32>>,
     /// The node of each time, for events that are not in `writers`.
     nodes: Vec<Option<usize>>,
     readers: Vec<Reader>,
-    /// How many more sources of values may be visited: many nodes may take a value that many have written.
+    /// The number of events and sources that may still be visited: many nodes may take a value that many others have written.
     budget: usize,
 }
 
@@ -155,14 +155,14 @@ impl<'f, 't> Flow<'f, 't, '_> {
         self.graph.nodes.len() - 1
     }
 
-    /// Where a tensor's bytes are.
+    /// Returns the place of a tensor's bytes.
     pub(super) fn place_of(&self, value: i32) -> Option<TensorPlace<'t>> {
         let tensor = self.plan.tensor(value)?;
         let data = self.pte.tensor_data(tensor).ok()?;
         Some(TensorPlace::of(data, tensor.data_buffer_idx, tensor.allocation_info.as_ref()))
     }
 
-    /// Adds a node for each tensor that is kept from run to run.
+    /// Adds a node for each tensor that keeps its content from run to run.
     fn states(&mut self) {
         for state in self.dataflow.kept() {
             let Ok(value) = i32::try_from(state) else { return };
@@ -200,7 +200,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             InstructionArguments::JumpFalseCall(call) => {
                 (NodeKind::Jump, format!("if false, jump to {}", call.destination_instruction))
             }
-            // It moves no data.
+            // Moves no data.
             InstructionArguments::FreeCall(_) => return,
             _ => (NodeKind::Unknown, "an instruction of a newer schema".into()),
         };
@@ -231,7 +231,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
         self.readers.push(Reader { time, value, node });
     }
 
-    /// The indices of a value's events at a time.
+    /// Returns the indices of a value's events at a time.
     fn events_of(&self, time: usize, value: i32) -> &'f [u32] {
         let (first, events) = self.dataflow.at(time);
         // `by_argument` has an index for each event, so all ranges here are inside it.
@@ -242,7 +242,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
         events.get(from..to).unwrap_or_default()
     }
 
-    /// Counts one more visited event or source; returns `false` if the budget is used up.
+    /// Counts another visited event or source; returns `false` if the budget is used up.
     fn spend(&mut self) -> bool {
         match self.budget.checked_sub(1) {
             Some(left) => self.budget = left,
@@ -262,7 +262,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             }
             let writes = self.dataflow.event(*index).is_some_and(|event| event.kind.writes() || event.kind.points());
             if let (true, Some(writer)) = (writes, self.writers.get_mut(*index as usize)) {
-                // A file has fewer instructions than bytes, and its metadata fewer than 4 GiB.
+                // A file has fewer instructions than bytes, and its metadata is smaller than 4 GiB.
                 *writer = u32::try_from(node).ok();
             }
         }
@@ -299,7 +299,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
     /// Adds an edge from each jump to its destination.
     fn jumps(&mut self, first: usize) {
         let nodes = self.graph.nodes.iter().enumerate().skip(first);
-        // In the order of instructions. A call of a delegate with several nodes starts at the first.
+        // Sorted by instruction. A call of a delegate with several nodes starts at the first.
         let places: Vec<(usize, usize, usize)> =
             nodes.filter_map(|(at, node)| node.instruction.map(|place| (place.chain, place.instruction, at))).collect();
         let at = |place| places.get(places.partition_point(|(chain, index, _)| (*chain, *index) < place));
@@ -307,7 +307,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
         for ((chain, index), instruction) in self.plan.instructions() {
             let InstructionArguments::JumpFalseCall(jump) = instruction else { continue };
             let Ok(destination) = usize::try_from(jump.destination_instruction) else { continue };
-            // A free has no node: the next instruction is taken.
+            // A free has no node: the next instruction is used.
             let target = at((chain, destination)).filter(|(other, _, _)| *other == chain);
             let from = at((chain, index)).filter(|(chain_of, index_of, _)| (*chain_of, *index_of) == (chain, index));
             if let (Some((_, _, from)), Some((_, _, to))) = (from, target) {
@@ -334,7 +334,7 @@ fn gives(value: i32) -> Taken {
     Taken { value, name: None, output: true }
 }
 
-/// A name as a label, shortened, because many instructions may share a long one.
+/// Returns a name as a label, shortened because many instructions may share a long name.
 pub(crate) fn short(name: &str) -> String {
     const MAX_LABEL: usize = 120;
     match name.char_indices().nth(MAX_LABEL) {

@@ -1,4 +1,4 @@
-//! Groups of nodes in a graph: the nodes of one delegate, and repeated parts such as the blocks of a transformer.
+//! Groups of nodes in a graph: the nodes of a delegate, and repeated parts such as the blocks of a transformer.
 
 use super::{Edge, Graph, GraphArgument, GraphLayout, InstructionPlace, Node, NodeKind};
 use crate::inspect::modules::common_module;
@@ -12,27 +12,27 @@ use core::ops::Range;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct NodeGroup {
-    /// Why they are a group.
+    /// The kind of group.
     pub kind: GroupKind,
-    /// Its name: `block 3 of 48`, or the backend.
+    /// The name of the group: `block 3 of 48`, or the backend.
     pub label: String,
     /// Index of the first node.
     pub first: usize,
-    /// How many nodes.
+    /// The number of nodes.
     pub count: usize,
 }
 
-/// Why nodes are a group.
+/// The kind of a group of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum GroupKind {
-    /// They are inside one delegate.
+    /// The nodes inside a delegate.
     Delegate,
     /// A repeated part: the same operators with results of the same shapes.
     Block,
-    /// Tensors that keep their content from run to run, if there are many.
+    /// Tensors that keep their content from run to run, if there are many of them.
     States,
 }
 
@@ -45,27 +45,26 @@ pub struct Outline<'t> {
     /// The graph.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub graph: Graph<'t>,
-    /// Where its nodes go.
+    /// The positions of its nodes.
     pub layout: GraphLayout,
-    /// For each of its nodes, the nodes of the whole graph that it stands for: the index of the first, and their
-    /// number.
+    /// The range of nodes of the whole graph that each node stands for: the index of the first, and their number.
     pub members: Vec<(usize, usize)>,
 }
 
-/// Up to this many tensors that keep their content are no group.
+/// The maximum number of tensors with kept content that do not form a group.
 const STATES: usize = 4;
 
-/// The fewest nodes of a repeated part.
+/// The minimum number of nodes of a repeated part.
 const LEAST: usize = 4;
 
-/// The fewest repetitions.
+/// The minimum number of repetitions.
 const TIMES: usize = 3;
 
-/// The most comparisons of two nodes to find repetitions.
+/// The maximum number of comparisons of two nodes to find repetitions.
 const MAX_COMPARISONS: usize = 20_000_000;
 
 impl Graph<'_> {
-    /// The groups of nodes, by their first node. A block may contain delegates, and a delegate may contain blocks.
+    /// Returns the groups of nodes, by their first node. A block may contain delegates, and a delegate may contain blocks.
     pub fn groups(&self) -> Vec<NodeGroup> {
         let mut groups = self.delegates();
         let is_state = |node: &Node<'_>| node.kind == NodeKind::State;
@@ -99,7 +98,7 @@ impl Graph<'_> {
         groups
     }
 
-    /// The nodes inside each delegate.
+    /// Returns a group for the nodes inside each delegate.
     fn delegates(&self) -> Vec<NodeGroup> {
         let mut groups: Vec<NodeGroup> = Vec::new();
         let mut last: Option<InstructionPlace> = None;
@@ -109,7 +108,7 @@ impl Graph<'_> {
                 Some(group) => group.count += 1,
                 None if place.is_some() => groups.push(NodeGroup {
                     kind: GroupKind::Delegate,
-                    // A node inside a delegate has its name.
+                    // Every node inside a delegate has the delegate's name.
                     label: node.delegate.unwrap_or_default().into(),
                     first: index,
                     count: 1,
@@ -124,8 +123,7 @@ impl Graph<'_> {
 }
 
 impl<'t> Graph<'t> {
-    /// The graph with one node for each block, for each delegate that is in no block, and for the states. `None` if
-    /// there are no groups.
+    /// Returns the graph with one node for each block, for each delegate outside blocks, and for the states; `None` without groups.
     pub fn outline(&self, groups: &[NodeGroup]) -> Option<Outline<'t>> {
         let mut chosen: Vec<Option<&NodeGroup>> = vec![None; self.nodes.len()];
         for kind in [GroupKind::Block, GroupKind::Delegate, GroupKind::States] {
@@ -157,7 +155,7 @@ impl<'t> Graph<'t> {
                 _ => node.clone(),
             });
         }
-        // The arguments of a group, each once, although many edges may carry one value.
+        // Each argument of a group is added once, although many edges may carry one value.
         let mut seen = Keyed::new();
         let unit = |node: usize| units.get(node).copied().unwrap_or_default();
         for edge in &self.edges {
@@ -191,7 +189,7 @@ impl<'t> Graph<'t> {
         Some(Outline { layout: graph.layout(), graph, members })
     }
 
-    /// The node that stands for a group.
+    /// Returns the node that stands for a group.
     fn unit(&self, first: &Node<'t>, group: &NodeGroup) -> Node<'t> {
         let nodes = self.nodes.iter().skip(group.first).take(group.count);
         let module = nodes.clone().filter_map(|node| node.module).reduce(common_module);
@@ -210,14 +208,14 @@ impl<'t> Graph<'t> {
     }
 }
 
-/// The nodes `first..first + period` repeat `times` times, one after the other.
+/// A repetition: the nodes `first..first + period` occur `times` times, one after another.
 struct Repeat {
     first: usize,
     period: usize,
     times: usize,
 }
 
-/// Finds repetitions: first the one that covers the most nodes, then others before and after it.
+/// Finds repetitions: first the repetition that covers the most nodes, then others before and after it.
 fn repeats(tokens: &[u32], range: Range<usize>, budget: &mut usize, found: &mut Vec<Repeat>) {
     let mut ranges = vec![range];
     while let Some(range) = ranges.pop() {
@@ -230,7 +228,7 @@ fn repeats(tokens: &[u32], range: Range<usize>, budget: &mut usize, found: &mut 
     }
 }
 
-/// The repetition that covers the most nodes; of several, the one with the shortest period.
+/// Returns the repetition that covers the most nodes, with the shortest period if there are several.
 fn best(tokens: &[u32], budget: &mut usize) -> Option<Repeat> {
     let mut best: Option<Repeat> = None;
     for period in LEAST..=tokens.len() / TIMES {
@@ -244,7 +242,7 @@ fn best(tokens: &[u32], budget: &mut usize) -> Option<Repeat> {
             }
             let times = run / period + 1;
             let covered = best.as_ref().map_or(0, |best| best.period * best.times);
-            // A longer period that covers about as much is several blocks, not one.
+            // A longer period that covers about as much consists of several blocks.
             if times >= TIMES && period * times > covered + covered / 8 {
                 best = Some(Repeat { first: index - run, period, times });
             }
@@ -259,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_repeats_is_found_once_at_its_shortest() {
+    fn repetitions_are_found_once_with_their_shortest_period() {
         let mut tokens = vec![1, 2];
         for _ in 0..6 {
             tokens.extend([10, 11, 12, 13, 14]);
@@ -276,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_repeats_in_what_is_there_twice_or_is_one_node_again_and_again() {
+    fn parts_that_occur_twice_are_not_repetitions_and_the_search_has_a_budget() {
         for tokens in [vec![1, 2, 3, 4, 5, 1, 2, 3, 4, 5], (0..40).collect(), Vec::new()] {
             assert!(best(&tokens, &mut MAX_COMPARISONS.clone()).is_none());
         }

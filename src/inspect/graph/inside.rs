@@ -8,11 +8,11 @@ use crate::keyed::Keyed;
 use crate::schema::xnnpack::NO_ID;
 use alloc::{string::String, string::ToString, vec::Vec};
 
-/// The payloads of a method's delegates whose nodes are known, by the delegate's index.
+/// Returns the payloads with known nodes, for each method by the delegate's index.
 pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
     let mut methods: Vec<Opened<'t>> = pte.methods().iter().map(|_| Keyed::new()).collect();
     for opened in pte.open_payloads() {
-        // The nodes of a shared payload are shown for its first delegate: the others are one node each.
+        // The nodes of a shared payload are shown for its first delegate. The others are one node each.
         let (Some((method, delegate)), Ok(Payload::Xnnpack(payload))) = (opened.delegates.first(), opened.payload)
         else {
             continue;
@@ -98,7 +98,7 @@ impl<'t> Flow<'_, 't, '_> {
     }
 }
 
-/// The number of a value inside a payload: negative, so that it is none of the method's.
+/// Returns the number of a value inside a payload: negative, so that it differs from the numbers of the method's values.
 fn inner(id: u32) -> i32 {
     -1 - i32::try_from(id).unwrap_or(i32::MAX - 1)
 }

@@ -1,7 +1,7 @@
-//! The places of nodes in layers from top to bottom, after Sugiyama. An edge that passes layers has a place in each of them. Layers are
-//! sorted until few edges cross; then everything moves to its neighbours, as far as what is beside it lets it.
+//! Layered node placement from top to bottom, after Sugiyama. An edge that passes through layers has a place in each of them. Layers are sorted
+//! until few edges cross; then all vertices move toward their neighbours, as far as the vertices beside them allow.
 
-// Every position in here was made in here.
+// All indices are computed in this module.
 #![allow(clippy::indexing_slicing)]
 
 use super::NodeBox;
@@ -9,17 +9,17 @@ use crate::keyed::{sort, sort_by};
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
 
-/// How often the layers are sorted, and then moved: downwards and upwards in turn.
+/// The number of rounds of sorting, and then of moving, downwards and upwards in turn.
 const ROUNDS: usize = 24;
 
-/// A connected part of a graph: its nodes, and where edges pass a layer, each with its place.
+/// A connected part of a graph: its nodes and the points where edges pass through a layer, each with its place.
 pub(super) type Part = Vec<(usize, NodeBox)>;
 
-/// An edge, by its nodes, with the numbers of the places where it passes layers, from top to bottom.
+/// An edge, given by its nodes, with the numbers of its places in the layers that it passes through, from top to bottom.
 pub(super) type Pass = ((usize, usize), Range<usize>);
 
-/// Where nodes go that have these layers and sizes: each connected part with an origin of its own. An edge goes to a later node and layer.
-/// Layers are `gap` apart, and so are nodes. Numbers after those of the nodes are of places where edges pass: these are lines.
+/// Places nodes with these layers and sizes, each connected part with an origin of its own. Edges go to later nodes in later layers. Layers
+/// are `gap` apart, and so are nodes. Numbers after those of the nodes stand for places where edges pass through layers, which have no width.
 pub(super) fn place(
     layers: &[usize],
     sizes: &[(f64, f64)],
@@ -47,7 +47,7 @@ pub(super) fn place(
     (placed, passes)
 }
 
-/// For each node the first one that edges connect it with.
+/// Returns the first node of each node's connected part.
 fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut parts: Vec<usize> = (0..count).collect();
     fn first(parts: &mut [usize], mut node: usize) -> usize {
@@ -64,14 +64,14 @@ fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     (0..count).map(|node| first(&mut parts, node)).collect()
 }
 
-/// One connected part. First come its nodes, then the places where edges pass a layer.
+/// A connected part. Its nodes come first, then the places where edges pass through a layer.
 #[derive(Default)]
 struct Drawing {
     gap: f64,
     sizes: Vec<(f64, f64)>,
-    /// From top to bottom, each from left to right.
+    /// The vertices of each layer, from left to right. Layers are listed from top to bottom.
     layers: Vec<Vec<usize>>,
-    /// For each vertex, its neighbours in the layer above and in the one below.
+    /// The neighbours of each vertex in the layer above and in the layer below.
     neighbours: Vec<[Vec<usize>; 2]>,
     /// The horizontal center of each vertex; while layers are sorted, its position in its layer.
     x: Vec<f64>,
@@ -89,7 +89,7 @@ impl Drawing {
         sizes: &[(f64, f64)],
         edges: impl Iterator<Item = &'e (usize, usize)>,
     ) {
-        // Layers that have none of these nodes are left out.
+        // Layers without any of these nodes are left out.
         let mut used: Vec<usize> = members.iter().map(|node| layers[*node]).collect();
         sort(&mut used);
         used.dedup();
@@ -126,13 +126,13 @@ impl Drawing {
         self.neighbours[above][1].push(below);
     }
 
-    /// Whether it is a place where an edge passes.
+    /// Returns `true` if the vertex is a place where an edge passes through a layer.
     fn is_passed(&self, vertex: usize) -> bool {
         self.sizes[vertex].0 == 0.0
     }
 
-    /// The mean of its neighbours' places on one side, and how much it matters that a vertex is there; `None` where it has no neighbours.
-    /// An edge that passes layers is to be straight, and so is a long chain of nodes: what only joins it on the way does not pull at it.
+    /// Returns the mean place of the vertex's neighbours on one side, and the weight of the vertex being there; `None` without neighbours.
+    /// An edge across several layers should be straight, and so should a long chain of nodes: short branches that join it are ignored.
     fn mean(&self, vertex: usize, side: usize) -> Option<(f64, f64)> {
         let neighbours = &self.neighbours[vertex][side];
         let is_among_nodes = neighbours.iter().any(|other| !self.is_passed(*other));
@@ -148,11 +148,11 @@ impl Drawing {
             (false, true) => 32.0,
             _ => 0.25,
         };
-        // What hangs on it counts too.
+        // The chain on the other side counts too.
         Some((sum / count, weight * self.chains[vertex][1 - side] as f64))
     }
 
-    /// For each vertex, how many layers the longest way through its neighbours above and below has.
+    /// Returns the number of layers of the longest path through the neighbours above and below each vertex.
     fn chains(&mut self) -> Vec<[usize; 2]> {
         let mut chains = vec![[1; 2]; self.sizes.len()];
         for side in [0, 1] {
@@ -166,14 +166,14 @@ impl Drawing {
         chains
     }
 
-    /// The mean of all its neighbours' places on one side; `None` where it has no neighbours.
+    /// Returns the mean place of all its neighbours on one side; `None` without neighbours.
     fn barycenter(&self, vertex: usize, side: usize) -> Option<f64> {
         let neighbours = &self.neighbours[vertex][side];
         let sum: f64 = neighbours.iter().map(|other| self.x[*other]).sum();
         (!neighbours.is_empty()).then(|| sum / neighbours.len() as f64)
     }
 
-    /// Sorts the layers so that few edges cross: by the means of the layer above, and of the one below, in turn.
+    /// Sorts the layers so that few edges cross: by the means of the layer above and of the layer below, in turn.
     fn sort(&mut self) {
         let mut best = (self.crossings(), self.layers.clone());
         for round in 0..ROUNDS {
@@ -197,7 +197,7 @@ impl Drawing {
         self.layers = best.1;
     }
 
-    /// Calls for each layer, from the top (0) or the bottom (1), with the side that is done.
+    /// Calls `change` for each layer, from the top (0) or from the bottom (1), with the side that was handled before.
     fn each_layer(&mut self, side: usize, mut change: impl FnMut(&mut Self, &mut Vec<usize>, usize)) {
         for step in 0..self.layers.len() {
             let at = if side == 0 { step } else { self.layers.len() - 1 - step };
@@ -207,12 +207,12 @@ impl Drawing {
         }
     }
 
-    /// How many pairs of edges cross.
+    /// Counts the pairs of edges that cross.
     fn crossings(&self) -> usize {
         let mut crossings = 0;
         for pair in self.layers.windows(2) {
-            // From left to right by their upper ends, each edge crosses those before it that end further right: a Fenwick tree counts
-            // where they end.
+            // Taken from left to right by their upper ends, each edge crosses the earlier edges that end further right. A Fenwick tree counts the
+            // ends.
             let mut ended = vec![0; pair[1].len() + 1];
             let mut before = 0;
             for vertex in &pair[0] {
@@ -238,7 +238,7 @@ impl Drawing {
         crossings
     }
 
-    /// Moves the vertices of each layer next to their neighbours.
+    /// Moves the vertices of each layer close to their neighbours.
     fn spread(&mut self) {
         for layer in &self.layers {
             let mut right = 0.0;
@@ -249,14 +249,14 @@ impl Drawing {
             }
         }
         self.chains = self.chains();
-        // Last from the top: a chain ends below where it starts.
+        // The last round goes down from the top: a chain ends below its start.
         for round in 0..ROUNDS {
             self.each_layer((round + 1) % 2, |drawing, layer, side| drawing.move_layer(layer, side));
         }
         self.each_layer(1, |drawing, layer, _| drawing.move_starts(layer));
     }
 
-    /// Moves the vertices that have no neighbours above next to those below, as far as what is beside them lets them.
+    /// Moves the vertices without neighbours above close to those below, as far as the vertices beside them allow.
     fn move_starts(&mut self, layer: &[usize]) {
         for (at, vertex) in layer.iter().enumerate().filter(|(_, vertex)| self.neighbours[**vertex][0].is_empty()) {
             let Some((place, _)) = self.mean(*vertex, 1) else { continue };
@@ -267,10 +267,10 @@ impl Drawing {
         }
     }
 
-    /// Moves the vertices of a layer as near to the means of their neighbours on a side as they can all be: of those that are in each
-    /// other's way, the block goes where it is best for all.
+    /// Moves the vertices of a layer as close as possible to the means of their neighbours on a side. Vertices that are in each other's way
+    /// form a block, which goes to the best place for all of them.
     fn move_layer(&mut self, layer: &[usize], side: usize) {
-        // Blocks: how far the first is from its place without a neighbour to its left, what they weigh, how many they are.
+        // Blocks: the first vertex's distance from its place without a left neighbour, the total weight, and the number of vertices.
         let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
         let mut distances = Vec::new();
         let mut distance = 0.0;
@@ -295,7 +295,7 @@ impl Drawing {
         }
     }
 
-    /// The places of all vertices.
+    /// Returns the places of all vertices.
     fn places(&self) -> Vec<NodeBox> {
         let mut places = vec![NodeBox::default(); self.sizes.len()];
         let mut top = 0.0;
@@ -318,15 +318,15 @@ impl Drawing {
 mod tests {
     use super::*;
 
-    /// The horizontal center of a node.
+    /// Returns the horizontal center of a node.
     fn x_of((parts, _): &(Vec<Part>, Vec<Pass>), node: usize) -> f64 {
         let (_, place) = parts.iter().flatten().find(|(other, _)| *other == node).unwrap();
         place.x + place.width / 2.0
     }
 
     #[test]
-    fn edges_that_need_not_cross_do_not_and_nodes_keep_apart() {
-        // 0 and 1 above 2 and 3, crosswise, and 4 below all.
+    fn avoidable_crossings_are_removed_and_nodes_do_not_overlap() {
+        // 0 and 1 above 2 and 3, with crosswise edges, and 4 at the bottom.
         let edges = [(0, 3), (1, 2), (2, 4), (3, 4)];
         let placed = place(&[3, 3, 5, 5, 9], &[(50.0, 40.0); 5], &edges, 10.0);
         assert_eq!(placed.0.len(), 1);
@@ -349,17 +349,17 @@ mod tests {
 
     #[test]
     fn a_chain_is_straight_whatever_joins_it() {
-        // Nodes 0 to 9 are the chain; each but the first takes from a node of its own, too, and the last from the first.
+        // Nodes 0 to 9 are the chain. Each except the first also takes from a separate node, and the last also takes from the first.
         let count = 10;
         let layers: Vec<usize> = (0..count).chain(0..count - 1).collect();
         let chain = (1..count).map(|node| (node - 1, node));
         let joins = (1..count).map(|node| (count + node - 1, node));
         let edges: Vec<(usize, usize)> = chain.chain(joins).chain([(0, count - 1)]).collect();
         let placed = place(&layers, &vec![(50.0, 40.0); layers.len()], &edges, 10.0);
-        // At its start, what joins it is as long as it is.
+        // Near its start, the joining branch is as long as the chain.
         for node in 3..count {
             assert!((x_of(&placed, node) - x_of(&placed, 2)).abs() < 5.0, "{node}: {placed:?}");
-            // What joins it is beside the node before.
+            // The joining node is beside the previous node of the chain.
             assert!((x_of(&placed, count + node - 1) - x_of(&placed, node)).abs() < 75.0, "{node}: {placed:?}");
         }
     }

@@ -1,8 +1,8 @@
 //! Graph layout for pictures, in layers from top to bottom.
 //!
-//! The time for it grows faster than the graph, so a large graph is cut into bands of some hundred nodes, one below the other. An edge that
-//! passes many layers is not drawn, and the node that takes it names where it comes from. A picture of a transformer would
-//! otherwise be black with the edges from its inputs to each of its blocks.
+//! Layout time grows faster than the graph, so a large graph is cut into bands of some hundred nodes, one below the other. An edge that
+//! passes through many layers is not drawn; instead, the node that it goes to names its source. A picture of a transformer would otherwise be
+//! black with the edges from its inputs to each of its blocks.
 
 use super::{
     Edge, Graph,
@@ -17,35 +17,34 @@ use alloc::{vec, vec::Vec};
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GraphLayout {
-    /// The size of the whole picture in this direction.
+    /// The width of the whole picture.
     pub width: f64,
-    /// The size of the whole picture in this direction.
+    /// The height of the whole picture.
     pub height: f64,
-    /// A place for each node.
+    /// The box of each node.
     pub nodes: Vec<NodeBox>,
-    /// Indices of the edges that cross too many layers to be drawn, in order. The nodes that they go to have room for a
-    /// third line, which names the nodes that they come from. A node also has room for a line for each of its first four
-    /// weights.
+    /// Indices of the edges that pass through too many layers to be drawn, in order. The nodes that they go to have room for a third line, which
+    /// names the nodes that they come from. A node also has room for a line for each of its first four weights.
     pub far: Vec<usize>,
-    /// Where edges go that pass layers. An edge that is not in this list goes straight to its node.
+    /// The routes of edges that pass through layers. An edge that is not in this list goes straight to its node.
     pub routes: Vec<EdgeRoute>,
 }
 
-/// The way of all edges from a node to another past the nodes between them.
+/// The route of all edges from one node to another, past the nodes between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct EdgeRoute {
-    /// Index of the node that they come from.
+    /// Index of the node that the edges come from.
     pub from: usize,
-    /// Index of the node that they go to.
+    /// Index of the node that the edges go to.
     pub to: usize,
-    /// Points from top to bottom: from the left, and from above.
+    /// The points from top to bottom, as distances from the left and from the top.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Where a node is.
+/// The box of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -61,18 +60,18 @@ pub struct NodeBox {
     pub height: f64,
 }
 
-/// A picture that is higher than `HIGH`, and higher than `SLIM` times its width, is cut into columns.
+/// A picture that is higher than `HIGH` and higher than `SLIM` times its width is cut into columns.
 const HIGH: f64 = 2400.0;
 const SLIM: f64 = 2.5;
 
-/// The width of a picture in columns, relative to its height: about that of a window.
+/// The width of a picture in columns relative to its height, close to that of a window.
 const WIDE: f64 = 1.6;
 
 /// The space between columns.
 const COLUMN_GAP: f64 = 90.0;
 
 impl GraphLayout {
-    /// The way of an edge through the places where it passes layers; `None` if it goes from one column to another.
+    /// Returns the route of an edge through its places in layers; `None` if it goes from one column to another.
     fn route(&self, from: usize, to: usize, passed: &[NodeBox]) -> Option<EdgeRoute> {
         let (start, end) = (self.nodes.get(from)?, self.nodes.get(to)?);
         let mut points: Vec<(f64, f64)> = Vec::new();
@@ -82,7 +81,7 @@ impl GraphLayout {
                 return None;
             }
             bottom = place.y + place.height;
-            // Of a straight line, its ends.
+            // A straight line keeps only its ends.
             if points.last().is_some_and(|last| last.0 == place.x) {
                 points.pop();
             } else {
@@ -103,7 +102,7 @@ impl GraphLayout {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         let top = |node: usize| self.nodes.get(node).map_or(0.0, |place| place.y);
         sort_by(&mut order, |one, other| top(*one).total_cmp(&top(*other)));
-        // The nodes of each column, and where it starts.
+        // The nodes of each column, and the top of the column.
         let mut parts: Vec<(f64, Vec<usize>)> = Vec::new();
         let mut bottom = f64::NEG_INFINITY;
         for node in order {
@@ -133,37 +132,37 @@ impl GraphLayout {
     }
 }
 
-/// An edge that goes more layers down than this is not drawn.
+/// An edge over more layers than this is not drawn.
 const FAR: usize = 16;
 
-/// Of a node that more than this many nodes take from, no edge is drawn that goes further than this: such as from a position to all blocks
+/// The edges of a node with more than `MANY` takers are drawn over at most `NEAR` layers: for example, edges from a position to all blocks
 /// of a transformer.
 const MANY: usize = 8;
 const NEAR: usize = 3;
 
-/// A band ends with the layer in which it reaches this many nodes.
+/// A band ends before the layer that would take it over this number of nodes.
 const BAND: usize = 300;
 
-/// The most edges of a band that are used. A usual method has about one for each node.
+/// The maximum number of edges of a band that are used. A usual method has about one edge for each node.
 const BAND_EDGES: usize = 4 * BAND;
 
 /// The space between nodes.
 const GAP: f64 = 28.0;
 
-/// The height of a node: two lines.
+/// The height of a node with two lines.
 const HEIGHT: f64 = 40.0;
 
-/// So many weights have a line in their node.
+/// The maximum number of weights that have a line in their node.
 pub(crate) const MAX_WEIGHTS: usize = 4;
 
 /// The height of a third line, which names the nodes whose edges are not drawn.
 pub(crate) const LINE: f64 = 15.0;
 
-/// The widest node, in characters.
+/// The maximum width of a node, in characters.
 pub(crate) const CHARACTERS: usize = 44;
 
 impl Graph<'_> {
-    /// Where the nodes go in a picture, from top to bottom.
+    /// Computes the positions of the nodes in a picture, from top to bottom.
     pub fn layout(&self) -> GraphLayout {
         let ranks = ranks(self);
         // Each node has a rank.
@@ -218,7 +217,7 @@ impl Graph<'_> {
                 }
             }
         }
-        // After the nodes, `layout.nodes` has the places where edges pass, until all are where they belong.
+        // After the nodes, `layout.nodes` has the places where edges pass through layers, until all of them have their final position.
         let mut passes = Vec::new();
         let mut placed = Vec::new();
         for (band, mut edges) in bands.iter().zip(edges) {
@@ -246,7 +245,8 @@ impl Graph<'_> {
         layout
     }
 
-    /// Places the nodes of a band below all others, and where its edges pass layers. Returns its width and the numbers of what was placed.
+    /// Places the nodes of a band, and the points where its edges pass through layers, below everything placed before. Returns the band's
+    /// width and the numbers of its places.
     fn place_band(
         &self,
         band: &[usize],
@@ -259,13 +259,13 @@ impl Graph<'_> {
         let size = |node: usize| (self.node_width(node), heights.get(node).copied().unwrap_or(HEIGHT));
         let first = layout.nodes.len();
         let mut parts: Vec<Part> = if band.len() > BAND || edges.is_empty() {
-            // One layer: side by side.
+            // A single layer: side by side.
             let place = |node: usize| NodeBox { width: size(node).0, height: size(node).1, ..NodeBox::default() };
             band.iter().map(|node| vec![(*node, place(*node))]).collect()
         } else {
             let layers: Vec<usize> = band.iter().map(|node| ranks.get(*node).copied().unwrap_or_default()).collect();
             let sizes: Vec<(f64, f64)> = band.iter().map(|node| size(*node)).collect();
-            // Each node's position in the band.
+            // The position of each node in the band.
             let positions: Keyed<usize, usize> = band.iter().copied().zip(0..).collect();
             let position = |node: &usize| positions.get(node).copied();
             let edges: Vec<(usize, usize)> =
@@ -280,7 +280,7 @@ impl Graph<'_> {
             }
             parts
         };
-        // In the order of the method.
+        // Sorted in the order of the method.
         sort_by_key(&mut parts, |part| part.iter().map(|(number, _)| *number).min());
         let top = layout.height;
         let (mut left, mut shelf_top, mut shelf_height, mut width) = (0.0, top, 0.0f64, 0.0f64);
@@ -315,7 +315,7 @@ impl Graph<'_> {
 
     fn node_width(&self, node: usize) -> f64 {
         let Some(node) = self.nodes.get(node) else { return 0.0 };
-        // A weight's line has smaller letters.
+        // The line of a weight has smaller letters.
         let weights = node.weights().take(MAX_WEIGHTS).map(|weight| weight.weight_text().chars().count() * 5 / 6);
         let lines = [node.label.chars().count(), node.result().chars().count()].into_iter().chain(weights);
         let longest = lines.max().unwrap_or_default().clamp(8, CHARACTERS);
@@ -323,24 +323,24 @@ impl Graph<'_> {
     }
 }
 
-/// The width up to which parts without edges between them go side by side.
+/// The maximum width of parts that are side by side without edges between them.
 const SHELF: f64 = 1600.0;
 
 impl super::Node<'_> {
-    /// The second line of a node: its first output, or for an output of the method, its value.
+    /// Returns the second line of a node: its first output, or its value if the node is an output of the method.
     pub fn result(&self) -> &str {
         let given = self.arguments.iter().find(|argument| argument.output).or(self.arguments.first());
         given.map_or("", |argument| &argument.text)
     }
 }
 
-/// The layer of each node: just above the first node that takes its result.
+/// Returns the layer of each node: just above the first node that takes its result.
 fn ranks(graph: &Graph<'_>) -> Vec<usize> {
     let count = graph.nodes.len();
     let mut earliest = vec![0usize; count];
     let mut latest = vec![usize::MAX; count];
     let data = || graph.edges.iter().filter(|edge| edge.value.is_some() && edge.from < edge.to && edge.to < count);
-    // Each node has a rank, and `data` has only edges between nodes.
+    // Each node has a rank, and the edges in `data` are between nodes.
     let get = |ranks: &[usize], node: usize| ranks.get(node).copied().unwrap_or_default();
     // Edges are sorted by `from`, and `from` is always before `to`.
     for edge in data() {

@@ -1,4 +1,4 @@
-//! A method as a graph: which instruction writes what another one reads.
+//! A method as a graph: edges from the instruction that writes a value to the instructions that read it.
 
 mod flow;
 #[cfg(feature = "layout")]
@@ -25,8 +25,8 @@ use alloc::{format, string::String, sync::Arc, vec::Vec};
 
 /// A method as a graph.
 ///
-/// Every path through the instructions is considered: an edge comes from each instruction that may have been the last
-/// to write the value's bytes, also through a view. A view has another edge from the instruction that made it.
+/// Every path through the instructions is considered: an edge comes from each instruction that may have been the last to write the
+/// value's bytes, also through a view. A view has another edge from the instruction that made it.
 ///
 /// ```
 /// use executorch_format::Pte;
@@ -49,24 +49,24 @@ use alloc::{format, string::String, sync::Arc, vec::Vec};
 pub struct Graph<'t> {
     /// The method's name.
     pub method: &'t str,
-    /// Inputs and states first, then instructions in order, then outputs.
+    /// The nodes: inputs and states first, then instructions in order, then outputs.
     pub nodes: Vec<Node<'t>>,
-    /// An edge with a value goes from an earlier node to a later one, except from one iteration of a loop to the next.
+    /// The edges. An edge with a value goes from an earlier node to a later one, except from one iteration of a loop to the next.
     pub edges: Vec<Edge>,
-    /// Why some edges may be missing or wrong.
+    /// The reason why some edges may be missing or wrong.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub incomplete: Option<&'static str>,
 }
 
-/// A node: an instruction, or where values come from and go to.
+/// A node: an instruction, or an origin or destination of values.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Node<'t> {
-    /// What it is.
+    /// The kind of node.
     pub kind: NodeKind,
-    /// The operator with its overload, the backend, or which input or output it is.
+    /// The operator with its overload, the backend, or the kind and index of an input or output.
     pub label: String,
     /// The label of the instruction or of the node inside a delegate, such as `convolution.3`; for an input, a state or an output, the
     /// name of the value. `naming::Names` adds this and `module`.
@@ -75,29 +75,29 @@ pub struct Node<'t> {
         serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
     )]
     pub name: Option<&'t str>,
-    /// The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself.
+    /// The path of its module, such as `layers.0.conv`; empty for the model itself.
     #[cfg_attr(
         feature = "serde",
         serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
     )]
     pub module: Option<&'t str>,
-    /// For a node inside a delegate, the backend.
+    /// The backend of a node inside a delegate.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub delegate: Option<&'t str>,
     /// The instruction.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub instruction: Option<InstructionPlace>,
-    /// The line of Python that it came from, if the file or a record has it: `model.py:12 forward`.
+    /// The line of Python that it comes from, if the file or a record has it: `model.py:12 forward`.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub source: Option<String>,
-    /// What it reads and writes, in the file's order.
+    /// The values that it reads and writes, in the file's order.
     pub arguments: Vec<GraphArgument<'t>>,
-    /// How long it took in one run, in ticks of a trace's clock: see [`Graph::add_times`].
+    /// The time that it took in one run, in ticks of a trace's clock: see [`Graph::add_times`].
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub time: Option<f64>,
 }
 
-/// Where an instruction is.
+/// The place of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -109,7 +109,7 @@ pub struct InstructionPlace {
     pub instruction: usize,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -117,19 +117,19 @@ pub struct InstructionPlace {
 pub enum NodeKind {
     /// An input of the method.
     Input,
-    /// A mutable tensor, as it is before the first instruction.
+    /// A mutable tensor in its state before the first instruction.
     State,
-    /// Runs a kernel.
+    /// The call of a kernel.
     Kernel,
-    /// Runs a delegate that is shown as one node.
+    /// The call of a delegate that is shown as one node.
     Delegate,
-    /// A node inside an XNNPACK delegate. Those of one call have the same instruction.
+    /// A node inside an XNNPACK delegate. The nodes of a call have the same instruction.
     Inside,
-    /// Copies a value.
+    /// A copy of a value.
     Move,
-    /// Jumps if a value is false.
+    /// A jump if a value is false.
     Jump,
-    /// An instruction that the schema does not know.
+    /// An instruction of a newer schema.
     Unknown,
     /// An output of the method.
     Output,
@@ -138,7 +138,7 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// Its name, as it is serialized.
+    /// Returns the name of the kind, as serialized.
     pub fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -155,7 +155,7 @@ impl NodeKind {
     }
 }
 
-/// What a node reads or writes.
+/// A value that a node reads or writes.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -163,7 +163,7 @@ impl NodeKind {
 pub struct GraphArgument<'t> {
     /// Index into the method's values; for a value inside a delegate, -1 minus its id there.
     pub value: i32,
-    /// Its name, if the operator is known.
+    /// The name, if the operator is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<&'static str>,
     /// The name of a tensor, such as `layers.0.conv.weight`. `naming::Names` adds it.
@@ -172,21 +172,21 @@ pub struct GraphArgument<'t> {
         serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
     )]
     pub tensor_name: Option<&'t str>,
-    /// Where that name is known from.
+    /// The origin of that name.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub named_by: Option<NamedBy>,
     /// A tensor's type and shape, or the value itself: `f32[1, 3]`, `2`, `[0, 1]`, `"gelu"`.
     ///
-    /// The arguments that are one value share it, because lists can be long and be arguments of many instructions.
+    /// Arguments with the same value share the text, because lists can be long and be arguments of many instructions.
     #[cfg_attr(feature = "serde", serde(serialize_with = "serialize_text"))]
     #[cfg_attr(feature = "schemars", schemars(with = "String"))]
     pub text: Arc<str>,
-    /// Whether the instruction writes it.
+    /// `true` if the instruction writes the value.
     pub output: bool,
-    /// Whether it is data that the file or a `.ptd` has, also inside a delegate: a weight.
+    /// `true` for a weight: data in the file or in a `.ptd`, also inside a delegate.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
     pub weight: bool,
-    /// Where a tensor's bytes are.
+    /// The place of a tensor's bytes.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub place: Option<TensorPlace<'t>>,
 }
@@ -197,14 +197,14 @@ pub struct GraphArgument<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Edge {
-    /// Index of the node that it comes from.
+    /// Index of the source node.
     pub from: usize,
-    /// Index of the node that it goes to.
+    /// Index of the destination node.
     pub to: usize,
-    /// Index into the method's values, as the node that it goes to names it; `None` for a jump.
+    /// Index into the method's values, as in the arguments of the destination node; `None` for a jump.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub value: Option<i32>,
-    /// Whether it comes from the instruction that made the value a view, whose bytes come from other nodes.
+    /// `true` if the edge comes from the instruction that made the value a view, whose bytes come from other nodes.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
     pub view: bool,
 }
@@ -227,14 +227,14 @@ fn serialize_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> core:
 }
 
 impl Node<'_> {
-    /// The weights that it takes.
+    /// Iterates over the weights that it takes.
     pub fn weights(&self) -> impl Iterator<Item = &GraphArgument<'_>> {
         self.arguments.iter().filter(|argument| argument.weight && !argument.output)
     }
 }
 
 impl GraphArgument<'_> {
-    /// A weight as pictures show it: `layers.0.conv.weight f32[8, 3, 3, 3]`, or by the argument if its name is not known.
+    /// Formats a weight for pictures: `layers.0.conv.weight f32[8, 3, 3, 3]`, or with the name of the argument if its own is not known.
     pub fn weight_text(&self) -> String {
         let name = self.tensor_name.filter(|_| self.named_by.is_some_and(NamedBy::is_given));
         match name.or(self.name) {
@@ -243,14 +243,14 @@ impl GraphArgument<'_> {
         }
     }
 
-    /// The value's number as pictures show it: `%7`, and `%id 7` for one inside a delegate.
+    /// Formats the value's number for pictures: `%7`, or `%id 7` for a value inside a delegate.
     pub fn value_name(&self) -> String {
         if self.value < 0 { format!("%id {}", -1 - self.value) } else { format!("%{}", self.value) }
     }
 }
 
 impl Graph<'_> {
-    /// For each node inside a delegate, its index in the payload: the nodes of one call follow each other, in the payload's order.
+    /// Returns the index in the payload of each node inside a delegate: the nodes of a call are consecutive, in the payload's order.
     pub(crate) fn payload_indices(&self) -> Vec<Option<usize>> {
         let (mut indices, mut next) = (Vec::with_capacity(self.nodes.len()), (None, 0));
         for node in &self.nodes {
@@ -263,7 +263,7 @@ impl Graph<'_> {
         indices
     }
 
-    /// The type and shape, or the value, that goes along an edge; empty for a jump.
+    /// Returns the type and shape, or the value, that an edge carries; empty for a jump.
     pub fn edge_text(&self, edge: &Edge) -> &str {
         let taker = self.nodes.get(edge.to);
         let argument = taker.and_then(|node| node.arguments.iter().find(|argument| Some(argument.value) == edge.value));
@@ -271,10 +271,10 @@ impl Graph<'_> {
     }
 }
 
-/// The most items of a list that a text shows.
+/// The maximum number of items of a list that a text shows.
 const MAX_SHOWN: usize = 16;
 
-/// A value in short: a tensor's type and shape, or the value itself, cut if it is long.
+/// Formats a value: a tensor's type and shape, or the value itself, cut if it is long.
 pub(super) fn value_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
     match plan.value(index).map(|value| &value.val) {
         Some(KernelTypes::Null(_)) => "None".into(),
@@ -297,7 +297,7 @@ pub(super) fn value_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
     }
 }
 
-/// An item of a list: a list inside a list, which no writer makes, shows as `?`.
+/// Formats an item of a list. A list inside a list, which no writer makes, becomes `?`.
 fn item_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
     match plan.value(index).map(|value| &value.val) {
         Some(KernelTypes::Int(_) | KernelTypes::Tensor(_) | KernelTypes::Null(_)) => value_text(plan, index),

@@ -1,22 +1,21 @@
-//! Counts the bytes that a set of ranges covers, while ranges are added and removed.
+//! Counts the bytes covered by a set of ranges, while ranges are added and removed.
 
 use crate::keyed::sorted_by_position;
 use alloc::{vec, vec::Vec};
 
-/// A segment tree over the bounds of all ranges that will be added. A change takes time in proportion to the logarithm
-/// of their number.
+/// A segment tree over the bounds of all ranges that will be added. A change takes logarithmic time in their number.
 pub(super) struct Cover {
-    /// In order, without repetition.
+    /// The bounds, sorted and without duplicates.
     bounds: Vec<u64>,
-    /// The node `n` has the children `2n` and `2n + 1`; the root is 1.
+    /// The nodes. The node `n` has the children `2n` and `2n + 1`; the root is 1.
     nodes: Vec<Node>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Node {
-    /// How many ranges cover all of this node, but not all of its parent.
+    /// The number of ranges that cover all of this node, but not all of its parent.
     ranges: usize,
-    /// The bytes in it that are covered.
+    /// The number of covered bytes in it.
     covered: u64,
 }
 
@@ -29,12 +28,12 @@ impl Cover {
         Self { bounds, nodes }
     }
 
-    /// Bytes that are covered now.
+    /// Returns the number of bytes covered now.
     pub(super) fn covered(&self) -> u64 {
         self.node(1).covered
     }
 
-    /// Adds a range, or removes one that was added.
+    /// Adds a range, or removes a range that was added.
     pub(super) fn change(&mut self, start: u64, end: u64, add: bool) {
         let find = |bound: u64| self.bounds.partition_point(|other| *other < bound);
         let range = (find(start), find(end));
@@ -56,7 +55,7 @@ impl Cover {
             self.change_in(2 * node, (own.0, middle), range, add);
             self.change_in(2 * node + 1, (middle, own.1), range, add);
         }
-        // An index after the last bound stands for that bound; without bounds there is no range.
+        // An index after the last bound stands for that bound; without bounds, no range is ever added.
         let bound = |index: usize| self.bounds.get(index).or(self.bounds.last()).copied().unwrap_or_default();
         let covered = match ranges {
             0 if own.1 - own.0 == 1 => 0,
@@ -69,7 +68,7 @@ impl Cover {
     }
 
     fn node(&self, index: usize) -> Node {
-        // The children of the lowest nodes do not exist, and cover nothing.
+        // The children of the lowest nodes do not exist and cover no bytes.
         self.nodes.get(index).copied().unwrap_or_default()
     }
 }
@@ -78,14 +77,14 @@ impl Cover {
 mod tests {
     use super::*;
 
-    /// The ranges of a small file's tensors, and a byte-by-byte count beside it.
+    /// The test compares with a byte-by-byte count.
     #[test]
-    fn it_counts_what_a_count_of_every_byte_counts() {
+    fn the_covered_bytes_equal_a_count_of_every_byte() {
         let ranges: Vec<(u64, u64)> =
             (0..60u64).map(|seed| (seed * 37 % 101, seed * 37 % 101 + seed * 13 % 29)).collect();
         let mut cover = Cover::new(ranges.iter().flat_map(|range| [range.0, range.1]).collect());
         let mut bytes = [0; 160];
-        // Each is added, and every third one of those before is taken away again.
+        // Each range is added, and every third time an earlier range is removed.
         for (index, range) in ranges.iter().enumerate() {
             let old = ranges.get(index / 3).filter(|_| index % 3 == 2);
             for (range, add) in [(Some(range), true), (old, false)] {
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_covers_nothing() {
+    fn an_empty_cover_covers_no_bytes() {
         let mut cover = Cover::new(Vec::new());
         cover.change(0, 0, true);
         assert_eq!(cover.covered(), 0);

@@ -1,4 +1,4 @@
-//! The planned memory of methods: what is where, when, and what the plan costs.
+//! The planned memory of methods: the place and lifetime of tensors, and the cost of the plan.
 
 mod cover;
 mod sharing;
@@ -35,19 +35,18 @@ use cover::Cover;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Memory<'t> {
-    /// All methods, in the file's order, also those that need no memory.
+    /// All methods, in the file's order, including those that need no memory.
     pub methods: Vec<MethodMemory<'t>>,
-    /// For each buffer index, the largest buffer of any method: enough to run all methods, one at a time.
+    /// The largest buffer of any method for each buffer index: enough to run all methods, one at a time.
     pub arenas: Vec<PlannedBuffer>,
-    /// Tensors in a buffer that does not exist, or whose size is not known. They are in no other list.
+    /// Tensors in a buffer that does not exist, or of unknown size. They are in no other list.
     pub errors: Vec<Fault>,
 }
 
 /// The planned memory of a method.
 ///
-/// Times count the method's instructions from 1, over all its chains. Time 0 is that of the inputs; outputs are read
-/// after the last instruction. In JSON, times are indices of instructions, which count from 0, so that inputs are given
-/// at -1.
+/// Times count the method's instructions from 1, over all its chains. Inputs are given at time 0; outputs are read after the last
+/// instruction. In JSON, times are indices of instructions, which count from 0, so that inputs are given at -1.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -55,28 +54,28 @@ pub struct Memory<'t> {
 pub struct MethodMemory<'t> {
     /// The method's name.
     pub name: &'t str,
-    /// How many instructions it has.
+    /// The number of instructions.
     pub instructions: usize,
-    /// Bytes of all buffers.
+    /// The total size of the buffers, in bytes.
     pub size: u64,
-    /// The buffers, from 1 on.
+    /// The buffers, from index 1.
     pub buffers: Vec<BufferMemory<'t>>,
-    /// How many tensors have a place in planned memory but are used by no instruction. They are in no list.
+    /// The number of tensors that have a place in planned memory but are used by no instruction. They are in no list.
     pub unused: usize,
-    /// Whether an instruction jumps. Times are still positions in the list of instructions: what a loop carries from
-    /// one iteration to the next is needed in the whole loop, and what one branch needs is not needed in the other.
+    /// `true` if an instruction jumps. Times are still positions in the list of instructions: values that a loop carries from one iteration
+    /// to the next are needed in the whole loop, and values that one branch needs are not needed in the other.
     pub jumps: bool,
-    /// The backends that it calls. What their delegates allocate by themselves, such as packed weights and workspaces, is not stated in the
-    /// file and not counted.
+    /// The backends that the method calls. The memory that their delegates allocate themselves, such as packed weights and workspaces, is not
+    /// stated in the file and not counted.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub not_counted: Vec<&'t str>,
-    /// What had to be assumed: `needed` and `lost` are then estimates. Empty if everything is known.
+    /// The assumptions that had to be made: `needed` and `lost` are then estimates. Empty if everything is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub assumed: Vec<Assumption>,
 }
 
 impl MethodMemory<'_> {
-    /// Which instruction a time is, or the inputs or outputs.
+    /// Returns the instruction at a time, or the inputs or outputs.
     pub fn moment(&self, time: usize) -> Moment {
         match time.checked_sub(1) {
             None => Moment::Inputs,
@@ -86,8 +85,8 @@ impl MethodMemory<'_> {
     }
 }
 
-/// A time of a method's run. `{}` shows it as `inputs`, `12` or `outputs`; `{:#}`, for a sentence, as `the inputs`, `instruction 12` or
-/// `the outputs`.
+/// A time of a method's run. Displayed as `inputs`, `12` or `outputs` with `{}`, and with `{:#}`, for a sentence, as `the inputs`,
+/// `instruction 12` or `the outputs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Moment {
@@ -110,7 +109,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// Something that is not known about a method and is assumed.
+/// An assumption in place of an unknown fact about a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -119,31 +118,31 @@ pub struct Assumption {
     /// The operator or the backend concerned; `None` if it concerns the whole method.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<String>,
-    /// How many instructions call it.
+    /// The number of instructions that call it.
     pub calls: usize,
-    /// What is not known.
+    /// The unknown fact.
     pub why: &'static str,
 }
 
-/// A planned buffer and what is in it.
+/// A planned buffer and its tensors.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BufferMemory<'t> {
-    /// Its index, size and device.
+    /// The index, size and device.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub buffer: PlannedBuffer,
-    /// The most bytes that are needed at one time: no plan for these tensors can be smaller. Bytes that tensors share
-    /// at that time are counted once. An estimate if the method's `assumed` is not empty.
+    /// The maximum number of bytes that are needed at the same time: no plan for these tensors can be smaller. Bytes that tensors share at
+    /// that time are counted once. An estimate if the method's `assumed` is not empty.
     pub needed: u64,
-    /// The first time at which that many are needed.
+    /// The first time of this maximum.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
     #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub needed_at: usize,
     /// The buffer's size minus `needed`: gaps that no tensor could use, and alignment.
     pub lost: u64,
-    /// The tensors in it, in order of the time when they are first needed.
+    /// The tensors in the buffer, sorted by the time when they are first needed.
     pub tensors: Vec<PlannedTensor<'t>>,
 }
 
@@ -155,9 +154,9 @@ pub struct BufferMemory<'t> {
 pub struct PlannedTensor<'t> {
     /// Index into the method's values.
     pub value: usize,
-    /// Bytes from the start of its buffer.
+    /// The offset in bytes from the start of the buffer.
     pub offset: u64,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
     /// The first time at which its bytes are needed.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
@@ -167,19 +166,18 @@ pub struct PlannedTensor<'t> {
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
     #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub last: usize,
-    /// Times between `first` and `last` at which its bytes are not needed: before they are overwritten, or in another
-    /// branch.
+    /// The periods between `first` and `last` in which its bytes are not needed: before they are overwritten, or in another branch.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub idle: Vec<Period>,
-    /// Whether it keeps its content from run to run: it has an initial state, or is read before anything in the run writes it.
+    /// `true` if it keeps its content from run to run: it has an initial state, or is read before it is written.
     pub kept: bool,
-    /// The values whose bytes it reads: it is a view of each. At most 64.
+    /// The values that the tensor is a view of and whose bytes it reads. At most 64.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub views: Vec<usize>,
-    /// Its type and shape.
+    /// The type and shape.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub shape: ValueShape<'t>,
-    /// Where its name is known from. `naming::Names` adds this and what follows up to `module`.
+    /// The origin of its name. `naming::Names` adds this field and the next three.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub named_by: Option<NamedBy>,
     /// The instruction that first writes it, such as `convolution.3`; `None` for an input.
@@ -194,8 +192,7 @@ pub struct PlannedTensor<'t> {
         serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
     )]
     pub module: Option<&'t str>,
-    /// Values that are needed at the same time and have some of the same bytes: it is a view of them, or is computed in
-    /// their place. At most 64.
+    /// Values that are needed at the same time and share some bytes: the tensor is a view of them, or is computed in their place. At most 64.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub shares_with: Vec<usize>,
     /// Values that used some of its bytes before and are no longer needed. At most 64.
@@ -204,12 +201,12 @@ pub struct PlannedTensor<'t> {
 }
 
 impl PlannedTensor<'_> {
-    /// Where it ends, in bytes from the start of its buffer.
+    /// Returns the offset of its end, in bytes from the start of the buffer.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.size)
     }
 
-    /// Whether it is needed at a time.
+    /// Returns `true` if its bytes are needed at a time.
     pub fn is_needed_at(&self, time: usize) -> bool {
         let is_in = |period: &Period| (period.first..=period.last).contains(&time);
         (self.first..=self.last).contains(&time) && !self.idle.iter().any(is_in)
@@ -231,7 +228,7 @@ pub(super) fn memory<'t>(pte: &'t Pte<'_>) -> Memory<'t> {
     memory
 }
 
-/// At most this many values that one is a view of are listed.
+/// The maximum number of listed values that a tensor is a view of.
 const MAX_VIEWS: usize = 64;
 
 fn method<'t>(
@@ -242,7 +239,7 @@ fn method<'t>(
     let planned = plan.planned_memory();
     let mut tensors: Vec<Vec<PlannedTensor<'t>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
     let (mut errors, mut unused) = (plan.negative_buffers(index), 0);
-    // The rest of the dataflow takes as much memory as all that is found with it.
+    // Dropped here, because the rest of the dataflow takes as much memory as everything that is found with it.
     let (needs, all_kept, unknown, instructions) = {
         let flow = Dataflow::of(plan, &Calls::new(plan, index, delegates));
         let (needs, kept): (_, Vec<u32>) = (flow.needs(), flow.kept().collect());
@@ -322,7 +319,7 @@ fn method<'t>(
     )
 }
 
-/// The backends that instructions call, each once, in the order of their first calls.
+/// Returns the backends that instructions call, each once, in the order of their first calls.
 fn called_backends<'t>(plan: &'t ExecutionPlan<'_>) -> Vec<&'t str> {
     let (mut numbers, mut backends) = (Numbers::default(), Vec::new());
     for (_, instruction) in plan.instructions() {
@@ -335,8 +332,7 @@ fn called_backends<'t>(plan: &'t ExecutionPlan<'_>) -> Vec<&'t str> {
     backends
 }
 
-/// Removes the entries of one key, and of the keys before it, from the start of a list that is sorted by key; returns
-/// the former.
+/// Removes the entries of a key, and of the keys before it, from the start of a list that is sorted by key. Returns the entries of the key.
 fn part<'l, T>(list: &mut &'l [(u32, T)], key: usize) -> &'l [(u32, T)] {
     let start = list.partition_point(|(other, _)| (*other as usize) < key);
     // `start` is a position in this list.
@@ -346,12 +342,12 @@ fn part<'l, T>(list: &mut &'l [(u32, T)], key: usize) -> &'l [(u32, T)] {
     part
 }
 
-/// What is assumed about a method: each reason once for each operator or delegate, with the number of its calls that touch planned
+/// Lists the assumptions about a method: each reason once for each operator or delegate, with the number of its calls that touch planned
 /// memory.
 fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
     const MAX_SHOWN: usize = 8;
     let mut assumed = Vec::new();
-    // By reason and index of the operator or delegate.
+    // Sorted by reason and by index of the operator or delegate.
     let mut calls: Vec<(&'static str, bool, i32)> = Vec::new();
     let mut reasons = unknown.iter().peekable();
     while let Some(reason) = reasons.next_if(|reason| reason.time.is_none()) {
@@ -393,16 +389,16 @@ fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> 
     BufferMemory { buffer, needed, needed_at, lost, tensors }
 }
 
-/// The most bytes that are needed at one time, and the first such time.
+/// Returns the maximum number of bytes that are needed at the same time, and the first such time.
 fn most_needed(tensors: &[PlannedTensor<'_>]) -> (u64, usize) {
     let mut bounds = Vec::with_capacity(2 * tensors.len());
     for tensor in tensors {
         bounds.extend([tensor.offset, tensor.end()]);
     }
     let mut cover = Cover::new(bounds);
-    // When bytes start to be needed (`true`), and when they no longer are.
+    // The times at which bytes start (`true`) and stop being needed.
     let mut changes: Vec<(usize, bool, u64, u64)> = Vec::with_capacity(2 * tensors.len());
-    // Starts are in order already, and ends nearly.
+    // Starts are in order already, and ends nearly so.
     for tensor in tensors {
         changes.push((tensor.first, true, tensor.offset, tensor.end()));
     }

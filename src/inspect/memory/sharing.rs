@@ -1,15 +1,15 @@
-//! Which tensors share bytes.
+//! Tensors that share bytes.
 
 use super::PlannedTensor;
 use crate::dataflow::{Bytes, MemoryRange};
 use alloc::vec::Vec;
 
-/// At most this many neighbours of a tensor are visited, since a file may have many for each.
+/// The maximum number of visited neighbours of a tensor: a file may have many for each.
 const MAX_NEIGHBOURS: usize = 64;
 
-/// Sets `shares_with` and `replaces`. The tensors are in order of their first times.
+/// Sets `shares_with` and `replaces`. The tensors are sorted by their first times.
 pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
-    // For each byte, the index of the tensor that used it last.
+    // The index of the tensor that used each byte last.
     let mut owners = Bytes::default();
     for index in 0..tensors.len() {
         let Some(tensor) = tensors.get(index).filter(|tensor| tensor.size > 0) else { continue };

@@ -1,5 +1,4 @@
-//! Assigns every byte of a file to a part: claims are gathered, and unclaimed bytes are listed as padding or as
-//! unreferenced.
+//! Assigns every byte of a file to a part: claims are collected, and unclaimed bytes are listed as padding or as unreferenced.
 
 use super::{SizeKind, SizePart, payload};
 use crate::delegate::xnnpack::XnnpackHeader;
@@ -16,7 +15,7 @@ use crate::schema::DataSegment;
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
 
-/// The part that all vtables belong to.
+/// The part of all vtables.
 const VTABLES: &str = "vtables";
 
 /// The part for bytes of the FlatBuffer that only a newer schema explains.
@@ -25,49 +24,49 @@ const NEWER: &str = "fields of a newer schema";
 /// The longest padding: no writer aligns to more.
 const LONGEST_PADDING: u64 = 16 << 20;
 
-/// Bytes of the file that belong to a part, unless another claim has them.
+/// A claim of bytes for a part, valid unless an earlier claim has them.
 #[derive(Clone, Copy)]
 struct Claim {
     start: u64,
     end: u64,
-    /// There are fewer parts and methods than bytes in a FlatBuffer.
+    /// The index of the part. A FlatBuffer has fewer parts and methods than bytes.
     part: u32,
-    /// The method that the bytes belong to; [`NO_METHOD`] if there is none.
+    /// The method that the bytes belong to, or [`NO_METHOD`].
     method: u32,
 }
 
 const NO_METHOD: u32 = u32::MAX;
 
-/// The claims to a file.
+/// The claims to the bytes of a file.
 pub(super) struct Ledger<'t> {
-    /// The bytes that were given: all, or the metadata.
+    /// The given bytes: the whole file, or the metadata.
     file: &'t [u8],
     /// The size of the file.
     file_size: u64,
-    /// Where the identifier and the extended header end.
+    /// The offset of the end of the identifier and the extended header.
     header_end: u64,
     metadata_size: u64,
-    /// Whether the FlatBuffer holds fields that the schema does not know.
+    /// `true` if the FlatBuffer has fields of a newer schema.
     newer: bool,
     parts: Vec<SizePart<'t>>,
-    /// Parts that are made of many pieces.
+    /// Parts that consist of many pieces.
     groups: Keyed<(SizeKind, &'static str), usize>,
     claims: Vec<Claim>,
-    /// Where a listed item starts, or a segment ends: unclaimed bytes are cut there. `true`: an item starts there,
-    /// which has no user if nothing claims it.
+    /// The starts of listed items and the ends of segments, where unclaimed bytes are cut. `true` if an item starts there, which is unused
+    /// if its bytes are not claimed.
     cuts: Keyed<u64, bool>,
-    /// Where each segment starts and ends, in order.
+    /// The start and end of each segment, in order.
     segments: Vec<(u64, u64)>,
-    /// Where bytes start that come after the last segment and that no field describes.
+    /// The offset of the bytes after the last segment that no field describes.
     trailing: u64,
-    /// Bytes of each method's tables, vectors and strings.
+    /// The number of bytes of each method's tables, vectors and strings.
     methods: Vec<u64>,
 }
 
-/// A file whose every byte is in a part.
+/// The parts of a file, with every byte in one of them.
 pub(super) struct Settled<'t> {
     pub(super) parts: Vec<SizePart<'t>>,
-    /// Bytes of each method's tables, vectors and strings.
+    /// The number of bytes of each method's tables, vectors and strings.
     pub(super) methods: Vec<u64>,
 }
 
@@ -95,7 +94,7 @@ impl<'t> Ledger<'t> {
         self.claims.push(Claim { start, end, part: part as u32, method });
     }
 
-    /// The part that all pieces of a kind belong to.
+    /// Returns the index of the part that all pieces of a kind belong to.
     fn group(&mut self, kind: SizeKind, detail: &'static str) -> usize {
         let next = self.parts.len();
         let group = *self.groups.or_insert((kind, detail), next);
@@ -126,14 +125,13 @@ impl<'t> Ledger<'t> {
         self.tables(0, 0, root);
     }
 
-    /// Claims the tables of a FlatBuffer that starts at byte `start` of the file and has its root offset at byte
-    /// `position` of it.
+    /// Claims the tables of a FlatBuffer that starts at byte `start` of the file. Its root offset is at byte `position` of the FlatBuffer.
     pub(super) fn tables(&mut self, start: u64, position: u32, root: &'static TableDescription) {
         let file = self.file;
         let metadata = slice(file, start..self.metadata_size).unwrap_or_default();
-        // Most tables share a vtable with one that came shortly before.
+        // Most tables share a vtable with a table shortly before them.
         let mut claimed = [None; 64];
-        // And the group of most parts was needed shortly before.
+        // Most parts belong to a group that was used shortly before.
         let mut groups: [Option<(&TableDescription, usize)>; 16] = [None; 16];
         walk_at(position, metadata, root, &Limits::default(), Wanted::ALL, &mut |part| {
             let method = part.path.item_of_root("execution_plan");
@@ -153,10 +151,10 @@ impl<'t> Ledger<'t> {
                         let vtables = self.group(SizeKind::Program, VTABLES);
                         self.claim(start + u64::from(table.vtable), table.vtable_size.into(), vtables, None);
                     }
-                    // A vtable that is too short for the size of its table states none.
+                    // A vtable that is too short for the size of its table states no size.
                     part.size.max(table.inline_size.unwrap_or_default().into())
                 }
-                // The length only: the elements are a blob.
+                // Only the length: the elements are a blob.
                 PartKind::Numbers { .. } if holds_blob(part) => 4,
                 _ => part.size,
             };
@@ -164,7 +162,7 @@ impl<'t> Ledger<'t> {
         });
     }
 
-    /// Notes where segments are, and which of them something refers to.
+    /// Records the places of segments, and which of them are referenced.
     pub(super) fn segments(&mut self, base: u64, table: &[DataSegment], referenced: &[bool]) {
         for (DataSegment { offset, size }, referenced) in table.iter().zip(referenced) {
             let start = base.saturating_add(*offset);
@@ -178,7 +176,7 @@ impl<'t> Ledger<'t> {
         sort(&mut self.segments);
     }
 
-    /// Notes the bytes after the last segment.
+    /// Records the bytes after the last segment.
     pub(super) fn trailing(&mut self, bytes: Range<u64>) {
         if !bytes.is_empty() {
             self.trailing = bytes.start;
@@ -186,14 +184,14 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Notes where listed constants start.
+    /// Records the starts of listed constants.
     pub(super) fn starts(&mut self, starts: &[u64]) {
         for start in starts {
             self.cuts.insert(*start, true);
         }
     }
 
-    /// Claims a blob. A segment is not a part: its content is.
+    /// Claims a blob. A segment is not a part, but its content is.
     pub(super) fn blob(&mut self, blob: Blob<'t>) {
         let (kind, name) = match (blob.kind, blob.users.first()) {
             (BlobKind::Constant, _) => (SizeKind::Constant, None),
@@ -218,7 +216,7 @@ impl<'t> Ledger<'t> {
         self.cuts.insert(offset, false);
     }
 
-    /// Claims a delegate's payload, in the parts that its own header states.
+    /// Claims a delegate's payload, in the parts stated in its own header.
     fn payload(&mut self, offset: u64, size: u64, name: Option<&'t str>, users: &[BlobUser<'t>]) {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let bytes = self.file.get(start..).and_then(|rest| rest.get(..usize::try_from(size).ok()?));
@@ -229,9 +227,9 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Assigns every byte to one part.
+    /// Assigns every byte to a part.
     pub(super) fn settle(mut self) -> Settled<'t> {
-        // Of claims that start together, the largest comes first.
+        // The largest of the claims that start together comes first.
         let claims = sorted_by_position(
             core::mem::take(&mut self.claims),
             self.metadata_size,
@@ -241,7 +239,7 @@ impl<'t> Ledger<'t> {
         let cuts = core::mem::take(&mut self.cuts).into_sorted();
         let (mut settled, mut last) = (0, None);
         for claim in claims {
-            // Several tables claim one vtable.
+            // Several tables may claim a vtable.
             if last.replace((claim.start, claim.end, claim.part)) == Some((claim.start, claim.end, claim.part)) {
                 continue;
             }
@@ -262,11 +260,11 @@ impl<'t> Ledger<'t> {
         Settled { parts: self.parts, methods: self.methods }
     }
 
-    /// Lists unclaimed bytes, cut where a listed item starts.
+    /// Lists unclaimed bytes, cut at the starts of listed items.
     fn unclaimed(&mut self, cuts: &[(u64, bool)], mut start: u64, end: u64) {
         let mut next = cuts.partition_point(|(cut, _)| *cut < start);
         while start < end {
-            // Whether a listed item starts here.
+            // `true` if a listed item starts here.
             let mut listed = false;
             if let Some((_, here)) = cuts.get(next).filter(|(cut, _)| *cut == start) {
                 (listed, next) = (*here, next + 1);
@@ -307,7 +305,7 @@ impl<'t> Ledger<'t> {
     }
 }
 
-/// Whether the elements of a vector of numbers are a blob.
+/// Returns `true` if the elements of a vector of numbers are a blob.
 fn holds_blob(part: &Part<'_>) -> bool {
     let field = match part.path.last() {
         Some(Step::Field(field)) => field,

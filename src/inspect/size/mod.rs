@@ -1,4 +1,4 @@
-//! Every byte of a file, by what it is for.
+//! Every byte of a file, by purpose.
 
 mod ledger;
 mod payload;
@@ -27,7 +27,7 @@ use core::fmt;
 use ledger::{Ledger, Settled};
 use weights::PayloadWeights;
 
-/// Where the bytes of a file go.
+/// The use of a file's bytes.
 ///
 /// ```
 /// use executorch_format::Model;
@@ -37,9 +37,9 @@ use weights::PayloadWeights;
 /// let model = Model::parse(&file)?;
 /// let size = model.size_report()?;
 /// for part in &size.parts {
-///     println!("{:12} {} bytes", part.kind, part.bytes);
+///     println!("{:12} {} bytes", part.kind, part.size);
 /// }
-/// assert_eq!(size.parts.iter().map(|part| part.bytes).sum::<u64>(), file.len() as u64);
+/// assert_eq!(size.parts.iter().map(|part| part.size).sum::<u64>(), file.len() as u64);
 /// # Ok(())
 /// # }
 /// ```
@@ -48,20 +48,19 @@ use weights::PayloadWeights;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizeReport<'t> {
-    /// Bytes.
+    /// The size of the file, in bytes.
     pub file_size: u64,
-    /// All parts of the file, the largest first. None overlaps another one: their bytes sum up to the file's size.
+    /// All parts of the file, the largest first. They do not overlap, and their sizes add up to the size of the file.
     pub parts: Vec<SizePart<'t>>,
-    /// What each method takes, in the file's order.
+    /// The bytes that each method takes, in the file's order.
     pub methods: Vec<MethodSize<'t>>,
     /// The weights in this file by the type of their elements, the largest first. XNNPACK's weights are included.
     pub scalar_types: Vec<TypeSize>,
-    /// The weights and payloads in this file by the operator or backend that uses them, the largest first. If a weight
-    /// first gets another shape, type or order (views, `permute_copy`, dequantizing), it is counted for the operator
-    /// that takes the result. A weight of XNNPACK is counted for the nodes that use it, as
-    /// `XnnpackBackend.XNNFullyConnected`, and not for the backend.
+    /// The weights and payloads in this file by the operator or backend that uses them, the largest first. A weight that first gets another
+    /// shape, type or order (views, `permute_copy`, dequantizing) counts for the operator that takes the result. A weight of XNNPACK counts
+    /// for the nodes that use it, as `XnnpackBackend.XNNFullyConnected`, and not for the backend.
     pub operators: Vec<OperatorSize>,
-    /// References that are out of range: their bytes are not counted.
+    /// References that are out of range. Their bytes are not counted.
     pub errors: Vec<Fault>,
 }
 
@@ -71,29 +70,29 @@ pub struct SizeReport<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizePart<'t> {
-    /// What they are for.
+    /// The purpose of the bytes.
     pub kind: SizeKind,
-    /// More detail: for [`SizeKind::Program`] the schema's name of a table, or `vtables`; for padding and unreferenced
-    /// bytes the place (`header`, `program`, `segment`, `between segments`, `after the last segment`); for a delegate the
-    /// part of its payload (`header`, `FlatBuffer`, `weights`, `padding`), or `payload` if its parts are not known.
+    /// More detail. For [`SizeKind::Program`], the schema's name of a table, or `vtables`. For padding and unreferenced bytes, the place
+    /// (`header`, `program`, `segment`, `between segments`, `after the last segment`). For a delegate, the part of its payload (`header`,
+    /// `FlatBuffer`, `weights`, `padding`), or `payload` if its parts are not known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub detail: Option<&'static str>,
-    /// The backend of a payload, the key of named data.
+    /// The backend of a payload, or the key of named data.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<&'t str>,
-    /// Bytes from the start of the file; `None` for a part of several pieces.
+    /// The offset in bytes from the start of the file; `None` for a part of several pieces.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// Bytes, each counted in one part only: where blobs overlap, the one that starts first has them.
+    /// The size in bytes. Each byte is counted in one part only: the first of overlapping blobs has the bytes that they share.
     pub size: u64,
-    /// How many pieces it has: tables, vtables, vectors and strings, each once, or gaps.
+    /// The number of pieces: tables, vtables, vectors and strings, each once, or gaps.
     pub pieces: usize,
-    /// What uses it, if it is a blob.
+    /// The references to it, if it is a blob.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub users: Vec<BlobUser<'t>>,
 }
 
-/// What bytes of a file are for.
+/// The purpose of bytes in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -115,9 +114,9 @@ pub enum SizeKind {
     Bundled,
     /// A tensor of a test case.
     Test,
-    /// Zeros that align what follows.
+    /// Zeros that align the bytes after them.
     Padding,
-    /// Bytes that nothing in the file refers to.
+    /// Bytes without any reference in the file.
     Unreferenced,
 }
 
@@ -138,7 +137,7 @@ impl fmt::Display for SizeKind {
     }
 }
 
-/// What one method takes.
+/// The bytes that a method takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -146,45 +145,45 @@ impl fmt::Display for SizeKind {
 pub struct MethodSize<'t> {
     /// The method's name.
     pub name: &'t str,
-    /// Bytes of its tables, vectors and strings, apart from vtables, which methods share.
+    /// The size of its tables, vectors and strings in bytes, apart from vtables, which methods share.
     pub program: u64,
-    /// Bytes of the constants, initial states and payloads that it uses, and of the named data that payloads of XNNPACK name.
+    /// The size of the constants, initial states and payloads that it uses, and of the named data that XNNPACK's payloads refer to, in bytes.
     pub data: u64,
-    /// The part of `data` that another method uses too.
+    /// The part of `data` that is shared with another method.
     pub shared: u64,
 }
 
-/// What the weights of one type of elements take.
+/// The bytes that the weights of a type of elements take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TypeSize {
-    /// The type, as the first tensor that uses the bytes has it: the short name, such as `f32`, or XNNPACK's, such as `qcint8`.
+    /// The type, as in the first tensor that uses the bytes: the short name, such as `f32`, or XNNPACK's, such as `qcint8`.
     pub name: String,
     /// The schema's type; `None` for a type that only XNNPACK has.
     pub scalar_type: Option<ScalarType>,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
-    /// How many blobs.
+    /// The number of blobs.
     pub blobs: usize,
 }
 
-/// What an operator's arguments, or a backend's payloads, take.
+/// The bytes that an operator's arguments, or a backend's payloads, take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorSize {
-    /// The operator's name with its overload, or the backend's name, or that with the kind of a node inside.
+    /// The operator's name with its overload, the backend's name, or the backend's name with the kind of a node inside.
     pub name: String,
-    /// Bytes. A blob that several operators use is counted for each.
+    /// The size, in bytes. A blob that several operators use counts for each of them.
     pub size: u64,
-    /// How many blobs.
+    /// The number of blobs.
     pub blobs: usize,
 }
 
-/// All parts of a file of one kind.
+/// All parts of a file with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -193,9 +192,9 @@ pub struct SizeGroup<'t> {
     /// The key of the parts.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub key: SizeKey<'t>,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
-    /// How many pieces.
+    /// The number of pieces.
     pub pieces: usize,
 }
 
@@ -205,7 +204,7 @@ pub struct SizeGroup<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizeKey<'t> {
-    /// What they are for.
+    /// The purpose of the bytes.
     pub kind: SizeKind,
     /// The backend of payloads.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -215,7 +214,7 @@ pub struct SizeKey<'t> {
     pub detail: Option<&'static str>,
 }
 
-/// How much two files differ in parts of one kind.
+/// The difference between two files in parts with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -224,21 +223,21 @@ pub struct Growth<'t> {
     /// The key of the parts.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub key: SizeKey<'t>,
-    /// Bytes in the one file.
+    /// The size in the first file, in bytes.
     pub before: u64,
-    /// Bytes in the other file.
+    /// The size in the second file, in bytes.
     pub after: u64,
 }
 
 impl Growth<'_> {
-    /// How many more bytes the other file takes.
+    /// Returns the growth from the first file to the second, in bytes.
     pub fn bytes(&self) -> i128 {
         i128::from(self.after) - i128::from(self.before)
     }
 }
 
 impl<'t> SizePart<'t> {
-    /// The key by which parts are grouped.
+    /// Returns the key by which parts are grouped.
     pub fn key(&self) -> SizeKey<'t> {
         let backend = self.name.filter(|_| self.kind == SizeKind::Delegate);
         SizeKey { kind: self.kind, backend, detail: self.detail }
@@ -246,7 +245,7 @@ impl<'t> SizePart<'t> {
 }
 
 impl<'t> SizeReport<'t> {
-    /// The parts in groups of one key, the largest first.
+    /// Groups the parts by key, the largest group first.
     pub fn groups(&self) -> Vec<SizeGroup<'t>> {
         let mut sums: Keyed<_, (u64, usize)> = Keyed::new();
         for part in &self.parts {
@@ -260,8 +259,7 @@ impl<'t> SizeReport<'t> {
         groups
     }
 
-    /// Where another file takes more or fewer bytes than this one: an entry for each key of either file, the largest
-    /// difference first.
+    /// Compares the use of bytes with another file: returns an entry for each key of either file, the largest difference first.
     pub fn growth(&self, other: &Self) -> Vec<Growth<'t>> {
         let mut sums: Keyed<_, (u64, u64)> = Keyed::new();
         for part in &self.parts {
@@ -298,7 +296,7 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Result<SizeReport<'t>> {
     Ok(SizeReport { methods, operators, ..SizeReport::new(source, settled, &weights, errors) })
 }
 
-/// Where each item of the lists of constants and initial states starts in the file.
+/// Returns the start of each item in the lists of constants and initial states, in bytes from the start of the file.
 fn constant_starts(pte: &Pte<'_>) -> Vec<u64> {
     let mut starts = Vec::new();
     for list in pte.program.constant_segment.iter().chain(pte.program.mutable_data_segments()) {
@@ -374,7 +372,7 @@ pub(super) fn of_xnnpack<'t>(payload: &'t Xnnpack<'_>) -> Result<SizeReport<'t>>
     Ok(SizeReport { operators, ..SizeReport::new(source, settled, &weights, errors) })
 }
 
-/// The source, if it states the file's size.
+/// Returns the source, if it states the size of the file.
 fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
     let known = source.filter(|source| source.whole || source.file_size.is_some());
     known.ok_or_else(|| Error::reference("the whole file or its size, which was not given"))

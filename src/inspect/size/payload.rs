@@ -1,4 +1,4 @@
-//! The parts of a delegate's payload, as its own header states them.
+//! The parts of a delegate's payload, as stated in its own header.
 //!
 //! XNNPACK's and Vulkan's payloads start with the same fields (ExecuTorch's `XNNHeader` and `VulkanDelegateHeader`):
 //!
@@ -14,7 +14,7 @@ use core::ops::Range;
 
 const HEADER: u64 = 30;
 
-/// A payload's parts in order, without gaps: what they are, and their bytes from its start.
+/// Returns a payload's parts in order, without gaps: their names, and their ranges of bytes in the payload.
 pub(super) fn parts(payload: &[u8]) -> Vec<(&'static str, Range<u64>)> {
     known(payload).unwrap_or_else(|| vec![("payload", 0..payload.len() as u64)])
 }
@@ -37,7 +37,7 @@ fn known(payload: &[u8]) -> Option<Vec<(&'static str, Range<u64>)>> {
         if part.is_empty() {
             continue;
         }
-        // Parts that overlap, or are outside the payload, cannot be separated.
+        // Parts that overlap or are outside the payload cannot be separated.
         if part.start < end || part.end > length {
             return None;
         }
@@ -66,18 +66,18 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_is_cut_where_its_header_says() {
+    fn a_payload_is_split_as_its_header_states() {
         let parts = super::parts(&payload((32, 40), (80, 20)));
         let expected =
             [("header", 0..30), ("padding", 30..32), ("FlatBuffer", 32..72), ("padding", 72..80), ("weights", 80..100)];
         assert_eq!(parts, expected);
-        // XNNPACK's since ExecuTorch 0.6 have their weights elsewhere.
+        // XNNPACK payloads since ExecuTorch 0.6 have their weights elsewhere.
         let parts = super::parts(&payload((32, 40), (80, 0)));
         assert_eq!(parts.last(), Some(&("padding", 72..100)));
     }
 
     #[test]
-    fn a_payload_whose_header_is_wrong_or_not_known_is_one_part() {
+    fn a_payload_with_a_wrong_or_unknown_header_is_one_part() {
         for wrong in
             [payload((32, 40), (80, 21)), payload((32, 49), (80, 20)), payload((20, 40), (80, 20)), vec![7; 100]]
         {

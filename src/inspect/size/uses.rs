@@ -1,4 +1,4 @@
-//! What uses the data of a file: methods, types of elements, operators.
+//! The uses of a file's data, by method, type of elements and operator.
 
 use super::weights::PayloadWeights;
 use super::{MethodSize, OperatorSize, SizePart, TypeSize};
@@ -9,7 +9,7 @@ use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec, vec::Vec};
 
-/// The parts with named data, sorted by key.
+/// Returns the parts with named data, sorted by key.
 fn named_parts<'p>(parts: &'p [SizePart<'_>]) -> Vec<(&'p str, usize)> {
     let mut named = Vec::new();
     for (index, part) in parts.iter().enumerate() {
@@ -23,7 +23,7 @@ fn named_parts<'p>(parts: &'p [SizePart<'_>]) -> Vec<(&'p str, usize)> {
     named
 }
 
-/// The part with the named data of that key.
+/// Returns the part with the named data of a key.
 fn part_of(named: &[(&str, usize)], key: &str) -> Option<usize> {
     named
         .get(named.partition_point(|(other, _)| *other < key))
@@ -31,7 +31,7 @@ fn part_of(named: &[(&str, usize)], key: &str) -> Option<usize> {
         .map(|(_, part)| *part)
 }
 
-/// What each method takes: `programs` has the bytes of their tables.
+/// Returns the bytes that each method takes: `programs` has the sizes of their tables.
 pub(super) fn methods<'t>(
     pte: &'t Pte<'_>,
     parts: &[SizePart<'_>],
@@ -40,7 +40,7 @@ pub(super) fn methods<'t>(
 ) -> Vec<MethodSize<'t>> {
     let named = named_parts(parts);
     let mut names = Numbers::default();
-    // Which methods use which part, by the numbers of their names.
+    // The parts and the methods that use them, by the numbers of their names.
     let mut used: Vec<(usize, usize)> = Vec::new();
     for (index, part) in parts.iter().enumerate() {
         let methods = part.users.iter().filter_map(BlobUser::method);
@@ -70,12 +70,12 @@ pub(super) fn methods<'t>(
     pte.methods().iter().zip(programs).map(size).collect()
 }
 
-/// The name of a type: the short one if it has one.
+/// Returns the short name of a type, or else its full name.
 pub(super) fn type_name(scalar_type: ScalarType) -> String {
     scalar_type.short_name().map_or_else(|| format!("{scalar_type}"), String::from)
 }
 
-/// What the weights of each type of elements take.
+/// Returns the bytes that the weights of each type of elements take.
 pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>]) -> Vec<TypeSize> {
     let named = named_parts(parts);
     let mut counted = vec![false; parts.len()];
@@ -97,7 +97,7 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
         let Some((scalar_type, name)) = weight.of_type.clone() else { continue };
         let bytes = match weight.key.as_deref() {
             None => weight.bytes,
-            // Several payloads may name the same data.
+            // Several payloads may refer to the same data.
             Some(key) => match part_of(&named, key) {
                 Some(part) if counted.get(part) == Some(&false) => {
                     if let Some(counted) = counted.get_mut(part) {
@@ -114,7 +114,7 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
     types
 }
 
-/// An operator's name and overload, or a backend's id and nothing.
+/// An operator's name and overload, or a backend's id and an empty text.
 type Name<'t> = (&'t str, &'t str);
 
 /// The operators and backends of a program, each with a number, because a name may be long and used often.
@@ -130,7 +130,7 @@ impl<'t> Names<'t> {
     }
 }
 
-/// What the arguments of each operator, and the payloads of each backend, take.
+/// Returns the bytes that the arguments of each operator, and the payloads of each backend, take.
 pub(super) fn operators(
     methods: &[ExecutionPlan<'_>],
     parts: &[SizePart<'_>],
@@ -142,12 +142,12 @@ pub(super) fn operators(
     for plan in methods {
         uses.insert(method_names.of_text(plan.name()), OperatorUses::of(plan, &mut names));
     }
-    // Which nodes use which named data.
+    // The parts of named data and the nodes that use them.
     let mut nodes: Vec<(usize, usize)> = Vec::new();
-    // What nodes inside payloads use, and by how much that reduces each backend's size.
+    // The weights inside payloads that nodes use, and the amounts by which they reduce the size of each backend.
     let (mut inside, mut less) = (Vec::new(), Vec::new());
     for payload in weights {
-        // By the index of the backend, because its name may be long and have many weights.
+        // Keyed by the index of the backend, because its name may be long and have many weights.
         let mut inner: Keyed<(usize, &str), usize> = Keyed::new();
         for weight in &payload.weights {
             let part = weight.key.as_deref().map(|key| part_of(&named, key));
@@ -156,7 +156,7 @@ pub(super) fn operators(
                     let number = *inner.or_insert_with((index, *node), || names.number((*id, *node)));
                     match part {
                         Some(Some(part)) => nodes.push((part, number)),
-                        // It is in a `.ptd`.
+                        // The weight is in a `.ptd`.
                         Some(None) => {}
                         None => inside.push((number, weight.bytes)),
                     }
@@ -224,8 +224,8 @@ pub(super) fn operators(
     operators
 }
 
-/// Operators whose result is their first argument with another shape, type or order: a weight that they take is a weight of what takes
-/// their result.
+/// Operators whose result is their first argument with another shape, type or order. A weight that they take counts as a weight of
+/// the operator that takes their result.
 const THROUGH: &[&str] = &[
     "aten::_reshape_alias_copy",
     "aten::_to_copy",
@@ -249,14 +249,14 @@ const THROUGH: &[&str] = &[
     "quantized_decomposed::dequantize_per_tensor",
 ];
 
-/// Which operators name which values of a method as their arguments, by the operators' numbers.
+/// The uses of a method's values as arguments of operators, by the operators' numbers.
 struct OperatorUses {
     direct: Vec<(usize, usize)>,
     /// Values, and the results that the operators of [`THROUGH`] make from them.
     through: Vec<(usize, usize)>,
     /// The numbers of those operators.
     passing: Vec<usize>,
-    /// The lists that hold a value.
+    /// The lists that contain each value.
     lists: Vec<(usize, usize)>,
     /// The backend of each delegate.
     delegates: Vec<usize>,
@@ -305,10 +305,9 @@ impl OperatorUses {
         uses
     }
 
-    /// Adds the operators that take a value, directly or in another shape; if there are none, those that change its
-    /// shape.
+    /// Adds the operators that take a value, directly or in another shape; if there are no such operators, those that change its shape.
     fn of_value(&self, value: usize, used: &mut Vec<usize>) {
-        /// Chains of such operators are short in real files. A hostile file may have long ones for many weights.
+        /// Chains of such operators are short in real files. A hostile file may have long chains for many weights.
         const MAX_SHOWN: usize = 32;
         let (mut shapes, mut at, start) = (vec![value], 0, used.len());
         while let Some(value) = shapes.get(at).copied() {
@@ -325,11 +324,9 @@ impl OperatorUses {
         }
     }
 
-    /// Adds the operators that name a value, or a list with it: those of [`THROUGH`] if `passing`, otherwise the
-    /// others.
+    /// Adds the operators that take a value, or a list with it: the operators of [`THROUGH`] if `passing`, otherwise the others.
     fn named(&self, value: usize, passing: bool, used: &mut Vec<usize>) {
-        /// In real files, a list is an argument of one operator or two. A hostile file may name long lists in thousands
-        /// of calls.
+        /// A list is an argument of one or two operators in real files. A hostile file may refer to long lists in thousands of calls.
         const MAX_SHOWN: usize = 16;
         let mut add = |operator: usize| {
             if self.passing.binary_search(&operator).is_ok() == passing {
@@ -343,7 +340,7 @@ impl OperatorUses {
     }
 }
 
-/// Of sorted pairs, those with that first item.
+/// Returns the pairs with that first item from a sorted list.
 fn of_first(pairs: &[(usize, usize)], first: usize) -> &[(usize, usize)] {
     let start = pairs.partition_point(|pair| pair.0 < first);
     let pairs = pairs.get(start..).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
 use alloc::{format, string::String, vec::Vec};
 
-/// The weights in one payload.
+/// The weights in a payload.
 pub(super) struct PayloadWeights<'t> {
     /// The methods whose delegates have the payload, each once.
     pub(super) methods: Vec<&'t str>,
@@ -16,19 +16,19 @@ pub(super) struct PayloadWeights<'t> {
     pub(super) weights: Vec<Weight>,
 }
 
-/// One constant.
+/// A constant.
 pub(super) struct Weight {
-    /// Its key, if it is not in the payload itself.
+    /// The key, if the constant is not in the payload itself.
     pub(super) key: Option<String>,
-    /// The size that the payload states, in bytes.
+    /// The size stated in the payload, in bytes.
     pub(super) bytes: u64,
-    /// The type of its elements, and its name; `None` if nothing uses it.
+    /// The type of the elements and its name; `None` for an unused constant.
     pub(super) of_type: Option<(Option<ScalarType>, String)>,
-    /// The kinds of the nodes that use it, such as `XNNFullyConnected`: each once.
+    /// The kinds of the nodes that use it, such as `XNNFullyConnected`, each once.
     pub(super) nodes: Vec<&'static str>,
 }
 
-/// The weights in all payloads of XNNPACK that can be read.
+/// Returns the weights in all readable XNNPACK payloads.
 pub(super) fn weights<'t>(pte: &'t Pte<'_>) -> Vec<PayloadWeights<'t>> {
     let mut all = Vec::new();
     for opened in pte.open_payloads() {
@@ -48,7 +48,7 @@ pub(super) fn weights<'t>(pte: &'t Pte<'_>) -> Vec<PayloadWeights<'t>> {
     all
 }
 
-/// The weights of one payload.
+/// Returns the weights of a payload.
 pub(super) fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
     let ids = xnnpack.graph.values_by_id();
     let mut users: Vec<(usize, &'static str)> = Vec::new();
@@ -83,7 +83,7 @@ pub(super) fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
     weights
 }
 
-/// The schema's type if PyTorch has it too, and the name; otherwise XNNPACK's name, such as `qcint8`.
+/// Returns the schema's type and its name if PyTorch has the type too; otherwise XNNPACK's name, such as `qcint8`.
 fn type_of(datatype: XNNDatatype) -> (Option<ScalarType>, String) {
     let plain = [XNNDatatype::FP32, XNNDatatype::FP16, XNNDatatype::BF16, XNNDatatype::INT32];
     match datatype.scalar_type().filter(|_| plain.contains(&datatype)) {

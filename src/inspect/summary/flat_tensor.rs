@@ -8,7 +8,7 @@ use crate::schema::flat_tensor::LegacySchema;
 use crate::tensor::TensorShape;
 use alloc::vec::Vec;
 
-/// What is in a `.ptd` file.
+/// The contents of a `.ptd` file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 pub struct FlatTensorSummary<'t> {
     /// The releases of ExecuTorch that write this schema.
     pub schema: &'static str,
-    /// The alignment of tensors, in bytes, which only the early schemas contain.
+    /// The alignment of tensors, in bytes, which is only in the early schemas.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub tensor_alignment: Option<u32>,
     /// The data segments.
@@ -38,7 +38,7 @@ pub struct Key<'t> {
     pub shape: Option<TensorShape<'t>>,
     /// Index into the list of segments.
     pub segment_index: u32,
-    /// Bytes from the start of the file.
+    /// The offset in bytes from the start of the file.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// The size, in bytes.

@@ -29,33 +29,33 @@ pub struct Summary<'t> {
     pub kind: FileKind,
     /// The four identifier bytes, such as `ET12`.
     pub identifier: &'static str,
-    /// The extended header, if there is one.
+    /// The extended header, if the file has one.
     pub header: Option<HeaderSummary>,
-    /// What is inside.
+    /// The contents.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub content: Content<'t>,
     /// Dangling references.
     pub errors: Vec<Fault>,
 }
 
-/// What is inside a file of any kind.
+/// The contents of a file of any kind.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
 pub enum Content<'t> {
-    /// A `.pte` file's.
+    /// The contents of a `.pte` file.
     Program(ProgramSummary<'t>),
-    /// A `.ptd` file's.
+    /// The contents of a `.ptd` file.
     FlatTensor(FlatTensorSummary<'t>),
-    /// A `.bpte` file's, without the program.
+    /// The contents of a `.bpte` file, without the program.
     #[cfg(feature = "devtools")]
     Bundle(BundleSummary<'t>),
-    /// A `.etdp` file's.
+    /// The contents of a `.etdp` file.
     #[cfg(feature = "devtools")]
     Trace(TraceSummary<'t>),
-    /// An XNNPACK payload's.
+    /// The contents of an XNNPACK payload.
     Xnnpack(XnnpackSummary<'t>),
 }
 
@@ -67,37 +67,37 @@ pub enum Content<'t> {
 pub struct HeaderSummary {
     /// The length, in bytes.
     pub length: u32,
-    /// Bytes from the start of the file to the end of the FlatBuffer.
+    /// The offset of the end of the FlatBuffer in bytes from the start of the file.
     pub metadata_size: u64,
-    /// Where the segments start, in bytes from the start of the file.
+    /// The offset of the first segment in bytes from the start of the file.
     pub segment_base_offset: u64,
     /// The size of all segments with their padding, in bytes; `None` in an old header.
     pub segment_data_size: Option<u64>,
 }
 
-/// How many segments there are, and their total size.
+/// The number of segments and their total size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SegmentCount {
-    /// How many segments.
+    /// The number of segments.
     pub count: usize,
-    /// Their total size, in bytes.
+    /// The total size, in bytes.
     pub size: u64,
 }
 
-/// How many blobs there are of a kind, their total size, and how many users they have.
+/// The number of blobs of a kind, their total size, and the number of their users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BlobCount {
-    /// How many blobs. A shared one is counted once.
+    /// The number of blobs. A shared blob is counted once.
     pub count: usize,
-    /// Their total size, in bytes.
+    /// The total size, in bytes.
     pub size: u64,
-    /// How many tensors, delegates or names use them.
+    /// The number of tensors, delegates or names that use them.
     pub users: usize,
 }
 

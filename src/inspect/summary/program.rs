@@ -15,7 +15,7 @@ use crate::schema::program::{
 use crate::tensor::TensorShape;
 use alloc::{collections::BTreeMap, string::String, vec, vec::Vec};
 
-/// What is in a `.pte` file.
+/// The contents of a `.pte` file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -31,44 +31,44 @@ pub struct ProgramSummary<'t> {
     pub constants: BlobCount,
     /// The initial states of mutable tensors.
     pub initial_states: BlobCount,
-    /// Tensors whose data is in a `.ptd` file.
+    /// The tensors with data in a `.ptd` file.
     pub external: BlobCount,
-    /// Blobs with names.
+    /// The blobs with names.
     pub named_data: BlobCount,
     /// The payloads of delegates.
     pub delegates: BlobCount,
-    /// What is in each of them.
+    /// The summaries of the payloads.
     pub payloads: Vec<PayloadFacts<'t>>,
-    /// The constants that payloads of a known kind use, in the payload, in named data or in a `.ptd` file. Constants
-    /// with the same key are counted once.
+    /// The constants that payloads of a known kind use, in the payload, in named data or in a `.ptd` file. Constants with the same key are
+    /// counted once.
     pub delegate_constants: BlobCount,
-    /// Those of them that are under keys which this file does not have: a `.ptd` file is to have them.
+    /// The delegate constants under keys that this file does not have: they have to be in a `.ptd` file.
     pub external_delegate_constants: BlobCount,
 }
 
-/// What is in a method.
+/// The contents of a method.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Method<'t> {
-    /// Its name.
+    /// The method's name.
     pub name: &'t str,
-    /// Its inputs, in order.
+    /// The inputs, in order.
     pub inputs: Vec<Value<'t>>,
-    /// Its outputs, in order.
+    /// The outputs, in order.
     pub outputs: Vec<Value<'t>>,
-    /// How many values it has.
+    /// The number of values.
     pub values: usize,
     /// The kernels that it calls, the most called first.
     pub operators: Vec<OperatorCalls>,
-    /// Its instructions.
+    /// The instructions.
     pub instructions: Instructions,
     /// The backends that it delegates to.
     pub delegates: Vec<Backend<'t>>,
-    /// The memory that was planned for it.
+    /// The memory planned for the method.
     pub planned_memory: PlannedMemory,
-    /// What the runtime allocates in addition to load it.
+    /// The additional memory that the runtime allocates to load the method.
     pub method_allocator: MethodAllocator,
 }
 
@@ -86,7 +86,7 @@ pub struct Value<'t> {
     /// The shape, if it is a tensor.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub tensor: Option<ValueShape<'t>>,
-    /// Whether it is a tensor without planned memory: the caller has to give it memory before a run.
+    /// `true` if it is a tensor without planned memory, which the caller has to provide before a run.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
     pub caller_memory: bool,
 }
@@ -97,7 +97,7 @@ pub struct Value<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ValueShape<'t> {
-    /// Its name, if it has one.
+    /// The name, if the tensor has one.
     #[cfg_attr(
         feature = "serde",
         serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
@@ -109,11 +109,11 @@ pub struct ValueShape<'t> {
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
     #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<i32>"))]
     pub sizes: &'t [i32],
-    /// The dimensions as they are stored, outermost first.
+    /// The dimensions in the order of storage, outermost first.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
     #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<u8>"))]
     pub dim_order: &'t [u8],
-    /// Whether the sizes may change at run time.
+    /// The kind of change of the sizes that is allowed at run time.
     pub shape_dynamism: TensorShapeDynamism,
 }
 
@@ -124,21 +124,21 @@ impl<'t> ValueShape<'t> {
         Self { name, scalar_type, sizes, dim_order, shape_dynamism: tensor.shape_dynamism }
     }
 
-    /// The shape, without name and dynamism.
+    /// Returns the shape without name and dynamism.
     pub fn shape(&self) -> TensorShape<'t> {
         TensorShape { scalar_type: self.scalar_type, sizes: self.sizes, dim_order: self.dim_order }
     }
 }
 
-/// A kernel, and how often it is called.
+/// A kernel and the number of its calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorCalls {
-    /// Name and overload, such as `aten::add.out`.
+    /// The name and overload, such as `aten::add.out`.
     pub name: String,
-    /// How many instructions call it.
+    /// The number of instructions that call it.
     pub calls: usize,
 }
 
@@ -148,13 +148,13 @@ pub struct OperatorCalls {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Instructions {
-    /// How many instructions.
+    /// The total number of instructions.
     pub total: usize,
-    /// How many instructions of each kind, by the schema's names.
+    /// The number of instructions of each kind, by the schema's names.
     pub by_kind: BTreeMap<String, usize>,
 }
 
-/// All delegates of one backend.
+/// The delegates of a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -162,7 +162,7 @@ pub struct Instructions {
 pub struct Backend<'t> {
     /// The backend's name.
     pub id: &'t str,
-    /// How many delegates.
+    /// The number of delegates.
     pub delegates: usize,
     /// The total size of the payloads, in bytes: a shared payload is counted once.
     pub payload_size: u64,

@@ -1,4 +1,4 @@
-//! The delegates of two methods, and what is inside their payloads.
+//! The delegates of two methods, and the contents of their payloads.
 
 use super::Pair;
 use crate::error::counted;
@@ -15,10 +15,10 @@ impl<'s> Pair<'_, 's> {
         let [plan, other_plan] = self.plans;
         let [pte, other_pte] = self.ptes;
         let (mut used, mut other_used) = (Keyed::new(), Keyed::new());
-        // Overlapping segments can repeat bytes many times: at most as many bytes are parsed as the files have.
+        // Overlapping segments can repeat bytes many times: the files' own sizes limit the number of parsed bytes.
         let file = |pte: &Pte<'_>| pte.source.as_ref().map_or(u64::MAX, |source| source.bytes.len() as u64);
         let mut left = file(pte).saturating_add(file(other_pte));
-        // Delegates that no call names are matched by index.
+        // Delegates without a call are matched by index.
         let mut taken: Keyed<usize, ()> = Keyed::new();
         for (_, index) in self.delegates.sorted() {
             taken.add(*index);
@@ -52,7 +52,7 @@ impl<'s> Pair<'_, 's> {
             match (bytes(pte, one), bytes(other_pte, other)) {
                 (Ok(one), Ok(other)) => {
                     if self.comparer.equal(one, other) == Some(true) {
-                        // What the payloads look up by key may differ.
+                        // The data that the payloads look up by key may differ.
                         let places = [(self.indices[0], index), (self.indices[1], other_index)];
                         if let Some(rest) = left.checked_sub(one.len() as u64) {
                             left = rest;
@@ -103,7 +103,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// What differs inside two payloads, if this crate can read them.
+    /// Compares the contents of two payloads, if this crate can read them.
     fn payload(&mut self, index: usize, other_index: usize) {
         let places = [(self.indices[0], index), (self.indices[1], other_index)];
         let (Some(one), Some(other)) = (self.comparer.xnnpack(0, places[0]), self.comparer.xnnpack(1, places[1]))
@@ -114,7 +114,7 @@ impl<'s> Pair<'_, 's> {
         let mut fields = Vec::new();
         tree::compare(&one.graph, &other.graph, &Path::ROOT, &mut |path, before, after| {
             let path = path.to_string();
-            // Constants were compared by what takes them.
+            // Constants were compared through the nodes that take them.
             if !(all && path.starts_with("constant_data[") && path.ends_with(".named_key")) {
                 fields.push((format!("{index} {path}"), before, after));
             }
@@ -125,7 +125,7 @@ impl<'s> Pair<'_, 's> {
             let other_text = if text == other_text { "other values".into() } else { other_text };
             fields.push((format!("{index} constant data"), text, other_text));
         }
-        // In lists of different lengths, nodes cannot be matched by position: their kinds are counted instead.
+        // Nodes in lists of different lengths cannot be matched by position: their kinds are counted instead.
         if one.graph.xnodes().len() != other.graph.xnodes().len() {
             let mut counts: Keyed<&str, [usize; 2]> = Keyed::new();
             for (kind, count) in one.graph.count_nodes() {
@@ -147,7 +147,7 @@ impl<'s> Pair<'_, 's> {
     }
 }
 
-/// The compile specs of a delegate that differ from those at the same places of another: up to 16, with their values.
+/// Formats the compile specs of a delegate that differ from those at the same places of another delegate: up to 16, with their values.
 fn specs_text(delegate: &BackendDelegate<'_>, other: &BackendDelegate<'_>) -> String {
     let other = other.compile_specs();
     let specs = delegate.compile_specs().iter().enumerate().filter(|(index, spec)| other.get(*index) != Some(*spec));
@@ -155,7 +155,7 @@ fn specs_text(delegate: &BackendDelegate<'_>, other: &BackendDelegate<'_>) -> St
     if texts.is_empty() { "none".into() } else { texts.join(", ") }
 }
 
-/// A compile spec as `compile_flags = --output-format=raw`, with bytes in hexadecimal: `max_value = 04 00 00 00`.
+/// Formats a compile spec as `compile_flags = --output-format=raw`, with bytes in hexadecimal: `max_value = 04 00 00 00`.
 fn spec_text(spec: &CompileSpec<'_>) -> String {
     const MAX_SHOWN: usize = 16;
     let setting = CompileSetting::of(spec);

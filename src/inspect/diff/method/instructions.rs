@@ -1,4 +1,4 @@
-//! The instructions of two methods, matched as lines of a text are.
+//! The instructions of two methods, matched like lines of a text.
 
 use super::text::{arguments, exact, label, number, shown};
 use super::{InstructionOf, Pair};
@@ -19,7 +19,7 @@ impl<'s> Pair<'_, 's> {
         let chains = plans.map(|plan| plan.chains().len().to_string());
         self.changed(DifferenceSubject::Instruction, "chains", &chains[0], &chains[1]);
         let mut numbers = Numbers::default();
-        // Values that are matched already, by their names, are the same argument.
+        // Values that are already matched by their names count as the same argument.
         let tokens = numbers.tokens(plans[0], &|value| self.values.get(&value).map(|_| value));
         let other_tokens = numbers.tokens(plans[1], &|value| self.taken.get(&value).copied());
         let mut matched = imara_diff::Diff::default();
@@ -40,7 +40,7 @@ impl<'s> Pair<'_, 's> {
             let operator = |list: &[((usize, usize), InstructionOf<'s>)], side: usize, index: usize| {
                 list.get(index).and_then(|(_, instruction)| Some(label(plans.get(side)?, instruction)))
             };
-            // A call of the same operator with another number among its arguments.
+            // Calls of the same operator with a different number among their arguments are matched.
             let mut others: Vec<usize> = hunk.after.clone().map(|index| index as usize).collect();
             for index in hunk.before.clone().map(|index| index as usize) {
                 let same =
@@ -67,7 +67,7 @@ impl<'s> Pair<'_, 's> {
         self.stack_traces(&lists, &partner);
     }
 
-    /// Compares two matched instructions, and matches the values in their arguments.
+    /// Compares matched instructions, and matches the values in their arguments.
     fn match_arguments(
         &mut self,
         lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2],
@@ -128,7 +128,7 @@ impl<'s> Pair<'_, 's> {
         self.comparer.difference(Difference { before, after, ..change });
     }
 
-    /// Instructions without a counterpart; those that are equal on both sides were moved.
+    /// Reports instructions without a counterpart. Those that are equal on both sides were moved.
     fn unmatched(
         &mut self,
         lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2],
@@ -168,7 +168,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// Where jumps go: to instructions that are matched with each other.
+    /// Compares the destinations of jumps, which have to be matched instructions.
     fn jumps(&mut self, lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2], partner: &[Option<usize>]) {
         let [before, after] = lists;
         let end = |list: &[((usize, usize), InstructionOf<'s>)], chain: usize, index: i32| {
@@ -225,7 +225,7 @@ impl<'s> Pair<'_, 's> {
     }
 }
 
-/// A number for each text, the same for the same text.
+/// A number for each text. Equal texts have equal numbers.
 #[derive(Default)]
 struct Numbers(Keyed<String, u32>);
 
@@ -235,8 +235,9 @@ impl Numbers {
         *self.0.or_insert(text, next)
     }
 
-    /// What makes two instructions the same: what they run, the kinds of their arguments, and numbers and strings among
-    /// them. Which other tensors they take is compared separately. `known` has the number of a matched value.
+    /// Returns a token for each instruction. Instructions are the same if they have the same operator or kind, kinds of arguments, and
+    /// numbers and strings among the arguments. Other tensors that they take are compared separately. `known` returns the number of a
+    /// matched value.
     fn tokens(&mut self, plan: &ExecutionPlan<'_>, known: &dyn Fn(usize) -> Option<usize>) -> Vec<Token> {
         let mut values: Vec<u32> = Vec::with_capacity(plan.values().len());
         for (index, value) in plan.values().iter().enumerate() {

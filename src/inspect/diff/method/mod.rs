@@ -1,4 +1,4 @@
-//! Two methods of one name.
+//! Two methods of the same name.
 
 mod delegates;
 mod instructions;
@@ -18,7 +18,7 @@ use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use text::exact;
 pub(super) use text::returned;
 
-/// Compares two methods of one name.
+/// Compares two methods of the same name.
 pub(super) fn compare<'s>(
     comparer: &mut Comparer<'s>,
     (pte, (index, plan)): (&'s Pte<'s>, Indexed<'s>),
@@ -55,7 +55,7 @@ pub(super) fn compare<'s>(
 }
 type InstructionOf<'s> = &'s InstructionArguments<'s>;
 
-/// Two methods, and which of their values are matched with each other.
+/// Two methods and their matched values.
 struct Pair<'c, 's> {
     comparer: &'c mut Comparer<'s>,
     ptes: [&'s Pte<'s>; 2],
@@ -64,25 +64,25 @@ struct Pair<'c, 's> {
     indices: [usize; 2],
     names: [Option<&'s MethodNames<'s>>; 2],
     name: &'s str,
-    /// The values that are matched with each other, by the first method's index.
+    /// The matched values, by the first method's index.
     values: Keyed<usize, usize>,
     /// The same pairs by the second method's index.
     taken: Keyed<usize, usize>,
-    /// The delegates that are matched with each other, by the first method's index.
+    /// The matched delegates, by the first method's index.
     delegates: Keyed<usize, usize>,
-    /// Values that kernels write, such as computed sizes, in the order of the instructions.
+    /// The values that kernels write, such as computed sizes, in ascending order.
     computed: [Vec<usize>; 2],
-    /// How many values have another index.
+    /// The number of matched values with different indices.
     renumbered: usize,
-    /// Tensors that have another place in planned memory: the value, its shape, the old and the new place.
+    /// The tensors with different places in planned memory: the value, its shape, the old and the new place.
     replaced: Vec<(usize, String, String, String)>,
     /// The operators' names with their overloads.
     operators: [Vec<String>; 2],
-    /// How many list items may still be matched: many instructions may name one long list.
+    /// The number of list items that may still be matched: many instructions may refer to the same long list.
     budget: usize,
 }
 
-/// The values that kernels and moves write, in order.
+/// Returns the values that kernels and moves write, in ascending order.
 fn computed(plan: &ExecutionPlan<'_>) -> Vec<usize> {
     let delegates = DelegateOutputs::default();
     let calls = Calls::new(plan, 0, &delegates);
@@ -114,7 +114,7 @@ impl<'s> Pair<'_, 's> {
         self.comparer.difference(Difference { before, after, ..change });
     }
 
-    /// The name of a value of one side.
+    /// Returns the name of a value of one side.
     fn value_name(&self, side: usize, value: usize) -> Option<&'s Name<'s>> {
         self.names.get(side).copied().flatten()?.values.get(value)?.as_ref()
     }
@@ -172,8 +172,8 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// Reports inputs or outputs whose counterpart is known and has another position. Returns their positions on both sides that need no
-    /// other comparison.
+    /// Reports inputs or outputs whose counterpart is known and has a different position. Returns the positions on both sides that need no
+    /// further comparison.
     fn moved(&mut self, subject: DifferenceSubject, before: &[i32], after: &[i32]) -> Keyed<usize, ()> {
         let mut positions: Keyed<usize, usize> = Keyed::new();
         for (position, value) in after.iter().enumerate().rev() {
@@ -181,7 +181,7 @@ impl<'s> Pair<'_, 's> {
                 positions.insert(value, position);
             }
         }
-        // The position of the counterpart, if it is not the same.
+        // The position of the counterpart, if it differs.
         let target = |position: usize| {
             let value = usize::try_from(*before.get(position)?).ok()?;
             let other = self.values.get(&value)?;
@@ -203,7 +203,7 @@ impl<'s> Pair<'_, 's> {
         moved
     }
 
-    /// Compares the items of long lists, because texts show only the first ones.
+    /// Compares the items of long lists, because texts show only the first items.
     fn same_items(&mut self, subject: DifferenceSubject, position: usize, one: &str, other: &str, lists: [&[i32]; 2]) {
         let [one_exact, other_exact] = [0, 1].map(|side| {
             let (plan, list) = (self.plans.get(side)?, lists.get(side)?);
@@ -215,7 +215,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// How often each operator is called.
+    /// Compares the number of calls of each operator.
     fn operators(&mut self) {
         let mut counts: Keyed<String, [Option<usize>; 2]> = Keyed::new();
         for (side, (plan, names)) in self.plans.iter().zip(&self.operators).enumerate() {
@@ -246,7 +246,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// The sizes of planned buffers, and the places in them.
+    /// Compares the sizes of planned buffers, and the places in them.
     fn plan(&mut self) {
         let [one, other] = self.plans.map(ExecutionPlan::planned_memory);
         let text = |buffer: Option<&crate::inspect::PlannedBuffer>| {
@@ -264,11 +264,11 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// Compares what two constant methods return. The data of tensors was compared before.
+    /// Compares the values that two constant methods return. The data of tensors was compared before.
     fn constant(&mut self) {
         let [one, other] =
             self.plans.map(|plan| plan.constant().map_or_else(|| "is computed".into(), |value| returned(&value)));
-        // Outputs that differ were reported: once is enough.
+        // Outputs that differ were already reported; these reports are replaced.
         if one != other {
             let (name, shown) = (self.name, shortened(self.name));
             self.comparer.differences.retain(|(change, _)| {

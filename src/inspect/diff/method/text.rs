@@ -1,4 +1,4 @@
-//! Instructions and values as texts: to compare them, and to show them.
+//! Instructions and values as texts, for comparing and for showing them.
 
 use crate::dataflow;
 use crate::inspect::Returned;
@@ -6,12 +6,12 @@ use crate::inspect::graph::{short, value_text};
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 
-/// An instruction's index, with its chain's where there may be several.
+/// Formats an instruction's index, with the chain's index unless that is 0.
 pub(super) fn number((chain, index): (usize, usize)) -> String {
     if chain == 0 { index.to_string() } else { format!("{chain}.{index}") }
 }
 
-/// The values that an instruction mentions.
+/// Returns the values that an instruction refers to.
 pub(super) fn arguments(instruction: &InstructionArguments<'_>) -> Vec<i32> {
     match instruction {
         InstructionArguments::MoveCall(call) => vec![call.move_from, call.move_to],
@@ -21,7 +21,7 @@ pub(super) fn arguments(instruction: &InstructionArguments<'_>) -> Vec<i32> {
     }
 }
 
-/// What an instruction runs.
+/// Returns the operator or delegate that an instruction runs, or else its kind.
 pub(super) fn label(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments<'_>) -> String {
     match instruction {
         InstructionArguments::KernelCall(call) => {
@@ -45,7 +45,7 @@ pub(super) fn label(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments
     }
 }
 
-/// Numbers and strings in full; of a tensor, only that it is one.
+/// Formats numbers and strings in full. A tensor is only named as such.
 pub(super) fn exact(plan: &ExecutionPlan<'_>, value: &KernelTypes<'_>) -> String {
     match value {
         KernelTypes::Tensor(_) => "tensor".into(),
@@ -64,7 +64,7 @@ pub(super) fn exact(plan: &ExecutionPlan<'_>, value: &KernelTypes<'_>) -> String
     }
 }
 
-/// An instruction as a person reads it, without indices.
+/// Formats an instruction for people, without indices.
 pub(super) fn shown(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments<'_>) -> String {
     const MAX_SHOWN: usize = 64;
     let arguments = arguments(instruction);
@@ -75,7 +75,7 @@ pub(super) fn shown(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments
     format!("{}({})", label(plan, instruction), texts.join(", "))
 }
 
-/// What a method that computes nothing returns.
+/// Formats the value that a constant method returns.
 pub(in crate::inspect::diff) fn returned(value: &Returned<'_>) -> String {
     match value {
         Returned::Null => "None".into(),

@@ -1,4 +1,4 @@
-//! Which values of two methods are matched with each other, and how they differ.
+//! Matches the values of two methods, and compares them.
 
 use super::Pair;
 use super::text::{arguments, exact};
@@ -10,7 +10,7 @@ use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
 use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec, vec::Vec};
 
 impl<'s> Pair<'_, 's> {
-    /// Matches the values whose name, as the author of the model gave it, is that of one value in each method.
+    /// Matches the values with the same name, if the model's author gave it and it is unique in each method.
     pub(super) fn same_names(&mut self) {
         let [one, other] = self.names.map(|names| {
             let mut by_name: Keyed<&'s str, Option<usize>> = Keyed::new();
@@ -34,8 +34,8 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// Matches two values. Returns `false` if one of them is matched with another one already. `reported`: whether it
-    /// was reported already that they look different.
+    /// Matches two values. Returns `false` if one of them is already matched with a different value. `reported` is `true` if a difference
+    /// in their texts was already reported.
     pub(super) fn match_values(&mut self, one: i32, other: i32, reported: bool) -> bool {
         let (Ok(first), Ok(second)) = (usize::try_from(one), usize::try_from(other)) else {
             return one == other;
@@ -51,7 +51,7 @@ impl<'s> Pair<'_, 's> {
                 match (self.values.get(&first), self.taken.get(&second)) {
                     (Some(known), Some(_)) if *known == second => return true,
                     (None, None) => {}
-                    // One constant may be stored as several tensors.
+                    // A constant may be stored as several tensors.
                     _ if both_constant => {}
                     _ => return false,
                 }
@@ -126,7 +126,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// Values that no matched instruction, input or output mentions.
+    /// Matches the values that no matched instruction, input or output refers to.
     pub(super) fn rest(&mut self) {
         let [plan, other_plan] = self.plans;
         let [pte, other_pte] = self.ptes;
@@ -156,7 +156,7 @@ impl<'s> Pair<'_, 's> {
             }
             mentioned
         };
-        // Values that nothing uses are matched by their content.
+        // Unused values are matched by their content.
         let unused = |plan: &ExecutionPlan<'_>| {
             let mut unused: Keyed<(Option<String>, String), Vec<usize>> = Keyed::new();
             for (index, _) in mentioned(plan).iter().enumerate().filter(|(_, mentioned)| !**mentioned) {
@@ -199,7 +199,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// A value of one side that nothing uses.
+    /// Adds a difference of an unused value of one side.
     fn unused(&mut self, side: usize, index: usize, text: &str) {
         let text = Some(text.to_owned());
         let (kind, before, after) =
