@@ -13,27 +13,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::{Position, Url};
 
-/// Limits and sizes of requests, and what may be asked. Credentials, endpoints and other settings come from the environment variables that the `object_store`
-/// crate reads: `AWS_…`, `GOOGLE_…`, `AZURE_…`; proxies come from `HTTP_PROXY` and `HTTPS_PROXY`.
+/// Limits, sizes and permissions of requests. Credentials, endpoints and other settings come from the environment variables that
+/// the `object_store` crate reads: `AWS_…`, `GOOGLE_…`, `AZURE_…`; proxies come from `HTTP_PROXY` and `HTTPS_PROXY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Access {
-    /// The maximum time of one request with its answer, which has at most 8 MiB.
+    /// The maximum time of one request with its response, which has at most 8 MiB.
     pub timeout: Duration,
-    /// How often a failed request is repeated.
+    /// The number of times that a failed request is repeated.
     pub retries: usize,
     /// The size in bytes of the first request for a file, whose kind is not known yet. The default includes the metadata of most programs.
-    /// Ranges that are at most half of this apart are read together.
+    /// Ranges whose distance is at most half of this are read together.
     pub first_read: u64,
-    /// The maximum number of keys in a listing. A page without keys counts as 1,000.
+    /// The maximum number of keys in a listing. A page without keys counts as 1,000 keys.
     pub max_keys: u64,
-    /// The maximum time that the requests of a whole listing take together.
+    /// The maximum total time of the requests of a listing.
     pub list_timeout: Duration,
-    /// Whether requests have no credentials, for public data.
+    /// `true` if requests are sent without credentials, for public data.
     pub anonymous: bool,
-    /// Whether the metadata services of cloud machines are asked for credentials, if there are no others.
+    /// `true` if metadata services of cloud machines may be queried for credentials when there are no others.
     pub metadata_service: bool,
-    /// Whether redirects to other servers are followed.
+    /// `true` if redirects to other servers are followed.
     pub allow_redirects: bool,
 }
 
@@ -52,11 +52,11 @@ impl Default for Access {
     }
 }
 
-/// A store, and how its keys are listed.
+/// A store, and the way to list its keys.
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub store: Arc<dyn ObjectStore>,
-    /// `None` for a web server, which lists all at once.
+    /// `None` for a web server, which lists all files at once.
     pub pages: Option<Arc<dyn PaginatedListStore>>,
 }
 
@@ -68,7 +68,7 @@ impl Connection {
 }
 
 impl Access {
-    /// Takes the values from the variables `PTE_TIMEOUT` (seconds), `PTE_RETRIES`, `PTE_FIRST_READ` (bytes), `PTE_MAX_KEYS`,
+    /// Reads the values from the variables `PTE_TIMEOUT` (seconds), `PTE_RETRIES`, `PTE_FIRST_READ` (bytes), `PTE_MAX_KEYS`,
     /// `PTE_LIST_TIMEOUT` (seconds), and, if they are 1, `PTE_ANONYMOUS`, `PTE_METADATA_SERVICE` and `PTE_ALLOW_REDIRECTS`.
     pub fn from_env() -> Result<Self> {
         let mut access = Self::default();
@@ -106,10 +106,10 @@ impl Access {
         format!("{} seconds", self.timeout.as_secs())
     }
 
-    /// The store of a URL. Nothing is sent yet.
+    /// Returns the store of a URL. Sends no request.
     pub(crate) fn store(&self, url: &Url) -> Result<Connection> {
         let connector = Connector { allow_redirects: self.allow_redirects, metadata_service: self.metadata_service };
-        // Fails if it was done before.
+        // Fails if a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(match url.scheme() {
             "s3" | "s3a" => {
@@ -149,7 +149,7 @@ impl Access {
                 Connection::paged(builder.build()?)
             }
             "http" | "https" => {
-                // The query stays: it may be a signature.
+                // The query is kept: it may be a signature.
                 let mut base = format!("{}/", &url[..Position::BeforePath]);
                 if let Some(query) = url.query() {
                     base = format!("{base}?{query}");
@@ -163,9 +163,7 @@ impl Access {
                 Connection { store: Arc::new(builder.build()?), pages: None }
             }
             other => {
-                return Err(Error::Url(format!(
-                    "{other}:// is no store that is known: expected s3, gs, az, https or http"
-                )));
+                return Err(Error::Url(format!("unknown scheme {other}://, expected s3, gs, az, https or http")));
             }
         })
     }

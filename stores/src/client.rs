@@ -1,4 +1,4 @@
-//! The HTTP client of all stores: answers have a largest size, redirects stay on the server, and no metadata service is asked, unless it is
+//! The HTTP client of all stores: responses are limited in size, redirects stay on the server, and no metadata service is queried, unless
 //! allowed.
 
 use crate::error::Refusal;
@@ -12,25 +12,25 @@ use reqwest::redirect::{Attempt, Policy};
 use reqwest::{ClientBuilder, NoProxy, Proxy, Url, tls::Certificate};
 use std::time::Duration;
 
-/// How many bytes of the body of an HTTP error are read. The rest is left out.
+/// The maximum number of bytes read from the body of an HTTP error. The rest is dropped.
 const MAX_ERROR: usize = 64 << 10;
 
-/// The most bytes of an answer that is not a range of a file: a page of a listing, or credentials.
+/// The maximum size in bytes of a response that is not a range of a file: a page of a listing, or credentials.
 const MAX_PAGE: usize = 32 << 20;
 
-/// The most redirects of a request.
+/// The maximum number of redirects of a request.
 const MAX_REDIRECTS: usize = 10;
 
-/// What clients may do.
+/// The permissions of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Connector {
-    /// Whether redirects may lead to other servers.
+    /// `true` if redirects may lead to other servers.
     pub allow_redirects: bool,
-    /// Whether the metadata services of cloud machines are asked for credentials.
+    /// `true` if metadata services of cloud machines may be queried for credentials.
     pub metadata_service: bool,
 }
 
-/// A mark of requests for pages of listings, whose keys are checked.
+/// A marker for requests for pages of listings, whose keys are checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing;
 
@@ -50,8 +50,8 @@ impl HttpConnector for Connector {
 }
 
 impl Connector {
-    /// A client with the options that are set through environment variables, as `object_store` makes it. It makes none with another policy
-    /// for redirects.
+    /// Creates a client with the options set through environment variables, as `object_store` does, which cannot create one with another
+    /// policy for redirects.
     fn client(self, options: &ClientOptions) -> Result<reqwest::Client, Box<dyn std::error::Error + Send + Sync>> {
         let text = |key| options.get_config_value(&key);
         let is = |key| {
@@ -110,7 +110,7 @@ impl Connector {
         })
     }
 
-    /// Why a host is not asked, if it is a metadata service.
+    /// Returns the reason for refusing a host, if it is a metadata service.
     fn refusal(self, host: Option<&str>) -> Option<String> {
         const SERVICES: [&str; 4] = ["169.254.169.254", "[fd00:ec2::254]", "metadata.google.internal", "metadata"];
         let is_service = host.is_some_and(|host| SERVICES.iter().any(|service| host.eq_ignore_ascii_case(service)));
@@ -122,7 +122,7 @@ impl Connector {
     }
 }
 
-/// Whether two URLs are on one server: the same host and port, or `https` after `http` on the same host.
+/// Returns `true` if two URLs are on one server: the same host and port, or `https` after `http` on the same host.
 fn is_same_server(from: &Url, to: &Url) -> bool {
     let is_upgrade = from.scheme() == "http" && to.scheme() == "https" && from.port().is_none() && to.port().is_none();
     from.host() == to.host() && (from.origin() == to.origin() || is_upgrade)
@@ -141,7 +141,7 @@ impl HttpService for Service {
             let text = String::from_utf8_lossy(&start(body).await).into_owned();
             return Ok(HttpResponse::from_parts(parts, text.into()));
         }
-        // `object` reads the bytes of a file, and counts them.
+        // `object` limits the bytes of a file.
         if is_range {
             return Ok(HttpResponse::from_parts(parts, body));
         }
@@ -155,7 +155,7 @@ impl HttpService for Service {
     }
 }
 
-/// The start of the body of an error, as far as it can be read.
+/// Reads the start of the body of an error, as far as possible.
 async fn start(body: HttpResponseBody) -> Vec<u8> {
     let (mut bytes, mut stream) = (Vec::new(), body.bytes_stream());
     while let (Some(Ok(part)), true) = (stream.next().await, bytes.len() < MAX_ERROR) {
@@ -164,7 +164,7 @@ async fn start(body: HttpResponseBody) -> Vec<u8> {
     bytes
 }
 
-/// A body that is not too large.
+/// Reads a whole body. Fails if it is too large.
 async fn whole(body: HttpResponseBody) -> Result<Vec<u8>, HttpError> {
     let (mut bytes, mut stream) = (Vec::new(), body.bytes_stream());
     while let Some(part) = stream.next().await {

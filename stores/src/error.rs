@@ -2,28 +2,28 @@
 
 use std::fmt;
 
-/// An operation on a file in a store, or why it failed.
+/// The result of an operation on a file in a store.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a file cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// The argument is not the URL of a file in a known kind of store.
     Url(String),
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
-    /// These credentials do not allow to read it.
+    /// The credentials do not permit reading it.
     Denied(String),
-    /// It changed after its first bytes were read.
+    /// The file changed after its first bytes were read.
     Changed,
-    /// The server does not serve ranges of files.
+    /// The server does not support range requests.
     NoRanges,
-    /// The server sent something else than it announced.
+    /// The server's response differs from its own description.
     Untrue(String),
-    /// It is larger than can be read.
+    /// The file is too large to be read.
     TooLarge(String),
-    /// Anything else: a server that cannot be reached, or a disk.
+    /// Any other failure: an unreachable server, or a disk.
     Failed(String),
 }
 
@@ -51,7 +51,7 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// Why the HTTP client sent no request, or did not take an answer.
+/// The reason why the HTTP client did not send a request or rejected a response.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal(pub String);
 
@@ -85,17 +85,17 @@ impl From<object_store::Error> for Error {
     }
 }
 
-/// The source of an error that has this type.
+/// Returns the source of an error that has this type.
 pub(crate) fn source<'e, E: std::error::Error + 'static>(
     error: &'e (dyn std::error::Error + 'static),
 ) -> Option<&'e E> {
     std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
 }
 
-/// The most characters of a message. It may contain a server's answer.
+/// The maximum number of characters in a message, which may contain a server's response.
 const MAX_MESSAGE: usize = 1000;
 
-/// An error with its sources, except those that repeat it.
+/// Formats an error with its sources, except those that repeat it.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -9,10 +9,10 @@ use executorch_format::{Model, PROBE_SIZE, Pte, probe};
 use memmap2::{MmapMut, MmapOptions};
 use std::ops::Range;
 
-/// The most bytes of metadata: a FlatBuffer cannot be larger.
+/// The maximum size of the metadata: a FlatBuffer cannot be larger.
 const MAX_METADATA: u64 = 1 << 31;
 
-/// How much of a file to read.
+/// The parts of a file to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extent {
     /// The metadata, and delegates' payloads without their constants: enough for a file's contents, its needs, and the releases that load
@@ -28,21 +28,21 @@ pub enum Extent {
 pub struct File {
     object: Object,
     bytes: Bytes,
-    /// The ranges that were read, in order.
+    /// The ranges that were read, sorted.
     have: Vec<Range<u64>>,
-    /// How many bytes to read if it is not known how many are needed.
+    /// The number of bytes to read if the needed number is unknown.
     step: u64,
 }
 
 enum Bytes {
     /// The file.
     Whole(Vec<u8>),
-    /// As many bytes as the file has. Those that were not read are zeros, which take no memory.
+    /// The bytes of the file, with zeros for unread parts, which take no memory.
     Sparse(MmapMut),
 }
 
 impl File {
-    /// Opens a file, and reads the requested extent of it. A first request has `step` bytes.
+    /// Opens a file, and reads the requested extent of it. The first request has `step` bytes.
     pub(crate) async fn open(place: Location, extent: Extent, step: u64) -> Result<Self> {
         let (object, first) = Object::open(place, step).await?;
         let read = first.len() as u64;
@@ -67,32 +67,32 @@ impl File {
         Ok(file)
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         self.object.size
     }
 
-    /// The store's identifier of this content.
+    /// Returns the store's identifier of this content.
     pub fn etag(&self) -> Option<&str> {
         self.object.etag.as_deref()
     }
 
-    /// When it was changed, in microseconds since 1970.
+    /// Returns the time of the last change, in microseconds since 1970.
     pub fn modified(&self) -> Option<i64> {
         self.object.modified
     }
 
-    /// How many requests were sent for it, and how many bytes were received.
+    /// Returns the number of requests sent for the file, and the number of bytes received.
     pub fn spent(&self) -> (u64, u64) {
         self.object.spent()
     }
 
-    /// Whether all of it was read.
+    /// Returns `true` if all of it was read.
     pub fn is_whole(&self) -> bool {
         self.has(&(0..self.object.size))
     }
 
-    /// As many bytes as the file has. Those that were not read are zeros.
+    /// Returns the bytes of the whole file. Those that were not read are zeros.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Whole(bytes) => bytes,
@@ -100,17 +100,17 @@ impl File {
         }
     }
 
-    /// The tree of the whole file. The bytes of constants that were not read are zeros.
+    /// Parses the tree of the whole file. The bytes of constants that were not read are zeros.
     pub fn parse(&self) -> executorch_format::Result<Model<'_>> {
         let bytes = self.bytes();
         match probe(bytes.get(..PROBE_SIZE).unwrap_or(bytes)) {
-            // This error says what the file is instead, by its first bytes.
+            // The error of these bytes tells what kind of file it is instead.
             Err(_) => Model::parse(slice(bytes, self.have.first().cloned().unwrap_or_default())),
             Ok(_) => Model::parse(bytes),
         }
     }
 
-    /// The SHA-256 of ranges of the file. It is read once for all of them, and does not stay in memory.
+    /// Returns the SHA-256 of ranges of the file, which is read once for all of them and does not stay in memory.
     pub async fn hash(&self, ranges: &[Range<u64>], progress: impl FnMut(u64)) -> Result<Hashes> {
         let whole = self.is_whole().then(|| self.bytes());
         hash::all(&self.object, whole, ranges, progress).await
@@ -151,7 +151,7 @@ impl File {
     async fn read_payloads(&mut self) -> Result<()> {
         let payloads = self.of_program(payloads);
         let first = |range: &Range<u64>| range.start..range.end.min(range.start.saturating_add(self.step));
-        // The delegate's id says its kind, and then its first bytes do.
+        // The payload's kind is given by the delegate's id first, and by its first bytes later.
         let has_graph = |kind: Option<PayloadKind>| matches!(kind, Some(PayloadKind::Xnnpack | PayloadKind::Vulkan));
         let wanted = payloads.iter().map(|(range, kind)| match range.end - range.start {
             size if size > self.step && has_graph(*kind) => first(range),
@@ -173,7 +173,7 @@ impl File {
         if extent >= Extent::Scales {
             return self.read(scales).await;
         }
-        // The smallest normal number, as f32 or as two of bfloat16.
+        // The smallest normal number, as one f32 or as two bfloat16.
         const LEAST: [u8; 4] = [0x80, 0, 0x80, 0];
         for range in scales {
             for hole in missing(&self.have, range.clone()) {
@@ -187,7 +187,7 @@ impl File {
         Ok(())
     }
 
-    /// Asks the program; the default if the file has no valid one.
+    /// Calls a function for the program; returns the default if the file has no valid program.
     fn of_program<T: Default>(&self, ask: impl FnOnce(&Pte<'_>) -> T) -> T {
         match self.parse() {
             Ok(Model::Pte(pte)) => ask(&pte),
@@ -196,7 +196,7 @@ impl File {
     }
 }
 
-/// The ranges of payloads, with the kinds that their delegates name.
+/// Returns the ranges of payloads, with the kinds that their delegates name.
 fn payloads(pte: &Pte<'_>) -> Vec<(Range<u64>, Option<PayloadKind>)> {
     let delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
     let place = |delegate: &executorch_format::schema::program::BackendDelegate<'_>| {
@@ -206,16 +206,16 @@ fn payloads(pte: &Pte<'_>) -> Vec<(Range<u64>, Option<PayloadKind>)> {
     delegates.filter_map(place).collect()
 }
 
-/// The ranges of the scales of constants in payloads.
+/// Returns the ranges of the scales of constants in payloads.
 fn scales(pte: &Pte<'_>) -> Vec<Range<u64>> {
     let constants = pte.delegate_constants().constants.into_iter().filter(|constant| constant.user.scales);
     constants.filter_map(|constant| Some(constant.offset?..constant.offset?.checked_add(constant.size)?)).collect()
 }
 
-/// Zeros, which take no memory until they are written.
+/// Allocates zeros, which take no memory until they are written.
 fn sparse(size: u64) -> Result<Bytes> {
-    let too_large = |found: String| Error::TooLarge(format!("it has {size} bytes, which is too much: {found}"));
-    let length = usize::try_from(size).map_err(|_| too_large("there are not so many addresses".into()))?;
+    let too_large = |found: String| Error::TooLarge(format!("it has {size} bytes, which is too large: {found}"));
+    let length = usize::try_from(size).map_err(|_| too_large("the address space is smaller".into()))?;
     let map = MmapOptions::new().len(length).no_reserve_swap().map_anon();
     map.map(Bytes::Sparse).map_err(|error| too_large(error.to_string()))
 }
@@ -239,7 +239,7 @@ pub(crate) fn joined(mut ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
     joined
 }
 
-/// The parts of a range that are not in `have`, which is sorted.
+/// Returns the parts of a range that are not in `have`, which is sorted.
 fn missing(have: &[Range<u64>], range: Range<u64>) -> Vec<Range<u64>> {
     let mut missing = Vec::new();
     let mut start = range.start;

@@ -6,13 +6,13 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// The size of a file, and when it was changed, in microseconds since 1970.
+/// Returns the size of a file, and the time of its last change in microseconds since 1970.
 pub fn facts(metadata: &Metadata) -> (u64, Option<i64>) {
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     (metadata.len(), modified.and_then(|time| i64::try_from(time.as_micros()).ok()))
 }
 
-/// The model files in a folder and below, in the order of their paths' bytes, as a store lists them. The names in each open folder are in
+/// The model files in a folder and below, sorted by the bytes of their paths, as a store lists them. The names in each open folder are in
 /// memory. Links to folders are not followed.
 pub struct FolderWalk {
     /// The remaining entries of each open folder, the last one first.
@@ -53,7 +53,7 @@ impl Iterator for FolderWalk {
     }
 }
 
-/// The entries of a folder, sorted with the first path last, folders as if their names ended in a slash.
+/// Returns the entries of a folder, sorted with the first path last, folders as if their names ended in a slash.
 fn entries(folder: &Path) -> std::io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(folder)? {

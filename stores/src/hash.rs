@@ -7,13 +7,13 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What is read between two ranges rather than asking again.
+/// The maximum distance of two ranges that are read with one request.
 const GAP: u64 = 1 << 20;
 
 /// The SHA-256 of ranges.
 pub type Hashes = HashMap<Range<u64>, [u8; 32]>;
 
-/// Hashes each range. `whole` is the file, where it is in memory already; `progress` takes the bytes that were read.
+/// Hashes each range. `whole` is the file if it is already in memory; `progress` is called with the number of bytes read.
 pub async fn all(
     object: &Object,
     whole: Option<&[u8]>,
@@ -36,14 +36,14 @@ pub async fn all(
                 .await?;
         }
     }
-    // Empty ones, which no byte ends.
+    // Empty ranges are not ended by any byte.
     let empty: [u8; 32] = Sha256::digest(b"").into();
     let mut done = pass.done;
     done.extend(wanted.iter().filter(|range| range.is_empty()).map(|range| (range.clone(), empty)));
     Ok(done)
 }
 
-/// Ranges in order, of which those that have begun are hashed.
+/// Sorted ranges. The hashes of those that have begun are being computed.
 struct Pass<'r> {
     wanted: std::slice::Iter<'r, Range<u64>>,
     active: Vec<(Range<u64>, Sha256)>,
@@ -51,7 +51,7 @@ struct Pass<'r> {
 }
 
 impl Pass<'_> {
-    /// Takes the bytes that follow those before, or that come after a gap in which nothing is wanted.
+    /// Hashes the bytes at `start`, which follow the previous bytes or a gap without any wanted range.
     fn take(&mut self, start: u64, bytes: &[u8]) {
         let end = start + bytes.len() as u64;
         while let Some(range) = self.wanted.as_slice().first().filter(|range| range.start < end) {

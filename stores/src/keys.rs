@@ -1,4 +1,4 @@
-//! Keys in listings that cannot be the path of a file: they are taken out of the page, so that the other keys are still listed.
+//! Keys in listings that cannot be the path of a file. They are removed from the page, so that the other keys are still listed.
 
 use object_store::path::Path;
 use quick_xml::Reader;
@@ -6,12 +6,12 @@ use quick_xml::escape::unescape;
 use quick_xml::events::Event;
 use std::ops::Range;
 
-/// The keys that were taken out of a page.
+/// The keys removed from a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BadKeys(pub Vec<String>);
 
-/// A page of S3's, Google's or Azure's listing without entries whose keys cannot be paths, and those keys. A page that is not XML stays as it
-/// is: its error is found when it is read.
+/// Removes entries whose keys cannot be paths from a page of a listing by S3, Google or Azure, and returns these keys too. A page that is
+/// not XML stays unchanged: its error is found when it is read.
 pub fn checked(page: Vec<u8>) -> (Vec<u8>, BadKeys) {
     let Some((cuts, bad)) = bad(&page) else { return (page, BadKeys::default()) };
     if cuts.is_empty() {
@@ -27,11 +27,11 @@ pub fn checked(page: Vec<u8>) -> (Vec<u8>, BadKeys) {
     (good, bad)
 }
 
-/// The entries with bad keys; `None` for a page that is not XML.
+/// Returns the entries with bad keys; `None` for a page that is not XML.
 fn bad(page: &[u8]) -> Option<(Vec<Range<usize>>, BadKeys)> {
     let mut reader = Reader::from_reader(page);
     let (mut cuts, mut keys) = (Vec::new(), Vec::new());
-    // The start of the entry, and how many elements of it are open.
+    // The start of the entry, and the number of its open elements.
     let mut entry: Option<(usize, usize)> = None;
     let mut bad = false;
     loop {
@@ -39,7 +39,7 @@ fn bad(page: &[u8]) -> Option<(Vec<Range<usize>>, BadKeys)> {
         match reader.read_event().ok()? {
             Event::Eof => return Some((cuts, BadKeys(keys))),
             Event::Start(tag) => match (&mut entry, tag.local_name().as_ref()) {
-                // Azure's metadata of a blob may have a `Name`, too.
+                // The metadata of a blob on Azure may have a `Name`, too.
                 (Some((_, 1)), b"Key" | b"Name") => {
                     let text = reader.read_text(tag.name()).ok()?.decode().ok()?.into_owned();
                     let key = unescape(&text).map_or_else(|_| text.clone(), |key| key.into_owned());

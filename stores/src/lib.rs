@@ -1,11 +1,11 @@
-//! ExecuTorch's model files where they are: in S3, Google Cloud Storage, Azure, on a web server, in a folder.
+//! Access to ExecuTorch's model files in S3, Google Cloud Storage and Azure, on web servers, and in folders.
 //!
-//! Of a remote file, only the bytes that a question needs are read: its metadata, and the graphs in delegates' payloads. [`Stores::open`]
-//! returns a [`File`], whose [`parse`](File::parse) returns the same tree as for the whole file. [`catalog`] asks the same questions about
-//! many files and writes the answers as tables.
+//! From a remote file, only the needed bytes are read: its metadata, and the graphs in delegates' payloads. [`Stores::open`]
+//! returns a [`File`], whose [`parse`](File::parse) returns the same tree as for the whole file. [`catalog`] reads many files and
+//! writes the results as tables.
 //!
-//! A file that changes between two requests is an error, and so is a server that gives wrong facts about a file. Answers, listings and times
-//! are limited by [`Access`], which also says what may be asked for credentials.
+//! A file that changes between two requests is an error, and so is a server that describes a file wrongly. [`Access`] limits responses,
+//! listings and times, and controls where credentials come from.
 
 #![forbid(unsafe_code)]
 

@@ -15,7 +15,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many keys a page without keys counts for: as many as a full page of S3.
+/// The number of keys that a page without keys counts for: as many as a full page of S3.
 const EMPTY_PAGE: u64 = 1000;
 
 /// An entry of a listing.
@@ -25,7 +25,7 @@ pub enum Entry {
     BadKey(String),
 }
 
-/// What a listing has taken so far. Only the time of requests counts: a consumer may take longer.
+/// The time and keys used by a listing so far. Only the time of requests counts: a consumer may take longer.
 struct Spent {
     keys: u64,
     time: Duration,
@@ -38,7 +38,7 @@ impl Spent {
         Self { keys: 0, time: Duration::ZERO, max_keys: access.max_keys, max_time: access.list_timeout }
     }
 
-    /// Waits for a request, as long as there is time.
+    /// Waits for a request, up to the remaining time.
     async fn wait<T>(&mut self, request: impl Future<Output = object_store::Result<T>>) -> Result<T> {
         let start = Instant::now();
         let answer = tokio::time::timeout(self.max_time.saturating_sub(self.time), request).await;
@@ -53,7 +53,7 @@ impl Spent {
         }
     }
 
-    /// Counts keys.
+    /// Counts keys. Fails if they exceed the limit.
     fn count(&mut self, keys: u64) -> Result<()> {
         self.keys += keys;
         if self.keys <= self.max_keys {
@@ -65,7 +65,7 @@ impl Spent {
     }
 }
 
-/// The keys below a path, from a store that lists in pages. Fails if the listing exceeds a limit or goes in circles.
+/// Returns the keys below a path, from a store that lists in pages. Fails if the listing exceeds a limit or repeats a continuation token.
 pub fn pages(store: Arc<dyn PaginatedListStore>, path: &Path, access: &Access) -> BoxStream<'static, Result<Entry>> {
     let prefix = (!path.as_ref().is_empty()).then(|| format!("{path}/"));
     let start = (Spent::new(access), HashSet::new(), Some(None::<String>));
@@ -83,11 +83,9 @@ pub fn pages(store: Arc<dyn PaginatedListStore>, path: &Path, access: &Access) -
             let count = result.objects.len() + bad.0.len();
             spent.count(if count == 0 && page_token.is_some() { EMPTY_PAGE } else { count as u64 })?;
             let token = page_token.filter(|token| !token.is_empty());
-            // The hashes of tokens: a server may send long ones.
+            // Only hashes of tokens are kept, since a server may send long ones.
             if token.as_ref().is_some_and(|token| !tokens.insert(hasher.hash_one(token))) {
-                return Err(Error::Untrue(
-                    "the server's listing goes in circles: it repeats a continuation token".into(),
-                ));
+                return Err(Error::Untrue("the server's listing repeats a continuation token".into()));
             }
             let objects = result.objects.into_iter().map(Entry::Object);
             let entries: Vec<_> = objects.chain(bad.0.into_iter().map(Entry::BadKey)).map(Ok).collect();
@@ -97,7 +95,7 @@ pub fn pages(store: Arc<dyn PaginatedListStore>, path: &Path, access: &Access) -
     stream::try_unfold(start, next).try_flatten().boxed()
 }
 
-/// The files below a path, from a web server, which lists all at once.
+/// Returns the files below a path, from a web server, which lists all at once.
 pub fn at_once(store: Arc<dyn ObjectStore>, path: Path, access: &Access) -> BoxStream<'static, Result<Entry>> {
     let start = (store.list(Some(&path)), Spent::new(access));
     let next = |(mut list, mut spent): (BoxStream<'static, object_store::Result<ObjectMeta>>, Spent)| async move {
@@ -112,7 +110,7 @@ pub fn at_once(store: Arc<dyn ObjectStore>, path: Path, access: &Access) -> BoxS
     stream::try_unfold(start, next).boxed()
 }
 
-/// The path that is not valid, if that is the error.
+/// Returns the invalid path if that is the error.
 fn bad_path(error: &object_store::Error) -> Option<String> {
     use object_store::path::Error as Bad;
     match source(error)? {

@@ -10,20 +10,20 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most bytes of one request.
+/// The maximum size of one request, in bytes.
 const CHUNK: u64 = 8 << 20;
 
-/// How many requests for one file are sent at a time.
+/// The maximum number of simultaneous requests for one file.
 const AT_ONCE: usize = 4;
 
-/// A file as it was at the first request.
+/// A file in the state of the first request.
 pub struct Object {
     place: Location,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
     /// The store's identifier of this content.
     pub etag: Option<String>,
-    /// When it was changed, in microseconds since 1970.
+    /// The time of the last change, in microseconds since 1970.
     pub modified: Option<i64>,
     requests: AtomicU64,
     read: AtomicU64,
@@ -74,7 +74,7 @@ impl Object {
         }
     }
 
-    /// How many requests were sent, and how many bytes were received.
+    /// Returns the number of requests sent, and the number of bytes received.
     pub fn spent(&self) -> (u64, u64) {
         (self.requests.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed))
     }
@@ -128,7 +128,7 @@ impl Object {
     }
 }
 
-/// The facts of an empty file, if a range was refused because the file is empty.
+/// Returns the facts of an empty file if a range was refused because the file is empty.
 async fn empty(store: &dyn ObjectStore, path: &Path, error: &object_store::Error) -> Option<ObjectMeta> {
     if !matches!(error, object_store::Error::Generic { .. }) || !error.to_string().contains("416") {
         return None;
@@ -136,7 +136,7 @@ async fn empty(store: &dyn ObjectStore, path: &Path, error: &object_store::Error
     store.head(path).await.ok().filter(|meta| meta.size == 0)
 }
 
-/// The bytes of an answer. Their number must be what the answer announced. No more are read.
+/// Returns the bytes of a response, whose length must be the announced size. Reads no more than that.
 async fn body(result: GetResult, size: u64) -> Result<Vec<u8>> {
     let untrue =
         |found: &str| Error::Untrue(format!("the server sent {found} than the {size} bytes that it announced"));

@@ -16,11 +16,11 @@ pub fn wait<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     }
 }
 
-/// A value for a static that each process makes for itself: a child made by `fork` has none of its parent's threads, and must not use its
+/// A value for a static, created once in each process: a child created by `fork` has none of its parent's threads, and must not use its
 /// connections.
 pub struct PerProcess<T>(OnceLock<Made<T>>);
 
-/// The value of one process, and of its children.
+/// The value of one process and its children.
 struct Made<T> {
     process: u32,
     value: T,
@@ -34,13 +34,13 @@ impl<T> Default for PerProcess<T> {
 }
 
 impl<T> PerProcess<T> {
-    /// Makes an empty one.
+    /// Creates an empty cell.
     pub const fn new() -> Self {
         Self(OnceLock::new())
     }
 
-    /// Returns the value of this process, which the first call makes. The values of its ancestors stay: to drop a runtime would wait for its
-    /// threads.
+    /// Returns the value of this process, which the first call creates. The values of its ancestors are kept: dropping a runtime would wait for
+    /// its threads.
     pub fn get_or_init(&self, make: impl Fn() -> T) -> &T {
         let process = process::id();
         let mut values = self;

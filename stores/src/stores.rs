@@ -1,4 +1,4 @@
-//! Stores by their URLs, and their files.
+//! Stores, addressed by URLs, and their files.
 
 use crate::access::{Access, Connection};
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ use url::{Position, Url};
 /// The extensions of model files.
 const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
 
-/// Whether a name is a URL, and not a path.
+/// Returns `true` if a name is a URL rather than a path.
 pub fn is_url(name: &str) -> bool {
     let scheme = name.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| {
@@ -25,18 +25,18 @@ pub fn is_url(name: &str) -> bool {
     })
 }
 
-/// The stores that were used, with their connections.
+/// The stores in use, with their connections.
 #[derive(Default)]
 pub struct Stores {
     access: Access,
     open: Mutex<HashMap<String, Connection>>,
 }
 
-/// The place of a file.
+/// The location of a file.
 #[derive(Clone, Debug)]
 pub struct Location {
     pub(crate) spot: Spot,
-    /// Its URL or path.
+    /// The URL or path.
     pub name: String,
 }
 
@@ -55,28 +55,28 @@ pub(crate) enum Spot {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ListedFile {
-    /// Its place.
+    /// The location.
     pub place: Location,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
     /// The store's identifier of this content.
     pub etag: Option<String>,
-    /// When it was changed, in microseconds since 1970.
+    /// The time of the last change, in microseconds since 1970.
     pub modified: Option<i64>,
 }
 
 impl Stores {
-    /// Stores with these options for connections.
+    /// Creates a set of stores with these options for connections.
     pub fn new(access: Access) -> Self {
         Self { access, open: Mutex::default() }
     }
 
-    /// The size of the first request for a file, in bytes.
+    /// Returns the size of the first request for a file, in bytes.
     pub(crate) fn first_read(&self) -> u64 {
         self.access.first_read
     }
 
-    /// The place of a URL or a path. Nothing is sent yet.
+    /// Returns the location of a URL or a path. Sends no request.
     pub fn place(&self, name: &str) -> Result<Location> {
         if !is_url(name) {
             return Ok(Location { spot: Spot::Folder(name.into()), name: name.to_owned() });
@@ -108,8 +108,8 @@ impl Stores {
         File::open(self.place(name)?, extent, self.access.first_read).await
     }
 
-    /// The model files below a prefix, or in a folder and its subfolders. They are sorted by name if the store lists them so, as S3,
-    /// Google's and Azure's do; files in folders are sorted. A file whose name or key is not valid is listed, and fails when it is opened.
+    /// Lists the model files below a prefix, or in a folder and its subfolders. They are sorted by name if the store lists them so, as S3,
+    /// Google and Azure do; files in folders are sorted. A file whose name or key is invalid is listed, and fails when it is opened.
     ///
     /// Fails if the listing exceeds [`Access::max_keys`] or [`Access::list_timeout`], or repeats a continuation token.
     pub fn list(&self, prefix: &str) -> Result<BoxStream<'static, Result<ListedFile>>> {
@@ -164,32 +164,32 @@ impl Stores {
     }
 }
 
-/// Whether files with this extension are taken as models, in upper or lower case.
+/// Returns `true` if a file with this extension is a model. Case does not matter.
 pub(crate) fn is_ending(ending: &str) -> bool {
     ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// Why a key is not the path of a file.
+/// The reason why a key is not the path of a file.
 const BAD_KEY: &str = "a key must not have empty parts, the parts . and .., or control characters";
 
 fn parse(name: &str) -> Result<Url> {
-    // These are left out or resolved in a URL, which is then the URL of another file.
+    // URLs leave out or resolve these parts, and would then name another file.
     let path = name.split_once("://").map_or("", |(_, path)| path).to_ascii_lowercase().replace("%2e", ".");
     let is_http = name.starts_with("http://") || name.starts_with("https://");
     let has_dots = !is_http && path.split('/').any(|part| matches!(part, "." | ".."));
     if has_dots || name.contains(|c: char| c.is_ascii_control()) {
         return Err(Error::Url(BAD_KEY.into()));
     }
-    let url = Url::parse(name).map_err(|error| Error::Url(format!("it is no URL: {error}")))?;
+    let url = Url::parse(name).map_err(|error| Error::Url(format!("it is not a valid URL: {error}")))?;
     match url.scheme() {
-        _ if url.fragment().is_some() => Err(Error::Url("a URL with a fragment (#) names no file".into())),
+        _ if url.fragment().is_some() => Err(Error::Url("the URL of a file must not have a fragment (#)".into())),
         "http" | "https" => Ok(url),
-        _ if url.query().is_some() => Err(Error::Url("a URL of this kind has no query (?)".into())),
+        _ if url.query().is_some() => Err(Error::Url("a URL of this kind must not have a query (?)".into())),
         _ => Ok(url),
     }
 }
 
-/// A path with `\xFF` for each byte that is not UTF-8.
+/// Returns a path with `\xFF` for each byte that is not valid UTF-8.
 fn escaped(path: &OsStr) -> String {
     let mut text = String::new();
     for part in path.as_encoded_bytes().utf8_chunks() {
@@ -199,7 +199,7 @@ fn escaped(path: &OsStr) -> String {
     text
 }
 
-/// A key as a part of a URL: only characters that would end the path are escaped.
+/// Encodes a key as a part of a URL: escapes only the characters that would end the path.
 fn encoded(key: &str) -> String {
     let mut text = String::with_capacity(key.len());
     for c in key.chars() {

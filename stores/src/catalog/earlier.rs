@@ -18,30 +18,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The earlier parts of a catalogue.
 pub struct Parts {
-    /// The parts, those of later runs first.
+    /// The parts, newest run first.
     parts: Vec<Arc<Earlier>>,
     /// The parts whose lists of files are in memory, the most recently used one last.
     loaded: Vec<Arc<Earlier>>,
 }
 
-/// The most parts whose lists of files are in memory.
+/// The maximum number of parts whose lists of files are in memory.
 const LOADED: usize = 16;
 
 /// A part.
 pub struct Earlier {
     name: String,
-    /// The folders in which its tables may be.
+    /// The folders that may contain its tables.
     roots: Arc<Vec<PathBuf>>,
     first: String,
     last: String,
     files: Mutex<Option<HashMap<String, Identity>>>,
 }
 
-/// What earlier runs know of a file.
+/// The state of a file in the parts of earlier runs.
 pub enum Known {
-    /// It has not changed since this part was written.
+    /// The file has not changed since this part was written.
     Unchanged(Arc<Earlier>),
-    /// It is new or has changed, or its rows lack hashes.
+    /// The file is new or has changed, or its rows lack hashes.
     Changed(History),
 }
 
@@ -57,7 +57,7 @@ struct Identity {
 }
 
 impl Parts {
-    /// The complete parts in some folders. Files that cannot be read, or are of another version, are left out.
+    /// Finds the complete parts in some folders. Files that cannot be read, or that have another version, are left out.
     pub fn find(roots: Vec<PathBuf>) -> Self {
         let roots = Arc::new(roots);
         let mut parts = Vec::new();
@@ -76,14 +76,14 @@ impl Parts {
         Self { parts, loaded: Vec::new() }
     }
 
-    /// Looks a file up for a run in the parts, those of later runs first.
+    /// Looks up a file in the parts, newest run first.
     pub fn same(&mut self, found: &ListedFile, hash: bool, run: u64) -> Known {
         let name = &*found.place.name;
         let mut history = None;
         let may_have = |part: &&Arc<Earlier>| *part.first <= *name && name <= &*part.last;
         for part in self.parts.iter().filter(may_have) {
             let identity = part.identity(name);
-            // Its list of files is in memory now, whether the file is in it or not.
+            // The part's list of files is in memory now, whether it contains the file or not.
             self.loaded.retain(|loaded| !Arc::ptr_eq(loaded, part));
             self.loaded.push(Arc::clone(part));
             if self.loaded.len() > LOADED {
@@ -93,7 +93,7 @@ impl Parts {
             if identity.is(found) && (identity.hashed || !hash) {
                 return Known::Unchanged(Arc::clone(part));
             }
-            // The last run that saw it knows best.
+            // The last run that saw the file has the most recent history.
             history.get_or_insert(match identity.is(found) {
                 true => identity.history,
                 false => History { run: Some(run), size_before: identity.size },
@@ -114,7 +114,7 @@ impl Earlier {
         Some(Self { name, roots: Arc::clone(roots), first, last, files: Mutex::new(None) })
     }
 
-    /// The rows of a table, with the range of each file's rows.
+    /// Returns the rows of a table, with the range of each file's rows.
     pub fn rows(&self, table: usize) -> Result<(RecordBatch, HashMap<String, Range<usize>>)> {
         let known = TABLES.get(table).ok_or_else(|| failed("no such table"))?;
         let paths = self.roots.iter().map(|root| root.join(known.name).join(&self.name));
@@ -167,7 +167,7 @@ impl Earlier {
 }
 
 impl Identity {
-    /// Whether a file is unchanged: by its ETag and size, or without an ETag, by size and time.
+    /// Returns `true` if a file is unchanged: by its ETag and size, or without an ETag, by size and time.
     fn is(&self, found: &ListedFile) -> bool {
         let etag = found.etag.as_deref().map(|etag| etag.trim_matches('"'));
         let same = match (&self.etag, etag) {

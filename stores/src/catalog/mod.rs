@@ -21,7 +21,8 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use arrow_array::{Array, RecordBatch, StructArray};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-/// The rows of some files, by URL or path: one row for each file, with the columns of `files`, and a list of the rows of each other table.
+/// Returns the rows of some files, by URL or path: one row for each file, with the columns of `files`, and a list of rows for each other
+/// table.
 pub async fn batch(stores: &Stores, files: &[String], hash: bool, jobs: usize) -> Result<RecordBatch> {
     let step = stores.first_read();
     let work = files.iter().map(|name| {
@@ -32,13 +33,13 @@ pub async fn batch(stores: &Stores, files: &[String], hash: bool, jobs: usize) -
     tables::nested(&rows).map_err(|error| Error::Failed(error.to_string()))
 }
 
-/// The names of the model files that have these names or are below these prefixes, as [`write()`] takes them.
+/// Returns the names of the model files with these names or below these prefixes, in the form that [`write()`] takes.
 pub async fn names(stores: &Stores, prefixes: &[String]) -> Result<Vec<String>> {
     let found = run::list(stores, prefixes, Default::default()).await?;
     found.map_ok(|found| found.place.name).try_collect().await
 }
 
-/// A batch in the form in which other languages take it: Arrow's C data interface, as a struct.
+/// Exports a batch through Arrow's C data interface, as a struct, for other languages.
 pub fn exported(batch: RecordBatch) -> Result<(FFI_ArrowSchema, FFI_ArrowArray)> {
     let (array, schema) = to_ffi(&StructArray::from(batch).to_data()).map_err(part::failed)?;
     Ok((schema, array))

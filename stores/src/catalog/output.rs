@@ -1,6 +1,6 @@
-//! The folder of a catalogue: what is in it, and how new tables take the place of old ones.
+//! The folder of a catalogue: its contents, and the replacement of old tables by new ones.
 //!
-//! Nothing is replaced or removed that a run did not write. Each folder of a run has a marker, each part says in its metadata what it is,
+//! Only files written by a run are replaced or removed. Each folder of a run has a marker, the metadata of each part identifies it,
 //! and files are removed one by one.
 
 use super::part::{self, VERSION};
@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 /// The folder of a catalogue, locked for a run.
 pub struct Output {
     folder: PathBuf,
-    /// The folders of unfinished runs with their numbers, the last run first.
+    /// The folders of unfinished runs with their numbers, newest run first.
     unfinished: Vec<(u64, PathBuf)>,
     _lock: File,
 }
 
-/// The start of the names of unfinished runs' folders, before the number of the run.
+/// The prefix of the names of unfinished runs' folders. The number of the run follows it.
 const UNFINISHED: &str = ".unfinished-";
 
 /// The file that marks a folder as written by a run. Engines skip names that start with a dot.
@@ -29,9 +29,9 @@ const MARKER: &str = ".executorch-format-catalog";
 /// The file about the catalogue.
 const ABOUT: &str = "catalog.json";
 
-/// Fails if a file or folder to be read is in the folder to be written.
+/// Fails if a file or folder to be read is inside the folder to be written.
 pub fn refuse_inside(input: &Path, out: &Path) -> Result<()> {
-    // What does not exist is not inside; its own error comes later.
+    // A path that does not exist is not inside; its own error is reported later.
     let (Ok(input_path), Ok(out_path)) = (fs::canonicalize(input), fs::canonicalize(out)) else { return Ok(()) };
     if !input_path.starts_with(&out_path) {
         return Ok(());
@@ -43,8 +43,8 @@ pub fn refuse_inside(input: &Path, out: &Path) -> Result<()> {
 }
 
 impl Output {
-    /// Creates or opens a folder, and locks it. Fails if another run has the lock, or if something in the folder that a run replaces was
-    /// not written by an earlier run.
+    /// Creates or opens a folder, and locks it. Fails if another run has the lock, or if a run would replace something in the folder that
+    /// no earlier run wrote.
     pub fn open(folder: &Path) -> Result<Self> {
         if folder.to_str().is_some_and(is_url) {
             return Err(Error::Url("a catalogue is written into a local folder: expected a path, found a URL".into()));
@@ -55,12 +55,12 @@ impl Output {
         Ok(Self { unfinished: unfinished(folder)?, folder: folder.to_owned(), _lock })
     }
 
-    /// The folders that may have parts of earlier runs.
+    /// Returns the folders that may contain parts of earlier runs.
     pub fn roots(&self) -> Vec<PathBuf> {
         self.unfinished.iter().map(|(_, path)| path).chain([&self.folder]).cloned().collect()
     }
 
-    /// Creates the folder of the next run, with a folder for each table. Returns the number of the run, too.
+    /// Creates the folder of the next run, with a folder for each table. Also returns the number of the run.
     pub fn start(&self) -> Result<(u64, PathBuf)> {
         let mut run =
             self.unfinished.iter().map(|(run, _)| *run).chain(last_run(&self.folder)).max().unwrap_or_default();
@@ -69,7 +69,7 @@ impl Output {
             let folder = self.folder.join(format!("{UNFINISHED}{run:06}"));
             match fs::create_dir(&folder) {
                 Ok(()) => break folder,
-                // It has no marker: a run did not make it, or was killed before it had one.
+                // The folder has no marker: it was not created by a run, or that run was killed before it wrote the marker.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error.into()),
             }
@@ -85,9 +85,9 @@ impl Output {
     }
 
     /// Replaces the old tables by those of a run, and removes unfinished runs. Names of parts contain the number of their run, so that old
-    /// and new ones differ.
+    /// and new names differ.
     pub fn publish(&self, run_folder: &Path, run: u64, report: &Report) -> Result<()> {
-        // A run may take hours.
+        // Checked again, since a run may take hours.
         refuse_foreign(&self.folder)?;
         for table in TABLES {
             let (new, place) = (run_folder.join(table.name), self.folder.join(table.name));
@@ -112,7 +112,7 @@ impl Output {
     }
 }
 
-/// Removes what a run wrote into its folder, and then the folder. Fails if it has other files, which stay.
+/// Removes the files that a run wrote into its folder, and then the folder. Fails if the folder has other files, which are kept.
 pub fn remove_run(folder: &Path) -> Result<()> {
     for table in TABLES {
         for folder in [folder.join(table.name), folder.join(format!("{}.old", table.name))] {
@@ -133,7 +133,7 @@ pub fn remove_run(folder: &Path) -> Result<()> {
     remove_marked(folder)
 }
 
-/// Removes a folder that has only a marker.
+/// Removes a folder that contains only a marker.
 fn remove_marked(folder: &Path) -> Result<()> {
     let others = fs::read_dir(folder)?.filter(|entry| !entry.as_ref().is_ok_and(|entry| entry.file_name() == MARKER));
     if is_marked(folder) && others.count() == 0 {
@@ -143,7 +143,7 @@ fn remove_marked(folder: &Path) -> Result<()> {
     Err(Error::Failed(format!("{} has files that `pte catalog` did not write: they were kept", folder.display())))
 }
 
-/// Fails if something that a run replaces was not written by an earlier run.
+/// Fails if a run would replace something that no earlier run wrote.
 fn refuse_foreign(out: &Path) -> Result<()> {
     let refuse = |path: &Path| {
         let fault = "was not written by `pte catalog`, and is not replaced: move it, or choose another output folder";
@@ -171,7 +171,7 @@ fn refuse_foreign(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a run made a folder. Links do not count.
+/// Returns `true` if a run created a folder. Links do not count.
 fn is_marked(folder: &Path) -> bool {
     let is_folder = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_dir());
     let marker = if is_folder { fs::read_to_string(folder.join(MARKER)).ok() } else { None };
@@ -179,7 +179,7 @@ fn is_marked(folder: &Path) -> bool {
     format.is_some_and(|format| format <= FORMAT)
 }
 
-/// Whether a run wrote a file in a folder of its own: a part, or the start of one.
+/// Returns `true` if a file in a run's own folder was written by the run: a part, or the start of one.
 fn is_part(entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
@@ -195,13 +195,13 @@ fn is_part(entry: &DirEntry) -> bool {
     }
 }
 
-/// Whether a file is the start of a Parquet file, which may be empty.
+/// Returns `true` if a file begins like a Parquet file; it may be empty.
 fn starts_as_parquet(file: File) -> bool {
     let mut start = Vec::new();
     file.take(4).read_to_end(&mut start).is_ok() && b"PAR1".starts_with(&start)
 }
 
-/// Whether a file is about a catalogue.
+/// Returns `true` if a file describes a catalogue.
 fn is_about(path: &Path) -> bool {
     let about = about(path).filter(|_| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()));
     about.is_some_and(|about| about.get("run").is_some() && about.get("tables").is_some_and(|tables| tables.is_array()))
@@ -211,12 +211,12 @@ fn about(path: &Path) -> Option<serde_json::Value> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// The number of the last finished run.
+/// Returns the number of the last finished run.
 fn last_run(out: &Path) -> Option<u64> {
     about(&out.join(ABOUT))?.get("run")?.as_u64()
 }
 
-/// The folders of unfinished runs, the last run first.
+/// Returns the folders of unfinished runs, newest run first.
 fn unfinished(out: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(out)? {
@@ -229,12 +229,12 @@ fn unfinished(out: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(folders)
 }
 
-/// Whether there is anything, also a link that leads nowhere.
+/// Returns `true` if anything exists at a path, even a broken link.
 fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Exchanges two folders: atomically, if the system supports it.
+/// Exchanges two folders, atomically if the system supports it.
 fn exchange(new: &Path, place: &Path, aside: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -247,7 +247,7 @@ fn exchange(new: &Path, place: &Path, aside: &Path) -> io::Result<()> {
     fs::rename(new, place)
 }
 
-/// Locks a folder, so that only one run at a time writes a catalogue into it. A file that is there is not changed.
+/// Locks a folder, so that only one run at a time writes a catalogue into it. An existing lock file is not changed.
 fn lock(out: &Path) -> Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(out.join(".lock"))?;
     #[cfg(unix)]

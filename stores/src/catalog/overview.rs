@@ -1,4 +1,4 @@
-//! A catalogue in short, read from its tables: for a page, and for a gate.
+//! A summary of a catalogue, read from its tables: for a page, and for a gate.
 
 use super::part::failed;
 use super::tables::{FORMAT, TABLES};
@@ -13,78 +13,78 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::str::FromStr;
 
-/// The most rows of each list.
+/// The maximum number of rows in each list.
 const MAX_LISTED: usize = 50;
 
-/// The most files that are named for an exceeded limit.
+/// The maximum number of files named for an exceeded limit.
 const MAX_NAMED: usize = 3;
 
-/// A catalogue in short. Its lists have at most 50 items, the most important first.
+/// A summary of a catalogue. Its lists have at most 50 items, the most important first.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Overview {
     /// The number of the last run.
     pub run: u64,
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Bytes of all files.
+    /// The total size of all files in bytes.
     pub bytes: u64,
     /// Files and bytes by kind: `pte`, `ptd`, `bpte`, `etdp`, or `unknown`.
     pub kinds: BTreeMap<String, Count>,
-    /// Files that could not be read or are not valid models.
+    /// The number of files that could not be read or are not valid models.
     pub errors: u64,
-    /// Some of them.
+    /// Some of these files.
     pub failed: Vec<FileError>,
-    /// Files by the release of ExecuTorch and what it does with them.
+    /// The numbers of files by the release of ExecuTorch and its behaviour with them.
     pub releases: BTreeMap<String, ReleaseCount>,
-    /// Files with machine code that runs when they are loaded.
+    /// The number of files with machine code that runs when they are loaded.
     pub native_code: u64,
-    /// Files that the last run saw for the first time.
+    /// The number of files that the last run saw for the first time.
     pub added: u64,
-    /// Files that the last run found changed, those that grew most first.
+    /// Files that changed before the last run, those with the largest growth first.
     pub changed: Vec<Growth>,
-    /// The bytes that files and blobs take that are stored more than once; `None` if the catalogue has no hashes.
+    /// The bytes of redundant copies of files and blobs; `None` if the catalogue has no hashes.
     pub duplicate_bytes: Option<u64>,
     /// Blobs that are stored more than once, those that waste most first.
     pub duplicates: Vec<Duplicate>,
-    /// Operators, those in most files first.
+    /// Operators, the most widespread first.
     pub operators: Vec<Use>,
-    /// Backends of delegates, those in most files first.
+    /// Backends of delegates, the most widespread first.
     pub backends: Vec<Use>,
-    /// Broken rules, those that most files break first.
+    /// Broken rules, those broken by most files first.
     pub findings: Vec<Use>,
-    /// Files with a finding that is an error.
+    /// The number of files with a finding that is an error.
     pub files_with_errors: u64,
 }
 
-/// A number of files, and their bytes.
+/// A number of files, and their total size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Bytes.
+    /// Their total size in bytes.
     pub bytes: u64,
 }
 
-/// A file that has no rows in other tables.
+/// A file without rows in other tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
-    /// Its name.
+    /// The name of the file.
     pub file: String,
     /// The reason.
     pub error: String,
 }
 
-/// How many files a release loads, refuses, and so on.
+/// The numbers of files that a release loads, refuses, and so on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseCount {
-    /// Files that it loads.
+    /// The number of files that it loads.
     pub loads: u64,
-    /// Files that it reports an error for.
+    /// The number of files that it reports an error for.
     pub refuses: u64,
-    /// Files that it crashes on.
+    /// The number of files that it crashes on.
     pub dies: u64,
-    /// Files that it loads but computes wrong results with.
+    /// The number of files that it loads, but computes wrong results with.
     pub miscomputes: u64,
     /// Some of the files that it does not run correctly.
     pub examples: Vec<String>,
@@ -93,16 +93,16 @@ pub struct ReleaseCount {
 /// A file that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// Its name.
+    /// The name of the file.
     pub file: String,
-    /// Bytes before.
+    /// The old size in bytes.
     pub before: u64,
-    /// Bytes now.
+    /// The new size in bytes.
     pub after: u64,
 }
 
 impl Growth {
-    /// The growth as a share of the size before: 0.1 is 10 %.
+    /// Returns the growth as a share of the size before: 0.1 is 10 %.
     pub fn share(&self) -> f64 {
         (self.after as f64 - self.before as f64) / (self.before as f64).max(1.0)
     }
@@ -111,15 +111,15 @@ impl Growth {
 /// Bytes that are stored more than once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
-    /// Their SHA-256.
+    /// The SHA-256 of the bytes.
     pub sha256: String,
-    /// Bytes of one copy.
+    /// The size of one copy in bytes.
     pub size: u64,
-    /// How many copies there are.
+    /// The number of copies.
     pub copies: u64,
-    /// Bytes of all copies but one.
+    /// The total size of all copies but one, in bytes.
     pub wasted: u64,
-    /// One of the files.
+    /// One of the files that contain it.
     pub file: String,
 }
 
@@ -128,9 +128,9 @@ pub struct Duplicate {
 pub struct Use {
     /// The name.
     pub name: String,
-    /// Files.
+    /// The number of files in which it occurs.
     pub files: u64,
-    /// How often it occurs.
+    /// The number of occurrences.
     pub times: u64,
 }
 
@@ -138,7 +138,7 @@ pub struct Use {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Limit {
-    /// No file is unreadable or invalid.
+    /// Every file is readable and valid.
     Errors,
     /// No file breaks a rule of the level `runtime` whose severity is error.
     Findings,
@@ -146,7 +146,7 @@ pub enum Limit {
     Release(String),
     /// No file grew by more than this share in the last run: 0.1 is 10 %.
     Growth(f64),
-    /// Duplicates take at most these bytes.
+    /// Duplicates take at most this number of bytes.
     Duplicates(u64),
     /// No file has machine code that runs when it is loaded.
     NativeCode,
@@ -185,7 +185,7 @@ impl Overview {
     /// Fails if the folder has no catalogue, or one of another format.
     pub fn read(folder: &Path) -> Result<Self> {
         let about = fs::read(folder.join("catalog.json"))
-            .map_err(|error| Error::Failed(format!("{}: no catalogue is there: {error}", folder.display())))?;
+            .map_err(|error| Error::Failed(format!("{}: no catalogue found: {error}", folder.display())))?;
         let about: serde_json::Value = serde_json::from_slice(&about).map_err(failed)?;
         let format = about.get("format").and_then(serde_json::Value::as_u64);
         if format != Some(FORMAT.into()) {
@@ -204,7 +204,7 @@ impl Overview {
         each(folder, "findings", |rows| {
             let (files, severities) = (texts(rows, "file")?, texts(rows, "severity")?);
             for (file, severity) in files.iter().zip(severities) {
-                // The rows of a file are next to each other.
+                // The rows of a file are adjacent.
                 if severity == Some("error") && last.as_deref() != file {
                     overview.files_with_errors += 1;
                     last = file.map(str::to_owned);
@@ -265,7 +265,7 @@ impl Overview {
         Ok(())
     }
 
-    /// Drops changed files that grew least, so that memory does not grow with the catalogue.
+    /// Drops the changed files that grew least, so that memory use does not grow with the catalogue.
     fn keep_most_grown(&mut self) {
         if self.changed.len() >= 2 * MAX_LISTED {
             self.changed.sort_by(|left, right| right.share().total_cmp(&left.share()));
@@ -280,7 +280,7 @@ impl Overview {
             let (files, kinds, hashes) = (texts(rows, "file")?, texts(rows, "kind")?, texts(rows, "sha256")?);
             let sizes = numbers(rows, "size")?;
             for row in 0..rows.num_rows() {
-                // Segments and programs contain the others.
+                // Segments and programs contain the other blobs.
                 if !hashes.is_valid(row)
                     || !matches!(kinds.value(row), "constant" | "initial_state" | "named" | "delegate")
                 {
@@ -313,7 +313,7 @@ impl Overview {
         Ok(())
     }
 
-    /// The limits that are not kept, each as a sentence. Fails if the catalogue cannot answer: duplicates need hashes, and a release must
+    /// Returns the exceeded limits, each as a sentence. Fails if the catalogue cannot answer: duplicates need hashes, and a release must
     /// be one that the catalogue has verdicts about.
     pub fn exceeded(&self, limits: &[Limit]) -> Result<Vec<String>> {
         let mut found = Vec::new();
@@ -387,8 +387,7 @@ fn each(folder: &Path, table: &str, mut take: impl FnMut(&RecordBatch) -> Result
     Ok(())
 }
 
-/// The names in a column, each with the number of files that it occurs in, and how often it does: by the numbers in the column `times`, or
-/// by rows.
+/// Returns the names in a column, each with the numbers of files and of occurrences: the sum of the column `times`, or the number of rows.
 fn uses(folder: &Path, table: &str, column: &str, times: Option<&str>) -> Result<Vec<Use>> {
     let mut found: HashMap<String, (u64, u64, String)> = HashMap::new();
     each(folder, table, |rows| {

@@ -1,4 +1,4 @@
-//! One part of a catalogue: the rows of some files in every table, each table in a file of its own.
+//! One part of a catalogue: the rows of some files in every table, with one file for each table.
 
 use super::earlier::Earlier;
 use super::tables::{FORMAT, Rows, TABLES, batch};
@@ -19,7 +19,7 @@ pub const VERSION: &str = "executorch-format.catalog";
 pub const FIRST: &str = "executorch-format.first";
 pub const LAST: &str = "executorch-format.last";
 
-/// The version that wrote a part. Rows of another version are not reused.
+/// Returns the version written into a part. Rows of another version are not reused.
 pub fn version() -> String {
     format!("{FORMAT} {}", env!("CARGO_PKG_VERSION"))
 }
@@ -30,7 +30,7 @@ pub enum Entry {
     Earlier { part: Arc<Earlier>, file: String },
 }
 
-/// Writes a part into a folder of tables. Its file in the table `files` is written last: the part is complete when that exists.
+/// Writes a part into a folder of tables. The file in the table `files` is written last: once it exists, the part is complete.
 pub fn write(entries: &[Entry], names: (&str, &str), folder: &Path, part: &str) -> Result<()> {
     let new: Vec<&Rows> =
         entries.iter().filter_map(|entry| if let Entry::New(rows) = entry { Some(&**rows) } else { None }).collect();
@@ -50,7 +50,7 @@ pub fn write(entries: &[Entry], names: (&str, &str), folder: &Path, part: &str) 
     Ok(())
 }
 
-/// New rows and earlier ones, in the order of the files.
+/// Merges new rows and those of earlier parts, in the order of the files.
 fn merged(entries: &[Entry], table: usize, fresh: RecordBatch, parts: &[&Arc<Earlier>]) -> Result<RecordBatch> {
     let earlier = parts.iter().map(|part| part.rows(table)).collect::<Result<Vec<_>>>()?;
     let mut indices = Vec::new();
@@ -76,7 +76,7 @@ fn merged(entries: &[Entry], table: usize, fresh: RecordBatch, parts: &[&Arc<Ear
     interleave_record_batch(&batches, &indices).map_err(failed)
 }
 
-/// Writes a table's file under another name, and renames it.
+/// Writes a table's file under a temporary name, and renames it.
 fn put(rows: &RecordBatch, (first, last): (&str, &str), folder: &Path, part: &str) -> Result<()> {
     let (path, unfinished) = (folder.join(part), folder.join(format!(".{part}.unfinished")));
     let key = |key: &str, value: &str| KeyValue::new(key.to_owned(), value.to_owned());
@@ -94,7 +94,7 @@ fn put(rows: &RecordBatch, (first, last): (&str, &str), folder: &Path, part: &st
     Ok(fs::rename(&unfinished, &path)?)
 }
 
-/// The metadata of a part's file; `None` if it is not a Parquet file with metadata.
+/// Returns the metadata of a part's file; `None` if it is not a Parquet file with metadata.
 pub fn metadata(path: &Path) -> Option<Vec<KeyValue>> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path).ok()?).ok()?;
     builder.metadata().file_metadata().key_value_metadata().cloned()

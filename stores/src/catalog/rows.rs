@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::ops::Range;
 
-/// The facts that every file has, of any kind.
+/// The facts that files of all kinds have.
 #[derive(Default)]
 struct Facts {
     kind: Option<FileKind>,
@@ -37,12 +37,12 @@ struct Facts {
     error: Option<(&'static str, String)>,
 }
 
-/// What earlier runs into the same folder saw of a file.
+/// The state of a file in earlier runs into the same folder.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct History {
     /// The number of the first run that saw this content; `None` outside of runs.
     pub run: Option<u64>,
-    /// Bytes of the file before it last changed.
+    /// The size of the file in bytes before it last changed.
     pub size_before: Option<i64>,
 }
 
@@ -54,7 +54,7 @@ pub async fn of(found: ListedFile, hash: bool, step: u64, history: History) -> R
         Ok(file) => file,
         Err(error) => {
             let facts = Facts { error: Some(("unreadable", error.to_string())), ..Facts::default() };
-            // A file that was named has no facts from a listing.
+            // A file given by name has no facts from a listing.
             let listed = found.modified.is_some() || found.etag.is_some();
             add_file(&mut rows, &name, &found, listed.then_some(found.size), (0, 0), history, facts);
             return rows;
@@ -69,7 +69,7 @@ pub async fn of(found: ListedFile, hash: bool, step: u64, history: History) -> R
     let mut inside = Rows::default();
     let mut facts = match look(&file, &name, hash, &mut inside).await {
         Ok(facts) => facts,
-        // It changed, or its store failed, after its first bytes were read: the rows so far are dropped.
+        // The file changed, or its store failed, after its first bytes were read: the rows so far are dropped.
         Err(error) => {
             inside = Rows::default();
             Facts { error: Some(("unreadable", error.to_string())), ..Facts::default() }
@@ -81,7 +81,7 @@ pub async fn of(found: ListedFile, hash: bool, step: u64, history: History) -> R
     inside
 }
 
-/// The row of a file that does not exist.
+/// Returns the row of a file that does not exist.
 pub fn unplaced(name: &str, error: &Error, history: History) -> Rows {
     let mut rows = Rows::default();
     let place = crate::stores::Location { spot: crate::stores::Spot::Folder(name.into()), name: name.into() };
@@ -141,7 +141,7 @@ fn add_file(
     );
 }
 
-/// All rows of a file. Fails if its bytes cannot be read.
+/// Returns all rows of a file. Fails if its bytes cannot be read.
 async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Facts> {
     let whole = 0..file.size();
     let model = match file.parse() {
@@ -173,7 +173,7 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
         (_, program) => program.as_ref(),
     };
     let disassembly = of_program.map(Pte::disassembly);
-    // Only an ETRecord can be refused, and none is given.
+    // This can only fail for an ETRecord, and there is none here.
     let names = of_program.zip(disassembly.as_ref()).and_then(|(pte, code)| Names::new(pte, code, &[]).ok());
     let mut blobs = match (&model, &program) {
         (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(program),
@@ -270,7 +270,7 @@ fn add_program(rows: &mut Rows, name: &str, pte: &Pte<'_>, summary: &Summary<'_>
     }
 }
 
-/// How often each operator is in a payload; `None` if that is not known.
+/// Returns how often each operator occurs in a payload; `None` if that is unknown.
 fn nodes(payload: &executorch_format::Result<Payload<'_>>) -> Option<BTreeMap<String, usize>> {
     let mut nodes = BTreeMap::new();
     match payload.as_ref().ok()? {
@@ -335,11 +335,11 @@ fn add_value(rows: &mut Rows, name: &str, method: &str, direction: &str, index: 
     );
 }
 
-/// The named data that payloads use, if these can be read.
+/// The keys of named data that payloads use, as far as these can be read.
 #[derive(Default)]
 struct Keys {
     used: HashSet<String>,
-    /// Whether all payloads could be read.
+    /// `true` if all payloads could be read.
     all: bool,
 }
 
@@ -408,7 +408,7 @@ fn add_blob(rows: &mut Rows, name: &str, blob: &Blob<'_>, hashes: &Hashes, keys:
     );
 }
 
-/// The word that JSON has for a value.
+/// Returns the string that a value is in JSON.
 fn word(value: impl Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }
@@ -417,7 +417,7 @@ fn range(blob: &Blob<'_>) -> Option<Range<u64>> {
     Some(blob.offset?..blob.offset?.checked_add(blob.size)?)
 }
 
-/// A hash of what methods compute, without weights.
+/// Returns a hash of the computations of methods, without weights.
 fn program_hash(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Result<String> {
     let mut hash = HashWriter(Sha256::new());
     let failed = |error: serde_json::Error| Error::Failed(error.to_string());
@@ -441,7 +441,7 @@ fn program_hash(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Result<String> {
     Ok(hex(&hash.0.finalize()))
 }
 
-/// A method without the places of its data.
+/// Returns a method without the places of its data.
 fn without_places<'a>(plan: &ExecutionPlan<'a>) -> ExecutionPlan<'a> {
     let mut plan = plan.clone();
     for value in plan.values.iter_mut().flatten() {

@@ -1,4 +1,4 @@
-//! Writes a catalogue: lists files, reads them, and publishes the parts when all are written.
+//! Writes a catalogue: lists files, reads them, and publishes the parts when all of them are written.
 
 use super::earlier::{Known, Parts};
 use super::output::{self, Output};
@@ -22,11 +22,11 @@ use tokio::task::JoinHandle;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// How many files to read at a time.
+    /// The number of files to read at a time.
     pub jobs: usize,
-    /// Whether to hash blobs, which reads all of their bytes.
+    /// `true` to hash blobs, which reads all of their bytes.
     pub hash: bool,
-    /// Maximum files of a part.
+    /// The maximum number of files in a part.
     pub part_files: usize,
 }
 
@@ -57,21 +57,21 @@ impl Options {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Files that were found so far.
+    /// The number of files found so far.
     pub found: u64,
-    /// Whether those are all.
+    /// `true` if no more files will be found.
     pub all_found: bool,
-    /// Files whose rows are known.
+    /// The number of files whose rows are known.
     pub done: u64,
 }
 
-/// What was written.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Files with a row.
+    /// The number of files with a row.
     pub files: u64,
-    /// How many of them were not read again, because they did not change.
+    /// The number of unchanged files, which were not read again.
     pub unchanged: u64,
 }
 
@@ -81,13 +81,13 @@ const PART_WEIGHT: usize = 24 << 20;
 /// or after this time, which limits the work that is lost if the process ends.
 const PART_TIME: Duration = Duration::from_secs(30);
 
-/// About how many bytes of memory the rows of an unchanged file take.
+/// The approximate memory that the rows of an unchanged file take, in bytes.
 const UNCHANGED_WEIGHT: usize = 2 << 10;
 
-/// How many files are listed before they are read.
+/// The maximum number of files listed before they are read.
 const AHEAD: usize = 1 << 16;
 
-/// The most MiB of files in memory that are read whole.
+/// The maximum memory for files that are read whole, in MiB.
 const MEMORY: usize = 128;
 
 static IN_MEMORY: Semaphore = Semaphore::const_new(MEMORY);
@@ -97,8 +97,8 @@ static IN_MEMORY: Semaphore = Semaphore::const_new(MEMORY);
 /// Files that did not change since the last run are not read again, even if that run was killed. The tables of the last run stay
 /// until all new ones are written. A file that cannot be read becomes a row with its error.
 ///
-/// Fails if a prefix cannot be listed or is inside `out`, if nothing was found, if `out` cannot be written, or if a folder or file in
-/// it that would be replaced is not one that this function wrote.
+/// Fails if a prefix cannot be listed or is inside `out`, if no file was found, if `out` cannot be written, or if it would replace a folder
+/// or file that this function did not write.
 pub async fn write(
     stores: &Stores,
     prefixes: &[String],
@@ -201,7 +201,7 @@ impl Part {
             Entry::New(rows) => rows.weight(),
             Entry::Earlier { .. } => UNCHANGED_WEIGHT,
         };
-        // Some stores do not list in order.
+        // Some stores list in no order.
         if self.entries.is_empty() || name < self.first {
             self.first.clone_from(&name);
         }
@@ -212,7 +212,7 @@ impl Part {
     }
 }
 
-/// Writes a part, after the previous one is written.
+/// Starts writing a part once the previous one is written.
 async fn start(
     writing: &mut Option<JoinHandle<Result<()>>>,
     part: Part,
@@ -269,7 +269,7 @@ pub fn spawn(
     .boxed()
 }
 
-/// All files below prefixes, each file once.
+/// Returns all files below prefixes, each file once.
 pub async fn list(
     stores: &Stores,
     prefixes: &[String],
@@ -301,8 +301,8 @@ pub async fn list(
     Ok(all.chain(end).boxed())
 }
 
-/// A prefix without a slash at its end; if it is local, as an absolute path without links, so that a file has one name from every working
-/// folder.
+/// Removes a slash from the end of a prefix. A local prefix becomes an absolute path without links, so that a file has the same name from
+/// every working folder.
 fn absolute(prefix: &str) -> Result<String> {
     let trimmed = || prefix.trim_end_matches('/').to_owned();
     if is_url(prefix) {
@@ -313,13 +313,13 @@ fn absolute(prefix: &str) -> Result<String> {
             Some(path) => Ok(path.to_owned()),
             None => Err(Error::Failed(format!("{}: its path is not UTF-8", path.display()))),
         },
-        // The error is reported when it is opened.
+        // The error is reported when the prefix is opened.
         Err(_) => Ok(trimmed()),
     }
 }
 
 impl Stores {
-    /// A file by its name; `None` if it is a prefix or folder.
+    /// Looks up a file by its name; `None` if the name is a prefix or folder.
     async fn find(&self, name: &str) -> Result<Option<ListedFile>> {
         let place = self.place(name)?;
         let (size, etag, modified) = match &place.spot {

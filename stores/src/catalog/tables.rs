@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use std::sync::Arc;
 
-/// The number of the format of all tables. Columns may be added under the same number; none is removed or changes its meaning.
+/// The version of the format of all tables. Within a version, columns may be added; none is removed or changes its meaning.
 pub const FORMAT: u32 = 2;
 
 /// The type of a column.
@@ -23,7 +23,7 @@ pub enum Kind {
     Ints,
     /// A number with a fraction.
     Float,
-    /// Yes or no.
+    /// A boolean.
     Bool,
     /// A time, in microseconds since 1970.
     Time,
@@ -32,13 +32,13 @@ pub enum Kind {
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its type.
+    /// The type.
     pub kind: Kind,
-    /// Whether it may be null.
+    /// `true` if the column may be null.
     pub nullable: bool,
-    /// What it means.
+    /// A description of its values.
     pub about: &'static str,
 }
 
@@ -47,7 +47,7 @@ pub struct Column {
 pub struct Table {
     /// The name of the table and of its folder.
     pub name: &'static str,
-    /// What a row describes.
+    /// A description of its rows.
     pub about: &'static str,
     /// The columns. The first two are the file and its folder.
     pub columns: &'static [Column],
@@ -68,7 +68,7 @@ const FILE: Column = column("file", Text, "The file's URL or absolute path");
 /// The second column of every table; [`Rows::add`] fills it in.
 const FOLDER: Column = column("folder", Text, "The file's name up to its last slash, to partition tables by");
 
-/// The name of a file up to its last slash.
+/// Returns the name of a file up to its last slash.
 fn folder(file: &str) -> &str {
     file.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
@@ -283,7 +283,7 @@ pub const TABLES: &[Table] = &[
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// No value.
     Null,
     /// Text.
     Text(String),
@@ -295,7 +295,7 @@ pub enum Value {
     Ints(Vec<i64>),
     /// A number with a fraction.
     Float(f64),
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
 }
 
@@ -337,7 +337,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 /// The rows of one file, or of several, in every table.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// The cells of each table, row after row.
+    /// The cells of each table, row by row.
     cells: Vec<Vec<Value>>,
 }
 
@@ -351,20 +351,20 @@ impl Rows {
     /// Adds a row: the file, and the cells of all columns after its folder. Does nothing if there is no such table.
     pub fn add<const N: usize>(&mut self, table: &str, file: &str, row: [Value; N]) {
         let at = TABLES.iter().position(|known| known.name == table && known.columns.len() == N + 2);
-        debug_assert!(at.is_some(), "{table} has not {N} columns after the folder");
+        debug_assert!(at.is_some(), "{table} does not have {N} columns after the folder");
         if let Some(cells) = at.and_then(|at| self.cells.get_mut(at)) {
             cells.extend([file.into(), folder(file).into()]);
             cells.extend(row);
         }
     }
 
-    /// How many rows a table has.
+    /// Returns the number of rows in a table.
     pub fn count(&self, table: usize) -> usize {
         let columns = TABLES.get(table).map_or(1, |table| table.columns.len());
         self.cells.get(table).map_or(0, |cells| cells.len() / columns)
     }
 
-    /// About how many bytes the rows take in memory.
+    /// Returns the approximate memory that the rows take, in bytes.
     pub fn weight(&self) -> usize {
         let of = |value: &Value| match value {
             Value::Text(text) => 40 + text.len(),
@@ -388,7 +388,7 @@ enum Builder {
 
 const ZONE: &str = "UTC";
 
-/// The name of a list's items: Parquet's, which Spark accepts.
+/// The name of list items: that of Parquet, which Spark accepts.
 const ITEM: &str = "element";
 
 impl Builder {
@@ -459,13 +459,13 @@ impl Table {
         self.columns.iter().map(field).collect()
     }
 
-    /// Its schema in Arrow.
+    /// Returns the schema in Arrow.
     pub fn schema(&self) -> SchemaRef {
         Arc::new(Schema::new(self.fields()))
     }
 }
 
-/// The rows of several files of one table, in the order of the files.
+/// Returns the rows of several files of one table, in the order of the files.
 pub fn batch<'r>(table: usize, rows: impl Iterator<Item = &'r Rows>) -> Result<RecordBatch, ArrowError> {
     let Some(known) = TABLES.get(table) else { return Err(ArrowError::SchemaError("no such table".into())) };
     let mut builders: Vec<Builder> = known.columns.iter().map(|column| Builder::new(column.kind)).collect();
@@ -477,7 +477,7 @@ pub fn batch<'r>(table: usize, rows: impl Iterator<Item = &'r Rows>) -> Result<R
     RecordBatch::try_new(known.schema(), builders.into_iter().map(Builder::finish).collect())
 }
 
-/// The rows of several files as one row each: the columns of `files`, and a column for each other table, with a list of its rows.
+/// Returns the rows of several files as one row each: the columns of `files`, and for each other table a column with a list of rows.
 pub fn nested(rows: &[Rows]) -> Result<RecordBatch, ArrowError> {
     let files = batch(0, rows.iter())?;
     let mut fields: Vec<Arc<Field>> = files.schema().fields().iter().cloned().collect();
@@ -494,7 +494,7 @@ pub fn nested(rows: &[Rows]) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-/// The tables, as Markdown for the documentation.
+/// Formats the tables as Markdown for the documentation.
 pub fn page() -> String {
     let mut page = String::new();
     for table in TABLES {
