@@ -1,8 +1,8 @@
-//! Compares converting 1 GiB of safetensors to `.ptd` and back with copying the file, and with the time in which Python's `safetensors`
-//! reads and writes it, if that is installed. Prints a Markdown table.
+//! Compares the conversion of 1 GiB of safetensors to `.ptd` and back with copying the file, and with reading and writing it by
+//! Python's `safetensors`, if that is installed. Prints a Markdown table.
 //!
 //! Usage: cargo bench --features convert --bench convert [-- FOLDER]. The default folder is `/dev/shm`, or the temporary folder.
-//! PYTHON=FILE is another Python than `python3`.
+//! PYTHON=FILE selects the Python interpreter instead of `python3`.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -54,7 +54,7 @@ fn main() {
     assert!(there_heap.max(back_heap) < HEAP_TARGET, "the heap grows with the data");
 }
 
-/// A file, mapped as the command does it.
+/// Maps a file as the command does.
 fn map(path: &Path) -> (File, Mmap) {
     let file = File::open(path).unwrap();
     // SAFETY: nothing else writes these files.
@@ -96,7 +96,7 @@ fn replaced(to: &Path, convert: fn(&Path, &Path), from: &Path) {
     convert(from, to);
 }
 
-/// The time in which the Python package reads and writes all tensors; `None` if it is not installed.
+/// Measures how long the Python package takes to read and write all tensors. Returns `None` if it is not installed.
 fn python(source: &Path, out: &Path) -> Option<Times> {
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     let script = "import sys, time

@@ -1,9 +1,9 @@
-//! Compares edits of 1 GiB (one tensor replaced, all data moved out, two halves merged) with `cp` of the result, and edits of files with
-//! 10,000 and 100,000 constants with each other. Each edit is what the command does: map, parse, change, verify, write. Prints Markdown
-//! tables.
+//! Compares edits of 1 GiB (replacing a tensor, moving out all data, merging two halves) with `cp` of the result, and edits of files with
+//! 10,000 and 100,000 constants with each other. Each edit does the same work as the command: map, parse, change, verify, write. Prints
+//! Markdown tables.
 //!
 //! Usage: cargo bench --bench edit [-- FOLDER]. The default folder is `/dev/shm`, or the temporary folder.
-//! ONLY=large or ONLY=many measures one of the tables.
+//! ONLY=large or ONLY=many measures only one of the tables.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -23,7 +23,7 @@ use turns::{ELEMENTS, ROUNDS, TENSORS, Times, folder, in_turn, random};
 
 const HEAP_TARGET: usize = 32 << 20;
 
-/// Repetitions of measurements that take milliseconds.
+/// The number of repetitions of measurements that take milliseconds.
 const REPETITIONS: usize = 9;
 
 fn main() {
@@ -84,7 +84,7 @@ fn large(folder: &Path) {
     assert!(peaks.into_iter().max() < Some(HEAP_TARGET), "the heap grows with the data");
 }
 
-/// Files with many constants: the time should grow in proportion to their number.
+/// Measures files with many constants: the time should grow in proportion to their number.
 fn many() {
     const COUNTS: [usize; 2] = [10_000, 100_000];
     println!();
@@ -204,7 +204,7 @@ fn merge(files: &[PathBuf; 2], out: &Path) {
     image.save(out).unwrap();
 }
 
-/// A file, mapped as the command does it.
+/// Maps a file as the command does.
 fn map(path: &Path) -> (File, Mmap) {
     let file = File::open(path).unwrap();
     // SAFETY: nothing else writes these files.
@@ -212,7 +212,7 @@ fn map(path: &Path) -> (File, Mmap) {
     (file, map)
 }
 
-/// A program that returns constants, and nothing else.
+/// Creates a program that only returns constants.
 fn constants(tensors: &[Vec<u8>]) -> Pte<'_> {
     let mut data = DataCollector::new();
     let values = tensors.iter().map(|bytes| {
@@ -226,7 +226,7 @@ fn constants(tensors: &[Vec<u8>]) -> Pte<'_> {
     data.finish(program, &PteOptions::default()).unwrap()
 }
 
-/// A `.ptd` with these tensors, which have their first bytes as names.
+/// Creates a `.ptd` of the tensors, with their first bytes as keys.
 fn keys(tensors: &[Vec<u8>]) -> Ptd<'_> {
     let entries = tensors.iter().map(|bytes| {
         let name = format!("layers.{:02x?}", &bytes[..8]);

@@ -1,4 +1,4 @@
-//! Times of what reads, checks and writes a program: see `benches/level.sh`. Usage: level RUNS FILE...
+//! Measures reading, checking and writing a program: see `benches/level.sh`. Usage: level RUNS FILE...
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// By itself, so that callgrind can count its instructions: `--toggle-collect='level::strict*'`.
+/// Runs alone, so that callgrind can count its instructions: `--toggle-collect='level::strict*'`.
 #[inline(never)]
 fn strict(program: &Pte<'_>) {
     drop(program.verify(Level::Strict));

@@ -41,7 +41,7 @@ fn programs(criterion: &mut Criterion) {
     }
 }
 
-/// The time per byte for programs of different sizes.
+/// Measures the time per byte for programs of different sizes.
 fn sizes(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sizes");
     group.sample_size(20);

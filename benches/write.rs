@@ -1,4 +1,4 @@
-//! Encodes the tree, with borrowed segments. `read` measures parsing in the same criterion groups.
+//! Measures encoding the tree with borrowed segments. `read` measures parsing in the same Criterion groups.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -14,7 +14,7 @@ criterion_main!(benches);
 fn programs(criterion: &mut Criterion) {
     for input in [inputs::llama48_narrow(), inputs::llama6_external()] {
         let mut pte = Pte::parse(&input.file).unwrap();
-        // With a style, the tree is encoded although it is unchanged.
+        // Setting the style forces encoding, although the tree is unchanged.
         pte.style = Some(pte.write_style().unwrap().style);
         assert!(pte.image().unwrap().to_vec().unwrap() == input.file, "must be written back byte for byte");
 

@@ -1,4 +1,4 @@
-//! Builds a program from nothing: `forward(x) = x + w`, with `w` a constant, and writes it to the path given.
+//! Builds a program from scratch: `forward(x) = x + w`, with `w` a constant, and writes it to the given path.
 //!
 //! cargo run --example build -- add.pte
 

@@ -1,5 +1,5 @@
-//! Fetches one tensor of a large `.ptd` by range: the first 64 bytes, the metadata, then the tensor alone. A file stands in for the
-//! object store here; a range request takes the place of `range`.
+//! Fetches one tensor of a large `.ptd` by range: the first 64 bytes, the metadata, then the tensor alone. A local file stands in for
+//! the object store; replace `range` with a range request.
 //!
 //! cargo run --example fetch_tensor -- weights.ptd linear.weight
 
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(bytes)
     };
 
-    // Every range is inside the file, whatever its header says: `size` bounds them all.
+    // `size` keeps every range inside the file, even if its header is wrong.
     let first = range(0, size.min(PROBE_SIZE as u64))?;
     let metadata = range(0, probe(&first)?.metadata(size)?.end)?;
     let ptd = Ptd::parse_with(&metadata, &ParseOptions::metadata_of(size))?;

@@ -1,5 +1,5 @@
-//! What a firmware must reserve and register before it can run a model: planned memory, the bytes of inputs and outputs, operators
-//! and backends.
+//! Prints the resources that firmware must provide before it can run a model: planned memory, the bytes of inputs and outputs,
+//! operators and backends.
 //!
 //! cargo run --example firmware -- model.pte
 

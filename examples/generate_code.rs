@@ -24,13 +24,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The sizes of each tensor as Rust's slices; none for a value of another kind.
+/// Formats the sizes of each tensor as a Rust slice, which is empty for other values.
 fn shapes(method: &ExecutionPlan<'_>, values: &[i32]) -> String {
     let shape = |value: &i32| format!("&{:?}", method.tensor(*value).map_or(&[][..], |tensor| tensor.sizes()));
     values.iter().map(shape).collect::<Vec<_>>().join(", ")
 }
 
-/// A name of a method as an identifier. Names come from the file: two can become one, so each has its number.
+/// Converts the name of a method to an identifier. Names come from the file and may collide, so the method's index is included.
 fn identifier(name: &str, index: usize) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     format!("method_{index}_{}", name.chars().take(40).map(plain).collect::<String>())

@@ -1,4 +1,4 @@
-//! Gives a constant of a program other numbers, and nothing else in the file changes: here every element is multiplied.
+//! Replaces a constant of a program, without other changes to the file: every element is multiplied by a factor.
 //!
 //! cargo run --example swap_weight -- model.pte forward 1 0.5 other.pte
 
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let numbers: Vec<f32> = view.to_vec::<f32>()?.iter().map(|number| number * factor).collect();
 
     let sizes = view.shape().sizes.to_vec();
-    // Data in another dim order than the tensor's is refused unless a permutation is asked for.
+    // Without `with_permute`, data in a dim order other than the tensor's is refused.
     let new = NewData::from(NewEntry::from_slice("the product", sizes, &numbers)).with_permute();
     let report = pte.replace(&Selector::Value { method, value }, &new)?;
     for change in &report.changes {

@@ -1,4 +1,4 @@
-//! Tests a reader of one's own: it takes good files, and no damage of them makes it panic. `read` stands for that reader.
+//! Tests your own reader: it must accept valid files, and must not panic on damaged files. `read` stands for your reader.
 //!
 //! cargo run --example test_a_reader --features testing
 
@@ -12,30 +12,30 @@ fn read(file: &[u8]) -> Result<usize, String> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut refused, mut taken) = (0, 0);
     for seed in 0u8..8 {
-        // A file is made from bytes: the same ones make the same file.
+        // The bytes determine the file: the same bytes give the same file.
         let choices = [seed; 64];
         let pte = valid_program(&mut Choices::new(&choices))?;
         let file = pte.image()?.to_vec()?;
         read(&file)?;
         let mut try_it = |file: &[u8]| if read(file).is_ok() { taken += 1 } else { refused += 1 };
-        // Fields with values that are wrong, in a file that is whole.
+        // Intact files with wrong values in their fields.
         for damage in Damage::all(&pte.program) {
             let mut damaged = pte.clone();
             if damage.apply(&mut damaged.program) {
-                // A segment that is said to be far away would make a large file.
+                // A segment with a large offset would make a large file.
                 match damaged.image_as_is() {
                     Ok(image) if image.size() < 1 << 20 => try_it(&image.to_vec()?),
                     _ => (),
                 }
             }
         }
-        // Words of the file, which can be offsets and lengths.
+        // Damaged words, which may be offsets and lengths.
         for at in (0..file.len().saturating_sub(4)).step_by(4) {
             let mut damaged = file.clone();
             damaged.iter_mut().skip(at).take(4).for_each(|byte| *byte = 0xff);
             try_it(&damaged);
         }
     }
-    println!("of {} damaged files {refused} were refused, and none ended the program", refused + taken);
+    println!("{} damaged files: {refused} refused, {taken} accepted, no panic", refused + taken);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Decides whether a file from the network may be handed to the C++ runtime: limits first, then the rules.
+//! Decides whether a file from the network may be passed to the C++ runtime: checks limits first, then the rules.
 //!
 //! cargo run --example verify_upload -- upload.pte
 
@@ -8,7 +8,7 @@ use executorch_format::{Limits, Model, ParseOptions};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: verify_upload FILE")?;
     let bytes = std::fs::read(&path)?;
-    // The defaults are proportional to the file's size; a service may allow less.
+    // The default limits are proportional to the file's size; a service may allow less.
     let limits = Limits::default().with_memory(Some(64 << 20));
     let model = match Model::parse_with(&bytes, &ParseOptions::default().with_limits(limits)) {
         Ok(model) => model,

@@ -1,4 +1,4 @@
-//! Walks over every field of a file of any kind, without knowing its schema: counts its tables, texts and numbers, and prints its texts.
+//! Visits every field of a file of any kind, independently of its schema: counts its tables, texts and numbers, and prints its texts.
 //!
 //! cargo run --example walk -- model.pte
 

@@ -1,4 +1,4 @@
-//! Prints the graph inside each XNNPACK delegate: nodes with the values that they read and write, and the weights as numbers.
+//! Prints the graph inside each XNNPACK delegate: the nodes with the values that they read and write, and the weights as numbers.
 //!
 //! cargo run --example xnnpack_graph --features inspect -- model.pte
 

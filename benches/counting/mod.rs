@@ -1,6 +1,6 @@
 //! A counting allocator. A target that includes this module uses it as its global allocator.
 
-// Each target that includes this module uses a part of it.
+// Each target that includes this module uses only a part of it.
 #![allow(dead_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -42,16 +42,16 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The heap used to make a value.
+/// The heap memory that a function uses.
 pub struct Heap {
     pub allocations: usize,
-    /// Bytes that the value holds.
+    /// The size of the returned value, in bytes.
     pub held: usize,
-    /// The most bytes in use while it was made.
+    /// The peak of use, in bytes.
     pub peak: usize,
 }
 
-/// Measures the heap that `make` uses. Drops the value.
+/// Measures the heap memory that `make` uses. Drops the value.
 pub fn heap<T>(make: impl FnOnce() -> T) -> Heap {
     let (allocations, live) = (ALLOCATIONS.load(Relaxed), LIVE.load(Relaxed));
     PEAK.store(live, Relaxed);

@@ -3,7 +3,7 @@
 use executorch_format::Ptd;
 use executorch_format_peer as peer;
 
-/// The bytes of a tensor, given only the file.
+/// Returns the bytes of a tensor, given only the file.
 pub fn view<'a>(file: &'a [u8], key: &str) -> &'a [u8] {
     let ptd = Ptd::parse(file).unwrap();
     let entry = ptd.get(key).unwrap();
@@ -11,7 +11,7 @@ pub fn view<'a>(file: &'a [u8], key: &str) -> &'a [u8] {
     &file[range.start as usize..range.end as usize]
 }
 
-/// The same with the generated code, given also the end of the metadata.
+/// Returns the same bytes by the generated code, which also needs the end of the metadata.
 pub fn peer_view<'a>(file: &'a [u8], metadata: usize, key: &str) -> &'a [u8] {
     let base = u64::from_le_bytes(file[32..40].try_into().unwrap());
     let root = peer::root_as_flat_tensor(&file[..metadata]).unwrap();

@@ -1,6 +1,6 @@
 //! Generates files of any size with the `flatbuffers` crate.
 
-// Each target that includes this module uses a part of it.
+// Each target that includes this module uses only a part of it.
 #![allow(dead_code)]
 
 use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, WIPOffset};
@@ -8,7 +8,7 @@ use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, WIPOffset};
 type Builder = FlatBufferBuilder<'static>;
 type Table = WIPOffset<TableFinishedWIPOffset>;
 
-/// The FlatBuffer of a `.pte` with one method of `values` values, in the proportions of `llama48_narrow`: 32 values are
+/// Generates the FlatBuffer of a `.pte` with one method of `values` values, in the proportions of `llama48_narrow`: 32 values are
 /// 15 tensors, 12 integers, 3 lists of integers and 2 booleans, with 10 instructions of 4 arguments.
 pub fn program(values: usize) -> Vec<u8> {
     let mut builder = Builder::with_capacity(values * 72 + 1024);
@@ -101,12 +101,12 @@ fn instruction(builder: &mut Builder, index: usize, values: i32) -> Table {
     })
 }
 
-/// The key of entry `index` of [`tensors`].
+/// Returns the key of entry `index` of [`tensors`].
 pub fn key(index: usize) -> String {
     format!("model.layers.{:03}.blocks.{:02}.weight", index / 20, index % 20)
 }
 
-/// The metadata of a `.ptd` with `keys` float tensors of `size` bytes each, and the size of the file.
+/// Generates the metadata of a `.ptd` with `keys` float tensors of `size` bytes each, and returns it with the size of the file.
 pub fn tensors(keys: usize, size: u64) -> (Vec<u8>, u64) {
     const ALIGNMENT: u64 = 128;
     const HEADER: u64 = 48;

@@ -1,5 +1,5 @@
-//! A firmware that does one thing with a program, by its feature: `check` its structure, `parse` it, or verify it at the `runtime` level.
-//! `size.sh` measures the code that is linked for it.
+//! Firmware that does one thing with a program, selected by a feature: `check` its structure, `parse` it, or verify it at the `runtime`
+//! level. `size.sh` measures the linked code.
 
 #![no_std]
 #![no_main]
@@ -18,7 +18,7 @@ unsafe extern "C" {
 
 struct Outside;
 
-// SAFETY: the firmware's own allocator, outside of what is measured.
+// SAFETY: the firmware's own allocator, which is not measured.
 unsafe impl GlobalAlloc for Outside {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         unsafe { allocate(layout.size(), layout.align()) }

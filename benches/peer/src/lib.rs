@@ -1,8 +1,8 @@
-//! The peer with which benchmarks compare: what flatc generates in Rust for `program.fbs` and `flat_tensor.fbs` of ExecuTorch 1.5,
-//! on the `flatbuffers` crate. For each table it has the same `visit_field` and `visit_union` calls in the same order, and the
-//! same accessors on `Table::get`. An enum is its base type, like the generated newtypes once compiled.
+//! The peer of the benchmarks: the Rust code that flatc generates for `program.fbs` and `flat_tensor.fbs` of ExecuTorch 1.5, on the
+//! `flatbuffers` crate. For each table it has the same `visit_field` and `visit_union` calls in the same order, and the same accessors
+//! on `Table::get`. An enum is its base type, which the generated newtypes compile to.
 //!
-//! In addition there is [`Walk`], which reads every field through the accessors.
+//! In addition, [`Walk`] reads every field through the accessors.
 
 #![allow(missing_docs)]
 
@@ -13,28 +13,28 @@ use flatbuffers::{
     root_with_opts,
 };
 
-/// The program in a FlatBuffer, verified.
+/// Verifies the program in a FlatBuffer and returns it.
 pub fn root_as_program(bytes: &[u8]) -> Result<program::Program<'_>, InvalidFlatbuffer> {
     root_with_opts::<program::Program<'_>>(&options(bytes), bytes)
 }
 
-/// The keys in the FlatBuffer of a `.ptd` file of ExecuTorch 0.7 or later, verified.
+/// Verifies the FlatBuffer of a `.ptd` file of ExecuTorch 0.7 or later and returns its keys.
 pub fn root_as_flat_tensor(bytes: &[u8]) -> Result<flat_tensor::FlatTensor<'_>, InvalidFlatbuffer> {
     root_with_opts::<flat_tensor::FlatTensor<'_>>(&options(bytes), bytes)
 }
 
-/// Verifies a program and nothing else.
+/// Verifies a program without returning it.
 pub fn verify_program(bytes: &[u8]) -> Result<(), InvalidFlatbuffer> {
     root_as_program(bytes).map(drop)
 }
 
-/// Verifies the FlatBuffer of a `.ptd` file and nothing else.
+/// Verifies the FlatBuffer of a `.ptd` file without returning it.
 pub fn verify_flat_tensor(bytes: &[u8]) -> Result<(), InvalidFlatbuffer> {
     root_as_flat_tensor(bytes).map(drop)
 }
 
-/// The options of the generated `root_as_…` functions, except for `max_tables`: a large program has more than the default of a
-/// million. A table takes at least 4 bytes.
+/// Returns the options of the generated `root_as_…` functions, except for `max_tables`: a large program has more tables than the default
+/// limit of a million. A table takes at least 4 bytes.
 fn options(bytes: &[u8]) -> VerifierOptions {
     let options = VerifierOptions::default();
     VerifierOptions { max_tables: options.max_tables.max(bytes.len() / 4), ..options }
@@ -112,7 +112,7 @@ impl<'a, T: Follow<'a, Inner = T> + Walk> Walk for Vector<'a, ForwardsUOffset<T>
     }
 }
 
-/// What every table has: the struct and its `Follow`.
+/// Defines the common part of all tables: the struct and its `Follow`.
 macro_rules! record {
     ($name:ident<$a:lifetime>) => {
         #[derive(Clone, Copy)]
@@ -132,7 +132,7 @@ macro_rules! record {
     };
 }
 
-/// A table: its fields with their vtable slots, each a `scalar` (0 if absent) or an `offset` (`None` if absent).
+/// Defines a table: its fields with their vtable slots, each a `scalar` (0 if absent) or an `offset` (`None` if absent).
 macro_rules! table {
     ($name:ident<$a:lifetime> { $( $slot:literal $field:ident: $kind:ident $type:ty, )* }) => {
         record!($name<$a>);
@@ -182,7 +182,7 @@ macro_rules! field {
     };
 }
 
-/// A table with only a union: its tag in slot 4, its value in slot 6.
+/// Defines a table with only a union: its tag in slot 4, its value in slot 6.
 macro_rules! union_table {
     ($name:ident<$a:lifetime> { $key:ident, $value:ident: $union:ident { $( $tag:literal $member:ident, )* } }) => {
         record!($name<$a>);
@@ -191,7 +191,7 @@ macro_rules! union_table {
             field!(scalar $a 4 $key u8);
             field!(offset $a 6 $value Table<$a>);
 
-            /// The generated `…_as_…` of each member.
+            /// Returns a member, like the generated `…_as_…` functions.
             #[inline]
             pub fn member<T: Follow<$a, Inner = T>>(&self, tag: u8) -> Option<T> {
                 if self.$key() == tag {
@@ -238,11 +238,11 @@ pub mod program {
 
     type Tables<'a, T> = Vector<'a, ForwardsUOffset<T>>;
 
-    /// The program in a FlatBuffer, not verified.
+    /// Returns the program in a FlatBuffer without verifying it.
     ///
     /// # Safety
     ///
-    /// [`root_as_program`] has accepted the same bytes.
+    /// [`root_as_program`] must have accepted the same bytes.
     pub unsafe fn root_as_program_unchecked(bytes: &[u8]) -> Program<'_> {
         // SAFETY: the caller's promise.
         unsafe { root_unchecked::<Program<'_>>(bytes) }

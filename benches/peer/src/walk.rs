@@ -1,5 +1,5 @@
-//! The peer's walk over this crate's tree, with the same checksum. It reads the fields of the structs directly, as a user does. The
-//! compiler checks that it misses none.
+//! The same walk over this crate's tree, with the same checksum. It reads the fields of the structs directly, as users do. The compiler
+//! checks that it covers all fields.
 
 use crate::{Walk, walk_list};
 use executorch_format::Text;
@@ -104,7 +104,7 @@ structs! {
     flat_tensor::TensorLayout<'_> { scalar_type, sizes, dim_order }
 }
 
-/// Fields that only the early schemas have are left out, since the peer does not know these schemas.
+/// Leaves out the fields of the early schemas, which the peer does not support.
 impl Walk for FlatTensor<'_> {
     #[inline]
     fn walk(&self) -> u64 {

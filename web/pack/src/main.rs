@@ -1,7 +1,7 @@
 //! Builds the page's files: `pack MODULE.wasm OUTPUT`, where MODULE.wasm is the compiled web/page.
 //!
-//! It writes to OUTPUT `pte.html`, the page in one file, `site/`, the page as files for a server, and `module/`, its module alone,
-//! as it is and compressed as it is in the page. If `wasm-opt` is installed, it makes the module smaller.
+//! It writes three outputs: `pte.html`, the page in one file; `site/`, the page as files for a server; and `module/`, its module
+//! alone, uncompressed and compressed as in the page. If `wasm-opt` is installed, it shrinks the module.
 
 mod order;
 
@@ -101,7 +101,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A text as a JavaScript string.
+/// Quotes a text as a JavaScript string.
 fn text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
@@ -117,12 +117,12 @@ fn text(text: &str) -> String {
     quoted
 }
 
-/// Makes a module smaller; `false` if there is no `wasm-opt`.
+/// Shrinks a module. Returns `false` if `wasm-opt` is not installed.
 fn smaller(module: &Path) -> Result<bool, Box<dyn Error>> {
     let features = ["bulk-memory", "mutable-globals", "sign-ext", "nontrapping-float-to-int", "multivalue"];
     let mut command = Command::new("wasm-opt");
-    // Compressed, a function is smallest where nothing that is called once was put into it: its locals have short numbers. So are loads and
-    // stores that say nothing of their alignment, which no machine needs. The first bytes of the memory are the end of the stack.
+    // Compressed, functions are smallest without inlined functions that are called once: their locals have short numbers. Loads and stores
+    // compress better without a stated alignment, which no machine needs. The first bytes of the memory are the end of the stack.
     let options =
         "-O2 --shrink-level 0 --one-caller-inline-max-function-size 0 --low-memory-unused --dealign --strip-producers";
     command

@@ -1,4 +1,4 @@
-//! Puts functions that are alike side by side: what compresses the module finds there what they have in common.
+//! Puts similar functions side by side, so that the module compresses better.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -6,7 +6,7 @@ use wasm_encoder::reencode::{Error, Reencode};
 use wasm_encoder::{CodeSection, FunctionSection, Module};
 use wasmparser::{CodeSectionReader, FunctionSectionReader, Parser, Payload, TypeRef};
 
-/// The module with its functions in another order.
+/// Returns the module with its functions in another order.
 pub fn ordered(module: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     let (mut bodies, mut imported) = (Vec::new(), 0);
     for payload in Parser::new(0).parse_all(module) {
@@ -30,11 +30,11 @@ pub fn ordered(module: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     Ok(ordered.finish())
 }
 
-/// An order in which each function follows some that have much in common with it: of those that are left, the one that shares the largest
-/// part of its runs of bytes with the last, and with those before, which count less and less.
+/// Returns an order in which each function follows similar functions. The next function is the one that shares the largest part of its
+/// runs of bytes with the last function and, with decreasing weight, those before.
 fn alike(bodies: &[&[u8]]) -> Vec<usize> {
     const RUN: usize = 5;
-    // A run that more functions have says little.
+    // A run in more functions is no sign of similarity.
     const MAX_USERS: usize = 1000;
     let runs: Vec<BTreeSet<&[u8]>> = bodies.iter().map(|body| body.windows(RUN).collect()).collect();
     let mut users: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
@@ -78,7 +78,7 @@ fn alike(bodies: &[&[u8]]) -> Vec<usize> {
 struct Order {
     /// The functions that are not imported, in their new order.
     order: Vec<usize>,
-    /// The new index of each function, imported ones among them.
+    /// The new index of each function, including imported ones.
     index: Vec<u32>,
 }
 

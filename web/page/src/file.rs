@@ -1,4 +1,4 @@
-//! A file that was dropped on the page: how much of it is read, and what was found.
+//! A file that was dropped on the page: the parts that were read, and their contents.
 
 use executorch_format::inspect::{Salvage, salvage};
 use executorch_format::{DataRef, Error, FileKind, Model, PROBE_SIZE, ParseOptions, Pte, Segment, probe};
@@ -9,12 +9,12 @@ use executorch_format::{
 };
 use std::borrow::Cow;
 
-/// Where the bytes of a file come from.
+/// A source of a file's bytes.
 pub trait Storage {
-    /// `size` bytes from `start`.
+    /// Reads `size` bytes from `start`.
     fn read(&self, start: u64, size: u64) -> Result<Vec<u8>, String>;
 
-    /// The entries of a ZIP file for which [`EtRecord::takes_entry`] returns `true`, with their content.
+    /// Reads the entries of a ZIP file for which [`EtRecord::takes_entry`] returns `true`, with their content.
     #[cfg(feature = "names")]
     fn entries(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
         Err("ZIP files are not read here".into())
@@ -29,32 +29,32 @@ impl Storage for [u8] {
     }
 }
 
-/// Up to this size, a file is read whole.
+/// The size up to which a file is read whole, in bytes.
 const WHOLE: u64 = 64 << 20;
 
 /// The largest file of a kind that must be read whole, in bytes.
 const MAX_WHOLE: u64 = 1 << 30;
 
-/// The most bytes of payloads that are read for their contents.
+/// The largest number of bytes of payloads that are read for their contents.
 const PAYLOADS: u64 = 64 << 20;
 
 /// A file, with the parts that were read.
 pub struct File {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
-    /// Its kind, by its first bytes.
+    /// The kind, by the first bytes.
     pub kind: Option<FileKind>,
-    /// Whether all of it was read.
+    /// `true` if the whole file was read.
     pub whole: bool,
-    /// The file: of a bundle, the program inside.
+    /// The file, or the program inside a bundle.
     pub model: Result<Model<'static>, Error>,
     /// The bundle around the program.
     pub bundle: Option<Model<'static>>,
-    /// Where the program starts in the bundle.
+    /// The start of the program in the bundle.
     pub program_offset: Option<u64>,
-    /// What was found in it, if it cannot be parsed.
+    /// The contents that could be recovered, if it cannot be parsed.
     pub remains: Option<Salvage>,
     /// The names in it, if it is an ETRecord or a state dict.
     #[cfg(feature = "names")]
@@ -62,8 +62,8 @@ pub struct File {
 }
 
 impl File {
-    /// Reads a file as far as its metadata, and payloads, as long as they are not too large. Bytes that were read stay until the worker
-    /// ends, which lives as long as the page shows these files: trees borrow from them.
+    /// Reads a file: its metadata, and its payloads if they are not too large. The bytes are kept until the worker ends, which lives as
+    /// long as the page shows these files, since trees borrow from them.
     ///
     /// Fails if the bytes cannot be read. A file with faults is opened, too.
     pub fn open(name: String, size: u64, storage: &(impl Storage + ?Sized)) -> Result<Self, String> {
@@ -131,7 +131,7 @@ impl File {
         self.model = program;
     }
 
-    /// The program in it.
+    /// Returns the program, if the file is one.
     pub fn program(&self) -> Option<&Pte<'static>> {
         match &self.model {
             Ok(Model::Pte(pte)) => Some(pte),
@@ -139,7 +139,7 @@ impl File {
         }
     }
 
-    /// The start of the model's offsets, in bytes from the start of the file.
+    /// Returns the start of the model's offsets, in bytes from the start of the file.
     pub fn start(&self) -> u64 {
         self.program_offset.unwrap_or_default()
     }
@@ -174,7 +174,7 @@ fn names(
     Some(read())
 }
 
-/// Reads the segments with payloads, the small ones first.
+/// Reads the segments with payloads, small segments first.
 fn read_payloads(pte: &mut Pte<'static>, storage: &(impl Storage + ?Sized)) -> Result<(), String> {
     let delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
     let mut places: Vec<(u64, u32, u64)> = Vec::new();

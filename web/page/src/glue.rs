@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 #[wasm_bindgen]
 extern "C" {
-    /// A file that the worker has.
+    /// A file in the worker.
     pub type Reader;
 
     #[wasm_bindgen(method, catch)]
@@ -25,12 +25,12 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     fn content(this: &Entry) -> Vec<u8>;
 
-    /// The entries of a ZIP file for which [`takes_entry`] returns `true`. An error is a string.
+    /// Returns the entries of a ZIP file for which [`takes_entry`] returns `true`. An error is a string.
     #[wasm_bindgen(method, catch)]
     fn entries(this: &Reader) -> Result<Vec<Entry>, wasm_bindgen::JsValue>;
 }
 
-/// Returns `true` for the entries of a ZIP file that a page reads; an error if such an entry is too large for the file.
+/// Returns `true` for the entries of a ZIP file that a page reads. Fails if such an entry is too large for the file.
 #[cfg(feature = "names")]
 #[wasm_bindgen]
 pub fn takes_entry(name: &str, size: f64, file_size: f64) -> Result<bool, String> {
@@ -60,39 +60,40 @@ pub struct Page(Session);
 
 #[wasm_bindgen]
 impl Page {
-    /// A page without files.
+    /// Creates a page without files.
     #[wasm_bindgen(constructor)]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a file.
+    /// Adds a file, and returns its kind, or why it cannot be read.
     pub fn add(&mut self, name: String, size: f64, reader: &Reader) -> Result<String, String> {
         self.0.add(name, size as u64, reader)
     }
 
-    /// The list of files, with their kinds.
+    /// Returns the list of files, with their kinds.
     pub fn roles(&self) -> Result<String, String> {
         crate::session::json(&self.0.roles())
     }
 
-    /// A part of a file's report.
+    /// Returns a part of a file's report.
     pub fn part(&self, name: &str) -> Result<String, String> {
         self.0.part(name)
     }
 
-    /// The things that the main program needs and a device lacks. Only for the npm package: reading a target is 16 KB of the module. `target` is the device as JSON.
+    /// Returns what the main program needs and a device lacks. `target` is the device as JSON. Only in the npm package: reading a target
+    /// is 16 KB of the module.
     #[cfg(feature = "fit")]
     pub fn fit(&self, target: &str) -> Result<String, String> {
         self.0.fit(target)
     }
 
-    /// The differences between two files.
+    /// Returns the differences between two files.
     pub fn compare(&self) -> Result<String, String> {
         self.0.compare()
     }
 
-    /// A node of a file's tree.
+    /// Returns a node of a file's tree.
     pub fn branch(&self, index: usize, path: &str, first: usize, of_bundle: bool) -> Result<String, String> {
         self.0.branch(index, path, first, of_bundle)
     }
@@ -108,7 +109,7 @@ impl Page {
         self.0.spread(index, offset as u64).map(Counting)
     }
 
-    /// The histogram, after all bytes were added.
+    /// Returns the histogram, after all bytes were added.
     pub fn spread_out(&mut self, counting: Counting) -> Result<String, String> {
         self.0.spread_out(counting.0)
     }
@@ -120,12 +121,12 @@ pub struct Saving(Export);
 
 #[wasm_bindgen]
 impl Saving {
-    /// The bytes to write before the tensor's unchanged bytes; `None` if the tensor's bytes must be passed to `finish` instead.
+    /// Returns the bytes to write before the tensor's unchanged bytes, or `undefined` if the tensor's bytes must be passed to `finish` instead.
     pub fn header(&self) -> Option<Vec<u8>> {
         self.0.header.clone()
     }
 
-    /// Makes the whole file from the tensor's bytes.
+    /// Returns the whole file, given the tensor's bytes.
     pub fn finish(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         self.0.finish(&bytes)
     }
@@ -137,12 +138,12 @@ pub struct Counting(Spread);
 
 #[wasm_bindgen]
 impl Counting {
-    /// The ranges of files whose bytes are to be added, in this order: index of the file, start and size of each.
+    /// Returns the ranges of files whose bytes must be added, in this order: the index of the file, start and size of each.
     pub fn parts(&self) -> Vec<f64> {
         self.0.parts().into_iter().flat_map(|(index, start, size)| [index as f64, start as f64, size as f64]).collect()
     }
 
-    /// The next bytes.
+    /// Adds the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.add(bytes);
     }
@@ -155,18 +156,18 @@ pub struct Hashing(Hash);
 
 #[wasm_bindgen]
 impl Hashing {
-    /// A hash of no bytes yet.
+    /// Starts a hash.
     #[wasm_bindgen(constructor)]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The next bytes.
+    /// Adds the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.add(bytes);
     }
 
-    /// The SHA-256 in hexadecimal.
+    /// Returns the SHA-256 in hexadecimal.
     pub fn finish(self) -> String {
         self.0.finish()
     }

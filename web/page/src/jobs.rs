@@ -1,4 +1,4 @@
-//! Work on the bytes of a blob, piece by piece.
+//! Incremental work on the bytes of a blob.
 
 use crate::file::File;
 use crate::quantized::Quantized;
@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 pub struct Hash(Sha256);
 
 impl Hash {
-    /// The next bytes.
+    /// Adds the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The hash in hexadecimal.
+    /// Returns the hash in hexadecimal.
     pub fn finish(self) -> String {
         self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -24,9 +24,9 @@ impl Hash {
 
 /// A histogram of a tensor whose bytes arrive in pieces.
 pub enum Spread {
-    /// Its elements are the values.
+    /// A tensor whose elements are the values.
     Plain(Plain),
-    /// They are dequantized.
+    /// A tensor whose elements must be dequantized.
     Quantized(Quantized),
 }
 
@@ -34,16 +34,16 @@ pub enum Spread {
 pub type Part = (usize, u64, u64);
 
 impl Spread {
-    /// What has to be passed to [`add`](Self::add), in this order.
+    /// Returns the ranges whose bytes must be passed to [`add`](Self::add), in this order.
     pub fn parts(&self) -> Vec<Part> {
         match self {
-            // Once to find the range of the values, once to count them.
+            // The first round finds the range of the values, the second counts them.
             Self::Plain(plain) => vec![plain.part; 2],
             Self::Quantized(quantized) => quantized.parts(),
         }
     }
 
-    /// The next bytes.
+    /// Adds the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         match self {
             Self::Plain(plain) => plain.add(bytes),
@@ -56,14 +56,14 @@ impl Spread {
 pub struct Plain {
     part: Part,
     counter: HistogramCounter,
-    /// How many bytes are left of the first round.
+    /// The number of bytes that are left in the first round.
     left: u64,
-    /// Bytes of an incomplete element.
+    /// The bytes of an incomplete element.
     rest: Vec<u8>,
     element: usize,
 }
 
-/// Ranges of a histogram, as in reports.
+/// The number of ranges in a histogram, as in reports.
 pub(crate) const BINS: usize = 40;
 
 impl Plain {
@@ -101,12 +101,12 @@ impl Plain {
     }
 }
 
-/// The blobs of a file.
+/// Returns the blobs of a file.
 pub(crate) fn blobs(file: &File) -> Result<executorch_format::inspect::Blobs<'_>, String> {
     file.model.as_ref().map(|model| model.blobs()).map_err(|error| error.to_string())
 }
 
-/// The tensor whose bytes start at an offset, with the name of its first user. In a bundle, the offset counts from the program.
+/// Finds the tensor whose bytes start at an offset, and the name of its first user. In a bundle, the offset counts from the program.
 pub(crate) fn tensor<'t>(
     blobs: &executorch_format::inspect::Blobs<'t>,
     offset: u64,

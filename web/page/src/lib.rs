@@ -1,6 +1,6 @@
-//! executorch-format for the page: reads the parts of files that are needed, and answers as JSON.
+//! The library for the page: it reads the needed parts of files, and answers as JSON.
 //!
-//! All but `glue`, which a worker calls, is plain Rust, and is tested without a browser.
+//! Except for `glue`, which a worker calls, the code is plain Rust and is tested without a browser.
 
 mod export;
 mod file;

@@ -1,4 +1,4 @@
-//! Parts of a program's report with names: from itself, and from ETRecords and state dicts that fit it.
+//! Parts of a program's report with names: from the file itself, and from matching ETRecords and state dicts.
 
 use crate::report::Times;
 use crate::session::{Session, json};
@@ -7,9 +7,9 @@ use executorch_format::naming::{NameSource, Names};
 use executorch_format::{Model, Ptd, Pte};
 use serde::Serialize;
 
-/// A part that has names in it.
+/// A part of the report that contains names.
 pub enum Part {
-    /// Which files with names are used.
+    /// The files with names, and whether they are used.
     Names,
     Size,
     /// The file's bytes by module.
@@ -21,7 +21,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// The part of that name.
+    /// Returns the part with that name.
     pub fn of(name: &str) -> Option<Self> {
         Some(match name {
             "names" => Self::Names,
@@ -40,12 +40,12 @@ impl Part {
 #[derive(Serialize)]
 pub(crate) struct NameFile<'f> {
     file: &'f str,
-    /// Why it is not used.
+    /// The reason why it is not used.
     error: Option<String>,
 }
 
 impl Session {
-    /// The names of a program from itself and from those files that fit it, and for each file whether it does.
+    /// Collects the names of a program from the file itself and from other files that match it, and returns the state of each such file.
     pub(crate) fn name_sources(
         &self,
         pte: &Pte<'static>,
@@ -55,7 +55,7 @@ impl Session {
         for index in self.roles().names {
             let file = self.file(index)?;
             let error = match &file.names {
-                // A file of another program does not name this one.
+                // A file for another program has no names for this one.
                 Some(Ok(source)) => match Names::new(pte, disassembly, std::slice::from_ref(source)) {
                     Ok(_) => {
                         sources.push(source.clone());
@@ -71,7 +71,7 @@ impl Session {
         Ok((sources, files))
     }
 
-    /// The files with names that fit a model.
+    /// Returns the files with names that match a model.
     pub(crate) fn sources_of(&self, model: &Model<'static>) -> Result<Vec<NameSource<'static>>, String> {
         match model {
             Model::Pte(pte) => Ok(self.name_sources(pte, &pte.disassembly())?.0),
@@ -126,7 +126,7 @@ impl Session {
     }
 }
 
-/// The names of a program.
+/// Returns the names of a program.
 pub(crate) fn names_of<'t>(model: &'t Model<'static>, sources: &'t [NameSource<'static>]) -> Option<Names<'t>> {
     match model {
         Model::Pte(pte) => Names::new(pte, &pte.disassembly(), sources).ok(),

@@ -1,4 +1,4 @@
-//! Histograms of quantized tensors of files that were read in part: their elements, scales and zero points are read first.
+//! Histograms of quantized tensors in files that were read in part: their elements, scales and zero points are read first.
 
 use crate::jobs::{BINS, Part};
 use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
@@ -8,17 +8,17 @@ use executorch_format::schema::program::{ExecutionPlan, InstructionArguments};
 use executorch_format::schema::xnnpack::XNNQuantParams;
 use executorch_format::{DataRef, Ptd, Pte, Segment, TensorData};
 
-/// The most bytes that are read for one histogram.
+/// The largest number of bytes that are read for a histogram.
 const MAX_READ: u64 = 1 << 30;
 
 /// A histogram of numbers that are computed from several parts of the files.
 pub struct Quantized {
     tensor: Tensor,
-    /// What is missing.
+    /// The missing bytes.
     missing: Vec<Missing>,
 }
 
-/// What is counted.
+/// The tensor that is counted.
 enum Tensor {
     /// A value of a method.
     Value { method: usize, value: usize },
@@ -30,16 +30,16 @@ enum Tensor {
 struct Missing {
     part: Part,
     segment: u32,
-    /// Bytes from the segment's start.
+    /// The offset from the segment's start, in bytes.
     offset: u64,
     bytes: Vec<u8>,
 }
 
-/// Where the bytes of a tensor are: an index among the page's files, and the place in it.
+/// The place of a tensor's bytes: an index among the page's files, and the place in that file.
 type Place = (usize, DataRef);
 
 impl Quantized {
-    /// The quantized tensor whose bytes start at an offset of a file; `None` if there is none.
+    /// Finds the quantized tensor whose bytes start at an offset of a file, if there is one.
     pub(crate) fn of(files: &Files<'_>, place: (usize, u64)) -> Result<Option<Self>, String> {
         let Some((tensor, places)) = files.value(place).or_else(|| files.constant(place)) else { return Ok(None) };
         let mut missing: Vec<Missing> = Vec::new();
@@ -66,7 +66,7 @@ impl Quantized {
         }
     }
 
-    /// Moves the bytes that were read to the file with that index.
+    /// Moves the bytes that were read into the file with the given index.
     pub(crate) fn fill(&mut self, index: usize, segments: &mut [Segment<'static>]) {
         for missing in self.missing.iter_mut().filter(|missing| missing.part.0 == index) {
             let Some(segment) = segments.get_mut(missing.segment as usize) else { continue };
@@ -81,7 +81,7 @@ impl Quantized {
         }
     }
 
-    /// Takes the bytes out of the file again: of these segments nothing was read before.
+    /// Takes the bytes out of the file again. No other bytes of these segments were read.
     pub(crate) fn clear(&self, index: usize, segments: &mut [Segment<'static>]) {
         for missing in self.missing.iter().filter(|missing| missing.part.0 == index) {
             if let Some(segment) = segments.get_mut(missing.segment as usize) {
@@ -90,7 +90,7 @@ impl Quantized {
         }
     }
 
-    /// The histogram, once the files have the bytes.
+    /// Computes the histogram, once the files have the bytes.
     pub(crate) fn histogram(&self, files: &Files<'_>) -> Option<Histogram> {
         match self.tensor {
             Tensor::Value { method, value } => {
@@ -111,13 +111,13 @@ impl Quantized {
 pub struct Files<'f> {
     pub pte: &'f Pte<'static>,
     pub index: usize,
-    /// Where the program starts in its file.
+    /// The start of the program in its file.
     pub start: u64,
     pub data: Vec<(usize, &'f Ptd<'static>)>,
 }
 
 impl Files<'_> {
-    /// The tensor of the program whose bytes start there and that an operator dequantizes, with all that the operator takes.
+    /// Finds the tensor of the program whose bytes start at `place` and that an operator dequantizes, with all tensors that the operator takes.
     fn value(&self, place: (usize, u64)) -> Option<(Tensor, Vec<Place>)> {
         let found = self.pte.dequantized().into_iter().find_map(|tensor| {
             let plan = self.pte.methods().get(tensor.method)?;
@@ -133,7 +133,7 @@ impl Files<'_> {
         Some((Tensor::Value { method, value }, places))
     }
 
-    /// Where a value's bytes are in the program.
+    /// Returns the place of a value's bytes in the program.
     fn data_of(&self, plan: &ExecutionPlan<'_>, value: i32) -> Option<Place> {
         match self.pte.tensor_data(plan.tensor(value)?).ok()? {
             TensorData::Constant(data) | TensorData::InitialState(data) => Some((self.index, data)),
@@ -141,7 +141,7 @@ impl Files<'_> {
         }
     }
 
-    /// The constant of an XNNPACK payload whose bytes start there, with its scales.
+    /// Finds the constant of an XNNPACK payload whose bytes start at `place`, with its scales.
     fn constant(&self, place: (usize, u64)) -> Option<(Tensor, Vec<Place>)> {
         for (payload, opened) in self.pte.open_payloads().into_iter().enumerate() {
             let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
@@ -172,7 +172,7 @@ impl Files<'_> {
         None
     }
 
-    /// Where a payload's constant is, if it is in named data or in a `.ptd` file. The others are in the payload, which was read.
+    /// Returns the place of a payload's constant if it is in named data or in a `.ptd` file. Other constants are in the payload, which was read.
     fn named(&self, place: &ConstantPlace<'_>) -> Option<Place> {
         let ConstantPlace::Named { key, .. } = place else { return None };
         let named = self.pte.named_data().iter().find(|named| named.key.as_deref() == Some(*key));
@@ -186,7 +186,7 @@ impl Files<'_> {
         self.data.iter().find(|(other, _)| *other == index).map(|(_, ptd)| *ptd)
     }
 
-    /// A place as a range of a file.
+    /// Converts a place to a range of a file.
     fn part(&self, (file, data): &Place) -> Option<Part> {
         let (start, range) = match *file == self.index {
             true => (self.start, self.pte.range(data)?),
@@ -195,7 +195,7 @@ impl Files<'_> {
         Some((*file, start + range.start, range.end - range.start))
     }
 
-    /// What is missing of a place.
+    /// Returns the missing bytes of a place.
     fn missing(&self, place: Place) -> Option<Missing> {
         let (file, DataRef::Segment { index, offset, .. }) = place else { return None };
         let absent = match file == self.index {

@@ -1,4 +1,4 @@
-//! What the viewer takes, in parts, so that the first can be seen before the last is there.
+//! The input of the viewer, in parts, so that the first part is shown before the last is ready.
 
 use crate::file::File;
 use executorch_format::inspect::{ModuleTotal, OperatorTime, Profile, RunProfile, Salvage, Summary};
@@ -6,7 +6,7 @@ use executorch_format::verify::Finding;
 use executorch_format::{Error, FileKind, Model};
 use serde::Serialize;
 
-/// What the first view shows.
+/// The content of the first view.
 #[derive(Serialize)]
 pub struct First<'t> {
     file: String,
@@ -30,12 +30,12 @@ impl<'t> First<'t> {
     }
 }
 
-/// What is known of a file that cannot be read.
+/// The known facts about a file that cannot be read.
 #[derive(Serialize)]
 pub struct Broken<'f> {
     file: String,
     file_size: u64,
-    /// Its kind, by its first bytes.
+    /// The kind, by the first bytes.
     kind: Option<String>,
     extension: Option<&'static str>,
     error: Finding,
@@ -55,7 +55,7 @@ impl<'f> Broken<'f> {
     }
 }
 
-/// A finding, and the file that it is about where that is not the first.
+/// A finding, and its file if that is not the main file.
 #[derive(Serialize)]
 pub struct Found {
     #[serde(flatten)]
@@ -75,14 +75,14 @@ pub fn found(findings: Vec<Finding>, of: Option<(usize, &str)>) -> Vec<Found> {
     findings.into_iter().map(found).collect()
 }
 
-/// How long things took.
+/// The profile of a trace.
 #[derive(Serialize)]
 pub struct Times<'t> {
     #[serde(flatten)]
     profile: Profile<'t>,
     /// For each group of runs, the times added up by operator.
     by_operator: Vec<Vec<OperatorTime>>,
-    /// For each group of runs, the times added up by module, if names were looked for.
+    /// For each group of runs, the times added up by module, if names were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_module: Vec<Vec<ModuleTotal<'t>>>,
 }

@@ -1,4 +1,4 @@
-//! The files on the page, and the questions about them.
+//! The files on the page, and answers about them.
 
 use crate::export::{Export, Form};
 use crate::file::{File, Storage};
@@ -10,7 +10,7 @@ use executorch_format::verify::{Deployment, Finding, Level, Releases, releases_o
 use executorch_format::{FileKind, Model, Ptd, Pte, Segment};
 use serde::Serialize;
 
-/// An answer as JSON.
+/// Formats an answer as JSON.
 pub fn json(value: &(impl Serialize + ?Sized)) -> Result<String, String> {
     serde_json::to_string(value).map_err(|error| error.to_string())
 }
@@ -21,24 +21,24 @@ pub struct Session {
     files: Vec<File>,
 }
 
-/// Which file is what: indices in the order in which they were added.
+/// The roles of the files, as indices in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Roles {
-    /// The one that the views are about: the first program, or the first file.
+    /// The file that the views show: the first program, or the first file.
     pub main: usize,
-    /// A second one of its kind, to compare it with.
+    /// A second file of the same kind, for comparison.
     pub other: Option<usize>,
-    /// The `.ptd` files that serve the programs.
+    /// The `.ptd` files for the programs.
     pub data: Vec<usize>,
     /// A trace of the program.
     pub trace: Option<usize>,
     /// ETRecords and state dicts, which have names for the program.
     pub names: Vec<usize>,
-    /// Files that are not used: a third program, for example.
+    /// Files that are not used, such as a third program.
     pub unused: Vec<usize>,
 }
 
-/// What a file is.
+/// A file that was added.
 #[derive(Serialize)]
 struct Opened<'f> {
     index: usize,
@@ -57,12 +57,12 @@ struct Comparison<'d> {
     same: bool,
     diff: &'d executorch_format::inspect::Diff,
     growth: Vec<Growth<'d>>,
-    /// Whether both were read whole: else no bytes of weights were compared.
+    /// `true` if both were read whole. Otherwise the bytes of weights were not compared.
     whole: bool,
 }
 
 impl Session {
-    /// Adds a file, and says what it is.
+    /// Adds a file, and returns its kind, or why it cannot be read, as JSON.
     pub fn add(&mut self, name: String, size: u64, storage: &(impl Storage + ?Sized)) -> Result<String, String> {
         self.files.push(File::open(name, size, storage)?);
         let index = self.files.len() - 1;
@@ -81,7 +81,7 @@ impl Session {
         self.files.get(index).ok_or_else(|| format!("there is no file {index}"))
     }
 
-    /// The list of files, with their kinds.
+    /// Returns the list of files, with their kinds.
     pub fn roles(&self) -> Roles {
         let kind = |index: &usize| self.files.get(*index).and_then(|file| file.kind);
         let is_program = |index: &usize| matches!(kind(index), Some(FileKind::Pte | FileKind::Bpte));
@@ -106,7 +106,7 @@ impl Session {
         roles
     }
 
-    /// The `.ptd` files of the program that can be read, each with its index.
+    /// Returns the `.ptd` files of the program that can be read, each with its index.
     fn data_files(&self) -> Vec<(usize, &Ptd<'static>)> {
         let data = self.roles().data.into_iter().filter_map(|index| Some((index, &self.files.get(index)?.model)));
         data.filter_map(|(index, model)| match model {
@@ -120,12 +120,13 @@ impl Session {
         self.data_files().into_iter().map(|(_, ptd)| ptd).collect()
     }
 
-    /// The file that the views are about.
+    /// Returns the file that the views show.
     pub(crate) fn main(&self) -> Result<&File, String> {
         self.file(self.roles().main)
     }
 
-    /// A part of what the views show: `first`, `size`, `memory`, `operators`, `findings`, `weights`, `graphs`, `releases`, `cases` or `profile`; with the feature `names`, of a program, `names` and `modules` too.
+    /// Returns a part of what the views show: `first`, `size`, `memory`, `operators`, `findings`, `weights`, `graphs`, `releases`, `cases`
+    /// or `profile`. With the feature `names`, programs also have `names` and `modules`.
     pub fn part(&self, name: &str) -> Result<String, String> {
         let file = self.main()?;
         let model = match &file.model {
@@ -153,7 +154,7 @@ impl Session {
             "weights" => json(&model.weights_with(&data)),
             "graphs" => json(&self.graphs(model, |_| ())?),
             "releases" => json(&self.releases(model, &data)),
-            // Of programs alone, and with the feature of that name.
+            // These parts need a program and the feature `names`.
             "names" | "modules" => Ok("null".into()),
             "cases" => json(&file.bundle.as_ref().map(Model::summary)),
             "profile" => self.profile(model),
@@ -163,7 +164,7 @@ impl Session {
 
     fn findings(&self, file: &File, model: &Model<'static>, data: &[&Ptd<'static>]) -> Vec<report::Found> {
         let mut findings = file.bundle.as_ref().unwrap_or(model).verify(Level::Strict);
-        // What is wrong with a program and its .ptd files together, or that there are none.
+        // Findings about a program together with its .ptd files, or about missing files.
         match (&file.bundle, model) {
             (Some(Model::Bpte(bundle)), _) => findings.extend(bundle.verify_with(data.iter().copied(), Level::Strict)),
             (_, Model::Pte(pte)) => findings.extend(pte.verify_with(data.iter().copied(), Level::Strict)),
@@ -196,7 +197,7 @@ impl Session {
         json(&program.fit_with(&target, Some(&data[..]).filter(|data| !data.is_empty())))
     }
 
-    /// The trace, if there is one.
+    /// Returns the trace, if there is one.
     pub(crate) fn trace(&self) -> Result<Option<&executorch_format::Etdp<'static>>, String> {
         let Some(index) = self.roles().trace else { return Ok(None) };
         match &self.file(index)?.model {
@@ -206,7 +207,7 @@ impl Session {
         }
     }
 
-    /// The graphs of a program with the times of its trace, after `add` has added to them.
+    /// Returns the graphs of a program with the times of its trace, after `add` has extended them.
     pub(crate) fn graphs<'t>(
         &'t self,
         model: &'t Model<'static>,
@@ -234,7 +235,7 @@ impl Session {
         }
     }
 
-    /// What differs between the main file and the other one.
+    /// Returns the differences between the main file and the file to compare with.
     pub fn compare(&self) -> Result<String, String> {
         let roles = self.roles();
         let (one, other) = (self.main()?, self.file(roles.other.ok_or("there is no second file to compare with")?)?);
@@ -267,7 +268,7 @@ impl Session {
         })
     }
 
-    /// What is at a place of a file's tree; of a bundle, of the bundle itself where `of_bundle` says so.
+    /// Returns the node at a path of a file's tree. With `of_bundle`, it is the tree of the bundle instead of the program inside.
     pub fn branch(&self, index: usize, path: &str, first: usize, of_bundle: bool) -> Result<String, String> {
         let file = self.file(index)?;
         let model = match (&file.bundle, &file.model) {
@@ -278,7 +279,7 @@ impl Session {
         json(&model.branch(path, first, 200).map_err(|error| error.to_string())?)
     }
 
-    /// How the values of the tensor are spread whose bytes start at a place of a file.
+    /// Starts a histogram of the tensor whose bytes start at `offset` of a file.
     pub fn spread(&self, index: usize, offset: u64) -> Result<Spread, String> {
         let file = self.file(index)?;
         let quantized = match self.program() {
@@ -291,13 +292,13 @@ impl Session {
         }
     }
 
-    /// The program with its `.ptd` files.
+    /// Returns the program with its `.ptd` files.
     fn program(&self) -> Option<Files<'_>> {
         let main = self.main().ok()?;
         Some(Files { pte: main.program()?, index: self.roles().main, start: main.start(), data: self.data_files() })
     }
 
-    /// The histogram as JSON, after all its bytes were added; `null` if there is nothing to count.
+    /// Returns the histogram as JSON, after all its bytes were added, or `null` without values to count.
     pub fn spread_out(&mut self, spread: Spread) -> Result<String, String> {
         let mut quantized = match spread {
             Spread::Plain(plain) => return json(&plain.histogram()),
@@ -319,7 +320,7 @@ impl Session {
         }
     }
 
-    /// How a tensor is saved: what comes before its bytes, and where these are.
+    /// Starts to export a tensor.
     pub fn export(&self, index: usize, offset: u64, size: u64, form: Form) -> Result<Export, String> {
         Export::of(self.file(index)?, offset, size, form)
     }

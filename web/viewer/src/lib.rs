@@ -1,4 +1,4 @@
-//! The page of `pte report`: scripts and styles that draw the JSON of `executorch_format`'s report, in one HTML file that needs no network.
+//! The page of `pte report`: scripts and styles that draw the JSON of `executorch_format`'s report, in one HTML file that works offline.
 
 #![forbid(unsafe_code)]
 
@@ -17,20 +17,20 @@ macro_rules! scripts {
     ($($name:literal)*) => { &[$(include_str!(concat!("../", $name, ".js"))),*] };
 }
 
-/// The scripts, each after those that it uses.
+/// The scripts, each after its dependencies.
 const SCRIPTS: &[&str] = scripts! {
     "vendor/d3-color.min" "vendor/d3-dispatch.min" "vendor/d3-ease.min" "vendor/d3-timer.min" "vendor/d3-selection.min"
     "vendor/d3-interpolate.min" "vendor/d3-drag.min" "vendor/d3-transition.min" "vendor/d3-zoom.min" "vendor/d3-hierarchy.min"
     "base" "overview" "size" "memory" "graph" "lists"
 };
 
-/// The scripts that draw. They define `viewer`, whose `show` takes a report.
+/// Returns the scripts that draw. They define `viewer`, whose `show` takes a report.
 pub fn scripts() -> String {
     SCRIPTS.concat()
 }
 
-/// Where the report of a page is written: it is compressed, for browsers to decompress, and encoded so that no text from a file is interpreted
-/// as markup.
+/// A writer for the report in a page. It compresses the report, for browsers to decompress, and encodes it so that no text from a file is
+/// interpreted as markup.
 pub struct Data<W: Write>(BufWriter<ZlibEncoder<EncoderWriter<'static, GeneralPurpose, W>>>);
 
 impl<W: Write> Data<W> {
@@ -60,7 +60,7 @@ impl<W: Write> Write for Data<W> {
     }
 }
 
-/// Writes the page that shows a report. `report` writes that, as a JSON document.
+/// Writes the page that shows a report. The function `report` writes the report, as a JSON document.
 pub fn write_page<W: Write>(mut out: W, report: impl FnOnce(&mut Data<&mut W>) -> io::Result<()>) -> io::Result<()> {
     let mut rest = TEMPLATE;
     let mut until = |place| {
