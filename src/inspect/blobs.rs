@@ -46,7 +46,7 @@ pub struct Blob<'t> {
     pub offset: Option<u64>,
     /// The size, in bytes.
     pub size: u64,
-    /// The references to it. Never empty: a segment is used by the list of segments.
+    /// The users of the blob. Never empty: a segment is used by the list of segments.
     pub users: Vec<BlobUser<'t>>,
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for BlobKind {
     }
 }
 
-/// A reference to a blob.
+/// A user of a blob: a tensor, a delegate, a key or another thing that refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

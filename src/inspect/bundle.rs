@@ -1,4 +1,4 @@
-//! The contents of a bundled program: its test cases and their tensors. The program inside has its own answers.
+//! The contents of a bundled program: its test cases and their tensors. The program inside is inspected separately.
 
 use super::constant_methods::{Returned, double};
 use super::summary::{Content, Summary};

@@ -23,7 +23,7 @@ pub struct DelegateConstants<'t> {
     pub errors: Vec<Fault>,
 }
 
-/// A constant inside a payload, with one of its uses.
+/// A constant inside a payload, with one of its users.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -33,11 +33,11 @@ pub struct DelegateConstant<'t> {
     pub offset: Option<u64>,
     /// The size, in bytes.
     pub size: u64,
-    /// The use of the constant.
+    /// The user of the constant.
     pub user: DelegateConstantUser<'t>,
 }
 
-/// A use of a constant inside a payload.
+/// A user of a constant inside a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

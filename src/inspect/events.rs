@@ -1,4 +1,4 @@
-//! The events of an ETDump: which of them time the same thing, and which part of the program that is.
+//! Groups the events of an ETDump that time the same thing, and matches them with the program.
 
 use super::linked::{DelegateNodes, KindCounts, count_kinds, kind_of_event};
 use super::profile::{EventKind, EventTarget, Mismatch};

@@ -1,4 +1,4 @@
-//! Questions about a file, answered as plain data: what `pte info`, `list`, `size`, `memory`, `ops` and `disasm` print.
+//! Questions about a file, answered as plain data: the output of `pte info`, `list`, `size`, `memory`, `ops` and `disasm`.
 //!
 //! ```
 //! use executorch_format::Model;

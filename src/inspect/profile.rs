@@ -99,7 +99,7 @@ pub struct EventProfile<'t> {
     /// The timed node of an XNNPACK graph, known if a kind has as many events as nodes. They are matched by order.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub node: Option<ProfiledNode>,
-    /// The number of times measured.
+    /// The number of measurements.
     pub count: usize,
     /// The sum of the times, in ticks.
     pub total: u64,

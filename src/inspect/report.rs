@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 pub struct Report<'t> {
     /// The summary of the file.
     pub summary: Summary<'t>,
-    /// The use of the file's bytes; `None` for a tree that was not read from a file.
+    /// The size report; `None` for a tree that was not read from a file.
     pub size: Option<SizeReport<'t>>,
     /// The bytes of the file by module; empty if the modules are not known. `naming::Names` adds them.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]

@@ -13,16 +13,16 @@ use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, T
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodAllocator {
-    /// The runtime's own use with 8-byte pointers and a temporary allocator.
+    /// The memory of the runtime itself, with 8-byte pointers and a temporary allocator.
     pub bits_64: u64,
     /// The same with 4-byte pointers.
     pub bits_32: u64,
-    /// The additional use without a temporary allocator (`MemoryManager::temp_allocator`), with 8-byte pointers: the runtime then looks up
+    /// The additional memory without a temporary allocator (`MemoryManager::temp_allocator`), with 8-byte pointers: the runtime then looks up
     /// kernels in this memory and does not free it.
     pub without_temporary_64: u64,
     /// The same with 4-byte pointers.
     pub without_temporary_32: u64,
-    /// The additional use by XNNPACK's delegates: 272 bytes each with 8-byte pointers, and at most that with 4-byte pointers.
+    /// The additional memory of XNNPACK's delegates: 272 bytes each with 8-byte pointers, and at most that with 4-byte pointers.
     pub xnnpack: u64,
     /// The number of delegates of other backends, whose memory is not known.
     pub other_delegates: usize,

@@ -50,7 +50,7 @@ pub struct Weight<'t> {
     pub offset: Option<u64>,
     /// The size, in bytes.
     pub size: u64,
-    /// The references to it.
+    /// The users of the data.
     pub users: Vec<BlobUser<'t>>,
     /// The uses by nodes inside delegates; empty if no known delegate uses it.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
@@ -309,8 +309,8 @@ impl<'t> Collector<'t> {
         self.make(counts);
     }
 
-    /// Adds the uses in XNNPACK's payloads: to weights in named data, which are in the list already, and as new entries for weights in payloads
-    /// and, if `files` are given, in these.
+    /// Adds the uses of weights in XNNPACK's payloads. Weights in named data are in the list already; weights in payloads and, if given, in
+    /// `files` become new entries.
     fn inside(&mut self, pte: &'t Pte<'_>, files: Option<&Files<'t>>) {
         let mut named: Keyed<Cow<'t, str>, usize> = Keyed::new();
         for (index, weight) in self.weights.iter().enumerate() {

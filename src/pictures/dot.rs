@@ -86,7 +86,7 @@ fn shape(kind: NodeKind) -> &'static str {
     }
 }
 
-/// A quoted string without Graphviz's escapes. A long string is cut, because Graphviz accepts at most 16,384 bytes.
+/// A quoted string in which backslashes are literal. A long string is cut, because Graphviz accepts at most 16,384 bytes.
 struct Quoted<'t>(&'t str);
 
 impl fmt::Display for Quoted<'_> {

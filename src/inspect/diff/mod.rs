@@ -240,9 +240,9 @@ impl fmt::Display for Difference {
 /// constants inside XNNPACK's delegates are compared too, and values and weights with a [name](Side::with_names) that is in both files
 /// are matched first.
 ///
-/// For two bundles, compares the programs inside, then the test cases of methods of the same name, by their order. For a bundle and a
-/// program, compares the programs; the test cases are differences. For two traces, compares the runs and their events, by their order.
-/// Files of any other two kinds have a single difference, the kind.
+/// Two bundles are compared by the programs inside, then by the test cases of methods of the same name, in their order. A bundle and a
+/// program are compared by their programs; the test cases are differences. Two traces are compared by their runs and events, in their
+/// order. Files of any other two kinds have a single difference, the kind.
 ///
 /// ```
 /// use executorch_format::Model;

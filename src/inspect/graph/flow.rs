@@ -200,7 +200,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             InstructionArguments::JumpFalseCall(call) => {
                 (NodeKind::Jump, format!("if false, jump to {}", call.destination_instruction))
             }
-            // Moves no data.
+            // A free moves no data.
             InstructionArguments::FreeCall(_) => return,
             _ => (NodeKind::Unknown, "an instruction of a newer schema".into()),
         };

@@ -19,7 +19,7 @@ pub(super) type Part = Vec<(usize, NodeBox)>;
 pub(super) type Pass = ((usize, usize), Range<usize>);
 
 /// Places nodes with these layers and sizes, each connected part with an origin of its own. Edges go to later nodes in later layers. Layers
-/// are `gap` apart, and so are nodes. Numbers after those of the nodes stand for places where edges pass through layers, which have no width.
+/// are `gap` apart, and so are nodes. Numbers after those of the nodes stand for places where edges pass through layers, without width.
 pub(super) fn place(
     layers: &[usize],
     sizes: &[(f64, f64)],
@@ -77,7 +77,7 @@ struct Drawing {
     x: Vec<f64>,
     /// See [`chains`](Self::chains).
     chains: Vec<[usize; 2]>,
-    /// The edges that pass layers, with their vertices there.
+    /// The edges that pass through layers, with their vertices there.
     passes: Vec<Pass>,
 }
 
@@ -131,7 +131,7 @@ impl Drawing {
         self.sizes[vertex].0 == 0.0
     }
 
-    /// Returns the mean place of the vertex's neighbours on one side, and the weight of the vertex being there; `None` without neighbours.
+    /// Returns the mean place of the vertex's neighbours on one side, and the weight of that place; `None` without neighbours.
     /// An edge across several layers should be straight, and so should a long chain of nodes: short branches that join it are ignored.
     fn mean(&self, vertex: usize, side: usize) -> Option<(f64, f64)> {
         let neighbours = &self.neighbours[vertex][side];

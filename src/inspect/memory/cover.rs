@@ -77,7 +77,6 @@ impl Cover {
 mod tests {
     use super::*;
 
-    /// The test compares with a byte-by-byte count.
     #[test]
     fn the_covered_bytes_equal_a_count_of_every_byte() {
         let ranges: Vec<(u64, u64)> =

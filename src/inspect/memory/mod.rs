@@ -347,7 +347,7 @@ fn part<'l, T>(list: &mut &'l [(u32, T)], key: usize) -> &'l [(u32, T)] {
 fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
     const MAX_SHOWN: usize = 8;
     let mut assumed = Vec::new();
-    // Sorted by reason and by index of the operator or delegate.
+    // The calls, by reason and by index of the operator or delegate.
     let mut calls: Vec<(&'static str, bool, i32)> = Vec::new();
     let mut reasons = unknown.iter().peekable();
     while let Some(reason) = reasons.next_if(|reason| reason.time.is_none()) {

@@ -27,7 +27,7 @@ use core::fmt;
 use ledger::{Ledger, Settled};
 use weights::PayloadWeights;
 
-/// The use of a file's bytes.
+/// A report of how a file's bytes are used.
 ///
 /// ```
 /// use executorch_format::Model;
@@ -87,7 +87,7 @@ pub struct SizePart<'t> {
     pub size: u64,
     /// The number of pieces: tables, vtables, vectors and strings, each once, or gaps.
     pub pieces: usize,
-    /// The references to it, if it is a blob.
+    /// The users, if it is a blob.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub users: Vec<BlobUser<'t>>,
 }

@@ -69,7 +69,7 @@ pub struct HeaderSummary {
     pub length: u32,
     /// The offset of the end of the FlatBuffer in bytes from the start of the file.
     pub metadata_size: u64,
-    /// The offset of the first segment in bytes from the start of the file.
+    /// The start of the segments, in bytes from the start of the file.
     pub segment_base_offset: u64,
     /// The size of all segments with their padding, in bytes; `None` in an old header.
     pub segment_data_size: Option<u64>,

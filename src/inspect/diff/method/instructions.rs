@@ -168,7 +168,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// Compares the destinations of jumps, which have to be matched instructions.
+    /// Compares the destinations of matched jumps, which have to be matched with each other.
     fn jumps(&mut self, lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2], partner: &[Option<usize>]) {
         let [before, after] = lists;
         let end = |list: &[((usize, usize), InstructionOf<'s>)], chain: usize, index: i32| {

@@ -45,7 +45,7 @@ pub(super) fn label(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments
     }
 }
 
-/// Formats numbers and strings in full. A tensor is only named as such.
+/// Formats numbers and strings in full. A tensor is shown only as `tensor`.
 pub(super) fn exact(plan: &ExecutionPlan<'_>, value: &KernelTypes<'_>) -> String {
     match value {
         KernelTypes::Tensor(_) => "tensor".into(),

@@ -126,7 +126,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// Matches the values that no matched instruction, input or output refers to.
+    /// Matches the values that no instruction, input or output refers to, and collects the values without a counterpart.
     pub(super) fn rest(&mut self) {
         let [plan, other_plan] = self.plans;
         let [pte, other_pte] = self.ptes;
