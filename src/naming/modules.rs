@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_no_model_has_are_bounded() {
+    fn long_paths_are_bounded() {
         let deep: &'static str = alloc::vec!["a"; 1000].join(".").leak();
         assert_eq!(rows(&[(Some(deep), 1)]).len(), MAX_DEPTH);
         let long: &'static str = "a".repeat(1000).leak();

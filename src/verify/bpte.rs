@@ -1,4 +1,4 @@
-//! The checks of a bundle.
+//! Checks of a bundle.
 
 #[cfg(feature = "payloads")]
 use super::foreign;
@@ -36,7 +36,7 @@ impl Bpte<'_> {
 
     /// Checks the program inside together with its `.ptd` files, like [`Pte::verify_with`].
     pub fn verify_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
-        // A program that cannot be read is reported by `verify` already.
+        // `verify` already reports a program that cannot be read.
         let findings = self.program().map(|pte| pte.verify_with(data, level)).unwrap_or_default();
         in_program(self, findings).collect()
     }

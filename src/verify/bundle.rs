@@ -1,5 +1,5 @@
-//! Rules about bundled programs: the test cases alone, and compared with the methods of the program inside. They follow
-//! the runtime's `bundled_program.cpp`, which runs no verifier over the bundle.
+//! Rules about bundled programs: the test cases by themselves, and compared with the methods of the program inside. They follow
+//! the runtime's `bundled_program.cpp`, which does not verify the bundle.
 
 use super::report::{Few, Name, Report};
 use super::{rule, tensors};
@@ -96,8 +96,8 @@ fn test_case(
     }
 }
 
-/// For the runtime, an empty list of expected outputs means that nothing is compared; it reads past the end of a list
-/// that is too short.
+/// Checks the number of values. The runtime compares nothing if the list of expected outputs is empty, and reads past the end of a
+/// list that is too short.
 fn count(given: usize, expected: usize, is_input: bool, path: &Path<'_>, report: &mut Report<'_>) {
     let none = given == 0 && !is_input;
     if given != expected && !none && report.concerns(given < expected) {
@@ -120,7 +120,7 @@ fn content(value: &Value<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 }
 
 fn tensor(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    // The same rules as for a tensor of the program.
+    // The rules are the same as for a tensor of the program.
     let like = program::Tensor {
         scalar_type: tensor.scalar_type,
         sizes: tensor.sizes.as_deref().map(Into::into),
@@ -152,7 +152,7 @@ fn not_comparable(value: &Value<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Compares a value with the method's own.
+/// Compares a value with that of the method.
 fn compare(value: &Value<'_>, expected: &KernelTypes<'_>, is_input: bool, path: &Path<'_>, report: &mut Report<'_>) {
     let path = &path.field("val");
     let differs = match (&value.val, expected) {
@@ -174,7 +174,7 @@ fn compare(value: &Value<'_>, expected: &KernelTypes<'_>, is_input: bool, path: 
     }
 }
 
-/// Numbers are part of the program: the runtime accepts no others.
+/// Describes the difference between two numbers, if they differ: numbers are part of the program, and the runtime accepts no others.
 fn differs<T: PartialEq + core::fmt::Debug>(found: T, expected: T) -> Option<String> {
     (found != expected).then(|| format!("{found:?}, expected {expected:?}, which is part of the program"))
 }

@@ -13,7 +13,7 @@ use crate::path::Path;
 use crate::schema::program::{SubsegmentOffsets, Tensor};
 use alloc::{format, vec, vec::Vec};
 
-/// Checks each list as a whole. [`of_tensor`] checks a tensor's own entry.
+/// Checks each list as a whole. [`of_tensor`] checks the entry of a single tensor.
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = &Path::ROOT;
     let program = &pte.program;
@@ -41,7 +41,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Checks that the file holds all bytes of a tensor's constant or initial state, whose index is not 0.
+/// Checks that the file contains all bytes of a tensor's constant or initial state, whose index is not 0.
 pub(super) fn of_tensor(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let index = tensor.data_buffer_idx;
     match tensor.allocation_info {
@@ -53,7 +53,7 @@ pub(super) fn of_tensor(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &P
 fn constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let path = &path.field("data_buffer_idx");
     match &pte.program.constant_segment {
-        // A list with only the placeholder means that the segment holds no constants.
+        // If a list has only the placeholder, the segment contains no constants.
         Some(list) if constant_offsets(&pte.program).len() > 1 => {
             let rules = (rule::CONSTANT_INDEX, rule::CONSTANT_BOUNDS);
             subsegment(pte, list, index, bytes, rules, path, report);
@@ -76,7 +76,7 @@ fn inline_constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, repor
     }
 }
 
-/// The runtime always uses list 0 and ignores the tensor's `mutable_data_segments_idx`.
+/// Checks an initial state. The runtime always uses list 0 and ignores the tensor's `mutable_data_segments_idx`.
 fn mutable(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let named = tensor.extra_tensor_info.as_deref().map_or(0, |extra| extra.mutable_data_segments_idx);
     let lists = pte.program.mutable_data_segments();
@@ -157,7 +157,7 @@ fn inline_placeholder(pte: &Pte<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Compares with the official exporter's default alignment. One finding for the whole list.
+/// Compares offsets with the official exporter's default alignment. Adds at most one finding for the whole list.
 fn alignment(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let alignment = u64::from(ALIGNMENT);
     let offsets = list.offsets();
@@ -171,7 +171,7 @@ fn alignment(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<
     }
 }
 
-/// For each entry, the size of the largest tensor that uses it; 0 if none does.
+/// Returns, for each entry, the size of the largest tensor that uses it; 0 if it is unused.
 fn sizes(pte: &Pte<'_>, mutable: bool, entries: usize) -> Vec<u64> {
     let mut sizes = vec![0; entries];
     for (_, tensor) in pte.methods().iter().flat_map(|plan| plan.tensors()) {
@@ -184,14 +184,14 @@ fn sizes(pte: &Pte<'_>, mutable: bool, entries: usize) -> Vec<u64> {
             *size = bytes.max(*size);
         }
     }
-    // Entry 0 means that a tensor has no data.
+    // Entry 0 stands for a tensor without data.
     if let Some(first) = sizes.first_mut() {
         *first = 0;
     }
     sizes
 }
 
-/// Two entries with the same offset are one constant with two indices. Any other overlap is reported.
+/// Reports overlapping entries. Two entries with the same offset do not overlap: they are a constant with two indices.
 fn overlap(list: &SubsegmentOffsets<'_>, sizes: Vec<u64>, path: &Path<'_>, report: &mut Report<'_>) {
     let offsets = list.offsets();
     let ranges = offsets.iter().zip(sizes).zip(0..).map(|((offset, size), index)| (*offset, size, index));

@@ -1,4 +1,4 @@
-//! Rules about ETDumps. They follow Python's `Inspector`, which reads them.
+//! Rules about ETDumps. They follow Python's `Inspector`, which reads ETDumps.
 
 use super::report::Report;
 use super::{Finding, Level, rule, wire};
@@ -73,7 +73,7 @@ fn check_value(value: &Value<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// The offset, sizes and strides say where the bytes are in the debug buffer.
+/// Checks the offset, sizes and strides, which locate the bytes in the debug buffer.
 fn check_tensor(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (sizes, strides) = (tensor.sizes(), tensor.strides());
     if sizes.len() != strides.len() {

@@ -6,26 +6,26 @@ use crate::path::FieldPath;
 use alloc::string::String;
 use core::fmt;
 
-/// How much is checked. Each level includes the levels before it.
+/// The extent of a check. Each level includes the levels before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum Level {
-    /// Offsets, vtables, vectors, strings, unions and headers: what parsing a file always checks.
+    /// Offsets, vtables, vectors, strings, unions and headers, which parsing always checks.
     Structure,
-    /// What ExecuTorch 1.5 refuses when it loads the file and its methods, apart from missing kernels and backends.
+    /// Faults that make ExecuTorch 1.5 refuse the file when it loads the file and its methods, apart from missing kernels and backends.
     Runtime,
-    /// What ExecuTorch does not check when it loads the file, although a run may fail, crash or compute wrong values, or a reader
-    /// be misled.
+    /// Faults that ExecuTorch does not check when it loads the file, although a run may fail, crash or compute wrong values, or
+    /// readers may be misled.
     #[default]
     Strict,
 }
 
 impl Level {
-    /// Every level, starting with the one that checks least.
+    /// All levels, in ascending order.
     pub const ALL: &'static [Self] = &[Self::Structure, Self::Runtime, Self::Strict];
 
-    /// Its name: `structure`, `runtime` or `strict`.
+    /// Returns the name: `structure`, `runtime` or `strict`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Structure => "structure",
@@ -35,7 +35,7 @@ impl Level {
     }
 }
 
-/// From its name.
+/// Parses a name.
 impl core::str::FromStr for Level {
     type Err = Error;
 
@@ -51,14 +51,14 @@ impl fmt::Display for Level {
     }
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum Severity {
-    /// Harmless, but worth knowing.
+    /// Harmless, but worth mentioning.
     Note,
-    /// Suspicious, or not possible to check. The file can be used.
+    /// Suspicious, or impossible to check. The file can be used.
     Warning,
     /// A reader may refuse the file, misread it or crash on it.
     Error,
@@ -74,28 +74,28 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One broken rule. An [`Error`] becomes one with [`from_error`](Self::from_error) or `From<&Error>`.
+/// A broken rule. Errors are converted with [`from_error`](Self::from_error) or `From<&Error>`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Finding {
-    /// The rule's name, one of [`RULES`](super::RULES).
+    /// The name of the rule, one of [`RULES`](super::RULES).
     pub rule: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The field, in the schema's names; empty if the finding concerns the whole file.
     pub path: FieldPath,
-    /// Where the field's bytes are, from the start of the file; `None` if that is unknown.
+    /// The offset of the field's bytes from the start of the file; `None` if it is unknown.
     pub offset: Option<u64>,
-    /// What was found, and what was expected.
+    /// The value that was found, and the value that was expected.
     pub message: String,
-    /// The published vulnerability of the official runtime that it corresponds to.
+    /// The corresponding published vulnerability of the official runtime.
     pub cve: Option<&'static str>,
 }
 
 impl Finding {
-    /// Makes a finding from an error of reading. Its rule is [`ErrorKind::rule`](crate::ErrorKind::rule).
+    /// Converts an error of reading to a finding. Its rule is [`ErrorKind::rule`](crate::ErrorKind::rule).
     ///
     /// ```
     /// use executorch_format::{Model, verify::{Finding, Level}};

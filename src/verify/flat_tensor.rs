@@ -28,7 +28,7 @@ fn header(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Whether the file has an early schema, in which lists may be absent.
+/// Checks the version of the schema. Returns `true` for an early schema, in which lists may be absent.
 fn schema(ptd: &Ptd<'_>, report: &mut Report<'_>) -> bool {
     let Some(legacy) = &ptd.flat_tensor.legacy else {
         return false;
@@ -54,7 +54,7 @@ fn fields(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Checks the tensors of an early schema: a conversion to the current schema copies their layouts unchanged.
+/// Checks the tensors of an early schema, whose layouts are copied unchanged to the current schema.
 fn tensors(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     let legacy = ptd.flat_tensor.legacy.as_ref().and_then(|legacy| legacy.tensors.as_deref());
@@ -87,12 +87,12 @@ fn entries(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// The bytes that a tensor is in, and their size if it is known.
+/// The bytes that contain a tensor, with their size if it is known.
 #[derive(Clone, Copy)]
 enum Blob {
-    /// All bytes are the tensor's.
+    /// All bytes belong to the tensor.
     Whole(Option<u64>),
-    /// The tensor is at their start: in an early file others may follow in the segment.
+    /// The tensor is at the start: in an early file, others may follow in the segment.
     Start(Option<u64>),
 }
 
@@ -153,7 +153,7 @@ fn layout_bytes(layout: &TensorLayout<'_>, blob: Blob, path: &Path<'_>, report: 
                 format!("{} of {}, expected a size in bytes that fits in 64 bits", Few(sizes), layout.scalar_type);
             report.add_at(rule::LAYOUT_BYTES, &path.field("sizes"), offset, found);
         }
-        // A dim order of so many dimensions breaks another rule.
+        // A dim order with so many dimensions breaks another rule.
         (Err(Uncountable::Rank), _) => (),
         (Err(Uncountable::Type), _) => {
             let found = format!("{}, expected 0 to 29", layout.scalar_type);

@@ -1,4 +1,4 @@
-//! Rules about foreign content: data that begins like another format, a ZIP archive at the file's end, bytes that no
+//! Rules about foreign content: data that begins like another format, a ZIP archive at the end of the file, and bytes that no
 //! field describes. The runtime ignores all of it; other programs may not.
 
 use super::formats::Format;
@@ -36,19 +36,19 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
                 found.payload(delegate.id(), bytes, &path.item("delegates", index).field("processed"), report);
             }
             DataUser::NamedData { index, named } => {
-                // The rule about machine code reports those.
+                // The rule about machine code reports AOTInductor's libraries.
                 if !libraries.iter().any(|key| *key == named.key()) {
                     found.data(bytes, &root.item("named_data", index), report);
                 }
             }
         }
     }
-    // Segments that nothing refers to.
+    // Segments without references.
     for (index, users) in pte.segment_users().into_iter().enumerate() {
         if users > 0 {
             continue;
         }
-        // One in several parts, which no file has, would have to be copied.
+        // A segment in several parts, which files do not contain, would have to be copied.
         if let Ok(bytes) = pte.whole_segment(index as u32).and_then(|data| pte.bytes(&data)) {
             found.data(bytes, &root.item("segments", index), report);
         }
@@ -101,7 +101,7 @@ pub(super) fn check_bpte(bpte: &Bpte<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// The keys of AOTInductor's libraries, which the rule about machine code reports.
+/// Returns the keys of AOTInductor's libraries, which the rule about machine code reports.
 fn libraries(pte: &Pte<'_>) -> Vec<String> {
     let mut keys = Vec::new();
     for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
@@ -117,7 +117,7 @@ fn libraries(pte: &Pte<'_>) -> Vec<String> {
 /// The bytes reported so far: tensors and segments can share bytes, which are reported once.
 struct ReportedBytes {
     starts: Vec<usize>,
-    /// How many opcodes of pickles may still be read: overlapping segments can repeat the same bytes many times.
+    /// The number of pickle opcodes that may still be read: overlapping segments can repeat the same bytes many times.
     budget: u64,
 }
 
@@ -137,7 +137,7 @@ impl ReportedBytes {
         }
     }
 
-    /// The payload of a backend whose format is not known may be machine code: OpenVINO's are ELF files for Intel's
+    /// Checks a payload. A payload in an unknown format may be machine code: OpenVINO's payloads are ELF files for Intel's
     /// NPUs.
     fn payload(&mut self, id: &str, bytes: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
         let Some(format) = self.format(bytes) else { return };
@@ -162,12 +162,12 @@ impl ReportedBytes {
     }
 }
 
-/// Readers of ZIP archives look for the end-of-central-directory record in a file's last 64 KiB and count offsets from
-/// there. They ignore what is before the archive.
+/// Reports a ZIP archive. Its readers look for the end-of-central-directory record in the last 64 KiB of a file and count
+/// offsets from there, ignoring everything before the archive.
 fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
     const RECORD: usize = 22;
     const LONGEST: usize = RECORD + 0xffff;
-    /// Blocks without `PK` are skipped, in a fraction of the time that it takes to look at each byte.
+    /// The size of blocks that are skipped unless they contain `PK`, which is much faster than examining each byte.
     const BLOCK: usize = 1 << 10;
     let Some(source) = source.filter(|source| source.whole) else { return };
     let file = &*source.bytes;
@@ -192,20 +192,20 @@ fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
     }
 }
 
-/// Random bytes have a record in their last 64 KiB with a probability of 2^-48.
+/// Returns `true` if a record ends a central directory. In random bytes, the last 64 KiB contain one with a probability of 2^-48.
 fn is_directory_end(file: &[u8], at: usize, record: &[u8]) -> bool {
     let [.., a, b, c, d, _, _, _, _, _, _] = *record else { return false };
     let size = u32::from_le_bytes([a, b, c, d]);
     let starts = |start: Option<usize>, magic: &[u8]| {
         start.and_then(|start| file.get(start..)).is_some_and(|bytes| bytes.starts_with(magic))
     };
-    // The central directory, or ZIP64's locator, is right before the record; or the archive is empty.
+    // The central directory, or ZIP64's locator, directly precedes the record, or the archive is empty.
     starts(at.checked_sub(size as usize), b"PK\x01\x02")
         || starts(at.checked_sub(20), b"PK\x06\x07")
         || record.get(4..20).is_some_and(|numbers| numbers.iter().all(|byte| *byte == 0))
 }
 
-/// Checks the bytes between segments, from the end of the metadata to the end of the data that the header states. Bytes
+/// Checks the bytes between segments, from the end of the metadata to the end of the data as stated by the header. Bytes
 /// after that break another rule.
 fn padding(source: Option<&Source<'_>>, header: Option<(u64, u64)>, table: &[DataSegment], report: &mut Report<'_>) {
     let (Some(source), Some((base, announced))) = (source.filter(|source| source.whole), header) else { return };
@@ -222,9 +222,9 @@ fn padding(source: Option<&Source<'_>>, header: Option<(u64, u64)>, table: &[Dat
     sort(&mut ranges);
     let mut before = source.metadata_size;
     for (start, end) in ranges {
-        // A place past the end of the file is moved to the end, also if it does not fit in 32 bits.
+        // A place past the end of the file is moved to the end, even if it does not fit in 32 bits.
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(source.bytes.len());
-        // Between two that overlap, there are no bytes.
+        // There are no bytes between overlapping segments.
         let gap = source.bytes.get(place(before)..place(start)).unwrap_or_default();
         if let Some(first) = gap.iter().position(|byte| *byte != 0) {
             let count = gap.iter().filter(|byte| **byte != 0).count();

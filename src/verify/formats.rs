@@ -1,4 +1,4 @@
-//! Other formats that bytes begin as: programs, archives, scripts and pickles.
+//! Other formats that data may begin with: programs, archives, scripts and pickles.
 //!
 //! Weights can be any bytes, so known first bytes are not enough: each format is confirmed by more of its structure.
 //! Each function states the probability that random bytes pass.
@@ -18,7 +18,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Its description in messages.
+    /// Returns the description of the format in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Pickle => "a Python pickle that imports and calls what it names",
@@ -31,13 +31,13 @@ impl Format {
         }
     }
 
-    /// Whether it is machine code.
+    /// Returns `true` if the format is machine code.
     pub(super) fn is_machine_code(self) -> bool {
         matches!(self, Self::Elf | Self::MachO | Self::Pe)
     }
 
-    /// The format that `bytes` begin like. At most a few KiB are read, except of a pickle, of which `budget` opcodes
-    /// are; `budget` is reduced by their number.
+    /// Detects the format that `bytes` begin with. Reads at most a few KiB, except for a pickle, of which it reads up to `budget`
+    /// opcodes; `budget` is reduced by their number.
     pub(super) fn of(bytes: &[u8], budget: &mut u64) -> Option<Self> {
         Some(match bytes {
             [0x7f, b'E', b'L', b'F', ..] if is_elf(bytes) => Self::Elf,
@@ -64,7 +64,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     array(bytes, at).map(u32::from_le_bytes)
 }
 
-/// Class, byte order and a type from 1 to 4: 2^-60.
+/// Checks class, byte order and a type from 1 to 4: 2^-60.
 fn is_elf(bytes: &[u8]) -> bool {
     let kind = match bytes.get(4..6) {
         Some([1 | 2, 1]) => u16_at(bytes, 16),
@@ -74,8 +74,8 @@ fn is_elf(bytes: &[u8]) -> bool {
     kind.is_some_and(|kind| (1..=4).contains(&kind))
 }
 
-/// A file type from 1 to 16 and at most 65,536 commands; in a fat file, at most 32 architectures (class files of Java
-/// start with the same bytes and have 45 or more there): 2^-56.
+/// Checks for a file type from 1 to 16 and at most 65,536 commands or, in a fat file, at most 32 architectures (class files of
+/// Java start with the same bytes and have 45 or more there): 2^-56.
 fn is_mach_o(bytes: &[u8]) -> bool {
     let Some(magic) = array::<4>(bytes, 0) else { return false };
     let number = |at: usize, little: bool| {
@@ -89,14 +89,14 @@ fn is_mach_o(bytes: &[u8]) -> bool {
     }
 }
 
-/// The DOS header gives the place of the PE header, whose signature is there: 2^-48 at most, and less in a blob below 4
+/// Checks for the signature of the PE header at the offset that the DOS header gives: 2^-48 at most, and less in a blob below 4
 /// GiB.
 fn is_pe(bytes: &[u8]) -> bool {
     let start = u32_at(bytes, 60).and_then(|start| usize::try_from(start).ok());
     start.and_then(|start| bytes.get(start..)).is_some_and(|header| header.starts_with(b"PE\0\0"))
 }
 
-/// A known compression method, a version up to 100 and a complete name: 2^-52.
+/// Checks for a known compression method, a version up to 100 and a complete name: 2^-52.
 fn is_zip(bytes: &[u8]) -> bool {
     let (version, method, name) = (u16_at(bytes, 4), u16_at(bytes, 8), u16_at(bytes, 26));
     let known = matches!(method, Some(0..=6 | 8..=10 | 12 | 14 | 16 | 18..=20 | 93..=99));
@@ -104,9 +104,9 @@ fn is_zip(bytes: &[u8]) -> bool {
     known && name && version.is_some_and(|version| version & 0xff <= 100)
 }
 
-/// Defined flags, extra flags and system, and a defined kind of block: 2^-38.
+/// Checks for defined flags, extra flags and system, and a defined kind of block: 2^-38.
 fn is_gzip(bytes: &[u8]) -> bool {
-    /// The longest name or comment that is accepted.
+    /// The longest accepted name or comment.
     const LONGEST: usize = 1 << 10;
     let [_, _, _, flags, _, _, _, _, 0 | 2 | 4, 0..=13 | 255, ref rest @ ..] = *bytes else { return false };
     let mut rest = rest;
@@ -124,7 +124,7 @@ fn is_gzip(bytes: &[u8]) -> bool {
     flags & 0xe0 == 0 && rest.first().is_some_and(|block| block >> 1 & 3 != 3)
 }
 
-/// A first line of at most 127 printable characters with an absolute path, with or without arguments: 2^-33.
+/// Checks for a first line of at most 127 printable characters with an absolute path, with or without arguments: 2^-33.
 fn is_script(bytes: &[u8]) -> bool {
     let line = bytes.get(2..).unwrap_or_default();
     let end = line.iter().take(127).position(|byte| *byte == b'\n');
@@ -133,20 +133,20 @@ fn is_script(bytes: &[u8]) -> bool {
     path.len() > 2 && path.first() == Some(&b'/') && line.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\r'))
 }
 
-/// PyTorch's old checkpoints begin with a pickle of this number, and the next pickle in them has the imports.
+/// The start of PyTorch's old checkpoints: a pickle of this number. The pickle after it contains the imports.
 const OLD_CHECKPOINT: &[u8] = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 
 /// An item on the stack of a pickle, as far as it matters here.
 #[derive(Clone, Copy, PartialEq)]
 enum Item {
     Mark,
-    /// A text that can name a module or an item of one.
+    /// A text that can name a module or one of its items.
     Name,
     Other,
 }
 
-/// Whether the opcodes from the first byte import something by name and then call it, or end there, with no unknown
-/// opcode and none that takes more than the stack has. Opcodes after the first call are not read: at that point the
+/// Returns `true` if the opcodes from the first byte import something by name and then call it, or end there, without unknown
+/// opcodes and without taking more than the stack contains. Opcodes after the first call are not read: at that point the
 /// pickle has run code. 2^-33.
 fn is_pickle(bytes: &[u8], budget: &mut u64) -> bool {
     let old_checkpoint = bytes.strip_prefix(&[0x80, 2]).is_some_and(|rest| rest.starts_with(OLD_CHECKPOINT));
@@ -156,7 +156,7 @@ fn is_pickle(bytes: &[u8], budget: &mut u64) -> bool {
 fn walk(bytes: &[u8], budget: &mut u64) -> Option<bool> {
     let mut rest = bytes;
     let mut stack: Vec<Item> = Vec::new();
-    // Whether something was imported, and whether something was stored in the memo.
+    // `imported` is `true` after an import, `put` after storing an item in the memo.
     let (mut imported, mut put) = (false, false);
     loop {
         *budget = budget.checked_sub(1)?;
@@ -172,7 +172,7 @@ fn walk(bytes: &[u8], budget: &mut u64) -> Option<bool> {
             b'R' | b'b' | 0x81 => return Some(imported && stack.len() >= 2),
             0x92 => return Some(imported && stack.len() >= 3),
             b'o' => return Some(imported && stack.contains(&Item::Mark)),
-            // GLOBAL, INST: a module and a name, each a line.
+            // GLOBAL, INST: a module and a name, one per line.
             b'c' | b'i' => {
                 let names = name(line(&mut rest)?) && name(line(&mut rest)?);
                 if *opcode == b'i' {
@@ -233,7 +233,7 @@ fn walk(bytes: &[u8], budget: &mut u64) -> Option<bool> {
                 stack.last()?;
             }
             b'e' | b'u' | 0x90 => to_mark(&mut stack).filter(|()| !stack.is_empty())?,
-            // PUT, BINPUT, LONG_BINPUT, MEMOIZE: what is on the stack stays.
+            // PUT, BINPUT, LONG_BINPUT, MEMOIZE: the stack does not change.
             b'p' | b'q' | b'r' | 0x94 => {
                 memo(*opcode, &mut rest)?;
                 stack.last()?;
@@ -260,7 +260,7 @@ fn take<'t>(rest: &mut &'t [u8], count: usize) -> Option<&'t [u8]> {
     Some(taken)
 }
 
-/// The bytes of a line, without its end.
+/// Returns the bytes of a line, without its end.
 fn line<'t>(rest: &mut &'t [u8]) -> Option<&'t [u8]> {
     const LONGEST: usize = 1 << 10;
     let end = rest.iter().take(LONGEST).position(|byte| *byte == b'\n')?;
@@ -290,7 +290,7 @@ fn fixed(rest: &mut &[u8], size: usize, stack: &mut Vec<Item>) -> Option<()> {
     Some(())
 }
 
-/// A length of `width` bytes, then that many bytes.
+/// Returns the bytes that follow a length of `width` bytes.
 fn sized<'t>(rest: &mut &'t [u8], width: usize) -> Option<&'t [u8]> {
     let count = take(rest, width)?
         .iter()
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn random_weights_are_no_other_format() {
+    fn random_weights_are_not_taken_for_another_format() {
         let mut state = 88_172_645_463_325_252u64;
         let bytes = core::iter::repeat_with(|| {
             state ^= state << 13;
@@ -341,43 +341,43 @@ mod tests {
     }
 
     #[test]
-    fn first_bytes_alone_are_nothing() {
+    fn first_bytes_alone_are_not_enough() {
         for start in [&b"\x7fELF"[..], b"MZ", b"PK\x03\x04", b"\x1f\x8b\x08", b"#!", b"\x80\x02", b"\xcf\xfa\xed\xfe"] {
             let weights = [start, &[0x3f; 256]].concat();
             assert_eq!(of(&weights), None, "{start:?}");
             assert_eq!(of(start), None, "{start:?}");
         }
-        // The head of a file in an archive, with a name and without one.
+        // The header of a file in an archive, with and without a name.
         let zip = |size: u8| [&b"PK\x03\x04\x14\0\0\0\x08\0"[..], &[0; 16], &[size, 0, 0, 0], b"a"].concat();
         assert_eq!((of(&zip(1)), of(&zip(0))), (Some(Format::Zip), None));
-        // A class of Java.
+        // A class file of Java.
         assert_eq!(of(b"\xca\xfe\xba\xbe\0\0\0\x34\0\x1d"), None);
         assert_eq!(of(b"\xca\xfe\xba\xbe\0\0\0\x02\x01\0\0\x07"), Some(Format::MachO));
     }
 
     #[test]
-    fn pickles_are_those_that_import() {
+    fn only_pickles_that_import_are_detected() {
         let call =
             b"\x80\x04\x95\x1d\0\0\0\0\0\0\0\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02id\x94\x85\x94R\x94.";
         assert_eq!(of(call), Some(Format::Pickle));
         assert_eq!(of(b"N0cos\nsystem\n(S'id'\ntR."), Some(Format::Pickle));
         assert_eq!(of(b"(S'id'\nios\nsystem\n."), Some(Format::Pickle));
         assert_eq!(of(b"cos\nsystem\n."), Some(Format::Pickle));
-        // Names that were put aside before.
+        // Names that were stored in the memo before.
         assert_eq!(of(b"X\x02\0\0\0osq\0X\x06\0\0\0systemq\x01h\0h\x01\x93)R."), Some(Format::Pickle));
-        // An import twice on the stack, and one of them gone again.
+        // An import that is duplicated on the stack, and one that is removed.
         assert_eq!(of(b"cos\nsystem\n20."), Some(Format::Pickle));
-        // Numbers of each width before it.
+        // Numbers of each width before the import.
         let numbers = b"(K\x01M\x01\0J\x01\0\0\0G\0\0\0\0\0\0\0\0\x8a\x01\x011cos\nsystem\n.";
         assert_eq!(of(numbers), Some(Format::Pickle));
-        // A list of numbers, a call without anything to call, an import of what is no name.
+        // A list of numbers, a call without a callee, an import of something that is not a name.
         for harmless in [&b"\x80\x02]q\0(K\x01K\x02e."[..], b"\x80\x02)R.", b"c\xff\nsystem\n.", b"R", b""] {
             assert_eq!(of(harmless), None, "{harmless:?}");
         }
     }
 
     #[test]
-    fn a_long_pickle_costs_what_the_budget_has() {
+    fn reading_a_long_pickle_stops_at_the_budget() {
         let (marks, mut budget) = (vec![b'('; 1000], 600);
         assert_eq!(Format::of(&marks, &mut budget), None);
         assert_eq!(budget, 0);

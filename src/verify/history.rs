@@ -1,10 +1,10 @@
-//! What each release of ExecuTorch's runtime does with files that break each rule, as tested.
+//! The behaviour of each release of ExecuTorch's runtime with files that break each rule, as tested.
 
 use super::release::{Behaviour, Release};
 use crate::path::{FieldPath, Step};
 use Behaviour::{Dies, Loads, Refuses, Unknown};
 
-/// What the releases do with one kind of fault, or with one feature of the format.
+/// The behaviour of the releases with one kind of fault, or with one feature of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -14,29 +14,29 @@ pub struct History {
     pub rule: &'static str,
     /// A field or union member that the finding's path must contain; empty for any path.
     pub field: &'static str,
-    /// What runtimes do: each entry holds from its release until the next entry.
+    /// The behaviour of runtimes: each entry holds from its release until the next entry.
     pub since: &'static [(Release, Behaviour)],
-    /// The files of the malformed corpus that it was tested with, without their extensions.
+    /// The files of the malformed corpus that were tested, without their extensions.
     pub seen: &'static [&'static str],
-    /// The first release whose runtime loads such a file but refuses to run it; earlier ones run it.
+    /// The first release whose runtime loads such a file but refuses to run it. Earlier releases run it.
     pub refused_when_run_since: Option<Release>,
 }
 
 impl History {
-    /// The history of a rule, for a finding with this path.
+    /// Returns the history of a rule, for a finding with this path.
     pub fn find(rule: &str, path: &FieldPath) -> Option<&'static Self> {
         let holds = |field: &str| path.steps().iter().any(|step| matches!(step, Step::Field(name) if *name == field));
         HISTORIES.iter().find(|history| history.rule == rule && (history.field.is_empty() || holds(history.field)))
     }
 
-    /// What a release does.
+    /// Returns the behaviour of a release.
     pub fn behaviour(&self, release: Release) -> Behaviour {
         behaviour(self.since, release)
     }
 }
 
-/// What a release does according to a list in which each entry holds from its release until the next entry: unknown
-/// before the first, and for 0.3.
+/// Returns the behaviour of a release according to a list in which each entry holds from its release until the next entry:
+/// unknown before the first entry, and for 0.3.
 pub(crate) fn behaviour(since: &[(Release, Behaviour)], release: Release) -> Behaviour {
     let last = since.iter().take_while(|(first, _)| *first <= release && release.was_seen()).last();
     last.map_or(Unknown, |(_, behaviour)| *behaviour)
@@ -58,7 +58,7 @@ const fn refused_when_run(since: Release, history: History) -> History {
 const ALWAYS_REFUSES: &[(Release, Behaviour)] = &[(Release::V0_2, Refuses)];
 const ALWAYS_LOADS: &[(Release, Behaviour)] = &[(Release::V0_2, Loads)];
 const ALWAYS_DIES: &[(Release, Behaviour)] = &[(Release::V0_2, Dies)];
-/// For faults with which a release treats files differently.
+/// The behaviour if a release treats different files with the fault differently.
 const DIFFERS: &[(Release, Behaviour)] = &[(Release::V0_2, Unknown)];
 
 const V0_2: Release = Release::V0_2;
@@ -72,8 +72,8 @@ const V1_3: Release = Release::V1_3;
 /// The histories, by rule. If a rule has several, the first that applies to a finding is used.
 ///
 /// The runtimes were those of the Python wheels of 0.2.0, 0.2.1, 0.4.0, 0.5.0, 0.6.0, 0.7.0, 1.0.0, 1.0.1, 1.1.0,
-/// 1.2.0, 1.3.1, 1.4.0 and 1.4.1, which load tensors through PyTorch (the ATen build); they loaded each program and its
-/// methods. What 1.5 does follows from the rule's level.
+/// 1.2.0, 1.3.1, 1.4.0 and 1.4.1, which load tensors through PyTorch (the ATen build). They loaded each program and its
+/// methods. The behaviour of 1.5 follows from the rule's level.
 pub const HISTORIES: &[History] = &[
     history("identifier", "", ALWAYS_REFUSES, &["identifier-unknown", "identifier-version"]),
     history(
@@ -156,7 +156,7 @@ pub const HISTORIES: &[History] = &[
     history("tensor-shape", "", ALWAYS_REFUSES, &["tensor-sizes-absent", "tensor-dim-order-absent"]),
     history("tensor-rank", "", &[(V0_2, Loads), (V1_0, Refuses)], &["CVE-2025-54951"]),
     history("tensor-size", "", &[(V0_2, Loads), (V0_4, Dies), (V0_6, Refuses)], &["tensor-size"]),
-    // The portable build refuses both since 1.0, as the messages in its library show; the ATen build loads them.
+    // Since 1.0, the portable build refuses both, as the messages in its library show; the ATen build loads them.
     history("tensor-elements", "", &[(V0_2, Loads), (V1_0, Refuses)], &["CVE-2025-30402"]),
     history("tensor-bytes", "", &[(V0_2, Loads), (V1_0, Refuses)], &["CVE-2025-54952"]),
     history("tensor-scalar-type", "", ALWAYS_REFUSES, &["tensor-scalar-type"]),
@@ -202,7 +202,7 @@ pub const HISTORIES: &[History] = &[
     history("int-list-item-kind", "", ALWAYS_LOADS, &["int-list-kind"]),
     history("move-kind", "", ALWAYS_LOADS, &["move-kind"]),
     history("jump-destination", "", ALWAYS_LOADS, &["jump-destination", "jump-itself", "jump-negative"]),
-    // Since these releases, the libraries of the wheels contain the messages of the checks.
+    // Since these releases, the libraries in the wheels contain the messages of these checks.
     refused_when_run(V1_0, history("prim-arguments", "", ALWAYS_LOADS, &["CVE-2025-54950"])),
     refused_when_run(Release::V0_7, history("copy-index", "", ALWAYS_LOADS, &["CVE-2025-54949"])),
     history("stack-trace", "", &[(V0_2, Unknown), (V0_4, Loads)], &["stack-trace"]),

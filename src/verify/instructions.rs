@@ -35,12 +35,12 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     }
 }
 
-/// The length as a C string: up to the first NUL.
+/// Returns the length as a C string: up to the first NUL.
 fn c_length(text: &Text<'_>) -> usize {
     text.as_bytes().iter().take_while(|byte| **byte != 0).count()
 }
 
-/// Which operators kernel calls use: the runtime resolves no others.
+/// Returns, for each operator, whether kernel calls use it. The runtime does not resolve unused operators.
 fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
     let mut called = vec![false; plan.operators().len()];
     for instruction in plan.chains().iter().flat_map(|chain| chain.instructions()) {
@@ -54,7 +54,7 @@ fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
     called
 }
 
-/// The runtime joins name and overload with a dot in a buffer of 100 bytes, which ends with a NUL.
+/// Checks the length of the full name. The runtime joins name and overload with a dot in a buffer of 100 bytes, which ends with a NUL.
 fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     const MAX_NAME: usize = 99;
     let Some(name) = operator.name.as_ref() else {
@@ -88,7 +88,7 @@ fn stack_trace(chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 /// The lists of a method that instructions refer to.
 struct Method<'t, 'a> {
     values: &'t [EValue<'a>],
-    /// For each operator, the built-in one that it is.
+    /// For each operator, the built-in operator that it is, if any.
     prims: Vec<Option<&'static Prim>>,
     delegates: usize,
 }
@@ -135,7 +135,7 @@ impl<'t, 'a> Method<'t, 'a> {
         }
     }
 
-    /// The value that an instruction refers to; reports an index out of range.
+    /// Returns the value that an instruction refers to; reports an index out of range.
     fn value(
         &self,
         index: i32,
@@ -184,7 +184,7 @@ impl<'t, 'a> Method<'t, 'a> {
         }
     }
 
-    /// `et_copy_index`, which copies a tensor into a larger one, at an index of the larger one's first dimension.
+    /// Checks a call of `et_copy_index`, which copies a tensor into a larger one, at an index of the larger one's first dimension.
     fn copy_index(&self, args: &[i32], path: &Path<'_>, report: &mut Report<'_>) {
         let [to, from, index] = args else {
             return;
@@ -267,7 +267,7 @@ impl<'t, 'a> Method<'t, 'a> {
     }
 }
 
-/// A jump to the index after the last instruction ends the chain.
+/// Checks the destination of a jump. A jump to the index after the last instruction ends the chain.
 fn jump_destination(call: JumpFalseCall, index: usize, instructions: usize, path: &Path<'_>, report: &mut Report<'_>) {
     let destination = call.destination_instruction;
     let path = &path.field("destination_instruction");

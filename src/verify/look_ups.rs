@@ -7,8 +7,8 @@ use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
 use crate::file::pte::Pte;
 use alloc::{vec, vec::Vec};
 
-/// For each entry of `named_data`, whether an XNNPACK payload looks it up: the runtime reads no other named data by itself. The
-/// official library has no other backend that does; without the feature `payloads`, no look-up is known.
+/// Returns, for each entry of `named_data`, whether an XNNPACK payload looks it up: the runtime itself does not read named data,
+/// and in the official library, no other backend does. Without the feature `payloads`, look-ups are unknown.
 pub(super) fn looked_up(pte: &Pte<'_>) -> Vec<bool> {
     #[cfg_attr(not(feature = "payloads"), allow(unused_mut))]
     let mut found = vec![false; pte.named_data().len()];

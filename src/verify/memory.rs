@@ -1,7 +1,7 @@
-//! Rules about what instructions do to memory: a value must keep its bytes until their last use, and a pointer must not be null.
+//! Rules about the effects of instructions on memory: values must keep their bytes until the last use, and pointers must not be null.
 //!
 //! Memory planners let tensors share memory on purpose: one after the other, the result of an elementwise kernel in its input's memory,
-//! a view in the memory of its base. An overlap is an error only if a value gets bytes that another one wrote.
+//! a view in the memory of its base. An overlap is an error only if a value gets bytes that another value wrote.
 
 use super::report::Report;
 use super::rule;
@@ -22,7 +22,7 @@ pub(super) fn check(
     let mut flow = Dataflow::check(plan, &Calls::new(plan, method, delegates));
     sort(&mut flow.conflicts);
     flow.conflicts.dedup_by_key(|found| (found.new, found.old));
-    // A use in the same run comes first.
+    // Uses in the same run come first.
     sort_by_key(&mut flow.nulls, |null| (null.tensor, null.freed_by, null.freed_by > Some(null.used_by), null.used_by));
     flow.nulls.dedup_by_key(|found| (found.tensor, found.freed_by));
     let mut unknown =
@@ -47,7 +47,7 @@ pub(super) fn check(
     method.loops(report);
 }
 
-/// The paths of this many findings are searched for.
+/// The number of findings for which paths are searched.
 const MAX_PATHS: usize = 16;
 
 struct Method<'m, 't, 'a> {
@@ -57,7 +57,7 @@ struct Method<'m, 't, 'a> {
 }
 
 impl Method<'_, '_, '_> {
-    /// Why a conflict may be none.
+    /// Returns the reason why a conflict is uncertain, if it is.
     fn doubt(&self, conflict: &Conflict) -> Option<&'static str> {
         let (write, read) = (self.flow.event(conflict.write)?, self.flow.event(conflict.read)?);
         if let Some(event) = [write, read].into_iter().find(|event| !event.certain) {
@@ -119,7 +119,7 @@ impl Method<'_, '_, '_> {
         report.add(rule::USE_AFTER_FREE, &path, text);
     }
 
-    /// Adds the branches from one event to another.
+    /// Appends the branches from one event to another.
     fn branches(&self, from: &Event, to: &Event, text: &mut String) {
         const MAX_BRANCHES: usize = 8;
         let branches = self.flow.path(from.time as usize, to.time as usize);
@@ -130,7 +130,7 @@ impl Method<'_, '_, '_> {
         }
     }
 
-    /// The instruction of an event.
+    /// Returns a text about the instruction of an event.
     fn instruction(&self, event: &Event) -> String {
         match (event.time as usize).checked_sub(1) {
             None => "setting the inputs".into(),
@@ -164,7 +164,7 @@ impl Method<'_, '_, '_> {
         }
     }
 
-    /// Reports loops without an end.
+    /// Reports endless loops.
     fn loops(&self, report: &mut Report<'_>) {
         for time in self.flow.endless() {
             let Some(((chain, index), instruction)) = self.plan.instructions().nth(time) else { continue };

@@ -1,8 +1,8 @@
-//! Checks beyond structure: what the official runtime refuses, and what it does not check although it should.
+//! Checks beyond structure: faults that the official runtime refuses, and faults that it should check but does not.
 //!
-//! [`Pte::parse`](crate::Pte::parse) checks structure and stops at the first error. The checks here work on the tree and
+//! [`Pte::parse`](crate::Pte::parse) checks the structure and stops at the first error. The checks here work on the tree and
 //! report everything they find, in time linear in the file's size (`n log n` for planned memory and names).
-//! Inside delegates they check XNNPACK's payloads; of those of other backends at most that they are whole.
+//! Inside delegates, they check the contents of XNNPACK's payloads, and for some other backends that payloads are complete.
 //!
 //! ```no_run
 //! use executorch_format::{Pte, verify::Level};
@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! A finding of the strict level prints like this:
+//! A finding of the strict level is displayed like this:
 //!
 //! ```text
 //! error: planned-memory-overlap: execution_plan[0].values[4].val.Tensor.allocation_info: bytes 240 to 496 of planned buffer 1 overlap …

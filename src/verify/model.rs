@@ -1,4 +1,4 @@
-//! The checks of a file of any kind.
+//! Checks of a file of any kind.
 
 #[cfg(feature = "payloads")]
 use super::{Deployment, Releases, releases};
@@ -9,19 +9,19 @@ use crate::model::{Model, each_file};
 use alloc::vec::Vec;
 
 impl Model<'_> {
-    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::verify`].
+    /// Checks the file at `level` and returns all findings, like [`Pte::verify`].
     pub fn verify(&self, level: Level) -> Vec<Finding> {
         each_file!(self, file => file.verify(level))
     }
 
-    /// Where this file loads, or the program in this bundle, and what each release does with it. Without verdicts for an
-    /// ETDump, and for a payload in a file of its own.
+    /// Returns the releases that load this file, or the program in this bundle, and the behaviour of each release. There are no
+    /// verdicts for an ETDump, or for a payload in a file of its own.
     #[cfg(feature = "payloads")]
     pub fn releases(&self) -> Releases {
         self.releases_with(&Deployment::default())
     }
 
-    /// [`releases`](Self::releases) for a program that is loaded with `deployment`.
+    /// Returns the same as [`releases`](Self::releases) for a program that is loaded with `deployment`.
     #[cfg(feature = "payloads")]
     pub fn releases_with(&self, deployment: &Deployment<'_>) -> Releases {
         match self {

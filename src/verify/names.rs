@@ -1,4 +1,4 @@
-//! Rules about names: they are unique, contain no NUL, and do not deceive a reader.
+//! Rules about names: they are unique, contain no NUL, and do not deceive readers.
 
 use super::report::{Name, Report};
 use super::rule;
@@ -25,14 +25,14 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     for (index, entry) in ptd.entries().enumerate() {
         name(entry.key, &root.item("named_data", index), "key", report);
     }
-    // In a file with an early schema the entries come from two lists. The paths follow the current schema.
+    // In a file with an early schema, the entries come from two lists. The paths follow the current schema.
     let keys: Vec<_> = ptd.index().iter().collect();
     alike(&keys, &root, ("named_data", "key"), report);
     unique(&keys, report);
     prefixes(&keys, report);
 }
 
-/// The names that the runtime compares or passes on as C strings.
+/// Checks the names that the runtime compares or passes on as C strings.
 fn each_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     for (index, named) in pte.named_data().iter().enumerate() {
@@ -69,7 +69,7 @@ fn name(name: Option<&Text<'_>>, path: &Path<'_>, field: &'static str, report: &
     }
 }
 
-/// Control characters except NUL, which has a rule of its own.
+/// Returns `true` for control characters except NUL, which has a rule of its own.
 fn is_control(byte: u8) -> bool {
     byte.is_ascii_control() && byte != 0
 }
@@ -87,7 +87,7 @@ fn deceptive(name: &Text<'_>, path: &Path<'_>, field: &'static str, report: &mut
     }
 }
 
-/// Reports names of one list that look alike, if one is not plain ASCII: a Latin and a Cyrillic `a`, for example. `1`
+/// Reports names in a list that look alike, if one of them is not plain ASCII: a Latin and a Cyrillic `a`, for example. `1`
 /// and `l` are not reported.
 #[cfg(feature = "unicode")]
 fn alike(names: &[Key<'_>], path: &Path<'_>, (list, field): (&'static str, &'static str), report: &mut Report<'_>) {
@@ -142,7 +142,7 @@ fn method_names(pte: &Pte<'_>, report: &mut Report<'_>) {
 /// A key and the index of its entry.
 type Key<'t> = (&'t Text<'t>, usize);
 
-/// Pairs of neighbours in the sorted keys.
+/// Returns pairs of neighbours in the sorted keys.
 fn pairs<'k, 't>(keys: &'k [Key<'t>]) -> impl Iterator<Item = (Key<'t>, Key<'t>)> + 'k {
     keys.iter().copied().zip(keys.iter().copied().skip(1))
 }
@@ -167,7 +167,7 @@ fn empty(keys: &[Key<'_>], report: &mut Report<'_>) {
     }
 }
 
-/// If a key is a prefix of others, one of them comes right after it in the sorted keys.
+/// Reports keys that are prefixes of others. In the sorted keys, one of these directly follows the prefix.
 fn prefixes(keys: &[Key<'_>], report: &mut Report<'_>) {
     let root = Path::ROOT;
     for ((before, index), (key, _)) in pairs(keys) {

@@ -36,14 +36,14 @@ pub(super) fn check<'p>(pte: &Pte<'_>, ptds: impl Iterator<Item = &'p Ptd<'p>>, 
     }
 }
 
-/// The external tensors of a method that have a name.
+/// Returns the external tensors of a method that have a name.
 fn externals<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> impl Iterator<Item = (usize, &'t Tensor<'a>, &'t str)> {
     plan.tensors()
         .filter(|(_, tensor)| tensor.is_external())
         .filter_map(|(index, tensor)| Some((index, tensor, c_string(tensor.fully_qualified_name()?))))
 }
 
-/// A name as the runtime reads it: up to the first NUL.
+/// Returns a name as the runtime reads it: up to the first NUL.
 fn c_string(name: &str) -> &str {
     name.split('\0').next().unwrap_or_default()
 }
@@ -57,7 +57,7 @@ fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// The size of the blob is not compared: a rule about the `.ptd` file alone does that.
+/// Checks an external tensor. The size of the blob is not compared: a rule about the `.ptd` file does that.
 fn external(tensor: &Tensor<'_>, name: &str, files: &[IndexedPtd<'_>], path: &Path<'_>, report: &mut Report<'_>) {
     let Some(entry) = files.iter().find_map(|file| file.entries.get(file.index.get(name)?)) else {
         let path = path.field("extra_tensor_info");
@@ -80,7 +80,7 @@ fn keys_in_two_files(pte: &Pte<'_>, files: &[IndexedPtd<'_>], report: &mut Repor
     for (file, number) in files.iter().zip(1..) {
         keys.extend(file.index.iter().map(|(key, _)| (key, number)));
     }
-    // A key that occurs twice in one file is reported for that file.
+    // A duplicate key in one file is reported for that file.
     let keys = set(keys);
     for ((before, first), (key, second)) in keys.iter().zip(keys.iter().skip(1)) {
         if before == key {

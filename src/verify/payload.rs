@@ -1,4 +1,4 @@
-//! Rules about delegates' payloads: their bytes match the delegate's id, payloads of a known format are complete, and
+//! Rules about delegates' payloads: their bytes match the delegate's id, payloads in a known format are complete, and
 //! machine code is reported. They follow `VulkanDelegateHeader.cpp`, `VelaBinStream.cpp` and `inmemory_filesystem.cpp`
 //! of ExecuTorch's backends. XNNPACK's payloads have rules of their own.
 
@@ -15,7 +15,7 @@ use alloc::{format, string::String};
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     let mut seen = Keyed::new();
-    // Overlapping segments can repeat the same bytes many times: at most as many bytes are read as the file has.
+    // Overlapping segments can repeat the same bytes many times, so the number of bytes read is limited to the size of the file.
     let mut left = report.file_size();
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = root.item("execution_plan", index);
@@ -50,7 +50,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// The runtime selects a backend by its id.
+/// Compares the bytes with the delegate's id, by which the runtime selects a backend.
 fn id_and_bytes(id: &str, payload: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
     let Some(kind) = PayloadKind::of_id(id).filter(|kind| kind.is_in(payload) == Some(false)) else {
         return;

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::setters::setters;
 use alloc::{format, string::String, vec::Vec};
 
-/// A user's settings for a check: its level, rules that are made errors, and rules that are ignored.
+/// A user's settings for a check: its level, rules to treat as errors, and rules to ignore.
 ///
 /// ```
 /// use executorch_format::{Pte, verify::Policy};
@@ -64,10 +64,10 @@ setters! {
 }
 
 impl Policy {
-    /// Stands in [`deny`](Self::deny) for every rule whose findings are warnings.
+    /// The name that stands in [`deny`](Self::deny) for every rule whose findings are warnings.
     pub const WARNINGS: &str = "warnings";
 
-    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if it names a rule that does not exist.
+    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if the policy contains the name of a rule that does not exist.
     pub fn check(&self) -> Result<()> {
         let known = |name: &&String| RULES.iter().any(|rule| rule.name == name.as_str());
         let denied = self.deny.iter().filter(|name| *name != Self::WARNINGS);

@@ -1,4 +1,4 @@
-//! Rules about the root table: its lists, and what they refer to. They follow the runtime's `program.cpp` and
+//! Rules about the root table: its lists, and the items that they refer to. They follow the runtime's `program.cpp` and
 //! `pte_data_map.cpp`.
 
 use super::look_ups;
@@ -64,8 +64,8 @@ fn table_limit(program: &Program<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// The released runtime is built without support for constants as they were before ExecuTorch 0.4
-/// (`ET_ENABLE_DEPRECATED_CONSTANT_BUFFER=0`), and assumes that a program without constant offsets has such constants.
+/// Checks constants in the FlatBuffer. The released runtime is built without support for constants as they were before ExecuTorch
+/// 0.4 (`ET_ENABLE_DEPRECATED_CONSTANT_BUFFER=0`), and assumes that a program without constant offsets has such constants.
 fn constant_buffer(program: &Program<'_>, report: &mut Report<'_>) {
     let path = Path::ROOT;
     let buffers = program.constant_buffer().len();
@@ -121,7 +121,7 @@ fn named_data(pte: &Pte<'_>, report: &mut Report<'_>) {
         let (key, path) = (named.key.as_deref(), root.item("named_data", index));
         named_data_key(key, &path, report);
         let is_inside = (named.segment_index as usize) < segments;
-        // The runtime notices only when a delegate asks for the data. Payloads are opened only if there is such an entry.
+        // The runtime detects this only when a delegate requests the data. Payloads are opened only if such an entry exists.
         if is_inside
             || report.concerns(looked_up.get_or_insert_with(|| look_ups::looked_up(pte)).get(index) == Some(&true))
         {

@@ -1,4 +1,4 @@
-//! The checks of a `.ptd` file.
+//! Checks of a `.ptd` file.
 
 use super::report::Report;
 use super::{Finding, Level, flat_tensor, names, segments, wire};
@@ -10,7 +10,7 @@ use crate::file::pte::Pte;
 use alloc::vec::Vec;
 
 impl Ptd<'_> {
-    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::verify`].
+    /// Checks the file at `level` and returns all findings, like [`Pte::verify`].
     pub fn verify(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
@@ -22,15 +22,15 @@ impl Ptd<'_> {
         report.finish()
     }
 
-    /// [`verify`](Self::verify) at [`Level::Runtime`], for binaries that should not contain the code of the strict
-    /// level.
+    /// Checks the file at [`Level::Runtime`], like [`verify`](Self::verify), for binaries that should not contain the code of the
+    /// strict level.
     pub fn verify_for_runtime(&self) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
         runtime_rules(self, &mut report);
         report.finish()
     }
 
-    /// What each release does with this file. Only the latest was tested with `.ptd` files.
+    /// Returns the behaviour of each release with this file. Only the latest release was tested with `.ptd` files.
     #[cfg(feature = "payloads")]
     pub fn releases(&self) -> Releases {
         releases::of_ptd(self)

@@ -1,4 +1,4 @@
-//! The checks of a program.
+//! Checks of a program.
 
 use super::report::Report;
 #[cfg(feature = "payloads")]
@@ -16,14 +16,14 @@ use crate::path::Path;
 use alloc::vec::Vec;
 
 impl Pte<'_> {
-    /// Checks the file at `level` and returns everything that is wrong.
+    /// Checks the file at `level` and returns all findings.
     ///
     /// If the tree was read from a file, findings about data that it borrows from the file have that data's offset. Bytes
-    /// that were not given (see [`Source::whole`](crate::Source::whole)) are not checked.
+    /// that are absent (see [`Source::whole`](crate::Source::whole)) are not checked.
     ///
     /// Rules about the contents of delegates' payloads, and about data of other formats, need the feature `payloads`.
     ///
-    /// At most 100 findings of a rule are listed; one more finding counts the rest.
+    /// At most 100 findings of a rule are listed. One more finding states the number of the rest.
     pub fn verify(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
@@ -35,16 +35,16 @@ impl Pte<'_> {
         report.finish()
     }
 
-    /// [`verify`](Self::verify) at [`Level::Runtime`], for binaries that should not contain the code of the strict
-    /// level.
+    /// Checks the file at [`Level::Runtime`], like [`verify`](Self::verify), for binaries that should not contain the code of the
+    /// strict level.
     pub fn verify_for_runtime(&self) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
         runtime_rules(self, &mut report);
         report.finish()
     }
 
-    /// Checks the file together with its `.ptd` files and returns what is wrong with the combination, without findings
-    /// about one file alone. Paths are those of the `.pte`. If `data` is empty, a warning says how many tensors need a
+    /// Checks the file together with its `.ptd` files and returns findings about the combination, without findings about
+    /// a single file. Paths are those of the `.pte`. If `data` is empty, a warning states how many tensors need a
     /// `.ptd` file.
     pub fn verify_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
         let mut report = Report::new(None, level);
@@ -57,30 +57,30 @@ impl Pte<'_> {
         report.finish()
     }
 
-    /// What the file needs and the device does not have, assuming that all external data is there: see
+    /// Returns the needs of the file that the device does not meet, assuming that all external data is present: see
     /// [`fit_with`](Self::fit_with).
     #[cfg(feature = "inspect")]
     pub fn fit(&self, target: &Target) -> Vec<Missing> {
         self.fit_with(target, None).missing
     }
 
-    /// What the file needs and the device does not have, and what could not be determined, if the file is loaded with
-    /// `data`; `None` assumes that all external data is there. It does not check the file itself: see
+    /// Returns the needs of the file that the device does not meet, and those that could not be checked, if the file is loaded with
+    /// `data`; `None` assumes that all external data is present. Does not check the file itself: see
     /// [`verify`](Self::verify).
     #[cfg(feature = "inspect")]
     pub fn fit_with(&self, target: &Target, data: Option<&[&Ptd<'_>]>) -> Fit {
         target::check(self, target, data)
     }
 
-    /// The external data that this program needs and `data` does not have; `None` if nothing is missing. With empty
-    /// `data`, everything that it needs. Of the backends, only XNNPACK is considered.
+    /// Returns the external data that this program needs and `data` does not contain; `None` if nothing is missing. With empty
+    /// `data`, returns everything that it needs. Among the backends, only XNNPACK is considered.
     #[cfg(feature = "payloads")]
     pub fn missing_data(&self, data: &[&Ptd<'_>]) -> Option<MissingData> {
         releases::missing(self, &self.open_payloads(), data)
     }
 
-    /// Where this program loads, and what each release does with it, if it has the kernels and the external data that it
-    /// needs: [`releases_with`](Self::releases_with) the default deployment.
+    /// Returns the releases that load this program, and the behaviour of each release, assuming that the required kernels and
+    /// external data are present. Same as [`releases_with`](Self::releases_with) the default deployment.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -88,7 +88,7 @@ impl Pte<'_> {
     /// let file = std::fs::read("tests/data/0.2.1/add_mul_constant_inline/add_mul_constant_inline.pte")?;
     /// let releases = executorch_format::Pte::parse(&file)?.releases();
     /// assert_eq!(releases.loads_in.to_string(), "0.2 to 1.2");
-    /// for verdict in releases.verdicts {
+    /// for verdict in releases.releases {
     ///     if let Some(reason) = verdict.because {
     ///         println!("{} {} it: {}", verdict.release, verdict.behaviour, reason.message);
     ///     }
@@ -101,15 +101,15 @@ impl Pte<'_> {
         self.releases_with(&Deployment::default())
     }
 
-    /// Where this program loads, and what each release does with it, if it is loaded with `deployment`. Every backend is
-    /// assumed to be there; payloads of backends other than XNNPACK are not checked.
+    /// Returns the releases that load this program, and the behaviour of each release, if it is loaded with `deployment`. All backends
+    /// are assumed to be present; payloads of backends other than XNNPACK are not checked.
     #[cfg(feature = "payloads")]
     pub fn releases_with(&self, deployment: &Deployment<'_>) -> Releases {
         releases::of_pte(self, deployment)
     }
 }
 
-/// The rules of the runtime level, and rules of the strict level that the same functions check.
+/// Checks the rules of the runtime level, and rules of the strict level that share functions with them.
 fn runtime_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
     program::check(pte, report);
     segments::check_pte(pte, report);
@@ -125,7 +125,7 @@ fn runtime_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
     xnnpack::check(pte, report);
 }
 
-/// The other rules of the strict level.
+/// Checks the other rules of the strict level.
 fn strict_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
     segments::unreferenced_in_pte(pte, report);
     names::check_pte(pte, report);

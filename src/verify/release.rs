@@ -1,4 +1,4 @@
-//! Releases of ExecuTorch, and what a runtime does with a file.
+//! Releases of ExecuTorch, and the behaviour of a runtime with a file.
 
 use crate::error::Error;
 use crate::flatbuffer::number::parsed;
@@ -37,7 +37,7 @@ impl Release {
     /// The newest release that the rules describe.
     pub const LATEST: Self = Self::new(1, 5, "1.5");
 
-    /// Every release, oldest first. 0.3 was not tested.
+    /// All releases, oldest first. 0.3 was not tested.
     pub const ALL: [Self; 12] = [
         Self::V0_2,
         Self::new(0, 3, "0.3"),
@@ -57,17 +57,17 @@ impl Release {
         Self { major, minor, name }
     }
 
-    /// Its name, such as `0.7`.
+    /// Returns the name, such as `0.7`.
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// Whether the release's runtime was tested.
+    /// Returns `true` if the release's runtime was tested.
     pub fn was_seen(self) -> bool {
         self != Self::new(0, 3, "0.3")
     }
 
-    /// Whether it is in these ranges, written as in the tables of releases: `0.6..`, `0.2..0.2,0.4..`, `-` for none.
+    /// Returns `true` if the release is in these ranges, written as in the tables of releases: `0.6..`, `0.2..0.2,0.4..`, `-` for none.
     pub(crate) fn is_in(self, ranges: &str) -> bool {
         let number = |text: &str| {
             let (major, minor) = text.split_once('.')?;
@@ -130,19 +130,19 @@ impl schemars::JsonSchema for Release {
     }
 }
 
-/// What a release's runtime does with a file. The order is that of severity: the greatest decides.
+/// The behaviour of a release's runtime with a file, in order of severity: the greatest decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Behaviour {
-    /// It loads the file.
+    /// The file loads.
     Loads,
     /// Not tested, or tested with different results.
     Unknown,
-    /// It loads the file but computes wrong results, because it ignores a field that it does not know.
+    /// The file loads, but the runtime computes wrong results, because it ignores an unknown field.
     Miscomputes,
-    /// It reports an error.
+    /// The runtime reports an error.
     Refuses,
     /// The process ends: a segmentation fault or an abort.
     Dies,

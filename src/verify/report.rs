@@ -7,11 +7,11 @@ use crate::path::{FieldPath, Path};
 use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
 
-/// The most findings of one rule that are listed. One last finding counts the rest, so that the report on a hostile file is
+/// The most findings of a rule that are listed. A last finding counts the rest, so that the report on a malicious file is
 /// not many times larger than the file.
 pub(super) const MAX_OF_ONE_RULE: usize = 100;
 
-/// A name from the file in a message: quoted, and truncated if it is long.
+/// Displays a name from the file in a message: quoted, and truncated if it is long.
 pub(super) struct Name<'t>(pub(super) &'t str);
 
 impl fmt::Display for Name<'_> {
@@ -25,7 +25,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// A list from the file in a message, truncated if it is long.
+/// Displays a list from the file in a message, truncated if it is long.
 pub(super) struct Few<'t, T>(pub(super) &'t [T]);
 
 impl<T: fmt::Display> fmt::Display for Few<'_, T> {
@@ -45,7 +45,7 @@ pub(super) struct Report<'f> {
     file: Option<&'f [u8]>,
     level: Level,
     findings: Vec<Finding>,
-    /// How many findings each rule has, in the order of the first ones.
+    /// The number of findings for each rule, in the order of the first findings.
     counts: Vec<(&'static Rule, usize)>,
 }
 
@@ -54,12 +54,12 @@ impl<'f> Report<'f> {
         Self { file, level, findings: Vec::new(), counts: Vec::new() }
     }
 
-    /// Whether the tree was read from a file.
+    /// Returns `true` if the tree was read from a file.
     pub(super) fn has_file(&self) -> bool {
         self.file.is_some()
     }
 
-    /// The bytes that the tree was read from.
+    /// Returns the bytes that the tree was read from.
     pub(super) fn file(&self) -> &'f [u8] {
         self.file.unwrap_or_default()
     }
@@ -72,17 +72,17 @@ impl<'f> Report<'f> {
         self.level >= Level::Strict
     }
 
-    /// Whether to report something that the runtime refuses only if `runtime` is true: the strict level always does.
+    /// Returns whether to report a fault that the runtime refuses only if `runtime` is `true`. At the strict level, always returns `true`.
     pub(super) fn concerns(&self, runtime: bool) -> bool {
         runtime || self.is_strict()
     }
 
-    /// Where a list or string of the tree starts in the file, if the tree borrows it from there.
+    /// Returns the offset in the file of a list or string of the tree, if the tree borrows it from there.
     pub(super) fn offset<T: bytemuck::NoUninit>(&self, part: Option<&[T]>) -> Option<u64> {
         crate::offset_in(self.file?, bytemuck::cast_slice(part?))
     }
 
-    /// Where item `index` of a list of the tree is in the file.
+    /// Returns the offset in the file of item `index` of a list of the tree.
     pub(super) fn offset_of<T: bytemuck::NoUninit>(&self, list: &[T], index: usize) -> Option<u64> {
         self.offset(list.get(index..)).filter(|_| index < list.len())
     }
@@ -102,7 +102,7 @@ impl<'f> Report<'f> {
         self.put(rule, rule.severity, path, offset, &message);
     }
 
-    /// Adds a finding that is less severe than the rule's others.
+    /// Adds a finding that is less severe than the rule's other findings.
     #[cold]
     pub(super) fn add_as(
         &mut self,
@@ -134,13 +134,13 @@ impl<'f> Report<'f> {
         self.findings.push(Finding { severity, ..Finding::new(rule, path.to_field_path(), offset, message) });
     }
 
-    /// How many findings there are, with those that are not listed.
+    /// Returns the number of findings, including those that are not listed.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    /// Counts a finding of the rule, and returns whether to list it.
+    /// Counts a finding of the rule, and returns `true` if it is to be listed.
     fn counts_one_more(&mut self, rule: &'static Rule) -> bool {
         let at = self.counts.iter().position(|(known, _)| known.name == rule.name).unwrap_or_else(|| {
             self.counts.push((rule, 0));

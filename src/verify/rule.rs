@@ -1,4 +1,4 @@
-//! The rules: each has a stable name, a level, a severity, and a text that says what it protects from.
+//! The rules: each has a stable name, a level, a severity, and a description of the faults that it protects from.
 
 use super::history::{HISTORIES, History};
 use super::release::{Behaviour, Release};
@@ -10,39 +10,39 @@ use super::{Level, Severity};
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Rule {
-    /// Its name, which does not change between releases.
+    /// The name, which does not change between releases.
     #[cfg_attr(feature = "serde", serde(rename = "rule"))]
     pub name: &'static str,
-    /// The lowest level that checks it. Violations that the runtime accepts in some circumstances are reported at the
-    /// strict level only.
+    /// The lowest level that checks the rule. Violations that the runtime accepts in some circumstances are reported only at the
+    /// strict level.
     pub level: Level,
-    /// How bad a violation is.
+    /// The severity of a violation.
     pub severity: Severity,
-    /// What it protects from: the defect in the file, or what a reader that does not check for it does.
+    /// The danger: a defect in the file, or the behaviour of a reader that does not check the rule.
     pub protects_from: &'static str,
-    /// The published vulnerability of the official runtime that it corresponds to: one number, or several with commas.
+    /// The corresponding published vulnerability of the official runtime: one number, or several separated by commas.
     pub cve: Option<&'static str>,
-    /// Computed when the crate is compiled, so that a finding's text does not need the histories.
+    /// Computed at compile time, so that the text of a finding does not need the histories.
     #[cfg_attr(feature = "serde", serde(skip))]
     refused_since: Option<Release>,
 }
 
 impl Rule {
-    /// What each release did with files that break it: one history for each kind of violation. Empty if that was not
-    /// tested.
+    /// Returns the behaviour of each release with files that break the rule: one history for each kind of violation. Empty if the rule
+    /// was not tested.
     pub fn histories(&self) -> impl Iterator<Item = &'static History> {
         let name = self.name;
         HISTORIES.iter().filter(move |history| history.rule == name)
     }
 
-    /// The first release from which on all releases refuse to load or to run such a file; `None` if that is unknown or
-    /// differs from file to file.
+    /// Returns the first release from which on all releases refuse to load or to run such a file; `None` if that is unknown or
+    /// differs between files.
     pub fn refused_since(&self) -> Option<Release> {
         self.refused_since
     }
 }
 
-/// The value of [`Rule::refused_since`], from the rule's only history.
+/// Returns the value of [`Rule::refused_since`], from the rule's only history.
 const fn refused_since(rule: &str) -> Option<Release> {
     let (mut found, mut left) = (None, HISTORIES);
     while let [history, rest @ ..] = left {
@@ -85,7 +85,7 @@ macro_rules! rules {
             };
         )*
 
-        /// All rules, by level. The runtime level includes what the official runtime does not check and crashes on while
+        /// All rules, by level. The runtime level includes faults that the official runtime does not check and that crash it while
         /// it loads a file, so a file that passes this level loads.
         ///
         /// | rule | level | severity | what it protects from |
@@ -100,7 +100,7 @@ macro_rules! rules {
 }
 
 rules! {
-    // The names of the structure level are those that `ErrorKind::rule` returns.
+    // The names at the structure level are those that `ErrorKind::rule` returns.
     IDENTIFIER "identifier" Structure Error "reading another kind of file, or another version of the format, as this one"
     TRUNCATED "truncated" Structure Error "reading past the end of a file that was cut off"
     EXTENDED_HEADER "extended-header" Structure Error "sizes and offsets in the header that overflow or contradict the file"

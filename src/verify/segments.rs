@@ -15,17 +15,17 @@ use crate::path::Path;
 use crate::schema::DataSegment;
 use alloc::{format, vec, vec::Vec};
 
-/// The segments of a file, and what its header says about them.
+/// The segments of a file, and the facts about them in its header.
 struct Segments<'t, 'a> {
     table: &'t [DataSegment],
     bytes: &'t [Segment<'a>],
     whole: bool,
-    /// Whether the file is a `.ptd`: another rule reports that its header is absent.
+    /// `true` if the file is a `.ptd`: another rule reports a missing header.
     is_ptd: bool,
     base: u64,
-    /// The data size in the header; `None` if the header does not say.
+    /// The data size in the header; `None` if the header does not have it.
     data_size: Option<u64>,
-    /// How the runtime reads each segment; `None` if it does not.
+    /// The part of each segment that the runtime reads; `None` if the runtime does not read it.
     read: Vec<Option<Read>>,
 }
 
@@ -64,13 +64,13 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     segments.check(report);
 }
 
-/// Segments with bytes that nothing in the program refers to.
+/// Reports segments with bytes to which nothing in the program refers.
 pub(super) fn unreferenced_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     let referenced = pte.segment_users().into_iter().map(|users| users > 0).collect();
     unreferenced(pte.program.segments(), referenced, report);
 }
 
-/// Segments with bytes that no key refers to.
+/// Reports segments with bytes to which no key refers.
 pub(super) fn unreferenced_in_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     let table = ptd.flat_tensor.segments();
     unreferenced(table, marked(table.len(), ptd.entries().map(|entry| entry.segment_index)), report);
@@ -90,17 +90,17 @@ fn is_whole(source: &Source<'_>) -> bool {
     source.whole
 }
 
-/// How ExecuTorch 1.5 reads a segment.
+/// The part of a segment that ExecuTorch 1.5 reads.
 #[derive(Clone, Copy)]
 struct Read {
-    /// How many bytes it reads, from the start of the segment.
+    /// The number of bytes from the start of the segment.
     size: u64,
-    /// Whether it refuses to read if no header says where the segments start. It reads constants anyway, with a base of 0.
+    /// `true` if the runtime refuses to read without a header that states where the segments start. It reads constants regardless, with base 0.
     needs_base: bool,
 }
 
-/// How much of each segment ExecuTorch 1.5 reads: segments of constants, payloads and those named data that a payload looks up as
-/// a whole, and of initial states only those that a tensor uses.
+/// Returns the part of each segment that ExecuTorch 1.5 reads: whole segments of constants, of payloads, and of named data that a
+/// payload looks up; of initial states, only those that a tensor uses.
 fn read_of_pte(pte: &Pte<'_>) -> Vec<Option<Read>> {
     let segments = pte.program.segments();
     let mut read: Vec<Option<Read>> = vec![None; segments.len()];
@@ -114,7 +114,7 @@ fn read_of_pte(pte: &Pte<'_>) -> Vec<Option<Read>> {
     if let Some(list) = pte.program.constant_segment.as_ref().filter(|list| list.offsets().len() > 1) {
         reads(list.segment_index, whole(list.segment_index), false);
     }
-    // Payloads are opened only where it matters which data is read.
+    // Payloads are opened only if it matters which data is read.
     let is_sound =
         pte.segment_base_offset() > 0 && !pte.segments.iter().any(|segment| matches!(segment, Segment::Absent));
     let looked_up = (!is_sound).then(|| looked_up(pte));
@@ -134,7 +134,7 @@ fn read_of_pte(pte: &Pte<'_>) -> Vec<Option<Read>> {
     read
 }
 
-/// ExecuTorch 1.5 reads the segments that a key refers to.
+/// Returns the part of each segment that ExecuTorch 1.5 reads: the segments that a key refers to.
 fn read_of_ptd(ptd: &Ptd<'_>) -> Vec<Option<Read>> {
     let segments = ptd.flat_tensor.segments();
     let named = marked(segments.len(), ptd.entries().map(|entry| entry.segment_index));
@@ -145,7 +145,7 @@ fn read_of_ptd(ptd: &Ptd<'_>) -> Vec<Option<Read>> {
         .collect()
 }
 
-/// Official readers accept such a file, but a writer would overwrite part of the metadata.
+/// Checks that segments start after the metadata. Official readers accept others, but a writer would overwrite part of the metadata.
 fn in_metadata(source: Option<&Source<'_>>, base: u64, report: &mut Report<'_>) {
     let Some(source) = source.filter(|source| base > 0 && base < source.metadata_size) else {
         return;
@@ -157,8 +157,8 @@ fn in_metadata(source: Option<&Source<'_>>, base: u64, report: &mut Report<'_>) 
     report.add_at(rule::SEGMENTS_IN_METADATA, &Path::ROOT, Some(HEAD_SIZE as u64), found);
 }
 
-/// Official readers read the fields that they know and ignore the rest of the header. `room` is the number of bytes between
-/// the FlatBuffer's first 8 bytes and its rest.
+/// Checks the length of the header. Official readers read the fields that they support and ignore the rest. `room` is the number of
+/// bytes between the FlatBuffer's first 8 bytes and its rest.
 fn header_length(length: u32, room: u64, report: &mut Report<'_>) {
     if u64::from(length) > room {
         let found =
@@ -168,7 +168,7 @@ fn header_length(length: u32, room: u64, report: &mut Report<'_>) {
 }
 
 /// Calls `found` for each range that starts inside another one, unless both start together: with its start and index,
-/// and the other's start, end and index. Ranges are given as start, size and index. Empty ranges are ignored.
+/// and the start, end and index of the other. Ranges are given as start, size and index. Empty ranges are ignored.
 pub(super) fn each_overlap(
     ranges: impl Iterator<Item = (u64, u64, usize)>,
     mut found: impl FnMut(u64, usize, (u64, u64, usize)),
@@ -198,8 +198,8 @@ impl Segments<'_, '_> {
         self.trailing_bytes(report);
     }
 
-    /// Whether a segment is known to end outside the file. Without a header, the part that the runtime reads from byte
-    /// 0 on is checked.
+    /// Returns `true` if a segment is known to end outside the file. Without a header, the part that the runtime reads, from base 0, is
+    /// checked.
     fn leaves_file(&self, index: usize, report: &Report<'_>) -> bool {
         let outside = |read: Read| !read.needs_base && self.end(index, read) > report.file_size();
         let read_outside = || !self.is_ptd && self.read(index).is_some_and(outside);
@@ -209,7 +209,7 @@ impl Segments<'_, '_> {
         }
     }
 
-    /// Where in the file the part of a segment that ExecuTorch reads ends.
+    /// Returns the end, in the file, of the part of a segment that ExecuTorch reads.
     fn end(&self, index: usize, read: Read) -> u64 {
         let offset = self.table.get(index).map_or(0, |segment| segment.offset);
         self.base.saturating_add(offset).saturating_add(read.size)
@@ -219,8 +219,8 @@ impl Segments<'_, '_> {
         self.read.get(index).copied().flatten()
     }
 
-    /// Files without segment data have no header but may list an empty segment. `delegates` reports an empty segment of a
-    /// payload.
+    /// Checks that the base is known. Files without segment data have no header but may list an empty segment. `delegates` reports an
+    /// empty segment of a payload.
     fn base(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
         if self.base > 0 || self.is_ptd || !report.has_file() {
@@ -270,8 +270,8 @@ impl Segments<'_, '_> {
         }
     }
 
-    /// The runtime checks the segments that the keys of a `.ptd` file refer to, but compares the offset, which counts from the
-    /// base, with base plus data size.
+    /// Compares segments with the data size. The runtime checks the segments that the keys of a `.ptd` file refer to, but compares the
+    /// offset, which counts from the base, with base plus data size.
     fn data_size(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
         let Some(data_size) = self.data_size else {
@@ -304,7 +304,7 @@ impl Segments<'_, '_> {
         }
     }
 
-    /// Two segments may start together: equal blobs, or an empty one.
+    /// Reports overlapping segments. Two segments may start together: equal blobs, or an empty one.
     fn overlap(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
         let ranges = self.table.iter().zip(0..).map(|(segment, index)| (segment.offset, segment.size, index));

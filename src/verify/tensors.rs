@@ -1,4 +1,4 @@
-//! Rules about a tensor's shape, and where its bytes are. They follow the runtime's `program_validation.cpp`,
+//! Rules about a tensor's shape, and the place of its bytes. They follow the runtime's `program_validation.cpp`,
 //! `tensor_parser_portable.cpp` and `tensor_parser_exec_aten.cpp`.
 
 use super::constants;
@@ -82,13 +82,13 @@ fn dim_order(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Whether each number below the length occurs exactly once.
+/// Returns `true` if each number below the length occurs exactly once.
 pub(super) fn is_permutation(order: &[u8]) -> bool {
-    // Almost all are in their natural order.
+    // Almost all dim orders are natural.
     if (TensorShape { dim_order: order, ..TensorShape::default() }).is_natural() {
         return true;
     }
-    // A bit for each dimension.
+    // One bit for each dimension.
     let mut seen = [0u64; 4];
     let fresh = |dim: &u8| match seen.get_mut(usize::from(*dim / 64)) {
         Some(seen) if usize::from(*dim) < order.len() && *seen >> (dim % 64) & 1 == 0 => {

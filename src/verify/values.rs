@@ -54,7 +54,7 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     }
 }
 
-/// The value with that index, which the file stores as a signed number.
+/// Returns the value with this index, which the file stores as a signed number.
 pub(super) fn value<'t, 'a>(values: &'t [EValue<'a>], index: impl TryInto<usize>) -> Option<&'t KernelTypes<'a>> {
     index.try_into().ok().and_then(|index| values.get(index)).map(|value| &value.val)
 }
@@ -82,7 +82,7 @@ fn int_list(values: &[EValue<'_>], items: &[i64], path: &Path<'_>, report: &mut 
     }
 }
 
-/// The runtime creates values in order, and a list copies its tensors when it is created.
+/// Checks a list of tensors. The runtime creates values in order, and a list copies its tensors when it is created.
 fn tensor_list(
     values: &[EValue<'_>],
     list: usize,
@@ -101,7 +101,7 @@ fn tensor_list(
             }
             Some(KernelTypes::Null(_)) if optional => order(list, items, at, path, report),
             Some(KernelTypes::Tensor(_)) => order(list, items, at, path, report),
-            // The runtime takes memory that it has not written yet for None, which a list of optional tensors may contain.
+            // The runtime treats memory that it has not written yet as None, which a list of optional tensors may contain.
             Some(other) if report.concerns(!(optional && is_later(*item))) => {
                 let kind = other.name().unwrap_or("unknown");
                 let found = format!("value {item} is of kind {kind}, expected Tensor");

@@ -1,5 +1,5 @@
-//! Rules about bytes of the FlatBuffer that the decoded tree does not show: what official readers accept although it is
-//! not valid, and how the writer shared vtables.
+//! Rules about bytes of the FlatBuffer that are not in the decoded tree: invalid bytes that official readers accept,
+//! and the sharing of vtables.
 
 use super::report::{Name, Report};
 use super::rule;
@@ -17,7 +17,7 @@ use crate::schema::any::AnyTable;
 use crate::schema::program::{EValue, KernelTypes};
 use alloc::format;
 
-/// Tables, bools, and vectors that may be misaligned where offsets are aligned.
+/// Tables, bools, and vectors that may be misaligned even if offsets are aligned.
 const WANTED: Wanted = Wanted {
     fields: |kind| match kind {
         FieldKind::Numbers { number, alignment } => *alignment > 4 || *number == NumberKind::Bool,
@@ -35,7 +35,7 @@ pub(super) fn check(
     check_at(0, tree, root, source, report);
 }
 
-/// `check` for a program. Few of its many values have strings.
+/// Checks a program like `check`. Few of its many values have strings.
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     text(&pte.program, Some(EValue::DESCRIPTION), &root, report);
@@ -53,7 +53,7 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     bytes(0, Program::DESCRIPTION, pte.source.as_ref(), report);
 }
 
-/// `check` for a FlatBuffer that starts at byte `start` of its source's metadata, as for `decode_at`.
+/// Checks a FlatBuffer, like `check`, that starts at byte `start` of its source's metadata, as for `decode_at`.
 pub(super) fn check_at(
     start: u32,
     tree: &dyn AnyTable,
@@ -68,9 +68,9 @@ pub(super) fn check_at(
     bytes(start, root, source, report);
 }
 
-/// Checks the bytes of a FlatBuffer that its tree does not show.
+/// Checks the bytes of a FlatBuffer that are not in its tree.
 fn bytes(start: u32, root: &'static TableDescription, source: Option<&Source<'_>>, report: &mut Report<'_>) {
-    // Reading notes whether there is anything.
+    // Reading has recorded whether there are any faults.
     if let Some(source) = source.filter(|source| source.irregular) {
         let metadata = source.metadata();
         let mut sharing = Sharing::default();
@@ -90,7 +90,7 @@ fn bytes(start: u32, root: &'static TableDescription, source: Option<&Source<'_>
     }
 }
 
-/// ExecuTorch's C++ does not check the bytes of a string. Readers in Python and Rust refuse strings that are not UTF-8.
+/// Checks strings. ExecuTorch's C++ does not check their bytes. Readers in Python and Rust refuse strings that are not UTF-8.
 fn text(tree: &dyn AnyTable, but: Option<&'static TableDescription>, path: &Path<'_>, report: &mut Report<'_>) {
     any::texts(tree, but, path, &mut |path, text| {
         if !text.is_utf8() {
@@ -151,7 +151,7 @@ fn bool_list(part: &Part<'_>, number: NumberKind, metadata: &[u8], report: &mut 
     }
 }
 
-/// flatc does not align an empty vector.
+/// Checks the alignment of a vector. flatc does not align empty vectors.
 fn vector_alignment(part: &Part<'_>, alignment: u32, report: &mut Report<'_>) {
     let first = part.position + 4;
     if alignment > 4 && part.size > 4 && first % alignment != 0 {
@@ -160,11 +160,10 @@ fn vector_alignment(part: &Part<'_>, alignment: u32, report: &mut Report<'_>) {
     }
 }
 
-/// Finds vtables shared by tables of different sizes: see `VtableSharing::ByEntries`.
+/// Vtables that are shared by tables of different sizes: see `VtableSharing::ByEntries`.
 #[derive(Default)]
 struct Sharing {
-    /// Vtables that are used by a table of another size than they state: for each, the first such size and the stated
-    /// one.
+    /// The vtables used by a table whose size differs from the stated one: for each, the first such size and the stated one.
     shared: Keyed<u32, (u32, u16)>,
 }
 
@@ -202,7 +201,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn only_strings_and_what_few_tensors_have_may_have_text() {
+    fn only_strings_and_tensors_with_extra_info_may_have_text() {
         let value = EValue::DESCRIPTION.fields.iter().find_map(|field| match field.kind {
             FieldKind::Union(union) => Some(union.members),
             _ => None,
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_notes_whatever_the_walk_would_find() {
+    fn reading_records_every_fault_that_the_walk_finds() {
         let file: &[u8] = include_bytes!("../../tests/data/1.5.1/multi_method/multi_method.pte");
         let mut damaged = file.to_vec();
         let (mut noted, mut walked) = (0, 0);

@@ -1,4 +1,4 @@
-//! What is wrong with one call.
+//! Checks a single call.
 
 use super::Violation;
 use super::operator::Called;
@@ -22,23 +22,23 @@ pub(super) struct Call<'t, 'a> {
     pub(super) tensors: &'t [Tensors],
 }
 
-/// The release whose kernels the tables are about.
+/// The release whose kernels the tables describe.
 const TESTED: &str = "ExecuTorch 1.5.1";
 
-/// How to avoid dim orders that a kernel does not expect. Each was tried.
+/// The advice on dim orders that a kernel does not support. Each suggestion was tried.
 const HELP: &str = "make the tensors contiguous, as inputs of the method or with `.contiguous()` before the operator (in an export with dim order ops, the default), or delegate the operator";
 
-/// Which of an operator's kernels do something.
+/// The kernels of an operator that have a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
-    /// Every one that the release has.
+    /// All kernels in the release.
     Every,
     Portable,
     Optimized,
 }
 
 impl Which {
-    /// From the answers of the operator's kernel, and of the portable one that it replaces.
+    /// Combines the answers of the operator's kernel, and of the portable kernel that it replaces.
     fn of<T>(called: &Called, found: impl Fn(&Kernel) -> Option<T>) -> Option<(Self, T)> {
         let first = found(&called.kernel);
         let Some(portable) = &called.portable else { return first.map(|first| (Self::Every, first)) };
@@ -55,7 +55,7 @@ impl Which {
     }
 }
 
-/// As the end of a clause.
+/// Formats the kernels as the end of a clause.
 impl fmt::Display for Which {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -67,10 +67,10 @@ impl fmt::Display for Which {
 }
 
 impl Call<'_, '_> {
-    /// `has_orders` is whether any tensor of the method is not contiguous.
+    /// Returns the violations. `has_orders` is `true` if any tensor of the method is not contiguous.
     pub(super) fn judge(&self, has_orders: bool) -> Vec<Violation> {
         let mut found = Vec::new();
-        // Otherwise it is not known which argument is which.
+        // With a wrong count, arguments cannot be matched.
         if self.count(&mut found) {
             self.kinds(&mut found);
             if has_orders && self.of_arguments().any(|tensors| tensors.has_orders()) {
@@ -88,17 +88,17 @@ impl Call<'_, '_> {
         found
     }
 
-    /// Names in the tables are short.
+    /// Returns the full name. Names in the tables are short.
     fn name(&self) -> String {
         self.operator.full_name()
     }
 
-    /// What the tensors of each argument have.
+    /// Returns the properties of each argument's tensors.
     fn of_arguments(&self) -> impl Iterator<Item = Tensors> {
         self.args.iter().take(self.called.arguments.len()).map(|value| self.of_value(*value))
     }
 
-    /// What the tensors of an argument have.
+    /// Returns the properties of an argument's tensors.
     fn tensors(&self, argument: usize) -> Tensors {
         self.args.get(argument).map(|value| self.of_value(*value)).unwrap_or_default()
     }
@@ -115,7 +115,7 @@ impl Call<'_, '_> {
         self.called.arguments.get(argument).map_or("", |argument| argument.name)
     }
 
-    /// The arguments' names, as a list in a sentence.
+    /// Returns the names of arguments as a list in a sentence.
     fn names(&self, arguments: &[usize]) -> String {
         let mut text = String::new();
         for (at, argument) in arguments.iter().enumerate() {
@@ -129,7 +129,7 @@ impl Call<'_, '_> {
         text
     }
 
-    /// Returns whether the call has as many arguments as the kernel takes.
+    /// Returns `true` if the call has as many arguments as the kernel takes; otherwise adds a violation.
     fn count(&self, found: &mut Vec<Violation>) -> bool {
         let expected = self.called.arguments.len() + 1;
         if self.args.len() == expected {
@@ -214,7 +214,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Whether a condition holds under which a kernel computes other numbers.
+    /// Returns `true` if the condition holds under which a kernel computes other numbers.
     fn is_so(&self, only: Only) -> bool {
         let mut arguments = self.called.arguments.iter().enumerate();
         match only {
@@ -232,7 +232,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Whether an argument names no dimension but the first.
+    /// Returns `true` if an argument lists no dimension except the first.
     fn is_first_dimension(&self, argument: usize) -> bool {
         let rank = i64::from(self.tensors(0).ranks.trailing_zeros());
         let is_first = |value: Option<&KernelTypes<'_>>| match value {
@@ -240,7 +240,7 @@ impl Call<'_, '_> {
             _ => false,
         };
         match self.value(argument) {
-            // A longer list names a dimension twice.
+            // A longer list contains a dimension twice.
             Some(KernelTypes::IntList(list)) => {
                 let items = list.items();
                 items.len() <= 5 && items.iter().all(|item| is_first(value(self.plan.values(), *item)))
@@ -249,7 +249,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// The first argument with a dim order that the kernel refuses, and what it has and should have.
+    /// Returns the first argument with a dim order that the kernel refuses, with a text about the found and the expected order.
     fn refused_order(&self, kernel: &Kernel) -> Option<(usize, String)> {
         kernel.conditions.iter().find_map(|condition| self.broken(condition))
     }
@@ -288,7 +288,7 @@ impl Call<'_, '_> {
         Some((argument, format!("{}, expected {} to be {expected}", self.has(argument), self.names(arguments))))
     }
 
-    /// The dim order that an argument has.
+    /// Returns a text about the dim order of an argument.
     fn has(&self, argument: usize) -> String {
         let (name, operator) = (self.argument_name(argument), self.name());
         match self.value(argument) {

@@ -1,9 +1,9 @@
-//! Rules about calls of kernels: what the official ones refuse, end the process on, or compute other numbers for.
+//! Rules about calls of kernels: calls that official kernels refuse, end the process on, or compute other numbers for.
 //!
-//! The kernels are those of ExecuTorch 1.5.1. Each was called alone in the official runtime with every dim order, rank, type
+//! The kernels are those of ExecuTorch 1.5.1. Each was called by itself in the official runtime with every dim order, rank, type
 //! and kind of its arguments, 185,013 calls in all: with the kernels of the Python wheel (`kernels.tsv`), and with those
-//! portable kernels that optimized ones replace there (`portable.tsv`). Nothing is reported about other operators, which
-//! may have kernels of any kind.
+//! portable kernels that optimized ones replace there (`portable.tsv`). Other operators, which may have kernels of any kind, are
+//! not checked.
 
 mod call;
 mod operator;
@@ -20,33 +20,33 @@ use call::Call;
 use operator::Called;
 use tensors::Tensors;
 
-/// The kernels that a runtime has where an optimized kernel can replace a portable one.
+/// The kernels of a runtime, for operators whose portable kernel can be replaced with an optimized one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kernels {
-    /// Either of them.
+    /// Either kernel.
     Any,
-    /// The portable ones.
+    /// The portable kernels.
     #[cfg(feature = "inspect")]
     Portable,
-    /// The optimized ones.
+    /// The optimized kernels.
     #[cfg(feature = "inspect")]
     Optimized,
 }
 
-/// Something that is wrong with a call.
+/// A rule that a call breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Violation {
     pub(super) rule: &'static Rule,
-    /// The rule's, or a warning if some kernel of the release takes the call.
+    /// The rule's severity, or a warning if some kernel of the release accepts the call.
     pub(super) severity: Severity,
-    /// Whether it is certain that the kernel does this.
+    /// `true` if the behaviour of the kernel is certain.
     pub(super) is_certain: bool,
-    /// Index of the argument in the call.
+    /// The index of the argument in the call.
     pub(super) argument: Option<usize>,
     pub(super) message: String,
 }
 
-/// Reports what is wrong with the calls of a method.
+/// Reports violations in the calls of a method.
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let calls = Calls::new(plan, Kernels::Any);
     for ((chain, index), instruction) in plan.instructions() {
@@ -70,13 +70,13 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     }
 }
 
-/// The operators of a method that are in the tables, and what its values have.
+/// The operators of a method that are in the tables, and the properties of its values.
 pub(super) struct Calls<'t, 'a> {
     plan: &'t ExecutionPlan<'a>,
     operators: Vec<Option<Called>>,
-    /// For each value, what the tensors have that it stands for.
+    /// The properties of the tensors that each value stands for.
     tensors: Vec<Tensors>,
-    /// Whether any of them is not contiguous.
+    /// `true` if any of these tensors is not contiguous.
     has_orders: bool,
 }
 
@@ -89,7 +89,7 @@ impl<'t, 'a> Calls<'t, 'a> {
         Self { plan, operators, tensors, has_orders }
     }
 
-    /// What is wrong with a call; nothing for an operator that is not in the tables.
+    /// Returns the violations of a call; none for an operator that is not in the tables.
     pub(super) fn judge(&self, call: &KernelCall<'_>) -> Vec<Violation> {
         let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
         let operator = (self.operators.get(index).and_then(Option::as_ref), self.plan.operators().get(index));

@@ -11,7 +11,7 @@ use core::fmt;
 /// An operator that a method calls.
 pub(super) struct Called {
     pub(super) arguments: Vec<Argument>,
-    /// The kernel; if an optimized one can replace the portable one, both may be here.
+    /// The kernel. If an optimized kernel can replace the portable one, `portable` may contain the latter.
     pub(super) kernel: Kernel,
     pub(super) portable: Option<Kernel>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Argument {
     pub(super) is_output: bool,
 }
 
-/// The kinds of values that an argument takes: they follow from its type.
+/// The kinds of values that an argument takes, which follow from its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kinds {
     kind: Kind,
@@ -46,14 +46,14 @@ enum Kind {
 }
 
 impl Called {
-    /// `None` if the operator is not in the tables.
+    /// Looks up an operator; `None` if it is not in the tables.
     pub(super) fn find(operator: &Operator<'_>, kernels: Kernels) -> Option<Self> {
         let (name, overload) = (operator.name(), operator.overload());
         let line = sorted_text::row(KERNELS, name, overload)?;
         let mut arguments = Vec::new();
         for argument in signature(operator)?.split(' ') {
             let (name, text) = argument.split_once(':')?;
-            // The marks are explained where the table is read.
+            // `dataflow::access` explains the marks.
             let is_output = name.starts_with(['*', '=']);
             let name = name.trim_start_matches(['*', '=', '!', '.']);
             arguments.push(Argument { name, kinds: Kinds::of(text)?, is_output });
@@ -71,7 +71,7 @@ impl Called {
 }
 
 impl Kinds {
-    /// From the type in an operator's schema.
+    /// Parses a type in an operator's schema.
     fn of(text: &str) -> Option<Self> {
         let optional = text.strip_prefix("Optional[").and_then(|text| text.strip_suffix(']'));
         let kind = match optional.unwrap_or(text) {
@@ -91,7 +91,7 @@ impl Kinds {
         Some(Self { kind, or_null: optional.is_some() })
     }
 
-    /// Whether a value is of such a kind. A value without content is reported elsewhere.
+    /// Returns `true` if the argument takes a value of this kind. A value without content is reported elsewhere.
     pub(super) fn take(self, value: &KernelTypes<'_>) -> bool {
         match value {
             KernelTypes::None | KernelTypes::Unknown(_) => true,
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_the_tables_can_be_read_and_is_about_an_operator_whose_arguments_are_known() {
+    fn every_line_of_the_tables_can_be_parsed_and_its_operator_is_known() {
         for (table, lines) in [(KERNELS, 229), (PORTABLE, 20)] {
             sorted_text::check_all(table);
             assert_eq!(table.lines().count(), lines);

@@ -1,44 +1,44 @@
 //! The tables of kernels.
 //!
-//! A line has the operator, and columns with tabs between them; a column in which nothing was found has `-`.
+//! Each line consists of an operator and columns, separated by tabs. `-` stands for an empty column.
 //!
 //! 1. The dim orders that a kernel takes: `contiguous`, `either` (contiguous or channels-last) or `same` (all contiguous, or
-//!    all channels-last), with the arguments. `unless X`: if the argument X is `true`, the condition does not count. A kernel
-//!    refuses a call that breaks one of its conditions.
-//! 2. Dim orders for which it computes other numbers: if all tensors are `channels-last`, or of an `other` order, or if
-//!    orders are `mixed`. A `?` says that this depends on other arguments, and a `!` that the kernel can end the process.
-//!    After this, or after a `:`, a further condition: tensors differ in their `sizes`, or in those of other dimensions
+//!    all channels-last), with the arguments. `unless X`: if the argument X is `true`, the condition does not apply. A kernel
+//!    refuses a call that violates one of its conditions.
+//! 2. Dim orders for which it computes other numbers: if all tensors are `channels-last`, or in an `other` order, or if
+//!    orders are `mixed`. `?` means that this depends on other arguments, `!` that the kernel can end the process.
+//!    A further condition may follow these marks, or a `:`: tensors differ in their `sizes`, or in sizes of dimensions other
 //!    than the first (`inner`), or tensors with more than one element do (`broadcast`); `dim` is not the first dimension; the
-//!    `result` is stored in another way than a contiguous one.
+//!    `result` is not stored as a contiguous one.
 //! 3. The ranks that it refuses, from 0 to 6.
-//! 4. The types with which it was seen to run, for arguments for which these are not all types.
+//! 4. The types with which it ran in tests, for arguments that do not take all types.
 
 use super::operator::Argument;
 use super::tensors::{BROADCAST, CHANNELS_LAST, INNER, OTHER, SIZES, type_bit};
 use crate::schema::ScalarType;
 use alloc::{vec, vec::Vec};
 
-/// The kernels of the Python wheel: portable ones and those of quantized operators, with optimized ones where there are.
+/// The kernels of the Python wheel: portable kernels and those of quantized operators, replaced with optimized kernels where possible.
 pub(super) const KERNELS: &str = include_str!("kernels.tsv");
-/// The portable kernels of operators for which the wheel has optimized ones.
+/// The portable kernels of operators for which the wheel has optimized kernels.
 pub(super) const PORTABLE: &str = include_str!("portable.tsv");
 
 /// A line of a table.
 pub(super) struct Kernel {
     pub(super) conditions: Vec<Condition>,
     pub(super) other_numbers: Vec<OtherNumbers>,
-    /// For each argument, the ranks that are refused.
+    /// The ranks that are refused, for each argument.
     pub(super) refused_ranks: Vec<u8>,
-    /// For each argument, the types that ran; 0 for any.
+    /// The types that ran, for each argument; 0 for any type.
     pub(super) types: Vec<u32>,
 }
 
 /// A condition on dim orders.
 pub(super) struct Condition {
     pub(super) orders: Orders,
-    /// Indices of arguments.
+    /// The indices of the arguments.
     pub(super) arguments: Vec<usize>,
-    /// Index of a Bool that lifts the condition.
+    /// The index of a Bool that lifts the condition.
     pub(super) unless: Option<usize>,
 }
 
@@ -61,9 +61,9 @@ pub(super) struct OtherNumbers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Only {
     Always,
-    /// One of these differences of sizes.
+    /// Sizes differ in one of these ways.
     Differences(u8),
-    /// Not along the first dimension.
+    /// The dimension is not the first.
     Dim,
     Result,
 }
@@ -77,7 +77,7 @@ pub(super) enum Often {
 }
 
 impl OtherNumbers {
-    /// Whether it is about a call whose tensors have these dim orders together.
+    /// Returns `true` if the entry applies to calls whose tensors have these dim orders in total.
     pub(super) fn is_about(&self, layouts: u8) -> bool {
         match self.orders {
             "channels-last" => layouts == CHANNELS_LAST,
@@ -88,7 +88,7 @@ impl OtherNumbers {
 }
 
 impl Kernel {
-    /// `None` if the line names an argument that the operator does not have.
+    /// Parses a line; `None` if it refers to an argument that the operator does not have.
     pub(super) fn read(line: &'static str, arguments: &[Argument]) -> Option<Self> {
         let index = |name: &str| arguments.iter().position(|argument| argument.name == name);
         let mut columns = line.split('\t').map(|column| if column == "-" { "" } else { column });
@@ -149,12 +149,12 @@ impl Kernel {
     }
 }
 
-/// The parts of a column, none if it is empty.
+/// Returns the parts of a column, none if it is empty.
 fn parts(column: &'static str, separator: char) -> impl Iterator<Item = &'static str> {
     column.split(separator).filter(|part| !part.is_empty())
 }
 
-/// A set of ranks, such as `0-2,5`.
+/// Parses a set of ranks, such as `0-2,5`.
 fn ranks_of(text: &str) -> Option<u8> {
     let mut ranks = 0;
     for text in text.split(',') {
@@ -166,7 +166,7 @@ fn ranks_of(text: &str) -> Option<u8> {
     Some(ranks)
 }
 
-/// The types of a set, such as `real+bool`.
+/// Parses a set of types, such as `real+bool`.
 fn types_of(text: &str) -> Option<u32> {
     let set = |types: &[ScalarType]| types.iter().fold(0, |set, found| set | type_bit(found.0));
     let mut types = 0;

@@ -6,30 +6,30 @@ use crate::tensor::TensorShape;
 use crate::verify::tensors::is_permutation;
 use alloc::{string::String, vec, vec::Vec};
 
-/// Dimensions stored in their own order: a bit of a set of dim orders.
+/// Dimensions stored in their own order: a bit in a set of dim orders.
 pub(super) const CONTIGUOUS: u8 = 1;
-/// Channels stored last; of tensors of 4 and 5 dimensions only.
+/// Channels stored last, in tensors with 4 or 5 dimensions: a bit in a set of dim orders.
 pub(super) const CHANNELS_LAST: u8 = 2;
-/// Another order.
+/// Another order: a bit in a set of dim orders.
 pub(super) const OTHER: u8 = 4;
 
-/// Sizes differ: a bit of a set of differences.
+/// Sizes differ: a bit in a set of differences.
 pub(super) const SIZES: u8 = 1;
-/// Sizes differ in another dimension than the first.
+/// Sizes differ in a dimension other than the first: a bit in a set of differences.
 pub(super) const INNER: u8 = 2;
-/// Sizes of tensors with more than one element differ.
+/// Sizes of tensors with more than one element differ: a bit in a set of differences.
 pub(super) const BROADCAST: u8 = 4;
 
-/// The tensors that a value stands for: itself, the items of a list, or none.
+/// The properties of the tensors that a value stands for: itself, the items of a list, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tensors {
     /// A set of dim orders.
     pub(super) orders: u8,
-    /// The same, of those whose elements are in another place in memory if they are stored in the other order.
+    /// The dim orders of those tensors whose elements would be elsewhere in memory in the other order.
     pub(super) layouts: u8,
     /// A set of ranks, up to 7.
     pub(super) ranks: u8,
-    /// A set of numbers of scalar types, of those with elements.
+    /// A set of scalar types, by number, of the tensors with elements.
     pub(super) types: u32,
     pub(super) shapes: Shapes,
 }
@@ -37,7 +37,7 @@ pub(super) struct Tensors {
 /// The differences between the sizes of several tensors of 4 or 5 dimensions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shapes {
-    /// One of them, with more than one element if there is such a one: index of its value.
+    /// The index of one of the tensors, preferably one with more than one element.
     example: Option<usize>,
     /// A set of differences.
     pub(super) differences: u8,
@@ -64,7 +64,7 @@ impl Tensors {
         tensors
     }
 
-    /// Whether one of them is not contiguous.
+    /// Returns `true` if any of the tensors is not contiguous.
     pub(super) fn has_orders(&self) -> bool {
         self.orders & !CONTIGUOUS != 0
     }
@@ -101,12 +101,12 @@ impl Shapes {
     }
 }
 
-/// A type in a set of types.
+/// Returns the bit of a type in a set of types.
 pub(super) fn type_bit(number: i8) -> u32 {
     u32::try_from(number).ok().and_then(|number| 1_u32.checked_shl(number)).unwrap_or(0)
 }
 
-/// The names of the types in a set.
+/// Returns the names of the types in a set.
 pub(super) fn types_in(set: u32) -> String {
     let mut text = String::new();
     for number in (0..32).filter(|number| set >> number & 1 == 1) {
@@ -116,7 +116,7 @@ pub(super) fn types_in(set: u32) -> String {
     text
 }
 
-/// The kind of a dim order; nothing if it is not a permutation. A size of 1 makes no difference to kernels.
+/// Returns the bit of a dim order; 0 if the order is not a permutation. Dimensions of size 1 do not matter to kernels.
 fn order_of(shape: &TensorShape<'_>) -> u8 {
     match shape.dim_order {
         [0, 2, 3, 1] | [0, 2, 3, 4, 1] => CHANNELS_LAST,
@@ -126,15 +126,15 @@ fn order_of(shape: &TensorShape<'_>) -> u8 {
     }
 }
 
-/// Whether the elements have the same places in memory in the contiguous order, and, with 4 or 5 dimensions, in the
-/// channels-last one: dimensions of size 1 can be anywhere.
+/// Returns `true` if the elements are at the same places in the contiguous order and, with 4 or 5 dimensions, in the
+/// channels-last order: dimensions of size 1 can be anywhere.
 fn is_in_both_orders(sizes: &[i32], dim_order: &[u8]) -> bool {
     let is_sorted = |order: &[u8]| {
         let of_some_size = |dimension: &&u8| sizes.get(usize::from(**dimension)).is_some_and(|size| *size != 1);
         order.iter().filter(of_some_size).is_sorted()
     };
     match sizes.len() {
-        // There is one order only.
+        // There is only one order.
         0 | 1 => is_sorted(dim_order),
         4 => is_sorted(&[0, 2, 3, 1]) && is_sorted(dim_order),
         5 => is_sorted(&[0, 2, 3, 4, 1]) && is_sorted(dim_order),
@@ -142,7 +142,7 @@ fn is_in_both_orders(sizes: &[i32], dim_order: &[u8]) -> bool {
     }
 }
 
-/// For each value of a method its tensors.
+/// Returns the properties of the tensors of each value of a method.
 pub(super) fn of_values(plan: &ExecutionPlan<'_>) -> Vec<Tensors> {
     let (mut tensors, mut lists) = (vec![Tensors::default(); plan.values().len()], Vec::new());
     for ((index, value), of_value) in plan.values().iter().enumerate().zip(&mut tensors) {

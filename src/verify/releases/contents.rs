@@ -1,4 +1,4 @@
-//! Contents of delegates' payloads that not every release's backend supports.
+//! Contents of delegates' payloads that the backend of some releases does not support.
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
@@ -15,14 +15,14 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 /// The backend whose payloads are read.
 pub(super) const BACKEND: &str = "XnnpackBackend";
 
-/// Nodes, datatypes and fields of `runtime_schema.fbs`, and the releases whose runtime has them. Read off the release tags 0.2.0 to 1.4.0
+/// Nodes, datatypes and fields of `runtime_schema.fbs`, and the releases whose runtime has them, taken from the release tags 0.2.0 to 1.4.0
 /// and the source of 1.5.
 const TABLE: &str = include_str!("xnnpack.tsv");
 
-/// At most this many backends are named in a reason.
+/// The most backends to name in a reason.
 const MAX_SHOWN: usize = 4;
 
-/// Something in a payload that some releases do not support.
+/// A use of something in a payload that some releases do not support.
 pub(super) struct Use {
     kind: &'static ReasonKind,
     what: &'static str,
@@ -30,7 +30,7 @@ pub(super) struct Use {
     message: String,
     /// The releases that support it.
     known: &'static str,
-    /// What the other releases do.
+    /// The behaviour of the other releases.
     otherwise: Behaviour,
 }
 
@@ -43,12 +43,12 @@ impl Use {
     }
 }
 
-/// Collects each kind of use once, with the first place.
+/// The kinds of uses, each once, with the first place.
 #[derive(Default)]
 struct ContentUses(Vec<Use>);
 
 impl ContentUses {
-    /// `known` is a name of the table, with the table or enumeration that it belongs to.
+    /// Adds a use. `known` is a table or enumeration and the name of its member in the table.
     fn add(
         &mut self,
         known: (&str, &str),
@@ -60,7 +60,7 @@ impl ContentUses {
         if self.0.iter().any(|used| (used.kind.name, used.what) == (kind.name, what)) {
             return;
         }
-        // What is in no release's schema, the rules refuse.
+        // The rules refuse members that are in no release's schema.
         let Some(releases) = sorted_text::row(TABLE, known.0, known.1) else { return };
         if releases == "0.2.." {
             return;
@@ -77,7 +77,7 @@ impl ContentUses {
     }
 }
 
-/// What the payloads use that not every release supports.
+/// Returns the uses of things in payloads that some releases do not support.
 pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
     let mut uses = ContentUses::default();
     let mut read = 0;
@@ -104,13 +104,13 @@ fn id<'t>(pte: &'t Pte<'_>, method: usize, index: usize) -> &'t str {
     pte.methods().get(method).and_then(|plan| plan.delegates().get(index)).map_or("", |delegate| delegate.backend())
 }
 
-/// A backend's name as it is, or quoted and cut if it is no plain word.
+/// Returns a backend's name, quoted and truncated unless it is a short plain word.
 fn backend_name(id: &str) -> String {
     let plain = id.len() <= 60 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte));
     if plain && !id.is_empty() { id.to_owned() } else { format!("{}", Name(id)) }
 }
 
-/// The backends whose payloads were not tested, release by release.
+/// Adds the backends whose payloads were not tested, for each release.
 fn others(pte: &Pte<'_>, uses: &mut ContentUses) {
     let mut names: Vec<String> = Vec::new();
     let mut first = None;
@@ -188,7 +188,7 @@ fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut ContentUses) {
     }
 }
 
-/// Up to 0.4, only a convolution with PReLU was tested, and it was refused.
+/// Adds the use of half precision. Up to 0.4, only a convolution with PReLU was tested, and it was refused.
 fn half_precision(prelu: bool, path: &Path<'_>, uses: &mut ContentUses) {
     let (what, otherwise, message) = match prelu {
         true => ("XNNPReLU", Refuses, "half precision with XNNPReLU, which XNNPACK supports since 0.5"),
@@ -201,7 +201,7 @@ fn half_precision(prelu: bool, path: &Path<'_>, uses: &mut ContentUses) {
 #[cfg(test)]
 mod table_tests {
     #[test]
-    fn every_name_of_the_table_is_found_and_none_beside_it() {
+    fn look_ups_find_exactly_the_names_of_the_table() {
         crate::sorted_text::check_all(super::TABLE);
     }
 }

@@ -1,4 +1,4 @@
-//! The external data that a program needs, and what releases do if it is missing.
+//! The external data that a program needs, and the behaviour of releases if it is missing.
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
@@ -14,19 +14,19 @@ use crate::path::{FieldPath, Path};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
-/// External data that a program needs and that no `.ptd` file has.
+/// External data that a program needs and that no `.ptd` file contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MissingData {
-    /// How many tensors.
+    /// The number of tensors.
     pub tensors: usize,
-    /// How many constants of XNNPACK payloads, counted for each payload.
+    /// The number of constants of XNNPACK payloads, counted for each payload.
     pub constants: usize,
-    /// The name of the first one, cut if it is long.
+    /// The name of the first of them, truncated if it is long.
     pub first: String,
-    /// The field that refers to it.
+    /// The field that refers to the first of them.
     pub path: FieldPath,
 }
 
@@ -91,8 +91,8 @@ impl MissingData {
         }
     }
 
-    /// What a release does with the program, with `.ptd` files (`given`) or without: for the format, and for the
-    /// payloads. `named`: the program has named data, too, so that the runtime has a place to look keys up.
+    /// Returns the behaviour of a release with the program, with `.ptd` files (`given`) or without: for the format, and for the
+    /// payloads. `named` is `true` if the program has named data itself, so that the runtime has a place to look up keys.
     pub(super) fn find(&self, release: Release, given: bool, named: bool) -> [Option<KnownBehaviour>; 2] {
         let found = |behaviour| {
             let message = match given {
@@ -101,12 +101,12 @@ impl MissingData {
             };
             (behaviour, Reason::new(&reasons::EXTERNAL_DATA, self.path.clone(), message))
         };
-        // Earlier releases look up no names: their treatment of such tensors and constants is a feature of its own.
+        // Earlier releases do not look up names: their treatment of such tensors and constants is a separate feature.
         let (tensors, constants) = match (given, release) {
             _ if release < Release::V0_6 => (None, None),
             (true, Release::V0_6) => (None, Some(Behaviour::Unknown)),
             (true, _) => (None, None),
-            // Without any named data, XNNPACK's delegate looks keys up through a null pointer.
+            // Without any named data, XNNPACK's delegate looks up keys through a null pointer.
             (false, Release::V0_6) => {
                 (Some(Behaviour::Dies), Some(if named { Behaviour::Unknown } else { Behaviour::Dies }))
             }

@@ -1,4 +1,4 @@
-//! Features of valid programs that not every release supports.
+//! Features of valid programs that some releases do not support.
 
 use crate::file::pte::{Pte, TensorData};
 use crate::path::{FieldPath, Path};
@@ -8,29 +8,29 @@ use crate::verify::release::{Behaviour, Release};
 use Behaviour::{Dies, Loads, Refuses, Unknown};
 use alloc::vec::Vec;
 
-/// A feature of the format, and what the releases do with a program that uses it.
+/// A feature of the format, and the behaviour of the releases with a program that uses it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Feature {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it is, which releases support it, and how to avoid it if that is possible.
+    /// The description: the releases that support the feature, and, if possible, a way to avoid it.
     pub what: &'static str,
-    /// What runtimes do: each entry holds from its release until the next entry.
+    /// The behaviour of runtimes: each entry holds from its release until the next entry.
     pub since: &'static [(Release, Behaviour)],
-    /// The files of `tests/data` that it was tested with.
+    /// The files of `tests/data` that were tested.
     pub seen: &'static [&'static str],
     used: Used,
 }
 
-/// How a use is found: by a tensor, or by a method.
+/// The kind of item that uses the feature: a tensor, or a method.
 #[derive(Clone, Copy, Debug)]
 enum Used {
     Tensor(fn(&Pte<'_>, &Tensor<'_>) -> bool),
     Method(fn(&ExecutionPlan<'_>) -> bool),
 }
 
-/// The features that not every release supports. In the tests, all releases since 0.2 accepted the others: headers of
+/// The features that some releases do not support. In the tests, all releases since 0.2 accepted the other features: headers of
 /// 24 and 32 bytes, named data, every kind of value and instruction, the other scalar types that have names.
 pub const FEATURES: &[Feature] = &[
     Feature {
@@ -79,7 +79,7 @@ pub const FEATURES: &[Feature] = &[
     },
 ];
 
-/// The features that a program uses, each with the first method or tensor that does.
+/// Returns the features that a program uses, each with the first method or tensor that uses it.
 pub(super) fn features(pte: &Pte<'_>) -> Vec<(&'static Feature, FieldPath)> {
     let first = |feature: &'static Feature| {
         let path = pte.methods().iter().enumerate().find_map(|(method, plan)| {

@@ -1,4 +1,4 @@
-//! Where a file loads: the answer about all releases together.
+//! The releases that load a file: the answer about all releases together.
 
 use super::contents::BACKEND;
 use super::{Behaviour, Deployment, NeededKernels, Release, ReleaseVerdict, operators};
@@ -6,44 +6,44 @@ use crate::file::pte::Pte;
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
 
-/// Where a file loads: in the releases that take its format, its operators, and those payloads that were checked. It may need
+/// The releases that load a file: those that support its format, its operators, and the payloads that were checked. The file may need
 /// more kernels than the portable ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LoadsIn {
-    /// Whether any release loads it.
+    /// The outcome over all releases.
     pub outcome: Outcome,
-    /// The releases that load it: the first and the last of each range without a gap. An untested release does not split a
+    /// The releases that load the file: the first and the last of each range without a gap. An untested release does not split a
     /// range.
     pub ranges: Vec<(Release, Release)>,
-    /// The tested releases for which this is not known, as ranges.
+    /// The tested releases with an unknown behaviour, as ranges.
     pub unknown: Vec<(Release, Release)>,
     /// The subjects that were checked, such as `format` and `portable operators`.
     pub checked: Vec<String>,
     /// The payloads that were not checked, such as `payloads of CoreMLBackend`.
     pub not_checked: Option<String>,
-    /// The kernels that it needs from other libraries than the portable one. Not those that the deployment has.
+    /// The kernels that the file needs from libraries other than the portable one, except those that the deployment has.
     pub kernels: Vec<NeededKernels>,
 }
 
-/// Whether any release loads a file.
+/// The outcome of loading a file over all releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Outcome {
-    /// At least one does.
+    /// At least one release loads it.
     Loads,
-    /// None does.
+    /// No release loads it.
     None,
-    /// None is known to.
+    /// No release is known to load it.
     Unknown,
 }
 
 impl LoadsIn {
-    /// For files that no runtime loads as a program or data.
+    /// The answer for files that runtimes do not load as a program or data.
     pub(super) const NOTHING: Self = Self {
         outcome: Outcome::Unknown,
         ranges: Vec::new(),
@@ -67,14 +67,14 @@ impl LoadsIn {
         Self { outcome, ranges, unknown, checked, not_checked, kernels }
     }
 
-    /// The kernels as a sentence, as in `needs kernels outside the portable library: cortex_m: pad, softmax`; `None` if it
-    /// needs no others.
+    /// Returns the kernels as a sentence, as in `needs kernels outside the portable library: cortex_m: pad, softmax`; `None` if
+    /// the portable kernels are enough.
     pub fn needs_kernels(&self) -> Option<String> {
         (!self.kernels.is_empty()).then(|| format!("{}", operators::Outside(&self.kernels)))
     }
 }
 
-/// The ranges, as in `0.7 to 1.5`; `none` or `not known` if there are none.
+/// Formats the ranges, as in `0.7 to 1.5`; `none` or `not known` if they are empty.
 impl fmt::Display for LoadsIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.outcome {
@@ -93,7 +93,7 @@ impl fmt::Display for LoadsIn {
     }
 }
 
-/// The subjects that are checked of a program.
+/// Returns the subjects that are checked in a program.
 pub(super) fn checked(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Vec<String> {
     let operators = match deployment.libraries {
         None => "portable operators".to_owned(),
@@ -110,7 +110,7 @@ pub(super) fn checked(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Vec<String>
     checked
 }
 
-/// The tested releases with that behaviour.
+/// Returns the tested releases with this behaviour, as ranges.
 fn ranges_of(verdicts: &[ReleaseVerdict], behaviour: Behaviour) -> Vec<(Release, Release)> {
     let mut ranges: Vec<(Release, Release)> = Vec::new();
     let mut unbroken = false;

@@ -1,9 +1,9 @@
-//! Which releases of ExecuTorch load a file, and why others do not.
+//! The releases of ExecuTorch that load a file, and the reasons why others do not.
 //!
-//! There are three answers for each release. The format: how the release's runtime treated real and damaged files in
+//! There are three answers for each release. The format: the behaviour of the release's runtime with real and damaged files in
 //! tests ([`HISTORIES`](super::HISTORIES) for broken rules, [`FEATURES`] for features of valid programs). The
-//! operators: whether the release's kernel libraries have them. The payloads of delegates: whether the schema of the
-//! release's XNNPACK backend has what is in them.
+//! operators: whether the release's kernel libraries contain them. The payloads of delegates: whether the schema of the
+//! release's XNNPACK backend supports their contents.
 
 mod contents;
 mod external;
@@ -29,19 +29,19 @@ use crate::setters::setters;
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
-/// What the releases do with a file.
+/// The behaviour of all releases with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Releases {
-    /// Where it loads.
+    /// The releases that load the file.
     pub loads_in: LoadsIn,
-    /// What each release does with it, oldest first. Empty for an ETDump and for a payload in a file of its own.
+    /// The verdict for each release, oldest first. Empty for an ETDump and for a payload in a file of its own.
     pub releases: Vec<ReleaseVerdict>,
 }
 
-/// What one release does with a file.
+/// The behaviour of a release with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -49,34 +49,34 @@ pub struct Releases {
 pub struct ReleaseVerdict {
     /// The release.
     pub release: Release,
-    /// What its runtime does when it loads the program and its methods: the worst of the three answers, except that
+    /// The behaviour of its runtime when it loads the program and its methods: the worst of the three answers, except that
     /// payloads that were not checked do not count.
     pub behaviour: Behaviour,
-    /// The reason, unless it loads the file.
+    /// The reason, unless the release loads the file.
     pub because: Option<Reason>,
-    /// What it does with the format: the tables of the program, its constants and instructions.
+    /// The answer about the format: the tables of the program, its constants and instructions.
     pub format: Answer,
-    /// What it does with the operators: whether its kernel libraries have them.
+    /// The answer about the operators: whether the release's kernel libraries contain them.
     pub operators: Answer,
-    /// What it does with the contents of delegates' payloads. Only XNNPACK's are read.
+    /// The answer about the contents of delegates' payloads. Only XNNPACK's are read.
     pub delegates: Answer,
-    /// The kernels that it needs from other libraries than the portable one. Not those that the deployment has.
+    /// The kernels that the file needs from libraries other than the portable one, except those that the deployment has.
     pub kernels: Vec<NeededKernels>,
 }
 
-/// One of the answers about a release.
+/// An answer about a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Answer {
-    /// What the runtime does, considering this alone.
+    /// The behaviour of the runtime, considering only the subject of this answer.
     pub behaviour: Behaviour,
-    /// The reason, unless it loads the file.
+    /// The reason, unless the release loads the file.
     pub because: Option<Reason>,
 }
 
-/// What a program is loaded with.
+/// The environment in which a program is loaded.
 ///
 /// ```
 /// use executorch_format::Pte;
@@ -85,7 +85,7 @@ pub struct Answer {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
 /// let deployment = Deployment::default().with_libraries(Some(&[Library::Portable, Library::Optimized]));
-/// for verdict in Pte::parse(&file)?.releases_with(&deployment).verdicts {
+/// for verdict in Pte::parse(&file)?.releases_with(&deployment).releases {
 ///     println!("{verdict}");
 /// }
 /// # Ok(())
@@ -95,14 +95,14 @@ pub struct Answer {
 #[non_exhaustive]
 pub struct Deployment<'t> {
     /// The kernel libraries that are linked to the runtime, with the operators that each release has in them. `None`
-    /// assumes the portable one and whichever others the program needs: the answer names their kernels.
+    /// assumes the portable library and any others that the program needs: the answer lists their kernels.
     pub libraries: Option<&'t [Library]>,
-    /// Whether operators that no library of ExecuTorch has are assumed to be linked: the answer names them. Else releases
-    /// refuse them.
+    /// `true` to assume that operators that are in no library of ExecuTorch are linked: the answer lists them. Otherwise,
+    /// releases refuse them.
     pub custom: bool,
     /// Additional kernels: names with overload, such as `aten::add.out`, sorted.
     pub kernels: &'t [&'t str],
-    /// The `.ptd` files; `None` assumes that all external data is there.
+    /// The `.ptd` files; `None` assumes that all external data is present.
     pub data: Option<&'t [&'t Ptd<'t>]>,
 }
 
@@ -115,21 +115,21 @@ setters! {
     }
 }
 
-/// All kernels that the program needs, and all external data.
+/// Assumes all kernels that the program needs, and all external data.
 impl Default for Deployment<'_> {
     fn default() -> Self {
         Self { libraries: None, custom: true, kernels: &[], data: None }
     }
 }
 
-/// Something that was found, and what a release does with it.
+/// The behaviour of a release, and the reason for it.
 type KnownBehaviour = (Behaviour, Reason);
 
 impl Answer {
     /// The answer if nothing is known to be wrong.
     const LOADS: Self = Self { behaviour: Behaviour::Loads, because: None };
 
-    /// The reason if it is unknown only because the payloads are of other backends than XNNPACK.
+    /// Returns the reason if the behaviour is unknown only because the payloads belong to backends other than XNNPACK.
     fn not_checked(&self) -> Option<&Reason> {
         let reason = self.because.as_ref().filter(|_| self.behaviour == Behaviour::Unknown);
         reason.filter(|reason| reason.name == reasons::PAYLOAD_NOT_CHECKED.name)
@@ -143,7 +143,7 @@ impl Answer {
 }
 
 impl Releases {
-    /// Nothing is known of an ETDump, or of a payload in a file of its own.
+    /// The answer for an ETDump, or for a payload in a file of its own: unknown.
     pub(super) const NONE: Self = Self { loads_in: LoadsIn::NOTHING, releases: Vec::new() };
 
     fn new(verdicts: Vec<ReleaseVerdict>, checked: Vec<String>) -> Self {
@@ -163,12 +163,12 @@ impl ReleaseVerdict {
         Self { release, behaviour, because, format, operators, delegates, kernels: Vec::new() }
     }
 
-    /// The verdict for a runtime that is known to have the operators.
+    /// Returns the verdict for a runtime that is known to have the operators.
     pub(super) fn with_operators(self) -> Self {
         Self::new(self.release, self.format, Answer::LOADS, self.delegates)
     }
 
-    /// The payloads that were not checked, if the others load: a reason that names their backends.
+    /// Returns the payloads that were not checked, as a reason that names their backends, if the release loads the others.
     pub fn not_checked(&self) -> Option<&Reason> {
         self.delegates.not_checked()
     }
@@ -178,7 +178,7 @@ impl fmt::Display for ReleaseVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.release, self.behaviour)?;
         let mut before = ": ";
-        // The reason that decides comes first.
+        // The deciding reason comes first.
         let others = [&self.format, &self.operators, &self.delegates].into_iter().filter_map(|answer| {
             let reason = answer.because.as_ref().filter(|reason| Some(*reason) != self.because.as_ref())?;
             answer.not_checked().is_none().then_some((answer.behaviour, reason))
@@ -202,15 +202,15 @@ impl fmt::Display for ReleaseVerdict {
     }
 }
 
-/// Why a release does not load a file, or why that is not known.
+/// The reason why a release does not load a file, or why that is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Reason {
-    /// The rule that is broken, or the name of one of [`FEATURES`] or [`REASONS`].
+    /// The name of the broken rule, or of one of [`FEATURES`] or [`REASONS`].
     pub name: &'static str,
-    /// Where in the file.
+    /// The place in the file.
     pub path: FieldPath,
     /// The explanation.
     pub message: String,
@@ -233,9 +233,9 @@ impl fmt::Display for Reason {
 
 pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Releases {
     let mut strict = pte.verify(Level::Strict);
-    // Loading a program calls no kernel.
+    // Loading a program does not call kernels.
     strict.retain(|finding| !finding.rule.starts_with("kernel-"));
-    // What breaks no rule of the strict level breaks none of those that it includes.
+    // A file that breaks no rule of the strict level breaks no rule of the levels included in it.
     let mut runtime = if strict.is_empty() { Vec::new() } else { pte.verify(Level::Runtime) };
     let opened = pte.open_payloads();
     let needs = external::missing(pte, &opened, &[]);
@@ -270,7 +270,7 @@ pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Releases {
             if let Some(found) = tensors {
                 format.add(found);
             }
-            // A program that is refused for its format reaches no delegate.
+            // If a program is refused for its format, its delegates are not loaded.
             let reached = format.behaviour < Behaviour::Refuses;
             if let Some(found) = constants.filter(|_| reached) {
                 delegates.add(found);
@@ -300,7 +300,7 @@ pub(super) fn of_ptd(ptd: &Ptd<'_>) -> Releases {
     of_the_format(of_format)
 }
 
-/// What each release does with a file that cannot be read.
+/// Returns the behaviour of each release with a file that cannot be read.
 pub fn releases_of_error(error: &Error) -> Releases {
     let finding = Finding::from(error);
     of_the_format(|release| {
@@ -310,7 +310,7 @@ pub fn releases_of_error(error: &Error) -> Releases {
     })
 }
 
-/// Verdicts on files without operators and payloads.
+/// Returns the verdicts on files without operators and payloads.
 fn of_the_format(format: impl Fn(Release) -> Answer) -> Releases {
     let verdict = |release: Release| match release.was_seen() {
         true => ReleaseVerdict::new(release, format(release), Answer::LOADS, Answer::LOADS),
@@ -319,7 +319,7 @@ fn of_the_format(format: impl Fn(Release) -> Answer) -> Releases {
     Releases::new(Release::ALL.into_iter().map(verdict).collect(), alloc::vec!["format".into()])
 }
 
-/// The verdict on a release that was not tested.
+/// Returns the verdict on a release that was not tested.
 fn unseen(release: Release) -> ReleaseVerdict {
     let message = "this release was not tested".into();
     let because = Some(Reason::new(&reasons::RELEASE, FieldPath::default(), message));
@@ -327,7 +327,7 @@ fn unseen(release: Release) -> ReleaseVerdict {
     ReleaseVerdict::new(release, answer.clone(), answer.clone(), answer)
 }
 
-/// What a release does with a broken rule.
+/// Returns the behaviour of a release with a file that breaks a rule.
 fn broken(finding: &Finding, release: Release) -> (Behaviour, Reason) {
     let history = History::find(finding.rule, &finding.path);
     let is_error = finding.severity >= Severity::Error;

@@ -1,4 +1,4 @@
-//! Which releases' kernel libraries have the operators that a program calls.
+//! The operators that a program calls, compared with the kernel libraries of releases.
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
@@ -13,20 +13,20 @@ use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
 use core::str::FromStr;
 
-/// Operator, then the releases whose portable, optimized and quantized library, whose Python wheel and whose Cortex-M library have it.
-/// Made from the kernel lists (`functions.yaml`, `optimized.yaml`, `quantized.yaml`, `operators.yaml`) of the release tags 0.1.0 to 1.4.0
-/// and of 1.5's source, and from what the libraries in the wheels register. 0.3's wheel was not inspected. Names only: the arguments of
-/// some Cortex-M operators changed between releases.
+/// Operator, then the releases whose portable, optimized and quantized library, Python wheel and Cortex-M library contain it.
+/// Taken from the kernel lists (`functions.yaml`, `optimized.yaml`, `quantized.yaml`, `operators.yaml`) of the release tags 0.1.0 to 1.4.0
+/// and of 1.5's source, and from the registrations of the libraries in the wheels. 0.3's wheel was not inspected. Only names are
+/// compared: the arguments of some Cortex-M operators changed between releases.
 const TABLE: &str = include_str!("operators.tsv");
 
-/// The namespaces of the table. An operator in another namespace has a custom kernel.
+/// The namespaces of the table. Operators in other namespaces have custom kernels.
 const NAMESPACES: [&str; 6] =
     ["aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim", "quantized_decomposed"];
 
-/// At most this many operators are named in a sentence.
+/// The most operators to name in a sentence.
 const MAX_SHOWN: usize = 4;
 
-/// At most this many operators of a library are listed.
+/// The most operators of a library to list.
 const MAX_LISTED: usize = 100;
 
 /// A kernel library of ExecuTorch.
@@ -49,11 +49,11 @@ pub enum Library {
 }
 
 impl Library {
-    /// Every library.
+    /// All libraries.
     pub const ALL: &'static [Self] =
         &[Self::Portable, Self::Optimized, Self::Quantized, Self::CortexM, Self::PythonWheel];
 
-    /// Its name: `portable`, `optimized`, `quantized`, `cortex_m` or `python-wheel`.
+    /// Returns the name: `portable`, `optimized`, `quantized`, `cortex_m` or `python-wheel`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
@@ -65,7 +65,7 @@ impl Library {
     }
 }
 
-/// From its name; `cortex-m` is `cortex_m`, too.
+/// Parses a name. `cortex-m` is accepted as `cortex_m`.
 impl FromStr for Library {
     type Err = Error;
 
@@ -89,11 +89,11 @@ impl fmt::Display for Library {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct NeededKernels {
-    /// The name of the [`Library`], or `custom` for operators that no library of ExecuTorch has.
+    /// The name of the [`Library`], or `custom` for operators that are in no library of ExecuTorch.
     pub library: &'static str,
-    /// The operators, by name and overload, sorted: at most the first 100.
+    /// The operators, by name and overload, sorted; at most the first 100.
     pub operators: Vec<String>,
-    /// How many operators there are.
+    /// The total number of operators.
     pub count: usize,
 }
 
@@ -102,12 +102,12 @@ impl NeededKernels {
     pub const CUSTOM: &'static str = "custom";
 }
 
-/// As in `cortex_m: pad, softmax`; of many operators the first ones and their number.
+/// Formats the kernels as in `cortex_m: pad, softmax`. If there are many operators, only the first ones and their number.
 impl fmt::Display for NeededKernels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut names: Vec<&str> = self.operators.iter().map(String::as_str).collect();
         if self.library != Self::CUSTOM {
-            // The library's name says enough: no namespaces and overloads.
+            // With the name of the library, namespaces and overloads are not needed.
             for name in &mut names {
                 let local = name.split_once("::").map_or(*name, |(_, local)| local);
                 *name = local.split('.').next().unwrap_or(local);
@@ -122,7 +122,7 @@ impl fmt::Display for NeededKernels {
     }
 }
 
-/// What a program needs besides the kernels of the portable library, as a sentence: `needs kernels outside …`.
+/// The kernels that a program needs besides the portable library, as a sentence: `needs kernels outside …`.
 pub(super) struct Outside<'t>(pub(super) &'t [NeededKernels]);
 
 impl fmt::Display for Outside<'_> {
@@ -135,7 +135,7 @@ impl fmt::Display for Outside<'_> {
     }
 }
 
-/// The releases in which each library has an operator.
+/// The releases in which each library contains an operator.
 struct Columns {
     portable: &'static str,
     optimized: &'static str,
@@ -162,24 +162,24 @@ impl Columns {
         }
     }
 
-    /// Whether it is part of the runtime itself: it is in no library's list, and every build has those that the wheel has.
+    /// Returns `true` if the operator is part of the runtime itself: it is in no library's list, and every build has the operators of the wheel.
     fn is_prim(&self) -> bool {
         [self.portable, self.optimized, self.quantized, self.cortex_m] == ["-"; 4]
     }
 
-    /// The first library that has it in any release.
+    /// Returns the first library that contains the operator in any release.
     fn library(&self) -> Option<Library> {
         Library::ALL.iter().copied().find(|library| self.of(*library) != "-")
     }
 }
 
-/// An operator that not every release has.
+/// An operator that some releases do not have.
 struct Rare {
     path: FieldPath,
     name: String,
-    /// The ranges of releases that have it, one for each library that counts.
+    /// The ranges of releases that have the operator, one for each relevant library.
     known: Vec<&'static str>,
-    /// Another library, which has it.
+    /// Another library that contains the operator.
     elsewhere: Option<Library>,
 }
 
@@ -197,7 +197,7 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Considers the operators that instructions call: one that a method only lists is not looked up when it is loaded.
+    /// Finds the missing operators among those that instructions call: an operator that a method only lists is not looked up on loading.
     pub(super) fn of(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Self {
         let mut missing = Self { libraries: String::new(), rare: Vec::new(), kernels: Vec::new() };
         for library in deployment.libraries.into_iter().flatten() {
@@ -257,7 +257,7 @@ impl Missing {
         }
     }
 
-    /// Adds an operator of a library, or of none.
+    /// Adds an operator of a library, or of [`NeededKernels::CUSTOM`].
     fn need(&mut self, library: &'static str, operator: &Operator<'_>) {
         let at = self.kernels.iter().position(|kernels| kernels.library == library).unwrap_or_else(|| {
             self.kernels.push(NeededKernels { library, operators: Vec::new(), count: 0 });
@@ -278,7 +278,7 @@ impl Missing {
             return;
         }
         let nowhere = known.iter().all(|ranges| *ranges == "-");
-        // Of operators that are in no release, a few are enough.
+        // A few of the operators that are in no release are enough.
         let few = |rare: &&Rare| rare.known.iter().all(|ranges| *ranges == "-");
         if !nowhere || self.rare.iter().filter(few).count() <= MAX_SHOWN {
             let elsewhere = library.filter(|_| nowhere);
@@ -286,7 +286,7 @@ impl Missing {
         }
     }
 
-    /// The operators that a release does not have.
+    /// Returns the behaviour of a release that does not have some of the operators, with a reason that lists them.
     pub(super) fn find(&self, release: Release) -> Option<KnownBehaviour> {
         let missing = || self.rare.iter().filter(|rare| !rare.is_in(release));
         let first = missing().next()?;
@@ -313,7 +313,7 @@ impl Missing {
     }
 }
 
-/// The name with overload, cut at a length that no operator's name has.
+/// Returns the name with overload. Names longer than those of real operators are truncated.
 fn short(operator: &Operator<'_>) -> String {
     if operator.name().len().saturating_add(operator.overload().len()) > 100 {
         return format!("{}", Name(operator.name()));
@@ -326,7 +326,7 @@ mod table_tests {
     use super::*;
 
     #[test]
-    fn every_name_of_the_table_is_found_and_none_beside_it() {
+    fn look_ups_find_exactly_the_names_of_the_table() {
         sorted_text::check_all(TABLE);
     }
 

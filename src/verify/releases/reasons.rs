@@ -1,15 +1,15 @@
-//! The reasons that are neither a broken rule nor a feature of the format.
+//! Reasons other than a broken rule or a feature of the format.
 
-/// A reason that a release does not load a file, or that this is not known: other than a broken [rule](super::super::RULES) or
+/// A reason why a release does not load a file, or why that is unknown, other than a broken [rule](super::super::RULES) or
 /// a [feature](super::FEATURES).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReasonKind {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it is, which releases it concerns, and what helps.
+    /// The description: the releases that are concerned, and possible remedies.
     pub what: &'static str,
 }
 
@@ -17,7 +17,7 @@ macro_rules! reasons {
     ($( $ident:ident $name:literal $what:literal )*) => {
         $( pub(super) const $ident: ReasonKind = ReasonKind { name: $name, what: $what }; )*
 
-        /// All reasons that are neither a broken rule nor a feature of the format.
+        /// All reasons other than a broken rule or a feature of the format.
         pub const REASONS: &[ReasonKind] = &[$($ident),*];
     };
 }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_has_a_name_of_its_own() {
+    fn reasons_have_unique_names() {
         let rules = RULES.iter().map(|rule| rule.name);
         let mut names: alloc::vec::Vec<&str> = rules.chain(FEATURES.iter().map(|feature| feature.name)).collect();
         names.extend(REASONS.iter().map(|reason| reason.name));

@@ -9,7 +9,7 @@ use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 
-/// Checks each call of a method with the kernels of the latest release. Calls of one operator that break a rule are
+/// Checks each call of a method with the kernels of the latest release. Calls of the same operator that break the same rule are
 /// reported together.
 pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
     let (Some(runtime), Some(kernels)) = (target.runtime, kernels(target)) else { return };
@@ -39,7 +39,7 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, missing: &mut Vec
     }
 }
 
-/// The official kernels that a device has; `None` if it has others.
+/// Returns the official kernels that a device has; `None` if it has other kernels.
 fn kernels(target: &Target) -> Option<Kernels> {
     let optimized = |library: &Library| matches!(library, Library::Optimized | Library::PythonWheel);
     match &target.libraries {

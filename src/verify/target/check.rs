@@ -1,4 +1,4 @@
-//! Whether a device has what a program needs.
+//! Checks whether a device meets the needs of a program.
 
 use super::super::release::{Behaviour, Release};
 use super::super::releases::{Deployment, Library, ReleaseVerdict};
@@ -65,12 +65,12 @@ pub(in crate::verify) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[&P
     Fit { missing, unknown }
 }
 
-/// What the device's runtime does with a program.
+/// Returns the verdict of the device's runtime on a program.
 fn verdict(target: &Target, pte: &Pte<'_>, data: Option<&[&Ptd<'_>]>) -> Option<ReleaseVerdict> {
     let runtime = target.runtime?;
     let kernels: Vec<&str> = target.operators.iter().flatten().map(|(name, _)| name.as_str()).collect();
     let libraries = target.libraries.as_deref().unwrap_or(&[Library::Portable]);
-    // The kernels of the device are listed: it has no others.
+    // The list of the device's kernels is complete.
     let deployment = Deployment { libraries: Some(libraries), custom: false, kernels: &kernels, data };
     let verdict = pte.releases_with(&deployment).releases.into_iter().find(|verdict| verdict.release == runtime)?;
     // Without libraries, the list of operators is complete.
@@ -121,7 +121,7 @@ fn check_operators(method: &str, needed: &Operators, target: &Target, missing: &
     }
 }
 
-/// Whether an item of an operator's list is a kernel key instead of a type.
+/// Returns `true` if an item of an operator's list is a kernel key instead of a type.
 pub(super) fn is_key(name: &str) -> bool {
     name == "default" || name.starts_with("v1")
 }
@@ -159,7 +159,7 @@ fn check_allocator(
     }
 }
 
-/// Checks that the device's Ethos-U is the one that payloads were compiled for, and has enough scratch memory.
+/// Checks that payloads were compiled for the device's Ethos-U, and that it has enough scratch memory.
 fn check_ethos_u(pte: &Pte<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
     for opened in pte.open_payloads() {
         for (method, delegate) in &opened.delegates {
@@ -197,5 +197,5 @@ fn check_ethos_u(pte: &Pte<'_>, target: &Target, missing: &mut Vec<Missing>, unk
     }
 }
 
-/// The id of the delegates of Ethos-U.
+/// The id of the delegates for Ethos-U.
 const ETHOS_U: &str = "EthosUBackend";

@@ -7,7 +7,7 @@ use crate::schema::ScalarType;
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::fmt;
 
-/// Something that a file needs and a device does not have.
+/// A need of a file that a device does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "missing", rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -15,36 +15,36 @@ use core::fmt;
 pub enum Missing {
     /// A kernel.
     Operator {
-        /// The method that calls it.
+        /// The method that calls the operator.
         method: String,
-        /// Its name and overload.
+        /// The name and overload.
         operator: String,
-        /// How many instructions call it.
+        /// The number of instructions that call it.
         calls: usize,
     },
     /// A kernel for tensors of a type.
     OperatorType {
-        /// The method that calls it.
+        /// The method that calls the operator.
         method: String,
-        /// Its name and overload.
+        /// The name and overload.
         operator: String,
-        /// The type of a tensor that it is called with.
+        /// The type of a tensor in the call.
         scalar_type: ScalarType,
-        /// How many instructions call it with these.
+        /// The number of instructions that call it with this type.
         calls: usize,
     },
     /// A kernel for a combination of types and dim orders.
     OperatorKernel {
-        /// The method that calls it.
+        /// The method that calls the operator.
         method: String,
-        /// Its name and overload.
+        /// The name and overload.
         operator: String,
         /// The combination, as [`kernel_key`](crate::inspect::kernel_key) writes it.
         key: String,
-        /// How many instructions call it with these.
+        /// The number of instructions that call it with this combination.
         calls: usize,
     },
-    /// A kernel that takes a call and computes the right numbers.
+    /// A kernel that accepts a call and computes the right numbers.
     Call {
         /// The method with the call.
         method: String,
@@ -52,51 +52,51 @@ pub enum Missing {
         operator: String,
         /// The rule that the call breaks: see [`RULES`](crate::verify::RULES).
         rule: &'static str,
-        /// How many instructions break it in a call of this operator.
+        /// The number of instructions that break the rule in a call of this operator.
         calls: usize,
-        /// The first of them, with what the kernel does.
+        /// The first of these calls, with the behaviour of the kernel.
         message: String,
     },
     /// A backend.
     Backend {
-        /// The method that delegates to it.
+        /// The method that delegates to the backend.
         method: String,
         /// The backend's name.
         backend: String,
-        /// How many delegates.
+        /// The number of delegates.
         delegates: usize,
     },
     /// Planned memory.
     Arena {
         /// The method.
         method: String,
-        /// Bytes.
+        /// The needed size, in bytes.
         needed: u64,
-        /// Bytes.
+        /// The available size, in bytes.
         available: u64,
     },
     /// Memory of the method allocator.
     MethodAllocator {
         /// The method.
         method: String,
-        /// Bytes, without what other backends than XNNPACK take.
+        /// The needed size, in bytes, without the share of backends other than XNNPACK.
         needed: u64,
-        /// Bytes.
+        /// The available size, in bytes.
         available: u64,
-        /// How many of the needed bytes XNNPACK's delegates take.
+        /// The part of `needed` that XNNPACK's delegates take.
         xnnpack: u64,
-        /// How many of the needed bytes a temporary allocator would save.
+        /// The part of `needed` that a temporary allocator would save.
         without_temporary: u64,
-        /// How many delegates take an unknown number of bytes more.
+        /// The number of delegates that take an unknown number of further bytes.
         other_delegates: usize,
     },
-    /// The accelerator that a delegate of Ethos-U was compiled for.
+    /// The accelerator that a delegate for Ethos-U was compiled for.
     Accelerator {
         /// The method.
         method: String,
-        /// Index of the delegate in the method.
+        /// The index of the delegate in the method.
         delegate: usize,
-        /// The accelerator that it was compiled for.
+        /// The accelerator that the delegate was compiled for.
         needed: String,
         /// The accelerator of the device.
         available: String,
@@ -105,22 +105,22 @@ pub enum Missing {
     Scratch {
         /// The method.
         method: String,
-        /// Index of the delegate in the method.
+        /// The index of the delegate in the method.
         delegate: usize,
-        /// Bytes.
+        /// The needed size, in bytes.
         needed: u64,
-        /// Bytes.
+        /// The available size, in bytes.
         available: u64,
     },
-    /// A runtime that loads the file. The verdict says what this one does, and why.
+    /// A runtime that loads the file, with the verdict on the device's runtime.
     Runtime(Box<ReleaseVerdict>),
     /// External data.
     ExternalData(MissingData),
     /// Space for the file.
     FileSize {
-        /// Bytes.
+        /// The needed size, in bytes.
         needed: u64,
-        /// Bytes.
+        /// The available size, in bytes.
         available: u64,
     },
 }
@@ -175,31 +175,31 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Something that a file may need, and of which it is not known whether the device has it.
+/// A possible need of a file; it is unknown whether the device meets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "unknown", rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Unknown {
-    /// What the runtime does with the file; the verdict says why that is not known.
+    /// The behaviour of the runtime with the file, with the reason why it is unknown.
     Runtime(Box<ReleaseVerdict>),
-    /// What a delegate of Ethos-U was compiled for, or how much scratch memory it takes.
+    /// The accelerator that a delegate for Ethos-U was compiled for, or its scratch memory.
     Accelerator {
         /// The method.
         method: String,
-        /// Index of the delegate in the method.
+        /// The index of the delegate in the method.
         delegate: usize,
-        /// What is not known.
+        /// The unknown fact.
         what: &'static str,
     },
-    /// What the delegates of a backend take from the method allocator.
+    /// The memory that the delegates of a backend take from the method allocator.
     BackendMemory {
         /// The method.
         method: String,
-        /// The backend's name, cut if it is long.
+        /// The backend's name, truncated if it is long.
         backend: String,
     },
-    /// What a kernel does with a call that the latest release refuses or computes wrongly, or may compute wrongly.
+    /// The behaviour of a kernel with a call that the latest release refuses, or may compute wrongly.
     Call {
         /// The method with the call.
         method: String,
@@ -207,16 +207,16 @@ pub enum Unknown {
         operator: String,
         /// The rule that the call breaks: see [`RULES`](crate::verify::RULES).
         rule: &'static str,
-        /// How many instructions break it in a call of this operator.
+        /// The number of instructions that break the rule in a call of this operator.
         calls: usize,
-        /// The first of them, with what the kernel of the latest release does.
+        /// The first of these calls, with the behaviour of the latest release's kernel.
         message: String,
-        /// The release that the device has.
+        /// The release on the device.
         runtime: Release,
     },
-    /// What the runtime takes from the method allocator: the sizes are those of the latest release.
+    /// The memory that the runtime takes from the method allocator: the known sizes are those of the latest release.
     RuntimeMemory {
-        /// The release that the device has.
+        /// The release on the device.
         runtime: Release,
     },
 }
@@ -251,9 +251,9 @@ impl fmt::Display for Unknown {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fit {
-    /// What the file needs and the device does not have.
+    /// The needs that the device does not meet.
     pub missing: Vec<Missing>,
-    /// What may be missing. If both lists are empty, the file loads on the device, as far as the target describes it.
+    /// The needs that could not be checked. If both lists are empty, the file loads on the device, as far as the target describes it.
     pub unknown: Vec<Unknown>,
 }
 

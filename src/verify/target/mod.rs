@@ -1,4 +1,4 @@
-//! Whether a file will run on a device.
+//! Checks whether a file will run on a device.
 
 mod calls;
 mod check;
@@ -23,7 +23,7 @@ use alloc::{
 };
 use check::is_key;
 
-/// What a device has. Fields that are `None` are not checked.
+/// A description of a device. Fields that are `None` are not checked.
 ///
 /// ```
 /// use executorch_format::{Pte, verify::Target};
@@ -76,35 +76,35 @@ pub struct Target {
     /// is set and `operators` is not, `None` means the portable library.
     pub libraries: Option<Vec<Library>>,
     /// The kernels of the device besides those of `libraries`, by name and overload, such as `aten::add.out`. Each has
-    /// a list of what it supports: types such as `f32` (or the schema's `FLOAT`), or combinations as
-    /// [`kernel_key`](crate::inspect::kernel_key) writes them. An empty list, or the item `default`, means every type.
+    /// a list of what it supports: types such as `f32` (or the schema's `FLOAT`), or combinations in the form of
+    /// [`kernel_key`](crate::inspect::kernel_key). An empty list, or the item `default`, means every type.
     pub operators: Option<BTreeMap<String, Vec<String>>>,
-    /// Whether the device has operators that are not listed, too.
+    /// `true` if the device also has operators that are not listed.
     pub all_operators: bool,
     /// The types that kernels support, such as `f32` or the schema's `FLOAT`.
     pub scalar_types: Option<BTreeSet<String>>,
     /// The backends of the device.
     pub backends: Option<BTreeSet<String>>,
-    /// Bytes for the planned memory of a method on the CPU.
+    /// The size of the planned memory for a method on the CPU, in bytes.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub arena: Option<u64>,
-    /// Bytes of the method allocator, from which the runtime allocates when it loads a method: see
+    /// The size of the method allocator, from which the runtime allocates memory when it loads a method, in bytes: see
     /// [`Pte::method_allocator`].
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub method_allocator: Option<u64>,
-    /// Whether the runtime has a temporary allocator, too. Without one, it takes more from the method allocator. `None`
+    /// `true` if the runtime also has a temporary allocator. Without one, it takes more from the method allocator. `None`
     /// means that it has none.
     pub temp_allocator: Option<bool>,
-    /// The accelerator that payloads of Ethos-U have to be compiled for, such as `ethos-u55-128`.
+    /// The accelerator that payloads for Ethos-U must be compiled for, such as `ethos-u55-128`.
     pub accelerator: Option<String>,
-    /// Bytes of scratch memory for an Ethos-U: the most that one run of one delegate may take.
+    /// The size of scratch memory for an Ethos-U, in bytes: the most that a run of a delegate may take.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub scratch: Option<u64>,
-    /// The bits of a pointer, 32 or 64. `None` means 64.
+    /// The number of bits in a pointer, 32 or 64. `None` means 64.
     pub pointer_bits: Option<u32>,
     /// The release of ExecuTorch's runtime, such as `1.2`.
     pub runtime: Option<Release>,
-    /// The most bytes that a file may have.
+    /// The largest size of a file, in bytes.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub largest_file: Option<u64>,
 }
@@ -128,13 +128,13 @@ setters! {
     }
 }
 
-/// Parses a type's short name, or the schema's.
+/// Parses the short name of a type, or the schema's name.
 fn scalar_type(name: &str) -> Result<ScalarType> {
     ScalarType::from_short_name(name).map_or_else(|| name.parse(), Ok)
 }
 
 impl Target {
-    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if a name of a type, or the number of bits of a pointer,
+    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if the name of a type, or the number of bits of a pointer,
     /// is not valid.
     pub fn check(&self) -> Result<()> {
         for taken in self.operators.iter().flat_map(BTreeMap::values) {
@@ -148,7 +148,7 @@ impl Target {
             scalar_type(name)?;
         }
         if self.libraries.is_some() && self.runtime.is_none() {
-            // Which kernels a library has depends on the release.
+            // The kernels in a library depend on the release.
             let names: Vec<_> = Release::ALL.iter().map(|release| release.name()).collect();
             let expected = format!("one of {}", names.join(", "));
             return Err(Error::not_a("runtime, which `libraries` are to come from", "none", expected));

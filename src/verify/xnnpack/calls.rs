@@ -1,4 +1,4 @@
-//! Rules about the calls of a delegate: they pass the graph the arguments that it reads.
+//! Rules about the calls of a delegate: they pass the arguments that the graph reads.
 
 use super::super::report::{Few, Report};
 use super::super::rule;
@@ -11,7 +11,7 @@ use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, 
 use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNTensorValue, XNode, XNodeUnion};
 use alloc::{format, vec::Vec};
 
-/// `delegates` are the delegates with this payload.
+/// Checks the calls of `delegates`, which are the delegates with this payload.
 pub(super) fn check(pte: &Pte<'_>, graph: &Graph<'_>, delegates: &[(usize, usize)], report: &mut Report<'_>) {
     let tree = &graph.payload.graph;
     let externals = tree.externals();
@@ -54,7 +54,7 @@ fn arguments(
     }
     for (_, external) in externals {
         let at = external.external_id as usize;
-        // A value that is neither input nor output is inside the graph.
+        // A value that is neither input nor output is internal to the graph.
         if external.flags & (EXTERNAL_INPUT | EXTERNAL_OUTPUT) == 0 {
             continue;
         }
@@ -90,7 +90,7 @@ fn argument(
 ) {
     if external.datatype.scalar_type().is_some_and(|expected| expected != tensor.scalar_type) {
         let found = format!("{}, expected {external}", tensor.shape());
-        // All types that tensors have, too, have a known size.
+        // Every datatype with an equivalent scalar type has a known size.
         let bytes = external.datatype.element_bits().unwrap_or(0) / 8;
         let size = tensor.scalar_type.element_size().unwrap_or(usize::MAX);
         if size < bytes as usize {
@@ -108,26 +108,26 @@ fn argument(
     }
 }
 
-/// The sizes of an argument in stored order, which is XNNPACK's.
+/// Returns the sizes of an argument in stored order, which is XNNPACK's.
 fn as_stored(tensor: &Tensor<'_>) -> Vec<u32> {
-    // A dim order that is no permutation breaks another rule.
+    // A dim order that is not a permutation breaks another rule.
     let in_order = |dim: &u8| tensor.sizes().get(usize::from(*dim)).copied().unwrap_or_default() as u32;
     let mut sizes: Vec<u32> = tensor.dim_order().iter().map(in_order).collect();
-    // XNNPACK has no tensors of rank 0: the exporter makes them [1].
+    // XNNPACK has no tensors of rank 0: the exporter turns them into [1].
     if sizes.is_empty() {
         sizes.push(1);
     }
     sizes
 }
 
-/// Finds what crashes the runtime when it recomputes shapes from those of the arguments.
+/// Finds faults that crash the runtime when it recomputes shapes from those of the arguments.
 fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let tree = &graph.payload.graph;
     let is_transposed = |node: &XNode<'_>| matches!(node.xnode_union, XNodeUnion::XNNConvTranspose2d(_));
     if !tree.xnodes().iter().any(is_transposed) {
         return;
     }
-    // By index of the value; `None` if it is not known.
+    // The dimensions of each value, by index; `None` if they are unknown.
     let mut dims: Vec<Option<Vec<u64>>> = Vec::new();
     for value in tree.xvalues() {
         let known = value.tensor().and_then(|tensor| match tensor.flags & EXTERNAL_INPUT {
@@ -169,7 +169,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
                 let found = format!("xnodes[{index}] is {fault}");
                 return report.add(rule::XNNPACK_EMPTY_OUTPUT, path, found);
             }
-            // The shape is not known, or the runtime refuses to run the node.
+            // The shape is unknown, or the runtime refuses to run the node.
             _ => continue,
         };
         for (_, id) in &ids.outputs {

@@ -14,18 +14,18 @@ use crate::path::Path;
 use crate::schema::xnnpack::{XNNQuantParams, XNNTensorValue, XValue};
 use alloc::{format, vec, vec::Vec};
 
-/// Which constants are checked, by where their keys are.
+/// The constants to check, selected by the location of their keys.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Keys {
-    /// Constants without a key, and those whose key is among the blobs.
+    /// Constants without a key, and constants whose key is among the blobs.
     Own,
-    /// Constants whose key is in a `.ptd` file, or nowhere.
+    /// Constants whose key is in a `.ptd` file, or not found.
     Others,
-    /// The same constants if no `.ptd` file was given.
+    /// The same constants as `Others`, if no `.ptd` file was given.
     NotGiven,
 }
 
-/// What a constant that no key or only a key of this program gives.
+/// The offset of a constant that is given by a key.
 const EXTERNAL_OFFSET: u64 = u64::MAX;
 
 /// The alignment of constants.
@@ -75,18 +75,18 @@ struct Check<'t> {
     graph: &'t Graph<'t>,
     blobs: &'t NamedBlobs<'t>,
     keys: Keys,
-    /// The bytes that nodes read of constants, by value id.
+    /// The number of bytes that nodes read from constants, by value id.
     reads: Vec<(u32, u64)>,
-    /// The key of each constant that has one, as the runtime reads it, and its blob; `None` if that cannot be read. By index: many values
+    /// The key of each constant that has one, as the runtime reads it, and its blob; `None` if the blob cannot be read. By index: many values
     /// can share a constant with a long key.
     named: Keyed<u32, (&'t str, Option<Option<NamedBlob<'t>>>)>,
-    /// How many constants have a key that was not found, if no `.ptd` file was given.
+    /// The number of constants whose key was not found, if no `.ptd` file was given.
     missing: usize,
 }
 
 impl<'t> Check<'t> {
-    /// The bytes of a constant, and how many the runtime could read from its start; `None` if it is not to be checked
-    /// now.
+    /// Returns the bytes of a constant, and the number of bytes that the runtime could read from its start; `None` if the constant is
+    /// not among those to check.
     fn bytes(&mut self, index: u32, path: &Path<'_>, report: &mut Report<'_>) -> Option<(&'t [u8], u64)> {
         let payload = self.graph.payload;
         match payload.constant(index) {
@@ -109,7 +109,7 @@ impl<'t> Check<'t> {
                     report.add(rule::XNNPACK_CONSTANT_BOUNDS, path, found);
                     return None;
                 }
-                // The runtime knows only where it starts.
+                // The runtime only has the start of the constant.
                 Some((slice(&payload.constant_data, offset..offset + size)?, available - offset))
             }
             Some(ConstantPlace::Inline(bytes)) if self.keys == Keys::Own => {
@@ -169,7 +169,7 @@ impl<'t> Check<'t> {
             return;
         };
         let offset = report.offset(Some(bytes));
-        // Sorted by id, then by bytes: the last one of this id reads the most.
+        // Sorted by id, then by bytes: the last item with this id reads the most.
         let read = self.reads.partition_point(|(id, _)| *id <= tensor.id_out);
         let read = read.checked_sub(1).and_then(|last| self.reads.get(last)).filter(|(id, _)| *id == tensor.id_out);
         let read = read.map_or(0, |(_, bytes)| *bytes);
@@ -213,7 +213,7 @@ impl<'t> Check<'t> {
     }
 }
 
-/// Scales as they are stored: f32, or bfloat16, which is the upper half of an f32.
+/// Decodes stored scales: f32, or bfloat16, which is the upper half of an f32.
 pub(super) fn numbers(bytes: &[u8], element: u32) -> impl Iterator<Item = f32> + '_ {
     bytes.chunks_exact(element as usize).map(|chunk| {
         let bits = chunk.iter().rev().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));

@@ -1,5 +1,5 @@
-//! Rules about the order of nodes: each value is written once, before it is read. And rules about what XNNPACK's passes
-//! over the graph crash on.
+//! Rules about the order of nodes: each value is written once, before it is read. Also rules about graphs on which XNNPACK's
+//! passes crash.
 
 use super::super::report::Report;
 use super::super::rule;
@@ -9,7 +9,7 @@ use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNode, XNodeUnion};
 use alloc::{format, vec, vec::Vec};
 
-/// XNNPACK replaces nodes in a row by a lookup table, and its list of them has this many entries.
+/// XNNPACK replaces consecutive nodes with a lookup table, and its list of them has this many entries.
 const MAX_IN_A_ROW: usize = 9;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
@@ -62,13 +62,13 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
     cycle(graph, &uses, path, report);
 }
 
-/// Where XNNPACK notices, while it loads a graph, that a node writes over a value. What it then does follows from how it fuses and
-/// rewrites nodes, and differs from graph to graph. In other graphs, only a run shows it.
+/// The cases in which XNNPACK detects, while it loads a graph, that a node overwrites a value. The consequences follow from how it fuses
+/// and rewrites nodes, and differ between graphs. In other graphs, the fault shows only in a run.
 struct CheckedAtLoad {
-    /// Whether the graph has quantized values: XNNPACK fuses nodes on such values, and makes operators from the scales of whichever
+    /// `true` if the graph has quantized values: XNNPACK fuses nodes on such values, and creates operators from the scales of whichever
     /// value is there.
     quantized: bool,
-    /// The ids of filters and of second factors, which take the shape of what a node writes to them. Sorted.
+    /// The ids of filters and of second factors, which take the shape of the value that a node writes to them. Sorted.
     packed: Vec<u32>,
 }
 
@@ -84,20 +84,20 @@ impl CheckedAtLoad {
         Self { quantized, packed }
     }
 
-    /// Whether it notices a write over that constant.
+    /// Returns `true` if XNNPACK detects that a node overwrites this constant.
     fn constant(&self, id: u32) -> bool {
         self.quantized || self.packed.binary_search(&id).is_ok()
     }
 }
 
-/// XNNPACK removes nodes whose results nothing needs, and sorts the others so that each comes after those whose results it reads. If
-/// there is a cycle and another node is moved, the positions of the nodes in the cycle are never set.
+/// Checks for cycles. XNNPACK removes nodes whose results are not needed, and sorts the rest so that each comes after those whose
+/// results it reads. If there is a cycle and another node is moved, the positions of the nodes in the cycle are never set.
 fn cycle(graph: &Graph<'_>, uses: &NodeUses, path: &Path<'_>, report: &mut Report<'_>) {
     let (waits, ready) = uses.waits(graph);
     if let Some(first) = waits.iter().position(|wait| *wait > 0) {
         let needed = graph.needed(uses);
         let gap = needed.iter().position(|needed| !needed).unwrap_or(first).min(first);
-        // A reader of a value that two nodes write comes after either.
+        // A reader of a value that two nodes write comes after both.
         let moved = ready.iter().any(|index| *index > gap) || uses.is_written_twice(graph);
         let path = &path.item("xnodes", first);
         let found = "a node that depends on its own result";
@@ -116,7 +116,7 @@ fn passes(graph: &Graph<'_>, uses: &NodeUses, path: &Path<'_>, report: &mut Repo
         match (&node.xnode_union, ids.inputs.first()) {
             (XNodeUnion::XNNArgMaxPooling2d(_), _) => {
                 for (field, id) in &ids.outputs {
-                    // The runtime loads it, and has no memory for the output when it runs.
+                    // The runtime loads the graph, but has no memory for the output when it runs.
                     let is_lost = !graph.is_used(*id) || uses.last_writer(*id) != Some(index);
                     if is_lost && report.is_strict() {
                         let found = format!(
@@ -128,7 +128,7 @@ fn passes(graph: &Graph<'_>, uses: &NodeUses, path: &Path<'_>, report: &mut Repo
             }
             (XNodeUnion::XNNFullyConnected(_) | XNodeUnion::XNNBatchMatrixMultiply(_), Some((field, id))) => {
                 let dynamic = graph.tensor(*id).is_some_and(|tensor| tensor.datatype == XNNDatatype::QDINT8);
-                // A node whose result is not read has been removed by then, and one that depends on a cycle becomes no operator.
+                // By then, a node whose result is not read has been removed, and a node that depends on a cycle does not become an operator.
                 let is_used = ids.outputs.iter().any(|(_, id)| graph.is_used(*id)) && stuck.get(index) == Some(&false);
                 if dynamic && report.concerns(is_used) && !uses.is_converted(graph, *id) {
                     let found = format!("value {id}, which is quantized at run time, and which no XNNConvert writes");
@@ -154,7 +154,7 @@ fn is_8_bit(graph: &Graph<'_>, id: u32) -> bool {
     graph.tensor(id).is_some_and(|tensor| tensor.datatype.element_bits() == Some(8))
 }
 
-/// Whether XNNPACK treats it as an elementwise function of one input.
+/// Returns `true` if XNNPACK treats the node as an elementwise function of one input.
 pub(super) fn in_a_row(node: &XNodeUnion<'_>) -> bool {
     matches!(
         node,
@@ -180,7 +180,7 @@ pub(super) fn in_a_row(node: &XNodeUnion<'_>) -> bool {
     )
 }
 
-/// Whether XNNPACK may fuse it with the node whose result it reads, or that reads its result, on values that are not quantized.
+/// Returns `true` if XNNPACK may fuse the node with the one that writes its input or reads its result, on values that are not quantized.
 fn may_fuse(node: &XNodeUnion<'_>) -> bool {
     matches!(
         node,
@@ -198,14 +198,14 @@ fn may_fuse(node: &XNodeUnion<'_>) -> bool {
     )
 }
 
-/// Which nodes read and write each value.
+/// The nodes that read and write each value.
 pub(super) struct NodeUses {
-    /// Value and node, sorted.
+    /// Pairs of value and node, sorted.
     readers: Vec<(u32, usize)>,
     writers: Vec<(u32, usize)>,
-    /// Ids that are the same value as another id, sorted.
+    /// Pairs of an id and another id that stands for the same value, sorted.
     same: Vec<(u32, u32)>,
-    /// Whether XNNPACK removes a node, or clears a value, because nothing uses it.
+    /// `true` if XNNPACK removes a node, or clears a value, because it is unused.
     removes: bool,
 }
 
@@ -222,7 +222,7 @@ impl NodeUses {
             readers.extend(ids.inputs.iter().map(|(_, id)| (*id, index)));
             writers.extend(ids.outputs.iter().map(|(_, id)| (*id, index)));
         }
-        // Two ids for one argument are one value.
+        // Two ids for the same argument are a single value.
         let mut same = Vec::new();
         for (id, index) in &graph.ids {
             match graph.payload.graph.xvalues().get(*index).and_then(|value| value.tensor()) {
@@ -239,7 +239,7 @@ impl NodeUses {
         Self { readers, writers, same, removes }
     }
 
-    /// The id that represents a value.
+    /// Returns the id that represents a value.
     pub(super) fn the_one(&self, id: u32) -> u32 {
         the_one(&self.same, id)
     }
@@ -252,7 +252,7 @@ impl NodeUses {
         list.get(start..end).unwrap_or_default()
     }
 
-    /// The values that are read only by multiplications, as their input: XNNPACK lets these read the unconverted value
+    /// Returns the values that are read only by multiplications, as their input: XNNPACK lets these read the unconverted value
     /// instead. Sorted, by the ids that represent them.
     pub(super) fn taken_in(&self, graph: &Graph<'_>) -> Vec<u32> {
         let takes = |(id, reader): &(u32, usize)| {
@@ -266,7 +266,7 @@ impl NodeUses {
         readers.filter(|readers| readers.iter().all(takes)).filter_map(|readers| Some(readers.first()?.0)).collect()
     }
 
-    /// Whether a conversion writes it; XNNPACK treats a clamp without limits as one.
+    /// Returns `true` if a conversion writes the value; XNNPACK treats a clamp without limits as a conversion.
     fn is_converted(&self, graph: &Graph<'_>, id: u32) -> bool {
         let writer = self.last_writer(id).and_then(|index| graph.payload.graph.xnodes().get(index));
         writer.is_some_and(|node| match node.xnode_union {
@@ -276,11 +276,11 @@ impl NodeUses {
         })
     }
 
-    /// Sorts the nodes topologically. Returns for each node how many inputs it still waits for at the end, and the
+    /// Sorts the nodes topologically. Returns, for each node, the number of inputs that it still waits for at the end, and the
     /// order of the nodes that wait for none.
     pub(super) fn waits(&self, graph: &Graph<'_>) -> (Vec<usize>, Vec<usize>) {
         let nodes = graph.payload.graph.xnodes();
-        // How many inputs each node waits for; and who waits for whom: the writer, the value, the reader.
+        // The number of inputs that each node waits for, and the waits: writer, value, reader.
         let mut waits = vec![0usize; nodes.len()];
         let mut awaited = Vec::new();
         for (id, reader) in &self.readers {
@@ -300,7 +300,7 @@ impl NodeUses {
                 let of_this =
                     awaited.iter().skip(first).take_while(|(writer, value, _)| (*writer, *value) == (index, id));
                 for (_, _, reader) in of_this {
-                    // Each node becomes ready once.
+                    // Each node becomes ready only once.
                     match waits.get_mut(*reader) {
                         Some(wait) if *wait > 1 => *wait -= 1,
                         Some(wait) if *wait == 1 => {
@@ -315,7 +315,7 @@ impl NodeUses {
         (waits, ready)
     }
 
-    /// For each node, whether it is in a cycle or depends on one.
+    /// Returns, for each node, whether it is in a cycle or depends on one.
     pub(super) fn stuck(&self, graph: &Graph<'_>) -> Vec<bool> {
         let (mut waits, _) = self.waits(graph);
         for (id, reader) in &self.readers {
@@ -328,7 +328,7 @@ impl NodeUses {
         waits.into_iter().map(|wait| wait > 0).collect()
     }
 
-    /// The node whose result a reader of a value waits for: the last one that writes it. XNNPACK keeps several writes
+    /// Returns the node whose result a reader of a value waits for: the last one that writes it. XNNPACK keeps several writes
     /// of an output apart, so for an output it is the last one before the reader.
     fn awaited(&self, graph: &Graph<'_>, id: u32, reader: usize) -> Option<usize> {
         let flags = graph.tensor(id).map_or(0, |tensor| tensor.flags);
@@ -342,7 +342,7 @@ impl NodeUses {
         Some(*writer)
     }
 
-    /// The nodes that write a value.
+    /// Returns the nodes that write a value.
     pub(super) fn writers(&self, id: u32) -> &[(u32, usize)] {
         self.of(&self.writers, id)
     }
@@ -351,8 +351,8 @@ impl NodeUses {
         Some(self.of(&self.writers, id).last()?.1)
     }
 
-    /// Whether XNNPACK loads a graph in which a value is written again by that node. It keeps several writes of an output apart. Of other
-    /// values it only knows the last writer: it reuses memory that was read, and where it removes or fuses nodes, it clears a value that
+    /// Returns `true` if XNNPACK loads a graph in which this node overwrites a value. It keeps several writes of an output apart. For other
+    /// values, it only has the last writer: it reuses memory that was read, and when it removes or fuses nodes, it clears a value that
     /// the other writers still have.
     fn are_writes_apart(&self, graph: &Graph<'_>, id: u32, node: usize, quantized: bool) -> bool {
         let is_output = graph.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
@@ -360,26 +360,26 @@ impl NodeUses {
             return is_output;
         }
         let readers = self.of(&self.readers, id);
-        // It fuses over values that one node reads.
+        // XNNPACK fuses across values that a single node reads.
         let is_read_twice = readers.iter().any(|(_, reader)| readers.first().is_some_and(|(_, first)| first != reader));
         let mut nodes =
             readers.iter().chain(self.writers(id)).filter_map(|(_, node)| graph.payload.graph.xnodes().get(*node));
         is_read_twice || (!quantized && !nodes.any(|node| may_fuse(&node.xnode_union)))
     }
 
-    /// Whether two nodes write a value that is no output.
+    /// Returns `true` if two nodes write the same value, and it is not an output.
     fn is_written_twice(&self, graph: &Graph<'_>) -> bool {
         let twice = self.writers.windows(2).filter(|pair| matches!(pair, [(one, _), (other, _)] if one == other));
         let is_output = |id: u32| graph.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
         twice.flatten().any(|(id, _)| !is_output(*id))
     }
 
-    /// Whether that node or an earlier one reads it.
+    /// Returns `true` if this node or an earlier one reads the value.
     fn is_read_before(&self, id: u32, node: usize) -> bool {
         self.of(&self.readers, id).first().is_some_and(|(_, reader)| *reader <= node)
     }
 
-    /// The length of the row of nodes that starts with that one, each the only reader of the result before.
+    /// Returns the number of consecutive nodes starting with this one, each the only reader of the previous result.
     /// [`usize::MAX`] if one of them writes an input of the graph.
     fn row(&self, graph: &Graph<'_>, first: usize) -> usize {
         let (mut node, mut length) = (first, 0);

@@ -7,7 +7,7 @@ use crate::path::Path;
 use crate::schema::xnnpack::{NO_ID, XNNDatatype as Type, XNNQuantParams, XNode, XNodeUnion};
 use alloc::{format, string::String, vec::Vec};
 
-/// `kept`: whether XNNPACK makes an operator from the node.
+/// Checks the datatypes of a node. `kept` is `true` if XNNPACK creates an operator from the node.
 pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, report: &mut Report<'_>) {
     let ids = node.xnode_union.ids();
     let types = |list: &[(&str, u32)]| -> Vec<Type> {
@@ -16,7 +16,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path
     let (inputs, outputs) = (types(&ids.inputs), types(&ids.outputs));
     let converts = matches!(node.xnode_union, XNodeUnion::XNNClamp(_)) && unclamped(node);
     if (converts && inputs != outputs) || !fits(&node.xnode_union, &inputs, &outputs) {
-        // XNNPACK checks nodes with one input last, when unneeded nodes have been removed; the output of an average, too.
+        // XNNPACK checks nodes with one input last, after removing unneeded nodes; likewise the output of an average.
         let is_average = matches!(node.xnode_union, XNodeUnion::XNNGlobalAvgPooling2d(_));
         let is_last = dataflow::in_a_row(&node.xnode_union)
             || (is_average && inputs.iter().all(|input| QUANTIZED_OR_PLAIN.contains(input)));
@@ -41,7 +41,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path
     }
 }
 
-/// Whether the node has no limits.
+/// Returns `true` if the node has no limits.
 pub(super) fn unclamped(node: &XNode<'_>) -> bool {
     node.output_min_max.is_none_or(|range| range.output_min == f32::NEG_INFINITY && range.output_max == f32::INFINITY)
 }
@@ -72,7 +72,7 @@ fn fits(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
             _ => true,
         },
         XNodeUnion::XNNSoftmax(_) => all(&[Type::FP32, Type::FP16]),
-        // XNNPACK checks each of these types alone.
+        // XNNPACK checks each of these types by itself.
         XNodeUnion::XNNGlobalAvgPooling2d(_) => match inputs {
             [input] => QUANTIZED_OR_PLAIN.contains(input) && ![Type::QDINT8, Type::QPINT8].contains(output),
             _ => true,
@@ -120,13 +120,13 @@ fn resizes(inputs: &[Type], output: Type) -> bool {
     match inputs {
         [Type::FP32] => output == Type::FP16,
         [Type::FP16] => output == Type::FP32,
-        // A resize to the other 8-bit type is accepted too; `reinterprets` reports what is wrong with it.
+        // A resize to the other 8-bit type is accepted, too; `reinterprets` detects the fault.
         [Type::QINT8 | Type::QUINT8] => QUANTIZED_OR_PLAIN.contains(&output),
         _ => false,
     }
 }
 
-/// Whether it is a resize between signed and unsigned 8-bit values: XNNPACK checks each type alone.
+/// Returns `true` for a resize between signed and unsigned 8-bit values: XNNPACK checks each type by itself.
 fn reinterprets(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
     matches!(node, XNodeUnion::XNNStaticResizeBilinear2D(_))
         && matches!((inputs, outputs), ([Type::QINT8], [Type::QUINT8]) | ([Type::QUINT8], [Type::QINT8]))
@@ -140,7 +140,7 @@ fn converts(input: Type, output: Type) -> bool {
     }
 }
 
-/// Whether XNNPACK multiplies these: input, filter and, if there is one, bias, with that output. `dense`: not a
+/// Returns `true` if XNNPACK multiplies these inputs (input, filter and an optional bias) to that output. `dense` is `false` for a
 /// convolution.
 fn multiplies(inputs: &[Type], output: Type, dense: bool) -> bool {
     let (input, filter, bias) = match inputs {
@@ -173,7 +173,7 @@ fn multiplies(inputs: &[Type], output: Type, dense: bool) -> bool {
     }
 }
 
-/// Nodes that move values without changing them.
+/// Returns `true` for nodes that move values without changing them.
 fn keeps_scale(node: &XNodeUnion<'_>) -> bool {
     matches!(
         node,
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_have_the_types_that_kernels_are_there_for() {
+    fn products_have_types_that_kernels_support() {
         for (input, filter, bias, output, dense, expected) in [
             (Type::QDINT8, Type::QBINT4, Type::FP32, Type::BF16, true, true),
             (Type::QDINT8, Type::QBINT4, Type::FP32, Type::FP16, true, true),

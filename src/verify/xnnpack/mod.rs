@@ -1,5 +1,5 @@
 //! Rules about XNNPACK payloads. They follow ExecuTorch's `XNNCompiler.cpp` and `XNNHeader.cpp`, and XNNPACK's
-//! `subgraph`: what these refuse when a method is loaded, and what they do not check and crash on.
+//! `subgraph`: faults that these refuse when a method is loaded, and faults that they do not check and crash on.
 
 mod calls;
 mod constants;
@@ -24,8 +24,8 @@ use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue
 use alloc::{format, string::String, vec, vec::Vec};
 
 impl Xnnpack<'_> {
-    /// Checks a payload in a file of its own at `level` and returns what is wrong, except what only the program or its
-    /// `.ptd` files show. Offsets count from the payload's start.
+    /// Checks a payload in a file of its own at `level` and returns the findings, except those that need the program or its
+    /// `.ptd` files. Offsets count from the payload's start.
     pub fn verify(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
@@ -35,16 +35,16 @@ impl Xnnpack<'_> {
     }
 }
 
-/// The backend whose payloads these are.
+/// The backend that these payloads belong to.
 const BACKEND: &str = "XnnpackBackend";
 
-/// The most dimensions that XNNPACK's tensors have.
+/// The highest rank of XNNPACK's tensors.
 const MAX_RANK: usize = 6;
 
-/// A payload that is checked.
+/// A payload to check.
 struct Graph<'t> {
     payload: &'t Xnnpack<'t>,
-    /// The ids of values, sorted, each with the value's index.
+    /// Pairs of a value's id and index, sorted.
     ids: Vec<(u32, usize)>,
     /// The ids of the values that nodes write, sorted.
     produced: Vec<u32>,
@@ -63,7 +63,7 @@ impl<'t> Graph<'t> {
         produced.sort_unstable();
         read.sort_unstable();
         let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id().into_sorted());
-        // For XNNPACK, several values for one argument are one value: the last.
+        // XNNPACK treats several values for the same argument as a single value: the last one.
         let external = |index: usize| values.get(index)?.tensor().map(|tensor| tensor.external_id);
         let mut last: Vec<(u32, usize)> = Vec::new();
         for (index, tensor) in payload.graph.externals() {
@@ -81,7 +81,7 @@ impl<'t> Graph<'t> {
         Self { payload, ids, produced, read }
     }
 
-    /// For each node, whether an output depends on it.
+    /// Returns, for each node, whether an output depends on it.
     fn needed(&self, uses: &dataflow::NodeUses) -> Vec<bool> {
         let nodes = self.payload.graph.xnodes();
         let mut all = vec![false; nodes.len()];
@@ -91,7 +91,7 @@ impl<'t> Graph<'t> {
             ids.is_some_and(|ids| ids.iter().any(|(_, id)| is_output(*id) && uses.last_writer(*id) == Some(*index)))
         };
         let mut needed: Vec<usize> = (0..nodes.len()).filter(writes_output).collect();
-        // Values whose writers are in the list already, so that each is added once.
+        // The values whose writers are already in the list, so that each is added once.
         let mut read = Keyed::new();
         while let Some(index) = needed.pop() {
             let (Some(is_needed), Some(node)) = (all.get_mut(index), nodes.get(index)) else {
@@ -109,7 +109,7 @@ impl<'t> Graph<'t> {
         all
     }
 
-    /// Whether a value is an output or a node reads it. XNNPACK drops a node none of whose outputs is used.
+    /// Returns `true` if a value is an output or a node reads it. XNNPACK drops a node if none of its outputs is used.
     fn is_used(&self, id: u32) -> bool {
         let output = self.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
         output || self.is_read(id)
@@ -119,20 +119,20 @@ impl<'t> Graph<'t> {
         self.read.binary_search(&id).is_ok()
     }
 
-    /// The type that nodes see. With a dynamic type, XNNPACK quantizes an input at run time.
+    /// Returns the type that nodes read. With a dynamic type, XNNPACK quantizes an input at run time.
     fn datatype(&self, id: u32) -> Option<XNNDatatype> {
         let tensor = self.tensor(id)?;
         let dynamic = tensor.dq_datatype == Some(XNNDatatype::QINT8);
         Some(if dynamic { XNNDatatype::QDINT8 } else { tensor.datatype })
     }
 
-    /// The index of the value with that id.
+    /// Returns the index of the value with this id.
     fn index(&self, id: u32) -> Option<usize> {
         let at = self.ids.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         self.ids.get(at).map(|(_, index)| *index)
     }
 
-    /// The value with that id, and its tensor.
+    /// Returns the value with this id, and its tensor.
     fn value(&self, id: u32) -> Option<(&'t XValue<'t>, &'t XNNTensorValue<'t>)> {
         if id == NO_ID {
             return None;
@@ -146,7 +146,7 @@ impl<'t> Graph<'t> {
     }
 }
 
-/// Checks a program's XNNPACK payloads, alone and with the calls of their delegates.
+/// Checks a program's XNNPACK payloads, by themselves and with the calls of their delegates.
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let blobs = NamedBlobs::new(pte, []);
     for opened in pte.open_payloads() {
@@ -163,13 +163,13 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                 let found = "no XNNPACK payload, expected XH00, XN01 or XN00 at its byte 4";
                 report.add_at(rule::XNNPACK_PAYLOAD, path, pte.range(&opened.data).map(|range| range.start), found);
             }
-            // Bytes that are not there are reported where the delegate refers to them.
+            // Missing bytes are reported where the delegate refers to them.
             Err(error) if Xnnpack::is_one(pte.bytes(&opened.data).unwrap_or_default()) => {
                 let rule = matches!(error.kind(), ErrorKind::Header(_)).then_some(rule::XNNPACK_PAYLOAD);
                 let error = error.clone().in_field("processed").in_item(index).in_field("delegates");
                 report.add_error(rule, &error.in_item(method).in_field("execution_plan"));
             }
-            // The runtime checks for XNNPACK's magic, for whichever backend the bytes really are.
+            // The runtime checks for XNNPACK's magic, regardless of the backend that the bytes belong to.
             Err(_) => {
                 if let Ok(bytes) = pte.bytes(&opened.data) {
                     let found = "no XNNPACK payload, expected XH00, XN01 or XN00 at its byte 4";
@@ -183,7 +183,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Checks what needs the `.ptd` files.
+/// Checks everything that needs the `.ptd` files.
 pub(super) fn check_pairing(pte: &Pte<'_>, ptds: &[&Ptd<'_>], report: &mut Report<'_>) {
     let blobs = NamedBlobs::new(pte, ptds.iter().copied());
     let keys = if ptds.is_empty() { constants::Keys::NotGiven } else { constants::Keys::Others };
@@ -210,7 +210,7 @@ fn graph_alone(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     dataflow::check(graph, path, report);
 }
 
-/// The message about a union that has no member of the schema.
+/// Returns the message about a union without a member of the schema.
 fn no_member(tag: u8, none: bool) -> String {
     match (tag, none) {
         (_, true) => "none, expected a value".into(),
@@ -222,14 +222,14 @@ fn in_delegate(method: usize, index: usize, check: impl FnOnce(&Path<'_>)) {
     check(&Path::ROOT.item("execution_plan", method).item("delegates", index).field("processed"));
 }
 
-/// Whether its delegate's id is XNNPACK's. Payloads of other backends may start with the same bytes.
+/// Returns `true` if the delegate's id is that of XNNPACK. Payloads of other backends may start with the same bytes.
 pub(super) fn is_xnnpack(pte: &Pte<'_>, opened: &OpenPayload<'_>) -> bool {
     let mut delegates =
         opened.delegates.iter().filter_map(|(method, index)| pte.methods().get(*method)?.delegates().get(*index));
     delegates.any(|delegate| delegate.backend() == BACKEND)
 }
 
-/// Checks that the header is as the exporter writes it, and that there are only zeros around the payload's parts.
+/// Checks that the header is as the exporter writes it, and that only zeros surround the payload's parts.
 fn header(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (true, Some(header), Some(source)) = (report.is_strict(), payload.header, &payload.source) else {
         return;
@@ -248,7 +248,7 @@ fn header(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (flatbuffer, constants) = (header.flatbuffer(), header.constant_data());
     let gaps = [(0, 4), (30, flatbuffer.start), (flatbuffer.end, constants.start)];
     for (from, to) in gaps {
-        // Between parts that overlap, there are no bytes.
+        // There are no bytes between overlapping parts.
         let gap = slice(bytes, from..to).unwrap_or_default();
         if let Some(index) = gap.iter().position(|byte| *byte != 0) {
             let place = from + index as u64;

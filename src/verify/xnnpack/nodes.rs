@@ -1,4 +1,4 @@
-//! Rules about nodes: they are known, name values that exist, and have settings that XNNPACK accepts.
+//! Rules about nodes: they are known, refer to values that exist, and have settings that XNNPACK accepts.
 
 use super::super::report::{Few, Report};
 use super::super::rule::{self, Rule};
@@ -17,16 +17,16 @@ const ALIGN_CORNERS: u32 = 8;
 /// A flag of a resize: as in TensorFlow 1.
 const LEGACY_MODE: u32 = 4;
 
-/// A flag of a convolution or a resize: the indirection buffer is made for each run. No exporter sets it.
+/// A flag of a convolution or a resize: the indirection buffer is built for each run. Exporters do not set it.
 const TRANSIENT_INDIRECTION: u32 = 0x20;
 
 /// A flag of a multiplication or a transposed convolution: the input is packed, for kernels that few machines have.
 const PACKED_INPUT: u32 = 0x200;
 
-/// XNNPACK resizes to fewer rows and columns than this.
+/// The number of rows and columns that a resize in XNNPACK must stay below.
 const MAX_RESIZED: u32 = 1 << 24;
 
-/// For each node, whether XNNPACK makes an operator from it: an output depends on it (`needed`), and it does not depend
+/// Returns, for each node, whether XNNPACK creates an operator from it: an output depends on it (`needed`), and it does not depend
 /// on a cycle.
 pub(super) fn kept(graph: &Graph<'_>, uses: &NodeUses, needed: &[bool]) -> Vec<bool> {
     let (waits, _) = uses.waits(graph);
@@ -75,7 +75,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
     }
 }
 
-/// A convolution of values quantized at run time needs a dimension for the scales.
+/// Checks the dimensions of a convolution: if its values are quantized at run time, it needs a dimension for the scales.
 fn dynamic_dims(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (XNodeUnion::XNNConv2d(conv) | XNodeUnion::XNNConvTranspose2d(conv)) = &node.xnode_union else {
         return;
@@ -95,7 +95,7 @@ fn dynamic_dims(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &m
     }
 }
 
-/// Whether all values that the node needs exist.
+/// Returns `true` if all values that the node needs exist.
 fn ids(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) -> bool {
     let ids = node.xnode_union.ids();
     let mut all = true;
@@ -112,13 +112,13 @@ fn ids(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report
     all
 }
 
-/// XNNPACK refuses an empty range in nodes with weights and in pools, and accepts it elsewhere.
+/// Checks the limits of a node. XNNPACK refuses an empty range in nodes with weights and in pools, and accepts it elsewhere.
 fn clamp(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let Some(range) = node.output_min_max else {
         return;
     };
     let (min, max) = (range.output_min, range.output_max);
-    // For half precision, it also refuses a range of one number. Limits that are too large become infinite.
+    // For half precision, it also refuses a range of a single number. Limits that are too large become infinite.
     let output = node.xnode_union.ids().outputs.first().and_then(|(_, id)| graph.datatype(*id));
     let half = |number: f32| match number.abs() > 65504.0 {
         true => f32::INFINITY.copysign(number),
@@ -142,7 +142,7 @@ fn clamp(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Repo
     }
 }
 
-/// `kept`: XNNPACK makes an operator of the node.
+/// Checks the settings of a node. `kept` is `true` if XNNPACK creates an operator from the node.
 fn settings(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, report: &mut Report<'_>) {
     match &node.xnode_union {
         XNodeUnion::XNNConv2d(conv) => convolution(conv, rule::XNNPACK_NODE, path, report),
@@ -247,7 +247,7 @@ fn settings(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, re
     }
 }
 
-/// Whether a list that the node needs is present, and not longer than XNNPACK's number of dimensions.
+/// Returns `true` if a list that the node needs is present, and not longer than XNNPACK's number of dimensions.
 fn list(list: Option<&[u32]>, name: &'static str, path: &Path<'_>, report: &mut Report<'_>) -> bool {
     match list {
         None => {
@@ -285,7 +285,7 @@ fn padding(flags: u32, padding: [u32; 4], rule: &'static Rule, path: &Path<'_>, 
     }
 }
 
-/// `unknown` is the rule for unknown flags: a transposed convolution ignores most of them.
+/// Checks a convolution. `unknown` is the rule for unknown flags: a transposed convolution ignores most of them.
 fn convolution(conv: &XNNNodeConv, unknown: &'static Rule, path: &Path<'_>, report: &mut Report<'_>) {
     let paddings = [conv.padding_top, conv.padding_right, conv.padding_bottom, conv.padding_left];
     padding(conv.flags, paddings, unknown, path, report);
@@ -308,7 +308,7 @@ fn convolution(conv: &XNNNodeConv, unknown: &'static Rule, path: &Path<'_>, repo
     positive(&numbers, path, report);
 }
 
-/// The product, in 32 bits as in XNNPACK.
+/// Returns the product, in 32 bits as in XNNPACK.
 fn window_size(height: u32, width: u32) -> u32 {
     height.wrapping_mul(width)
 }
@@ -324,8 +324,7 @@ fn pooling(pool: &XNNPooling2D, dilated: bool, path: &Path<'_>, report: &mut Rep
         ("dilation_height", pool.dilation_height),
         ("dilation_width", pool.dilation_width),
     ];
-    // An average has no dilation: the runtime does not read it.
-    // There are six.
+    // There are six numbers. For an average, which has no dilation, the runtime reads only the first four.
     positive(numbers.get(..if dilated { 6 } else { 4 }).unwrap_or_default(), path, report);
     if window_size(pool.pooling_height, pool.pooling_width) <= 1 {
         let found =

@@ -9,10 +9,10 @@ use crate::schema::xnnpack::{
 };
 use alloc::format;
 
-/// XNNPACK's kernels support groups of a multiple of this many elements.
+/// The number of elements of which XNNPACK's kernels support groups of a multiple.
 pub(super) const GROUP: i32 = 32;
 
-/// `path` is that of the quantized value. `constant`: whether it is a constant, so that its groups are multiplied.
+/// Checks the parameters of a quantized value, which is at `path`. `constant` is `true` for a constant, whose groups are multiplied.
 pub(super) fn check(
     tensor: &XNNTensorValue<'_>,
     params: &XNNQuantParams<'_>,
@@ -49,7 +49,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether XNNPACK accepts it as a scale: positive, finite and not subnormal.
+/// Returns `true` if XNNPACK accepts the number as a scale: positive, finite and not subnormal.
 pub(super) fn is_scale(scale: f32) -> bool {
     scale > 0.0 && scale.is_normal()
 }
@@ -71,7 +71,7 @@ fn per_tensor(datatype: XNNDatatype, quantization: &PerTensorQuant, path: &Path<
     }
 }
 
-/// The channels of a value, if that dimension exists.
+/// Returns the number of channels of a value, if that dimension exists.
 pub(super) fn channels(tensor: &XNNTensorValue<'_>, channel_dim: i32) -> Option<u32> {
     tensor.dims().get(usize::try_from(channel_dim).ok()?).copied()
 }
@@ -127,7 +127,7 @@ fn groups(
     };
     channel_dim(tensor, quantization.channel_dim, path, report);
     let size = quantization.group_size;
-    // Whether groups divide the columns matters only when weights are packed: see `weights`.
+    // Divisibility of the columns by the group size matters only when weights are packed: see `weights`.
     let Some(group) = u64::try_from(size).ok().filter(|size| *size > 0) else {
         let found = format!("{size}, expected a multiple of {GROUP}");
         return report.add(rule::XNNPACK_QUANTIZATION, &path.field("group_size"), found);
@@ -143,8 +143,8 @@ fn groups(
     }
 }
 
-/// Checks scales inside the FlatBuffer. `too_few` and `too_many` are the rules that are broken: the runtime does not
-/// count the scales of channels, and reads past the end of too few.
+/// Checks scales inside the FlatBuffer. `too_few` and `too_many` are the rules for wrong numbers: the runtime does not
+/// count the scales of channels, and reads past the end if there are too few.
 fn inline(
     scales: Option<&[f32]>,
     expected: u64,
@@ -164,7 +164,7 @@ fn inline(
     }
     let scales = scales.get(..usize::try_from(expected).unwrap_or(usize::MAX)).unwrap_or(scales);
     if let Some(index) = scales.iter().position(|scale| !is_scale(*scale)) {
-        // `index` is that of a scale.
+        // `index` is in range: it was found among the scales.
         let found = format!("{:e}, expected a positive number", scales.get(index).copied().unwrap_or_default());
         report.add_at(rule::XNNPACK_SCALES, &path.index(index), report.offset_of(scales, index), found);
     }

@@ -18,13 +18,13 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     let (Some(input), Some(output)) = (inputs.first(), outputs.first()) else {
         return;
     };
-    // The runtime reads as many paddings as the input has dimensions, whatever the lists' lengths.
+    // The runtime reads as many paddings as the input has dimensions, regardless of the lengths of the lists.
     if let XNodeUnion::XNNStaticConstantPad(pad) = &node.xnode_union {
         for (list, field) in [(pad.pre_paddings(), "pre_paddings"), (pad.post_paddings(), "post_paddings")] {
             if list.len() != input.len() {
                 let found = format!("{}, expected one for each of the {} dimensions", Few(list), input.len());
                 let rule = if list.len() < input.len() { rule::XNNPACK_PADDING } else { rule::XNNPACK_NODE_SHAPE };
-                // An absent list ends the process. After a short one, the runtime reads other bytes of the payload.
+                // An absent list ends the process. If a list is too short, the runtime reads other bytes of the payload.
                 if rule == rule::XNNPACK_NODE_SHAPE || report.concerns(list.is_empty()) {
                     report.add_at(rule, &path.field(field), report.offset(Some(list)), found);
                 }
@@ -42,7 +42,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     }
 }
 
-/// The shape of the output; `None` if it does not follow from the inputs alone.
+/// Returns the shape of the output; `None` if it does not follow from the inputs alone.
 pub(super) fn inferred(
     node: &XNodeUnion<'_>,
     input: &[u64],
@@ -52,7 +52,7 @@ pub(super) fn inferred(
     Ok(match node {
         XNodeUnion::XNNStaticTranspose(transpose) => {
             let perm = transpose.perm();
-            // Another rule reports lists that are no permutations, lists of different lengths, and zeros, here and below.
+            // Another rule reports lists that are not permutations, lists of different lengths, and zeros, here and below.
             if perm.iter().enumerate().any(|(index, dim)| perm.iter().take(index).any(|other| other == dim)) {
                 return Ok(None);
             }
@@ -156,7 +156,7 @@ fn broadcast(inputs: &[Vec<u64>]) -> Result<Option<Vec<u64>>, &'static str> {
     Ok(Some(shape))
 }
 
-/// One dimension of a window that slides over an input.
+/// A dimension of a window that slides over an input.
 struct Window {
     input: u64,
     kernel: u32,
@@ -166,12 +166,12 @@ struct Window {
 }
 
 impl Window {
-    /// Whether its size, stride or dilation is 0.
+    /// Returns `true` if the size, stride or dilation is 0.
     fn is_empty(&self) -> bool {
         [self.kernel, self.dilation, self.stride].contains(&0)
     }
 
-    /// The input's elements that the window spans.
+    /// Returns the number of elements of the input that the window spans.
     fn span(&self) -> i128 {
         (i128::from(self.kernel) - 1) * i128::from(self.dilation) + 1
     }
@@ -180,7 +180,7 @@ impl Window {
         self.padding.iter().map(|padding| i128::from(*padding)).sum()
     }
 
-    /// How often it fits into the input.
+    /// Returns the number of positions at which the window fits into the input.
     fn count(&self) -> Result<u64, &'static str> {
         let room = i128::from(self.input) + self.padding() - self.span();
         positive(room.div_euclid(i128::from(self.stride).max(1)) + 1)

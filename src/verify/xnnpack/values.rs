@@ -1,4 +1,4 @@
-//! Rules about values: their kinds, types and shapes, and which of them are inputs and outputs.
+//! Rules about values: their kinds, types and shapes, and the selection of inputs and outputs.
 
 use super::super::report::{Few, Report};
 use super::super::rule;
@@ -66,7 +66,7 @@ fn no_tensor(value: &XValue<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// `unused`: whether no node reads it and it is no output.
+/// Checks the datatype of a value. `unused` is `true` if no node reads the value and it is not an output.
 fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, unused: bool, path: &Path<'_>, report: &mut Report<'_>) {
     type Type = XNNDatatype;
     let (fits, expected): (&[Type], &str) = match value.quant_params() {
@@ -82,7 +82,7 @@ fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, unused: bool, path:
         // Another rule reports this.
         Some(XNNQuantParams::None | XNNQuantParams::Unknown(_)) => return,
     };
-    // XNNPACK accepts one scale for a type with many, unless a node reads them.
+    // XNNPACK accepts a single scale for a type with several, unless a node reads them.
     let taken = matches!(value.quant_params(), Some(XNNQuantParams::PerTensorQuant(_)))
         && [Type::QCINT8, Type::QCINT32, Type::QCINT4, Type::QBINT4].contains(&tensor.datatype);
     if !fits.contains(&tensor.datatype) && report.concerns(!(unused && taken)) {
@@ -91,7 +91,7 @@ fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, unused: bool, path:
     }
     let dynamic = tensor.dq_datatype.unwrap_or_default();
     let input = tensor.flags & EXTERNAL_INPUT != 0 && tensor.constant_buffer_idx == 0;
-    // The runtime treats a type that it does not know as none.
+    // The runtime treats an unknown type as none.
     let concerns = report.concerns(dynamic.name().is_some());
     if concerns && dynamic != Type::INVALID && !(dynamic == Type::QINT8 && input) {
         let found = format!("{dynamic}, expected none, or xnn_datatype_qint8 of an input");
@@ -158,7 +158,7 @@ fn direction(flags: u32) -> &'static str {
     if flags & EXTERNAL_INPUT != 0 { "input" } else { "output" }
 }
 
-/// Checks that each argument has one value, and that the lists of inputs and outputs name these.
+/// Checks that each argument has one value, and that the lists of inputs and outputs consist of these.
 fn externals(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let tree = &graph.payload.graph;
     let externals = tree.externals();
@@ -166,7 +166,7 @@ fn externals(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         if let [(first, one), (second, other)] = pair {
             if one.external_id == other.external_id {
                 let found = format!("values {first} and {second} are both argument {}", one.external_id);
-                // For XNNPACK they are one value, the last.
+                // XNNPACK treats them as a single value: the last one.
                 report.add(rule::XNNPACK_EXTERNALS, &path.field("xvalues"), found);
             }
         }
@@ -184,7 +184,7 @@ fn externals(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     {
         let flagged = externals.iter().filter(|(_, tensor)| tensor.flags == flag);
         let expected: Vec<u32> = flagged.map(|(_, tensor)| tensor.id_out).collect();
-        // Exporters differ in their order.
+        // Exporters differ in the order of these.
         if expected.len() != list.len() || set(expected.clone()) != set(list.to_vec()) {
             let found = format!("{}, but the values' flags say {}", Few(list), Few(&expected));
             report.add_at(rule::XNNPACK_LISTS, &path.field(name), report.offset(Some(list)), found);

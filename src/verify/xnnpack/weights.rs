@@ -17,7 +17,7 @@ use alloc::{format, vec::Vec};
 /// [`XNNFullyConnected`](crate::schema::xnnpack::XNNFullyConnected) with weights `[in, out]`.
 const TRANSPOSE_WEIGHTS: u32 = 1;
 
-/// The weights of a node, and what they should be.
+/// The weights of a node, and the requirements for them.
 struct Weights {
     filter: u32,
     bias: u32,
@@ -50,7 +50,7 @@ fn weights(node: &XNodeUnion<'_>) -> Option<Weights> {
     }
 }
 
-/// Adds the number of bytes that a node reads of each of its constants, with the constant's id.
+/// Adds the number of bytes that a node reads from each of its constants, with the constant's id.
 pub(super) fn reads(graph: &Graph<'_>, node: &XNodeUnion<'_>, reads: &mut Vec<(u32, u64)>) {
     let weights = weights(node);
     for (field, id) in node.ids().inputs {
@@ -74,14 +74,14 @@ pub(super) fn reads(graph: &Graph<'_>, node: &XNodeUnion<'_>, reads: &mut Vec<(u
     }
 }
 
-/// The bytes of this many elements of a tensor.
+/// Returns the number of bytes in this many elements of a tensor.
 fn bytes(tensor: &XNNTensorValue<'_>, dims: &[u64]) -> u64 {
     // An unknown type breaks another rule.
     let bits = tensor.datatype.element_bits().unwrap_or(0);
     dims.iter().fold(u64::from(bits), |all, size| all.saturating_mul(*size)).div_ceil(8)
 }
 
-/// `path` is that of the node's member. `packed`: whether XNNPACK packs the node's weights.
+/// Checks the weights of a node, whose member is at `path`. `packed` is `true` if XNNPACK packs the weights.
 pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Path<'_>, report: &mut Report<'_>) {
     if let (XNodeUnion::XNNBatchMatrixMultiply(multiply), true) = (&node.xnode_union, report.concerns(packed)) {
         second_factor(graph, multiply.input2_id, &path.field("input2_id"), report);
@@ -173,8 +173,8 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Pa
     let computed = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_))
         && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
     let same = input == Some(filter.datatype);
-    // With weights in groups, if the runtime packs them at all, it ignores a bias that is an input or that nothing
-    // writes, and crashes on one that is an output.
+    // With weights in groups, if the runtime packs them at all, it ignores a bias that is an input or that is never
+    // written, and crashes on a bias that is an output.
     let is_none = graph.tensor(weights.bias).is_some_and(|bias| {
         bias.flags == EXTERNAL_INPUT || (!bias.is_external() && graph.produced.binary_search(&bias.id_out).is_err())
     });
@@ -207,7 +207,7 @@ fn second_factor(graph: &Graph<'_>, id: u32, path: &Path<'_>, report: &mut Repor
     }
 }
 
-/// A multiplication accepts computed float weights; nearly every other node needs constants.
+/// Reports weights without data. A multiplication accepts computed float weights; nearly every other node needs constants.
 fn no_data(graph: &Graph<'_>, tensor: &XNNTensorValue<'_>, computed: bool, path: &Path<'_>, report: &mut Report<'_>) {
     if computed && !tensor.is_external() && graph.produced.binary_search(&tensor.id_out).is_err() {
         let found = format!("{tensor}, which is no constant, no input, and written by no node");
@@ -221,7 +221,7 @@ fn no_data(graph: &Graph<'_>, tensor: &XNNTensorValue<'_>, computed: bool, path:
     }
 }
 
-/// XNNPACK refuses to multiply 8-bit values if the product of their scales is 256 times that of the output or more.
+/// Checks the scales of 8-bit multiplications: XNNPACK refuses one if the product of its scales is 256 times that of the output or more.
 pub(super) fn requantization(
     graph: &Graph<'_>,
     blobs: &NamedBlobs<'_>,
