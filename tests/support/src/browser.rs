@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A browser with one page open in it.
+/// A browser with one open page.
 pub struct Browser {
     child: Child,
     to: ChildStdin,
@@ -18,7 +18,7 @@ pub struct Browser {
     profile: PathBuf,
 }
 
-/// The path of Chromium: from `CHROMIUM`, or one of its names in `PATH`.
+/// Returns the path of Chromium: from `CHROMIUM`, or one of its names in `PATH`.
 pub fn chromium() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -33,7 +33,7 @@ impl Browser {
         static STARTED: AtomicUsize = AtomicUsize::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let profile = std::env::temp_dir().join(format!("executorch-format-chromium-{}-{number}", std::process::id()));
-        // It reads commands from file 3 and writes answers to file 4.
+        // Chromium reads commands from file 3 and writes answers to file 4.
         let mut child = Command::new("sh")
             .args(["-c", r#"exec "$@" 3<&0 4>&1 >/dev/null 2>&1"#, "sh"])
             .arg(chromium)
@@ -104,7 +104,7 @@ impl Browser {
         }
     }
 
-    /// Evaluates an expression in the page; a promise is awaited.
+    /// Evaluates an expression in the page and awaits a promise.
     pub fn evaluate(&mut self, expression: &str) -> io::Result<Value> {
         let parameters = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let mut answer = self.call("Runtime.evaluate", parameters)?;
@@ -131,7 +131,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Presses a key by its name in pages: `Enter`, `Tab`, `Escape`, `ArrowLeft` and the other arrows.
+    /// Presses a key, given by its name in pages: `Enter`, `Tab`, `Escape`, `ArrowLeft` and the other arrows.
     pub fn press(&mut self, key: &str) -> io::Result<()> {
         let codes = [
             ("Tab", 9),
@@ -152,7 +152,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Gives files to the input element that a selector finds.
+    /// Gives files to the input element that matches a selector.
     pub fn give(&mut self, selector: &str, files: &[String]) -> io::Result<()> {
         let document = self.call("DOM.getDocument", json!({}))?;
         let root = &document["root"]["nodeId"];
@@ -165,13 +165,13 @@ impl Browser {
         self.call("Input.insertText", json!({"text": text})).map(drop)
     }
 
-    /// A picture of the window's content: base64 of a PNG.
+    /// Takes a picture of the window's content: base64 of a PNG.
     pub fn screenshot(&mut self) -> io::Result<String> {
         let answer = self.call("Page.captureScreenshot", json!({"format": "png"}))?;
         Ok(answer["data"].as_str().unwrap_or_default().into())
     }
 
-    /// The URLs that the page requested, and exceptions that it did not catch, since it was opened.
+    /// Returns the URLs that the page requested, and exceptions that it did not catch, since it was opened.
     pub fn events(&mut self) -> impl Iterator<Item = &Value> {
         self.events.iter()
     }

@@ -1,4 +1,4 @@
-//! Operations of `edit`, chosen by bytes, and what must hold after each.
+//! Operations of `edit`, chosen by bytes, and the conditions that must hold after each.
 
 use crate::visit::tree;
 use executorch_format::edit::{EditReport, MetadataValue, NewData, Selector, Strip, new_errors};
@@ -6,11 +6,11 @@ use executorch_format::testing::Choices;
 use executorch_format::{Image, Model, Ptd, PtdOptions, Pte, Result};
 use std::collections::BTreeMap;
 
-/// Larger files are not written to memory: a damaged file can place the same bytes many times.
+/// The size of the largest file that is written to memory: a damaged file can refer to the same bytes many times.
 const LARGEST: u64 = 1 << 22;
 
-/// Decodes a file, if it is valid, applies operations, and writes it. The written file must read back equal, and have no finding of
-/// severity error that the old file did not have.
+/// Decodes a file, if it is valid, applies operations, and writes it. The written file must read back equal, without findings of severity
+/// error that the old file did not have.
 pub fn edit_file(bytes: &[u8], choices: &mut Choices<'_>) {
     let Ok(before) = Model::parse(bytes) else { return };
     let after = match before.clone() {
@@ -38,7 +38,7 @@ fn written(image: Result<Image<'_>>) -> Option<Vec<u8>> {
     image.ok().filter(|image| image.size() <= LARGEST).map(|image| image.to_vec().expect("an image can be written"))
 }
 
-/// Applies a few operations to a program. Checks that each one succeeds or changes nothing, and that operations which must keep data do so.
+/// Applies a few operations to a program. Checks that each succeeds or changes nothing, and that operations which must keep data do so.
 pub fn edit_program(pte: &mut Pte<'_>, choices: &mut Choices<'_>) {
     for _ in 0..4 {
         let (before, data) = (pte.clone(), contents(pte));
@@ -89,7 +89,7 @@ fn apply(pte: &mut Pte<'_>, operation: u8, choices: &mut Choices<'_>) -> Result<
             let Some(plan) = pte.methods().get(usize::from(method)) else { return pte.dedup() };
             let (name, size) = (plan.name().to_owned(), plan.tensor(value).and_then(|tensor| tensor.byte_size().ok()));
             let target = Selector::Value { method: &name, value: value.into() };
-            // A tensor of a hostile file may need more bytes than there is memory.
+            // A tensor of a hostile file may need more bytes than the available memory.
             let size = size.filter(|size| *size < 1 << 16).unwrap_or_default();
             let methods = pte.methods().iter().filter(|plan| plan.name() == name).count();
             let before = contents(pte);
@@ -102,7 +102,7 @@ fn apply(pte: &mut Pte<'_>, operation: u8, choices: &mut Choices<'_>) -> Result<
     }
 }
 
-/// The bytes of every tensor and payload, by path, if they are in the file. Without the metadata, which operations change.
+/// Returns the bytes of every tensor and payload in the file, by path. The metadata is left out, since operations change it.
 fn contents(pte: &Pte<'_>) -> BTreeMap<String, Vec<u8>> {
     let mut contents = BTreeMap::new();
     for (user, place) in pte.data_users() {
@@ -115,7 +115,7 @@ fn contents(pte: &Pte<'_>) -> BTreeMap<String, Vec<u8>> {
     contents
 }
 
-/// The bytes of every entry of a `.ptd`.
+/// Applies a few operations to a `.ptd`. Splitting and merging must keep the bytes of every entry.
 pub fn edit_data(ptd: &mut Ptd<'_>, choices: &mut Choices<'_>) {
     for _ in 0..4 {
         let before = ptd.clone();

@@ -8,7 +8,7 @@ use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 /// A `.pte` or `.ptd` file.
 pub struct Fixture {
     pub path: PathBuf,
-    /// Aligned like a memory-mapped file.
+    /// The bytes, aligned like a memory-mapped file.
     words: Vec<u128>,
     size: usize,
 }
@@ -25,7 +25,7 @@ impl Fixture {
         Self { path, words, size: bytes.len() }
     }
 
-    /// A file that exists only in memory.
+    /// Creates a file that exists only in memory.
     pub fn made(name: &str, bytes: &[u8]) -> Self {
         Self::new(root().join(name), bytes)
     }
@@ -34,46 +34,46 @@ impl Fixture {
         &bytemuck::cast_slice(&self.words)[..self.size]
     }
 
-    /// Whether it has the extension of programs.
+    /// Returns `true` if it has the extension of programs.
     pub fn is_pte(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension == "pte")
     }
 
-    /// Its extension.
+    /// Returns its extension.
     pub fn extension(&self) -> &'static str {
         if self.is_pte() { "pte" } else { "ptd" }
     }
 
-    /// Its path under the root, with slashes.
+    /// Returns its path under the root, with slashes.
     pub fn name(&self) -> String {
         self.path.strip_prefix(root()).unwrap().display().to_string().replace(MAIN_SEPARATOR, "/")
     }
 
-    /// The version of ExecuTorch whose exporter wrote it; `bench` for files of the benchmarks.
+    /// Returns the version of ExecuTorch whose exporter wrote it, or `bench` for files of the benchmarks.
     pub fn version(&self) -> String {
         let folder = self.path.strip_prefix(root()).unwrap().components().next().unwrap();
         folder.as_os_str().to_string_lossy().into_owned()
     }
 
-    /// What the official Python package reads from it; `None` if that failed or was not run.
+    /// Returns what the official Python package reads from it, or `None` if that failed or was not run.
     pub fn oracle(&self) -> Option<Value> {
         let oracle = self.beside("oracle.json").map(|text| serde_json::from_str::<Value>(&text).unwrap())?;
         oracle.get("kind").is_some().then_some(oracle)
     }
 
-    /// Whether the official Python package says that it is not a model.
+    /// Returns `true` if the official Python package does not recognize it as a model.
     fn is_damaged(&self) -> bool {
         self.beside("oracle.json").is_some_and(|oracle| oracle.contains("ValueError: unknown identifier"))
     }
 
-    /// The text of the file next to it with the same name, followed by a dot and `ending`.
+    /// Returns the text of the file next to it with the same name, followed by a dot and `ending`.
     pub fn beside(&self, ending: &str) -> Option<String> {
         let path = format!("{}.{ending}", self.path.display());
         Path::new(&path).exists().then(|| std::fs::read_to_string(&path).unwrap())
     }
 }
 
-/// The folder of the fixtures.
+/// Returns the folder of the fixtures.
 pub fn root() -> PathBuf {
     match std::env::var_os("EXECUTORCH_FIXTURES") {
         Some(root) => root.into(),
@@ -81,7 +81,7 @@ pub fn root() -> PathBuf {
     }
 }
 
-/// All fixtures except damaged ones, sorted by name.
+/// Returns all fixtures except damaged ones, sorted by name.
 pub fn fixtures() -> Vec<Fixture> {
     let mut paths = Vec::new();
     walk(&root(), &mut paths);
@@ -91,7 +91,7 @@ pub fn fixtures() -> Vec<Fixture> {
     paths.into_iter().map(Fixture::read).filter(|fixture| !fixture.is_damaged()).collect()
 }
 
-/// All files with that extension.
+/// Returns all files with that extension.
 pub fn with_extension(extension: &str) -> Vec<Fixture> {
     let mut paths = Vec::new();
     walk(&root(), &mut paths);
@@ -115,12 +115,12 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// A file of `tests/data`, even if `EXECUTORCH_FIXTURES` names another folder.
+/// Returns a file of `tests/data`, even if `EXECUTORCH_FIXTURES` names another folder.
 pub fn fixture(name: &str) -> Fixture {
     Fixture::read(crate::data().join(name))
 }
 
-/// The hash in hexadecimal.
+/// Returns the hash in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -134,17 +134,17 @@ pub fn for_each(fixtures: &[Fixture], compare: impl Fn(&Fixture) -> Result<(), S
     assert!(failed.is_empty(), "{} of {} files:\n{}", failed.len(), fixtures.len(), failed.join("\n"));
 }
 
-/// An error if the two differ.
+/// Returns an error if the two differ.
 pub fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(format!("  {what}: found {found:?}, expected {expected:?}")) }
 }
 
-/// The items of a list in an oracle.
+/// Returns the items of a list in an oracle.
 pub fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
     value[field].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The number in a field of an oracle.
+/// Returns the number in a field of an oracle.
 pub fn number(value: &Value, field: &str) -> Result<u64, String> {
     value[field].as_u64().ok_or_else(|| format!("  no number {field} in {value}"))
 }

@@ -41,8 +41,8 @@ pub fn compare(path: &mut String, found: &Value, expected: &Value, exact: bool, 
     }
 }
 
-/// The differences between `found` and what flatc printed. flatc used the schema of the file's version, so an older one does not know
-/// later fields, and `data_buffer_idx` was `constant_buffer_idx` in 0.2.
+/// Returns the differences between `found` and flatc's JSON. flatc used the schema of the file's version: an older schema has no later
+/// fields, and `data_buffer_idx` was `constant_buffer_idx` in 0.2.
 pub fn differences(fixture: &Fixture, found: &Value) -> Vec<String> {
     let expected = quoted(&fixture.beside("json").unwrap());
     let expected = serde_json::from_str(&expected).unwrap();
@@ -51,7 +51,7 @@ pub fn differences(fixture: &Fixture, found: &Value) -> Vec<String> {
     differences
 }
 
-/// flatc's JSON with `nan` and `inf` as strings.
+/// Returns flatc's JSON with `nan` and `inf` as strings.
 pub fn quoted(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut inside = false;

@@ -1,4 +1,4 @@
-//! A web server on loopback that harms its clients: endless answers, listings that never end, keys that are no paths, redirects.
+//! A hostile web server on loopback: endless answers, listings that never end, keys that are not paths, redirects.
 //!
 //! It is bounded itself: it stops when it is dropped, sends at most [`MAX_SENT`] bytes in an answer, and answers at most [`MAX_REQUESTS`]
 //! requests.
@@ -10,38 +10,38 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The most bytes of an answer.
+/// The largest number of bytes in an answer.
 pub const MAX_SENT: u64 = 2 << 30;
 
-/// The most requests that are answered.
+/// The largest number of answered requests.
 pub const MAX_REQUESTS: u64 = 200_000;
 
-/// How a server harms its clients. A listing is for `GET` with a query, as from S3, or for `PROPFIND`.
+/// The hostile behaviour of a server. Listings answer `GET` with a query, as from S3, or `PROPFIND`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Each answer has this status and a body without end.
+    /// Each answer has this status and an endless body.
     EndlessError(u16),
-    /// A page of a listing has no end.
+    /// A page of a listing is endless.
     EndlessPage,
-    /// A listing's pages have keys and always the same continuation token.
+    /// The pages of a listing have keys and always the same continuation token.
     SameToken,
-    /// The same, without keys.
+    /// The pages of a listing have no keys and always the same continuation token.
     SameTokenWithoutKeys,
-    /// A listing's pages have no keys, and always another continuation token.
+    /// The pages of a listing have no keys and always another continuation token.
     EmptyPages,
-    /// A listing's pages always have other keys and another continuation token.
+    /// The pages of a listing always have other keys and another continuation token.
     NewTokens,
-    /// A listing has a key for which there is a file, and keys that cannot be paths.
+    /// A listing has one key with a file, and keys that cannot be paths.
     BadKeys,
-    /// A listing has this many thousand keys, for which there are no files, and then repeats a token.
+    /// A listing has this many thousand keys without files, and then repeats a token.
     Keys(u64),
-    /// A listing comes with one byte a second.
+    /// A listing arrives at one byte per second.
     SlowPage,
     /// Each request is redirected to another port.
     RedirectAway(u16),
     /// Each request is redirected to the same server.
     RedirectForEver,
-    /// Each request is redirected to the metadata service of machines in clouds.
+    /// Each request is redirected to the metadata service of cloud machines.
     RedirectToMetadata,
     /// A range of a file is answered with all of an endless file.
     EndlessFile,
@@ -79,7 +79,7 @@ pub struct HostileServer {
 }
 
 impl HostileServer {
-    /// Starts, with the file of the only good key, `good.pte`.
+    /// Starts, with the file of the only valid key, `good.pte`.
     pub fn start(mode: Mode, file: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("an address").port();
@@ -103,27 +103,27 @@ impl HostileServer {
         Self { state, port }
     }
 
-    /// Its port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The requests so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> u64 {
         self.state.requests.load(Ordering::Relaxed)
     }
 
-    /// The bytes of endless answers so far, with those that no client has taken yet.
+    /// Returns the number of bytes in endless answers so far, including bytes that no client has received yet.
     pub fn sent(&self) -> u64 {
         self.state.sent.load(Ordering::Relaxed)
     }
 
-    /// The URL of a file.
+    /// Returns the URL of a file.
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
 
-    /// The environment variables with which a process finds a bucket here.
+    /// Returns the environment variables with which a process finds a bucket here.
     pub fn bucket_variables(&self) -> [(&'static str, String); 3] {
         let endpoint = format!("http://127.0.0.1:{}", self.port);
         [("AWS_ENDPOINT", endpoint), ("AWS_ALLOW_HTTP", "true".into()), ("PTE_ANONYMOUS", "1".into())]
@@ -167,7 +167,7 @@ fn serve(state: &State, stream: &TcpStream) {
     }
 }
 
-/// Sends bytes again and again, until the client closes the connection.
+/// Sends the bytes repeatedly, until the client closes the connection.
 fn for_ever(state: &State, mut stream: &TcpStream, bytes: &[u8], pause: Duration) -> Option<()> {
     let mut sent = 0;
     while sent < MAX_SENT && !state.stopped.load(Ordering::Relaxed) {
@@ -185,7 +185,7 @@ fn entry(key: &str) -> String {
     )
 }
 
-/// `None` if the connection is not used any further.
+/// Answers a request. Returns `None` if the connection is not used any further.
 fn answer(state: &State, mut stream: &TcpStream, line: &str, number: u64, is_range: bool) -> Option<()> {
     let (method, rest) = line.split_once(' ')?;
     let path = rest.split(' ').next()?;

@@ -1,5 +1,5 @@
-//! What the tests, benchmarks and fuzz targets share: the fixtures, a visitor of whole files, the malformed
-//! corpus, and ExecuTorch's own readers.
+//! The common parts of tests, benchmarks and fuzz targets: the fixtures, a visitor of whole files, the malformed corpus, and ExecuTorch's
+//! own readers.
 
 pub mod browser;
 pub mod corpus;
@@ -19,12 +19,12 @@ pub mod xnnpack_programs;
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the tested crate.
+/// Returns the folder of the tested crate.
 pub fn crate_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The folder of its test files.
+/// Returns the folder of its test files.
 pub fn data() -> PathBuf {
     crate_root().join("tests/data")
 }

@@ -4,8 +4,8 @@ use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Ope
 use executorch_format::schema::{Program, ScalarType};
 use executorch_format::{DataCollector, Pte, PteOptions, probe};
 
-/// A program with the instructions of MobileNetV2 as ExecuTorch's portable kernels run it: 153, of which 52 are convolutions, each followed
-/// by a normalization and 35 also by an activation, and 10 are residual additions. Its weights are small.
+/// Returns a program with the instructions of MobileNetV2 as ExecuTorch's portable kernels run it. Of 153 instructions, 52 are
+/// convolutions, each followed by a normalization and 35 also by an activation, and 10 are residual additions. Its weights are small.
 pub fn mobilenet() -> Vec<u8> {
     const CONVOLUTION: i32 = 0;
     const NORMALIZATION: i32 = 1;
@@ -63,7 +63,7 @@ pub fn mobilenet() -> Vec<u8> {
     pte.expect("a program that is complete")
 }
 
-/// The program of 3,421 instructions that the benchmarks read, with random weights in place of those that are not in the repository.
+/// Returns the program of 3,421 instructions that the benchmarks read, with random weights instead of those that are not in the repository.
 pub fn llama48_narrow() -> Vec<u8> {
     let mut file = std::fs::read(crate::crate_root().join("benches/data/llama48_narrow.program")).expect("the program");
     let probe = probe(&file).expect("a header");
@@ -72,7 +72,7 @@ pub fn llama48_narrow() -> Vec<u8> {
     file
 }
 
-/// A program that multiplies its input by one constant with this many elements.
+/// Returns a program that multiplies its input by one constant with this many elements.
 pub fn large(elements: i32) -> Pte<'static> {
     let mut data = DataCollector::new();
     let constant = data.constant(random(elements as usize * 4));
@@ -88,7 +88,7 @@ pub fn large(elements: i32) -> Pte<'static> {
     data.finish(program, &PteOptions::default()).expect("a program that is complete")
 }
 
-/// Bytes that differ between blobs (xorshift64).
+/// Returns bytes that differ between blobs (xorshift64).
 fn random(count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -124,14 +124,14 @@ impl Network {
         self.values.len() as i32 - 1
     }
 
-    /// A tensor in one of twelve places of planned memory.
+    /// Adds a tensor in one of twelve places of planned memory.
     fn planned(&mut self, sizes: Vec<i32>) -> i32 {
         let bytes = 4 * sizes.iter().product::<i32>() as u64;
         let place = self.values.len() as u64 % 12;
         self.add(Tensor::new(ScalarType::FLOAT, sizes).with_planned(1, place * bytes).into())
     }
 
-    /// A weight whose values depend on `seed`.
+    /// Adds a weight whose values depend on `seed`.
     fn weight(&mut self, sizes: Vec<i32>, seed: i32) -> i32 {
         let count = sizes.iter().product::<i32>();
         let bytes: Vec<u8> = (0..count).flat_map(|index| ((index * seed) as f32).sin().to_le_bytes()).collect();

@@ -11,15 +11,15 @@ use std::thread;
 /// The folder of the official readers, and a working folder.
 pub struct Official {
     folder: PathBuf,
-    /// Removed on drop.
+    /// The working folder, which is removed on drop.
     work: PathBuf,
 }
 
 impl Official {
-    /// `None`, with a message on stderr, if `EXECUTORCH_OFFICIAL` is not set.
+    /// Returns `None`, with a message on stderr, if `EXECUTORCH_OFFICIAL` is not set.
     pub fn find(test: &str) -> Option<Self> {
         let Some(folder) = std::env::var_os("EXECUTORCH_OFFICIAL") else {
-            // Not `eprintln`, which the test harness captures.
+            // `eprintln` would be captured by the test harness.
             let skipped = format!("{test}: skipped, EXECUTORCH_OFFICIAL is not set\n");
             std::io::stderr().write_all(skipped.as_bytes()).unwrap();
             return None;
@@ -41,15 +41,15 @@ impl Official {
         path
     }
 
-    /// What the runtime prints about a `.pte` with the `.ptd` files given, or about a `.ptd`: it verifies the program,
-    /// loads and runs each method twice, and prints the SHA-256 of all outputs. The last line is its verdict.
+    /// Returns the runtime's output about a `.pte` with the given `.ptd` files, or about a `.ptd`: it verifies the program, loads and runs
+    /// each method twice, and prints the SHA-256 of all outputs. The last line is its verdict.
     pub fn run(&self, file: &Path, data: &[PathBuf], options: &[&str]) -> String {
         let mut command = Command::new(self.folder.join("etcheck"));
         let output = command.args(options).arg(file).args(data).stderr(Stdio::null()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The tree that flatc reads with the official schema.
+    /// Returns the tree that flatc reads with the official schema.
     pub fn json(&self, file: &Path) -> Result<Value, String> {
         let schema = if is_pte(file) { "program.fbs" } else { "flat_tensor.fbs" };
         let mut flatc = Command::new(self.folder.join("flatc"));
@@ -71,7 +71,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// `etcheck` is the program that `.ci/official/get.sh` builds.
+    /// Starts `etcheck`, the program that `.ci/official/get.sh` builds.
     pub fn start(etcheck: &Path) -> Self {
         let mut command = Command::new(etcheck);
         let command = command.arg("--serve").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -80,7 +80,7 @@ impl Server {
         Self { child, answers }
     }
 
-    /// What the runtime prints and logs about the files: it loads them and, if `run`, runs each method.
+    /// Returns the runtime's output and log about the files: it loads them and, if `run`, runs each method.
     pub fn judge(&mut self, files: &[PathBuf], run: bool) -> String {
         let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
         let option = if run { "" } else { "--no-exec\t" };
@@ -110,12 +110,12 @@ pub fn is_pte(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "pte")
 }
 
-/// Whether the runtime loaded and ran everything.
+/// Returns `true` if the runtime loaded and ran everything.
 pub fn accepted(told: &str) -> bool {
     told.lines().last() == Some("result: ok")
 }
 
-/// An error with the first lines that differ, if the runtime printed something else.
+/// Returns an error with the first lines that differ, if the runtime's output differs.
 pub fn same(found: &str, expected: &str) -> Result<(), String> {
     if found == expected {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A web server on loopback, for tests of clients: it serves ranges, counts requests, and can behave wrongly.
+//! A web server on loopback, for tests of clients: it serves ranges, counts requests, and can misbehave.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// How a server behaves wrongly.
+/// The misbehaviour of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
-    /// It does not.
+    /// It behaves correctly.
     #[default]
     None,
     /// It sends the whole file instead of the requested range.
     IgnoresRange,
-    /// It says that the file is a thousand times larger than it is.
+    /// It reports a file size a thousand times too large.
     Larger,
-    /// It says that the file is half as large as it is.
+    /// It reports half of the file size.
     Smaller,
     /// It closes the connection in the middle of each answer.
     Closes,
@@ -28,15 +28,15 @@ pub enum Fault {
     Silent,
     /// It stops in the middle of each answer, without closing.
     Stalls,
-    /// It sends a byte a second.
+    /// It sends one byte per second.
     Drips,
     /// The file changes with each request, and so does its ETag.
     Changes,
-    /// The same, and it ignores `If-Match`.
+    /// The file changes with each request, and so does its ETag, but `If-Match` is ignored.
     ChangesAndIgnoresIfMatch,
-    /// The file changes with each request, with the same ETag and another time.
+    /// The file changes with each request, with the same ETag and another modification time.
     NoEtagAndChanges,
-    /// It answers 500.
+    /// It answers with status 500.
     Fails,
     /// It sends something that is not HTTP.
     Nonsense,
@@ -82,28 +82,28 @@ impl Server {
         self.state.files.lock().unwrap().insert(format!("/{path}"), bytes);
     }
 
-    /// From now on, the server behaves wrongly in this way.
+    /// Makes the server misbehave from now on.
     pub fn fault(&self, fault: Fault) {
         *self.state.fault.lock().unwrap() = fault;
     }
 
-    /// From now on, each answer is delayed by this time.
+    /// Delays each answer from now on.
     pub fn delay(&self, delay: Duration) {
         self.state.delay.store(delay.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// The number of requests and of sent bytes of files since the last call.
+    /// Returns the number of requests and of sent bytes of files since the last call.
     pub fn spent(&self) -> (u64, u64) {
         (self.state.requests.swap(0, Ordering::Relaxed), self.state.sent.swap(0, Ordering::Relaxed))
     }
 
-    /// The environment variables with which a process finds a bucket here: the first folder of a path is the bucket.
+    /// Returns the environment variables with which a process finds a bucket here: the first folder of a path is the bucket.
     pub fn bucket_variables(&self) -> [(&'static str, String); 3] {
         let endpoint = format!("http://127.0.0.1:{}", self.port);
         [("AWS_ENDPOINT", endpoint), ("AWS_ALLOW_HTTP", "true".into()), ("AWS_SKIP_SIGNATURE", "true".into())]
     }
 
-    /// The URL of a file.
+    /// Returns the URL of a file.
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
@@ -117,7 +117,7 @@ impl Drop for Server {
     }
 }
 
-/// Answers the requests of a connection, until it is closed or the server is to behave wrongly.
+/// Answers the requests of a connection, until it is closed or the server has to misbehave.
 fn serve(state: &State, stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let mut reader = BufReader::new(stream);
@@ -130,7 +130,7 @@ fn serve(state: &State, stream: &TcpStream) {
     }
 }
 
-/// The method, the path and the headers of the next request.
+/// Reads the method, the path and the headers of the next request.
 fn request(reader: &mut impl BufRead) -> Option<(String, String, HashMap<String, String>)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|size| *size > 0)?;
@@ -146,7 +146,7 @@ fn request(reader: &mut impl BufRead) -> Option<(String, String, HashMap<String,
     Some((method, path, headers))
 }
 
-/// A page of a bucket's listing, as from S3.
+/// Returns a page of a bucket's listing, as from S3.
 fn list(files: &HashMap<String, Vec<u8>>, bucket: &str, query: &str) -> String {
     const PAGE: usize = 100;
     let value = |name: &str| {
@@ -174,7 +174,7 @@ fn list(files: &HashMap<String, Vec<u8>>, bucket: &str, query: &str) -> String {
     page + "</ListBucketResult>"
 }
 
-/// `None` if the connection is not used any further.
+/// Answers a request. Returns `None` if the connection is not used any further.
 fn answer(
     state: &State,
     mut stream: &TcpStream,
@@ -281,7 +281,7 @@ fn answer(
             None
         }
         _ => {
-            // Before the client has them: it may end at once.
+            // Counted before the client receives the bytes, since it may end immediately.
             state.sent.fetch_add(body.len() as u64, Ordering::Relaxed);
             stream.write_all(body).ok()
         }

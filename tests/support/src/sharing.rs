@@ -1,5 +1,5 @@
-//! Files in which many references share one target: a long name, a long list, a large payload. A program that copies or prints it for each
-//! reference takes many times the file's size in memory and time. Also the commands to run on them.
+//! Files in which many references share one target: a long name, a long list, a large payload. A program that copies or prints the target
+//! for each reference takes many times the file's size in memory and time. Also has the commands to run on these files.
 
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::{
@@ -17,13 +17,13 @@ use std::path::Path;
 /// The size of the files.
 #[derive(Clone, Copy)]
 pub struct Scale {
-    /// The characters, items or bytes of the shared thing.
+    /// The number of characters, items or bytes of the shared target.
     pub length: usize,
-    /// The number of references to it.
+    /// The number of references to the target.
     pub count: usize,
 }
 
-/// A file, and the kind of thing that is shared in it.
+/// A file, and the kind of its shared target.
 pub struct Shared {
     pub kind: &'static str,
     /// `pte` or `ptd`.
@@ -32,13 +32,13 @@ pub struct Shared {
 }
 
 impl Scale {
-    /// The size for files that differ a little from those of this size, also in those lists that are 32 times shorter.
+    /// Returns the size for files that differ slightly from those of this size, even in lists that are 32 times shorter.
     pub fn smaller(self) -> Self {
         Self { length: self.length - self.length.div_ceil(32), count: self.count - 1 }
     }
 }
 
-/// A file of each kind.
+/// Returns a file of each kind.
 pub fn files(scale: Scale) -> Vec<Shared> {
     let Scale { length, count } = scale;
     let name = || "n".repeat(length);
@@ -123,7 +123,7 @@ pub fn files(scale: Scale) -> Vec<Shared> {
     files
 }
 
-/// A program of one method, with `constants` constants of four bytes and one payload.
+/// Returns a program of one method, with `constants` constants of four bytes and one payload.
 fn program(plan: ExecutionPlan<'_>, constants: usize, payload: Option<Vec<u8>>) -> Vec<u8> {
     finished(collected(constants, payload), plan)
 }
@@ -145,8 +145,8 @@ fn finished<'t>(data: DataCollector<'t>, plan: ExecutionPlan<'t>) -> Vec<u8> {
     pte.expect("a program that is complete")
 }
 
-/// A payload in many overlapping segments, each of a delegate and with a name. They end at the same byte, and each starts `step` bytes
-/// after the one before it.
+/// Returns a payload in many overlapping segments, each with a delegate and a key. They end at the same byte, and each starts `step`
+/// bytes after the previous segment.
 fn overlapping(payload: Vec<u8>, count: usize, step: usize) -> Vec<u8> {
     let delegate = |index| BackendDelegate {
         id: Some("XnnpackBackend".into()),
@@ -190,7 +190,7 @@ fn value(index: usize, constant: u32) -> XNNTensorValue<'static> {
     }
 }
 
-/// A payload with one constant under a key, and this many values that use it.
+/// Returns a payload with one constant under a key, and this many values that use it.
 fn keyed(key: String, count: usize) -> Vec<u8> {
     let values = (0..count).map(|index| XValue { xvalue_union: value(index, 1).into() }).collect();
     let constant = ConstantDataOffset { offset: u64::MAX, size: 16, named_key: Some(key.into()) };
@@ -201,14 +201,14 @@ fn keyed(key: String, count: usize) -> Vec<u8> {
     })
 }
 
-/// A payload with a value that has this many scales.
+/// Returns a payload with a value that has this many scales.
 fn quantized(scales: usize) -> Vec<u8> {
     let quant = PerChannelQuant { scale: Some(vec![1.0; scales].into()), ..PerChannelQuant::default() };
     let value = XNNQuantizedTensorValue { tensor_value: Some(value(0, 0)), quant_params: quant.into() };
     payload(XNNGraph { xvalues: Some(vec![XValue { xvalue_union: value.into() }]), ..XNNGraph::default() })
 }
 
-/// A payload of this many nodes, which all read and write one value with these flags and this external id.
+/// Returns a payload of this many nodes, which all read and write one value with these flags and this external id.
 fn nodes(count: usize, (flags, external_id): (u32, u32)) -> Vec<u8> {
     let shared = XNNTensorValue { flags, external_id, ..value(0, 0) };
     let node = || XNode { xnode_union: XNodeUnion::XNNAdd(XNNNode2x1::default()), ..XNode::default() };
@@ -220,8 +220,8 @@ fn nodes(count: usize, (flags, external_id): (u32, u32)) -> Vec<u8> {
     })
 }
 
-/// The commands to run on a file with this extension: `{}` is the file, `{other}` a different file of its kind, `{out}` a folder for the
-/// output.
+/// Returns the commands to run on a file with this extension: `{}` is the file, `{other}` a different file of its kind, `{out}` a folder
+/// for the output.
 pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
     match ending {
         "pte" => &[
@@ -299,7 +299,7 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
 /// A target file, to be put into the folder for the output.
 pub const TARGET: (&str, &str) = ("target.toml", "runtime = \"1.5\"\nbackends = []\nmethod-allocator = 1000\n");
 
-/// The arguments of a command, with paths inserted.
+/// Returns the arguments of a command, with paths inserted.
 pub fn arguments(command: &[&str], [file, other]: [&Path; 2], out: &Path) -> Vec<String> {
     let [file, other, out] = [file, other, out].map(Path::to_string_lossy);
     let put = |argument: &&str| argument.replace("{}", &file).replace("{other}", &other).replace("{out}", &out);

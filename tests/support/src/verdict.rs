@@ -4,13 +4,13 @@ use executorch_format::verify::{Finding, Level, Severity};
 use executorch_format::{Error, Model, Ptd};
 use std::collections::BTreeSet;
 
-/// The rules that the files break, with severity error, at a level.
+/// Returns the rules that the files break, with severity error, at a level.
 pub fn errors(files: &[&[u8]], level: Level) -> BTreeSet<&'static str> {
     let found = findings(files, level).into_iter();
     found.filter(|finding| finding.severity == Severity::Error).map(|finding| finding.rule).collect()
 }
 
-/// The findings of a file, alone and with the `.ptd` files that follow it in the list.
+/// Returns the findings of a file, alone and with the `.ptd` files that follow it in the list.
 pub fn findings(files: &[&[u8]], level: Level) -> Vec<Finding> {
     let Some((file, data)) = files.split_first() else {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! A visitor that reads everything in a decoded file and calls all functions of the crate for it. None of them may panic,
-//! for any bytes.
+//! A visitor that reads everything in a decoded file and calls all functions of the crate for it. For any bytes, these functions must not
+//! panic.
 
 use executorch_format::schema::any::{AnyNumber, AnyTable, Value};
 use executorch_format::{DataRef, Element, Error, Ptd, Pte, TensorData, TensorView, offset_in};
@@ -38,7 +38,7 @@ impl Visit for str {
     }
 }
 
-/// In long lists, only the end and a sample of the rest are visited, since the suite visits millions of them.
+/// Visits only the end and a sample of a long list, since the suite visits millions of them.
 impl<T: Visit> Visit for [T] {
     fn visit(&self, seen: &mut Seen) {
         seen.add(self.len() as u64);
@@ -75,7 +75,7 @@ impl<T: Visit> Visit for Result<T, Error> {
     }
 }
 
-/// Any table, by its fields.
+/// Visits any table, by its fields.
 impl Visit for dyn AnyTable + '_ {
     fn visit(&self, seen: &mut Seen) {
         let mut fields = 0;
@@ -158,14 +158,14 @@ fn elements<T: Element + PartialEq>(view: &TensorView<'_>, seen: &mut Seen) {
     slice.map(|slice| slice.len() as u64).visit(seen);
 }
 
-/// The hash of a tree, without the bytes of its segments. Unlike with `==`, a NaN equals itself.
+/// Returns the hash of a tree, without the bytes of its segments. Unlike with `==`, a NaN equals itself.
 pub fn tree(tree: &dyn AnyTable) -> u64 {
     let mut seen = Seen::default();
     tree.visit(&mut seen);
     seen.0
 }
 
-/// The hash of a program and of all data that it refers to. `file` is what it was decoded from.
+/// Returns the hash of a program and of all data that it refers to. `file` is what it was decoded from.
 pub fn pte(file: &[u8], pte: &Pte<'_>) -> u64 {
     let seen = &mut Seen::default();
     (&pte.program as &dyn AnyTable).visit(seen);
@@ -216,7 +216,7 @@ fn visit_data(file: &[u8], pte: &Pte<'_>, data: &TensorData<'_>, seen: &mut Seen
     }
 }
 
-/// Checks that the bytes of a reference have its size and are in the file where `range` says.
+/// Checks that the bytes of a reference have its size and the place in the file that `range` returns.
 fn visit_ref(file: &[u8], pte: &Pte<'_>, data: &DataRef, seen: &mut Seen) {
     let bytes = pte.bytes(data);
     bytes.clone().map(<[u8]>::len).map(|len| len as u64).visit(seen);
@@ -229,7 +229,7 @@ fn visit_ref(file: &[u8], pte: &Pte<'_>, data: &DataRef, seen: &mut Seen) {
     }
 }
 
-/// The hash of a `.ptd` and of all data that its keys refer to. `file` is what it was decoded from.
+/// Returns the hash of a `.ptd` and of all data that its keys refer to. `file` is what it was decoded from.
 pub fn ptd(file: &[u8], ptd: &Ptd<'_>) -> u64 {
     let seen = &mut Seen::default();
     (&ptd.flat_tensor as &dyn AnyTable).visit(seen);
@@ -252,7 +252,7 @@ pub fn ptd(file: &[u8], ptd: &Ptd<'_>) -> u64 {
             assert!(index.get(key).is_some());
         }
     }
-    // `entry` takes linear time, so a few are enough.
+    // `entry` takes linear time, so a few keys are enough.
     for (key, at) in index.iter().take(16) {
         assert_eq!(ptd.entry(at).and_then(|entry| entry.key), Some(key));
     }

@@ -2,8 +2,8 @@
 
 use executorch_format::{Error, Model};
 
-/// Writes a damaged tree without repairing it. The metadata may have grown into the segments, which are moved by each of these steps in
-/// turn, in bytes, until the tree can be written.
+/// Writes a damaged tree without repairing it. If the metadata has grown into the segments, they are moved by each of these steps, in
+/// bytes, until the tree can be written.
 pub fn written(model: &mut Model<'_>, steps: impl IntoIterator<Item = u64>) -> Result<Vec<u8>, Error> {
     let mut written = Ok(Vec::new());
     for step in steps {

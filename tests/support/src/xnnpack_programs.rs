@@ -1,4 +1,4 @@
-//! A small valid program for each kind of node in XNNPACK, in the types that it accepts, with nodes that exporters seldom or never
+//! A small valid program for each kind of node in XNNPACK, in the types that it accepts, including nodes that exporters seldom or never
 //! write.
 
 use executorch_format::delegate::Xnnpack;
@@ -17,7 +17,7 @@ struct Sketch {
     constants: Vec<u8>,
 }
 
-/// How a value is quantized, with scales and zero points that fit each other.
+/// Returns a quantization with scales and zero points that match each other.
 fn quantized(datatype: Type, dims: &[u32]) -> Option<XNNQuantParams<'static>> {
     let channels = |dim: i32| {
         let scale = vec![0.05; dims[dim as usize] as usize];
@@ -88,7 +88,7 @@ impl Sketch {
         self.value(datatype, dims, 0, 0)
     }
 
-    /// A constant of zeros. Its bytes are 0, except for 4-bit numbers, whose zero is 8.
+    /// Adds a constant of zeros. Its bytes are 0, except for 4-bit numbers, whose zero is 8.
     fn constant(&mut self, datatype: Type, dims: &[u32]) -> u32 {
         let entries = self.graph.constant_data.get_or_insert_default();
         let size = tensor_bytes(datatype, dims).unwrap();
@@ -111,7 +111,7 @@ impl Sketch {
         self.node(XNodeUnion::XNNConvert(XNNNode1x1 { input_id, output_id, flags: 0 }));
     }
 
-    /// An input of this type. Arguments of the payload are floats, which are converted to other types.
+    /// Adds an input of this type. Arguments of the payload are floats, which are converted to other types.
     fn input_as(&mut self, datatype: Type, dims: &[u32]) -> u32 {
         if [Type::FP32, Type::FP16].contains(&datatype) {
             return self.input(datatype, dims);
@@ -121,7 +121,7 @@ impl Sketch {
         id
     }
 
-    /// An output of this type, which `finish` converts to floats.
+    /// Adds an output of this type, which `finish` converts to floats.
     fn output_as(&mut self, datatype: Type, dims: &[u32]) -> (u32, Option<u32>) {
         if [Type::FP32, Type::FP16].contains(&datatype) {
             return (self.output(datatype, dims), None);
@@ -129,7 +129,7 @@ impl Sketch {
         (self.inside(datatype, dims), Some(self.output(Type::FP32, dims)))
     }
 
-    /// A program that calls the graph once, with the bytes of its constants in its payload.
+    /// Returns a program that calls the graph once, with the bytes of its constants in its payload.
     fn program(self) -> Vec<u8> {
         let payload = Xnnpack {
             header: Some(XnnpackHeader::default()),
@@ -167,7 +167,7 @@ fn short(datatype: Type) -> String {
     datatype.to_string().replace("xnn_datatype_", "")
 }
 
-/// Names and programs. Each name starts with that of the node.
+/// Returns names and programs. Each name starts with that of the node.
 pub fn all() -> Vec<(String, Vec<u8>)> {
     let mut programs = Vec::new();
     elementwise(&mut programs);
@@ -182,7 +182,7 @@ pub fn all() -> Vec<(String, Vec<u8>)> {
 
 type Programs = Vec<(String, Vec<u8>)>;
 
-/// One node with these inputs and this output.
+/// Adds a program of one node with these inputs and this output.
 fn one(
     programs: &mut Programs,
     name: &str,
@@ -254,7 +254,7 @@ fn elementwise(programs: &mut Programs) {
         };
         for datatype in types {
             one(programs, name, *datatype, &[IMAGE], output, |ids, output_id| {
-                // A mean keeps its dimensions with flag 64.
+                // With flag 64, a mean keeps its dimensions.
                 let flags = if name == "global-average" { 64 } else { 0 };
                 node(XNNNode1x1 { input_id: ids[0], output_id, flags })
             });
@@ -394,7 +394,7 @@ fn windows(programs: &mut Programs) {
     programs.push(("argmax-pool".into(), sketch.program()));
 }
 
-/// Types of input, filter, bias and output.
+/// The types of input, filter, bias and output.
 type Types = (Type, Type, Type, Type);
 
 fn named(name: &str, (input, filter, _, output): Types) -> String {
@@ -442,7 +442,7 @@ fn dense(programs: &mut Programs) {
             programs.push((named("dense", (input, filter, bias, output)) + suffix, sketch.program()));
         }
     }
-    // Weights that are computed by another node.
+    // Weights that another node computes.
     let mut sketch = Sketch::new();
     let input1_id = sketch.input(Type::FP32, &[3, 6]);
     let filter_id = sketch.input(Type::FP32, &[5, 6]);
@@ -518,7 +518,7 @@ fn convolutions(programs: &mut Programs) {
     }
 }
 
-/// Several nodes, and more than one output.
+/// Adds programs with several nodes, and more than one output.
 fn several(programs: &mut Programs) {
     let mut sketch = Sketch::new();
     let dims: &[u32] = &[2, 3, 4];

@@ -1,6 +1,6 @@
-//! Measures the command on files in which many references share one target: `amplification PTE FOLDER [LENGTH COUNT [KIND]]` prints, for
-//! each kind of file and each command, its peak memory, its CPU seconds, and the bytes that it prints and writes, with their ratios to the
-//! file's size. Linux only.
+//! Measures the command on files in which many references share one target: `amplification PTE FOLDER [LENGTH COUNT [KIND]]` prints the
+//! peak memory, the CPU seconds, and the bytes of output for each kind of file and each command, with their ratios to the file's size.
+//! Linux only.
 
 use executorch_format_support::sharing::{self, Scale};
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Clock ticks in a second: 100 on all common Linux systems.
+/// The number of clock ticks in a second: 100 on all common Linux systems.
 const TICKS: f64 = 100.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The bytes of all files in a folder.
+/// Returns the size of all files in a folder, in bytes.
 fn size(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -1,4 +1,4 @@
-//! Measures a command on servers that harm it: seconds, peak memory and exit code for each mode, as a table.
+//! Measures a command against hostile servers: seconds, peak memory and exit code for each mode, as a table.
 //!
 //! ```console
 //! cargo build --release -p executorch-format-cli --features remote
@@ -16,14 +16,14 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The peak memory of a process in MiB, which the system counts.
+/// Returns the peak memory of a process in MiB, as counted by the system.
 fn peak(child: &Child) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().trim_end_matches(" kB").parse::<f64>().ok()? / 1024.0)
 }
 
-/// Runs a command to its end, or until the server has had this many requests.
+/// Runs a command until it ends, or until the server has had this many requests.
 fn measure(pte: &Path, server: &HostileServer, name: &str, arguments: &[&str], limits: &[(&str, &str)], stop: u64) {
     let start = Instant::now();
     let mut command = Command::new(pte);
@@ -68,7 +68,7 @@ fn main() {
     let pte = Path::new(&pte);
     let out = std::env::temp_dir().join(format!("executorch-format-hostile-{}", std::process::id()));
     let file = std::fs::read(data().join("1.5.1/linear/linear.pte")).unwrap();
-    // Smaller than the defaults, so that it takes minutes and not hours.
+    // These limits are below the defaults, to shorten the run from hours to minutes.
     let limits = [("PTE_TIMEOUT", "5"), ("PTE_RETRIES", "1"), ("PTE_MAX_KEYS", "20000"), ("PTE_LIST_TIMEOUT", "20")];
     println!("| mode | command | seconds | MiB | requests | exit code | message |\n|---|---|---|---|---|---|---|");
     let other = Server::start();

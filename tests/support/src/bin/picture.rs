@@ -1,5 +1,5 @@
-//! Makes a picture of a page: `picture PAGE WIDTH HEIGHT OUT.png [--dark] [--file FILE]… [EXPRESSION…]`. Files are dropped on the page that
-//! `web/build` makes, and expressions are evaluated in the page first.
+//! Takes a picture of a page: `picture PAGE WIDTH HEIGHT OUT.png [--dark] [--file FILE]… [EXPRESSION…]`. First, files are dropped on the
+//! page that `web/build` makes, and expressions are evaluated in the page.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -7,7 +7,7 @@ use std::error::Error;
 
 const USAGE: &str = "usage: scale_program instructions|methods|keys COUNT OUT.pte";
 
-/// Results take turns in so many places of planned memory.
+/// The number of places in planned memory, which results use in turn.
 const PLACES: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A chain of additions; each 16th is one of a constant.
+/// Creates a chain of additions; each 16th adds a constant.
 fn method(name: String, instructions: usize, data: &mut DataCollector<'static>) -> ExecutionPlan<'static> {
     let tensor = |elements| Tensor::new(ScalarType::FLOAT, vec![1, elements]);
     let planned = |place: usize| -> EValue<'static> { tensor(1024).with_planned(1, place as u64 * 4096).into() };

@@ -1,10 +1,10 @@
 //! Measures the pages of `pte report` in a browser: `viewer_times PTE [FILE…]`, where `PTE` is the command, built for release. Prints a
-//! Markdown table. Without files: a network like MobileNetV2 (153 instructions), and the program of 3,421 instructions of the
+//! Markdown table. Without files, it uses a network like MobileNetV2 (153 instructions), and the program of 3,421 instructions of the
 //! benchmarks.
 //!
-//! Each page is opened 5 times, and the medians are printed: from the start of the navigation to the first frame after the overview is
-//! drawn; from the call that opens the graph to the second frame after it; from a turn of the mouse wheel over the graph to the end of
-//! the next frame, over 60 turns, and the longest of these.
+//! Each page is opened 5 times, and the medians are printed: from the start of the navigation to the first frame with the overview; from
+//! the call that opens the graph to the second frame after it; from a turn of the mouse wheel over the graph to the end of the next
+//! frame, over 60 turns, and the longest of these times.
 
 use executorch_format_support::browser::{Browser, chromium};
 use executorch_format_support::networks;
@@ -14,7 +14,7 @@ use std::process::Command;
 
 const RUNS: usize = 5;
 
-/// Zooms the graph in and out, a step in each frame. Returns the milliseconds from each wheel event to the end of the next frame.
+/// A script that zooms the graph in and out, a step in each frame. Returns the milliseconds from each wheel event to the end of the next frame.
 const FRAMES: &str = r#"(async () => {
   const canvas = document.querySelector(".stage canvas");
   const { left, top, width, height } = canvas.getBoundingClientRect();

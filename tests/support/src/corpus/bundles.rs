@@ -85,7 +85,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// The position of the vtable of events that have times.
+/// The position of the vtable of events with times.
 const TIMED_EVENT: usize = 1310;
 
 /// The position of the number of strides of the first recorded tensor.

@@ -10,7 +10,7 @@ fn delegate<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut BackendDelegate<'a> {
     &mut super::plan(pte).delegates.as_mut().unwrap()[0]
 }
 
-/// Makes the payload a named blob, so that something still refers to it.
+/// Makes the payload a named blob, so that it is still referred to.
 fn keep_payload(pte: &mut Pte<'_>) {
     let named = NamedData { key: Some("payload".into()), segment_index: 1 };
     pte.program.named_data.as_mut().unwrap().push(named);

@@ -15,7 +15,7 @@ fn layout<'p, 'a>(ptd: &'p mut Ptd<'a>) -> &'p mut TensorLayout<'a> {
     entry(ptd).tensor_layout.as_mut().unwrap()
 }
 
-/// The extra information of the first external tensor.
+/// Returns the extra information of the first external tensor.
 fn external<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut ExtraTensorInfo<'a> {
     let is_external =
         |value: &KernelTypes<'_>| matches!(value, KernelTypes::Tensor(tensor) if tensor.extra_tensor_info.is_some());

@@ -1,4 +1,4 @@
-//! Foreign content in a file: other formats in data, an archive at its end, bytes that nothing describes.
+//! Foreign content in a file: other formats in data, an archive at its end, bytes that no field describes.
 
 use super::{Case, DELEGATE_INLINE, MUTABLE, TENSORS, bytes, plan, pte};
 
@@ -7,7 +7,7 @@ const LINEAR: &[&str] = &["1.5.1/linear/linear.pte"];
 /// The position of that file's weight, which has 160 bytes.
 const WEIGHT: usize = 1536;
 
-/// Imports `posix.system` and calls it with the text `id`.
+/// A pickle that imports `posix.system` and calls it with the text `id`.
 const PICKLE: &[u8] = b"\x80\x02cposix\nsystem\nq\0X\x02\0\0\0idq\x01\x85q\x02Rq\x03.";
 
 const ELF: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0";

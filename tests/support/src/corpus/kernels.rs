@@ -1,4 +1,4 @@
-//! Calls that kernels refuse, end the process on, or compute other numbers for.
+//! Calls that kernels refuse, that crash them, or for which they compute different numbers.
 
 use super::instructions::{built_in, kernel};
 use super::{ADD, Case, list, pte, push, tensor};

@@ -1,4 +1,4 @@
-//! The malformed corpus: damaged files, the damage, and the rule that a reader should report.
+//! The malformed corpus: damaged files, a description of the damage, and the rule that a reader should report.
 
 mod bundles;
 mod delegates;
@@ -25,19 +25,19 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 pub use xnnpack::damaged;
 
-/// A damaged file, or a pair of files of which one is damaged.
+/// A damaged file, or a pair of files with one damaged file.
 pub struct Case {
     /// The file's name, without its extension.
     pub name: &'static str,
-    /// The rule that it breaks. It breaks no other rule except `also`.
+    /// The broken rule. The file breaks no other rule except `also`.
     pub rule: &'static str,
-    /// Another rule that it breaks, because this damage cannot break the first one alone.
+    /// Another broken rule, because this damage cannot break the first rule alone.
     pub also: Option<&'static str>,
     /// The valid file, or the pair, in `tests/data`.
     pub base: &'static [&'static str],
-    /// What was done to it.
+    /// A description of the damage.
     pub what: &'static str,
-    /// The lowest level at which it is reported: the rule's, or a stricter one.
+    /// The lowest level at which it is reported: the rule's, or a stricter level.
     pub level: Level,
     /// The published vulnerability or audit finding that it resembles.
     pub history: Option<&'static str>,
@@ -50,7 +50,7 @@ enum Damage {
     Ptd(fn(&mut Ptd<'_>)),
     Pair(fn(&mut Pte<'_>, &mut Ptd<'_>)),
     Bpte(fn(&mut Bpte<'_>)),
-    /// Damage to the payload of the delegate with this index. A `.ptd` of the program stays as it is.
+    /// Damage to the payload of the delegate with this index. A `.ptd` of the program is unchanged.
     Payload(usize, fn(&mut Xnnpack<'_>)),
 }
 
@@ -66,13 +66,13 @@ impl Case {
         Self { name, rule, also: None, base, what, level, history: None, damage }
     }
 
-    /// Reported at the strict level only: the runtime accepts this damage.
+    /// Marks a case as reported only at the strict level, since the runtime accepts this damage.
     pub fn strict(mut self) -> Self {
         self.level = Level::Strict;
         self
     }
 
-    /// The fault is inside a payload, which is not read before that level.
+    /// Marks a case as reported from the runtime level on, since lower levels do not read the payload.
     fn at_runtime(mut self) -> Self {
         self.level = Level::Runtime;
         self
@@ -88,7 +88,7 @@ impl Case {
         self
     }
 
-    /// The names of its files: for a pair, the `.pte`, then the `.ptd`.
+    /// Returns the names of its files: for a pair, the `.pte`, then the `.ptd`.
     pub fn names(&self) -> Vec<String> {
         self.base.iter().map(|base| format!("{}.{}", self.name, base.rsplit('.').next().unwrap())).collect()
     }
@@ -150,13 +150,13 @@ fn read_ptd(bytes: &[u8]) -> Ptd<'_> {
     Ptd::parse(bytes).unwrap()
 }
 
-/// If the metadata has grown, the segments are moved.
+/// Writes a model. If the metadata has grown, the segments are moved.
 fn to_vec(mut model: Model<'_>) -> Vec<u8> {
     let steps = std::iter::once(0).chain(std::iter::repeat_n(128, 63));
     written(&mut model, steps).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every case.
+/// Returns all cases.
 pub fn cases() -> Vec<Case> {
     let parts = [
         structure::cases(),
@@ -180,12 +180,12 @@ fn root() -> PathBuf {
     crate::data()
 }
 
-/// The folder of the corpus.
+/// Returns the folder of the corpus.
 pub fn folder() -> PathBuf {
     root().join("malformed")
 }
 
-/// Every file of the corpus with its name: the damaged ones and the manifest.
+/// Returns every file of the corpus with its name: the damaged files and the manifest.
 pub fn files() -> Vec<(String, Vec<u8>)> {
     let cases = cases();
     let mut files: Vec<_> = cases.iter().flat_map(|case| case.names().into_iter().zip(case.build())).collect();
@@ -214,7 +214,7 @@ fn manifest(cases: &[Case]) -> String {
     text + "]\n"
 }
 
-/// Writes these files to the folder, and removes everything else but its README.
+/// Writes these files to the folder, and removes everything else except its README.
 pub fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
     std::fs::create_dir_all(folder).unwrap();
     for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

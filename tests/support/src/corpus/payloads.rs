@@ -1,9 +1,9 @@
-//! Payloads of other backends than XNNPACK.
+//! Damage to payloads of backends other than XNNPACK.
 
 use super::{CORE_ML, Case, DELEGATE_INLINE, ETHOS_U, VULKAN, bytes, plan, pte};
 
 pub fn cases() -> Vec<Case> {
-    // Their base files share vtables between tables of different sizes: an older `flatbuffers` wrote them.
+    // Their base files share vtables between tables of different sizes, since an older `flatbuffers` wrote them.
     let shared = [
         pte("payload-of-another-backend", "payload-kind", VULKAN, "a Vulkan payload for Ethos-U", |pte| {
             plan(pte).delegates.as_mut().unwrap()[0].id = Some("EthosUBackend".into());
@@ -68,7 +68,7 @@ pub fn cases() -> Vec<Case> {
     shared.map(|case| case.also("vtable-shared")).into_iter().chain([machine_code]).collect()
 }
 
-/// The position of these bytes.
+/// Returns the position of the bytes `part`.
 fn payload(bytes: &[u8], part: &[u8]) -> usize {
     bytes.windows(part.len()).position(|bytes| bytes == part).unwrap()
 }

@@ -51,7 +51,7 @@ fn root() -> Vec<Case> {
         ),
         pte("constant-segment", "constant-segment", ADD_MUL, "the constants are in segment 9", |pte| {
             pte.program.constant_segment.as_mut().unwrap().segment_index = 9;
-            // So that something still refers to segment 0.
+            // Keeps a reference to segment 0.
             pte.program.mutable_data_segments = Some(vec![SubsegmentOffsets { segment_index: 0, offsets: list(&[0]) }]);
         }),
         pte(
@@ -150,7 +150,7 @@ fn segments() -> Vec<Case> {
         bytes("segment-overlap", "segment-overlap", DELEGATE, "the third segment starts inside the second", |file| {
             segment(file, 2, 0, 640);
         })
-        // Its old place is empty.
+        // The old place of the segment is empty.
         .also("padding"),
         pte("segment-order", "segment-order", DELEGATE, "the last two segments are swapped", |pte| {
             pte.program.segments.as_mut().unwrap().swap(2, 3);

@@ -3,7 +3,7 @@
 use super::wire::{PLAN, Step::Field, Step::Item, place, put, shared_tree, target, u16_at, u32_at, vtable};
 use super::{ADD, ADD_MUL, Case, TENSORS, bytes};
 
-/// The first value of `add.pte`, which is a tensor.
+/// Returns the position of the first value of `add.pte`, which is a tensor.
 fn first_tensor(file: &[u8]) -> usize {
     let [plans, plan] = PLAN;
     let value = place(file, &[plans, plan, Field(2), Item(0), Field(1)]);
@@ -125,7 +125,7 @@ pub fn cases() -> Vec<Case> {
             |file| {
                 let container = place(file, &[Field(1), Item(0), Field(1)]);
                 file.resize(file.len().next_multiple_of(4), 0);
-                // A vtable, the table with two offsets, and the empty string that both point to.
+                // A vtable, the table with two offsets, and the empty string to which both point.
                 [8u16, 0x100, 4, 8].into_iter().for_each(|word| file.extend(word.to_le_bytes()));
                 let table = file.len();
                 [8u32, 8, 4, 0, 0].into_iter().for_each(|word| file.extend(word.to_le_bytes()));

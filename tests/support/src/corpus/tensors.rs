@@ -1,4 +1,4 @@
-//! Damage to tensors: their shapes, their types, and where their bytes are.
+//! Damage to tensors: their shapes, their types, and the places of their bytes.
 
 use super::{ADD, ADD_MUL, Case, MUTABLE, list, pte, tensor};
 use executorch_format::schema::ScalarType;
@@ -130,7 +130,7 @@ fn data() -> Vec<Case> {
             "the first tensor has an initial state, but there is no list of them",
             |pte| {
                 pte.program.mutable_data_segments = None;
-                // The initial states become a named blob, so that something still refers to them.
+                // The initial states become a named blob, so that they are still referred to.
                 let named =
                     executorch_format::schema::program::NamedData { key: Some("state".into()), segment_index: 1 };
                 pte.program.named_data = Some(vec![named]);

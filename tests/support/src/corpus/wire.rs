@@ -2,7 +2,7 @@
 
 /// A step from a table or list to the next one.
 pub enum Step {
-    /// The field with this id of a table.
+    /// The field of a table with this id.
     Field(usize),
     /// The entry of a list.
     Item(usize),
@@ -21,12 +21,12 @@ pub fn put(bytes: &mut [u8], at: usize, number: &[u8]) {
     bytes[at..at + number.len()].copy_from_slice(number);
 }
 
-/// The position of a table's vtable.
+/// Returns the position of a table's vtable.
 pub fn vtable(bytes: &[u8], table: usize) -> usize {
     (table as i64 - i64::from(u32_at(bytes, table) as u32 as i32)) as usize
 }
 
-/// The position of the last step's number or offset. Every step except the last follows an offset.
+/// Returns the position of the last step's number or offset. Every step except the last follows an offset.
 pub fn place(bytes: &[u8], steps: &[Step]) -> usize {
     let mut at = 0;
     for step in steps {
@@ -42,15 +42,15 @@ pub fn place(bytes: &[u8], steps: &[Step]) -> usize {
     at
 }
 
-/// The position that the offset at `at` points to.
+/// Returns the position that the offset at `at` points to.
 pub fn target(bytes: &[u8], at: usize) -> usize {
     at + u32_at(bytes, at)
 }
 
-/// The first method.
+/// The steps to the first method.
 pub const PLAN: [Step; 2] = [Field(1), Item(0)];
 
-/// A program of 256 methods, all the same table, with 256 values, all the same table: 65,536 values in two kilobytes.
+/// Returns a program of 256 methods, all the same table, with 256 values, all the same table: 65,536 values in two kilobytes.
 pub fn shared_tree() -> Vec<u8> {
     const COUNT: u32 = 256;
     let (root, plan_vtable, value_vtable) = (32, 16, 28);
@@ -59,7 +59,7 @@ pub fn shared_tree() -> Vec<u8> {
     let mut file = Vec::new();
     file.extend(root.to_le_bytes());
     file.extend(b"ET12");
-    // The root's vtable has field 1, the method's field 2, the value's none.
+    // The vtable of the root has field 1, that of the method field 2, that of the value no fields.
     for half in [8u16, 8, 0, 4, 10, 8, 0, 0, 4, 0, 4, 4] {
         file.extend(half.to_le_bytes());
     }

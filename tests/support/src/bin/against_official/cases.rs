@@ -1,4 +1,4 @@
-//! The cases: every damage of every base, numbered, in an order in which any part is a sample of all.
+//! The cases: every damage of every base, numbered in an order in which any range is a sample of all.
 
 use crate::structured::{self, Kind};
 use executorch_format::delegate::Xnnpack;
@@ -13,17 +13,17 @@ use executorch_format_support::verdict::errors;
 use executorch_format_support::written::written;
 use std::ops::Range;
 
-/// Which cases there are.
+/// The selected kinds of cases.
 pub struct Wanted {
     /// Damage of programs and of `.ptd` files: of each field and word, and of bytes.
     pub files: bool,
-    /// The same of XNNPACK payloads.
+    /// The same damage of XNNPACK payloads.
     pub payloads: bool,
-    /// Structured changes of their graphs.
+    /// Structured changes of the graphs in XNNPACK payloads.
     pub structured: Vec<Kind>,
 }
 
-/// How many structured changes of each payload there are.
+/// The number of structured changes of each payload.
 const STRUCTURED: usize = 2_000;
 
 /// A valid file, and the `.ptd` files that it uses.
@@ -31,7 +31,7 @@ pub struct Base<'f> {
     pub fixture: &'f Fixture,
     pub data: Vec<&'f [u8]>,
     tree: Model<'f>,
-    /// Damages of the program; none where only payloads are damaged.
+    /// The damages of the program; empty if only payloads are damaged.
     damages: Vec<Damage>,
     metadata: usize,
     payloads: Vec<PayloadBase<'f>>,
@@ -42,13 +42,13 @@ struct PayloadBase<'f> {
     place: BackendDelegateDataReference,
     tree: Xnnpack<'f>,
     damages: Vec<Damage>,
-    /// Where its header and FlatBuffer are in the file; nothing where only its graph is changed.
+    /// The range of its header and FlatBuffer in the file; empty if only its graph is changed.
     metadata: Range<usize>,
     structured: Vec<Kind>,
 }
 
 impl<'f> Base<'f> {
-    /// `None` for a file with errors at the runtime level.
+    /// Returns `None` for a file with errors at the runtime level.
     pub fn new(fixture: &'f Fixture, data: Vec<&'f Fixture>, wanted: &Wanted) -> Option<Self> {
         let data: Vec<_> = data.into_iter().map(Fixture::bytes).collect();
         let files: Vec<_> = [fixture.bytes()].into_iter().chain(data.iter().copied()).collect();
@@ -69,7 +69,7 @@ impl<'f> Base<'f> {
         Some(Self { fixture, data, tree, damages, metadata, payloads })
     }
 
-    /// How many cases of a class there are.
+    /// Returns the number of cases of a class.
     fn count(&self, class: Class) -> usize {
         match class {
             Class::File => self.own_count(),
@@ -77,7 +77,7 @@ impl<'f> Base<'f> {
         }
     }
 
-    /// Damage of the tree, damage of words, and as many random cases as the metadata has bytes.
+    /// Counts damage of the tree, damage of words, and as many random cases as the metadata has bytes.
     fn own_count(&self) -> usize {
         self.damages.len() + self.words() + self.metadata
     }
@@ -120,7 +120,7 @@ impl<'f> Base<'f> {
     }
 }
 
-/// Up to three bytes of that part of the file changed.
+/// Changes up to three bytes of a part of the file.
 fn bytes(mut random: Random, mut file: Vec<u8>, part: Range<usize>) -> (String, Vec<u8>) {
     let mut how = String::new();
     for _ in 0..=random.below(3) {
@@ -132,7 +132,7 @@ fn bytes(mut random: Random, mut file: Vec<u8>, part: Range<usize>) -> (String, 
     (how, file)
 }
 
-/// The XNNPACK payloads of a file.
+/// Returns the XNNPACK payloads of a file.
 fn payloads<'f>(file: &'f [u8], wanted: &Wanted) -> Vec<PayloadBase<'f>> {
     if !wanted.payloads && wanted.structured.is_empty() {
         return Vec::new();
@@ -153,7 +153,7 @@ fn payloads<'f>(file: &'f [u8], wanted: &Wanted) -> Vec<PayloadBase<'f>> {
 }
 
 impl PayloadBase<'_> {
-    /// Damage of the graph, damage of words, and as much at random as there are bytes; or structured changes.
+    /// Counts damage of the graph, damage of words, and as many random cases as there are bytes; or structured changes.
     fn count(&self, class: Class) -> usize {
         match class {
             Class::Structured if !self.structured.is_empty() => STRUCTURED,
@@ -183,7 +183,7 @@ impl PayloadBase<'_> {
         Some(bytes(Random::new(index as u64), file.to_vec(), self.metadata.clone()))
     }
 
-    /// The file with a structured change of the payload's graph.
+    /// Returns the file with a structured change of the payload's graph.
     fn changed(&self, file: &[u8], index: usize) -> Option<(String, Vec<u8>)> {
         let mut tree = Xnnpack { source: None, ..self.tree.clone() };
         // Each payload has changes of its own.
@@ -192,7 +192,7 @@ impl PayloadBase<'_> {
         Some((how, self.put(file, tree.to_vec().ok()?)?))
     }
 
-    /// The file with another payload, laid out anew.
+    /// Returns the file with another payload, laid out anew.
     fn put(&self, file: &[u8], payload: Vec<u8>) -> Option<Vec<u8>> {
         let mut pte = Pte::parse(file).ok()?;
         let index = self.place.index as usize;
@@ -215,7 +215,7 @@ fn table<'t>(model: &'t Model<'_>) -> &'t dyn AnyTable {
     }
 }
 
-/// The tree with that damage as a file, with its segments moved if it has grown.
+/// Returns the damaged tree as a file, with its segments moved if it has grown.
 fn damaged(tree: &Model<'_>, damage: &Damage) -> Option<Vec<u8>> {
     let mut tree = tree.clone();
     let changed = match &mut tree {
@@ -227,7 +227,7 @@ fn damaged(tree: &Model<'_>, damage: &Damage) -> Option<Vec<u8>> {
     file.filter(|file| file.len() < 1 << 20)
 }
 
-/// What is damaged, and how.
+/// The damaged part, and the kind of damage.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     File,
@@ -240,14 +240,14 @@ pub struct Case<'b> {
     pub base: &'b Base<'b>,
     pub how: String,
     pub file: Vec<u8>,
-    /// Whether a payload is damaged.
+    /// `true` if a payload is damaged.
     pub payload: bool,
 }
 
 /// All cases of all bases.
 pub struct Cases<'b> {
     bases: &'b [Base<'b>],
-    /// The classes that have cases. They take turns, as long as they last.
+    /// The classes with cases. They take turns until they run out.
     classes: Vec<Numbering>,
     seed: u64,
 }
@@ -286,12 +286,12 @@ impl<'b> Cases<'b> {
         Self { bases, classes: classes.into_iter().filter(|class| class.total() > 0).collect(), seed }
     }
 
-    /// As many as take turns for all cases of the largest class.
+    /// Returns the number of turns for all cases of the largest class.
     pub fn total(&self) -> u64 {
         self.classes.iter().map(Numbering::total).max().unwrap_or(0) * self.classes.len() as u64
     }
 
-    /// `None` if that damage changes nothing or cannot be written, or that class has no case with that number.
+    /// Returns `None` if the damage changes nothing or cannot be written, or the class has no case with that number.
     pub fn get(&self, number: u64) -> Option<Case<'b>> {
         let turns = self.classes.len() as u64;
         let class = &self.classes[(number % turns) as usize];

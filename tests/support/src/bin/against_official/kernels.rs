@@ -1,4 +1,4 @@
-//! Compares what this crate finds about calls of kernels with what the official runtime does when it runs the programs of `tests/data`.
+//! Compares this crate's findings about calls of kernels with the behaviour of the official runtime, on the programs of `tests/data`.
 
 use executorch_format::Pte;
 use executorch_format::verify::{Finding, Level, Severity};
@@ -7,22 +7,22 @@ use executorch_format_support::official::Server;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Programs that compute other numbers than with contiguous tensors, or die.
+/// Programs that compute different numbers than with contiguous tensors, or crash.
 const OTHER_NUMBERS: [&str; 3] = ["kernels/mul_cl_broadcast.pte", "kernels/se2_dim.pte", "kernels/softmax_cl_last.pte"];
 
-/// What the runtime does with a program.
+/// The behaviour of the runtime.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Run {
     Right,
     OtherNumbers,
     KernelRefuses,
-    /// It does not load, or fails for a reason that has nothing to do with the rules.
+    /// The program does not load, or fails for a reason that is unrelated to the rules.
     NotJudged,
 }
 
 impl Run {
     fn of(fixture: &Fixture, told: &str) -> Self {
-        // The log of a call that a check refuses; sizes that do not fit give the same error.
+        // Log lines about a call that a check refuses. Sizes that do not match give the same error.
         let checks = ["dim_order", "dim order", "stack.size()", "rank"];
         let refused = |line: &str| {
             line.contains("KernelCall failed") && [": 0x12", ": 0x23"].iter().any(|code| line.ends_with(code))
@@ -48,7 +48,7 @@ impl Run {
     }
 }
 
-/// Prints how many programs there are of each kind, and returns whether no verdict is wrong.
+/// Prints the number of programs of each kind, and returns whether all verdicts are right.
 pub fn compare(etcheck: &Path, fixtures: &[Fixture]) -> bool {
     let mut server = Server::start(etcheck);
     let mut table: BTreeMap<(Run, String), usize> = BTreeMap::new();
@@ -59,7 +59,7 @@ pub fn compare(etcheck: &Path, fixtures: &[Fixture]) -> bool {
         let run = Run::of(fixture, &server.judge(&files, true));
         let found = Pte::parse(fixture.bytes()).map(|pte| pte.verify(Level::Strict)).unwrap_or_default();
         let found: Vec<Finding> = found.into_iter().filter(|finding| finding.rule.starts_with("kernel-")).collect();
-        // A warning with "may" is right either way.
+        // A warning with "may" is right in both cases.
         let certain = |finding: &&Finding| !finding.message.contains("may compute");
         let errors = found.iter().filter(|finding| finding.severity == Severity::Error).count();
         let is_right = match run {
@@ -81,7 +81,7 @@ pub fn compare(etcheck: &Path, fixtures: &[Fixture]) -> bool {
     for ((run, rules), count) in &table {
         println!("{count:7} {}: {}", run.name(), if rules.is_empty() { "nothing" } else { rules });
     }
-    // Otherwise the runtime's answers were not understood.
+    // If a kind is missing, the runtime's answers were not understood.
     let judged = |wanted: Run| table.keys().any(|(run, _)| *run == wanted);
     if ![Run::Right, Run::OtherNumbers, Run::KernelRefuses].into_iter().all(judged) {
         wrong.push("no program runs, computes other numbers, or is refused".into());

@@ -1,14 +1,14 @@
 //! Compares this crate's verdicts with the official runtime's. Small valid files are damaged in every field and every word, and the graphs
-//! of XNNPACK payloads are changed in ways that mean something; each damaged file is judged by this crate at the runtime level, and by
-//! ExecuTorch's own loader.
+//! of XNNPACK payloads get meaningful changes. Each damaged file is judged by this crate at the runtime level, and by ExecuTorch's own
+//! loader.
 //!
 //! `.ci/official/compare` runs it. It fails if the runtime refuses or crashes on a file that this crate accepts, unless kernels or
-//! backends are missing, and keeps such files; what loads but ends the process when it is run must break a rule of the strict level.
-//! Files that this crate refuses are also run by the runtime, and counted by rule and by what it does with them. A payload that this
-//! crate refuses must not load and run there, unless the rule is one of those that `tally.rs` excuses.
+//! backends are missing, and keeps such files. A file that loads but ends the process when it is run must break a rule of the strict
+//! level. Files that this crate refuses are also run by the runtime, and counted by rule and by the runtime's behaviour. A payload that
+//! this crate refuses must not load and run there, unless `tally.rs` excuses the rule.
 //!
-//! First it runs the valid programs, and fails if a call that runs rightly breaks a rule about calls of kernels, or one that is
-//! refused breaks none.
+//! First it runs the valid programs. It fails if a call that runs correctly breaks a rule about calls of kernels, or a refused call does
+//! not break such a rule.
 
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -46,7 +46,7 @@ struct Options {
     wanted: Wanted,
 }
 
-/// The kinds of cases with those names.
+/// Returns the kinds of cases with the names in a list.
 fn wanted(list: &str) -> Option<Wanted> {
     let mut wanted = Wanted { files: false, payloads: false, structured: Vec::new() };
     for name in list.split(',') {
@@ -160,7 +160,7 @@ fn main() {
     }
 }
 
-/// The small valid files, each program with the `.ptd` files in its folder.
+/// Returns the small valid files, each program with the `.ptd` files in its folder.
 fn bases<'f>(fixtures: &'f [Fixture], options: &Options) -> Vec<Base<'f>> {
     const MAX_SIZE: usize = 16 << 10;
     let beside = |fixture: &Fixture| -> Vec<&'f Fixture> {

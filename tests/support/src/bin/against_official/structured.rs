@@ -1,32 +1,32 @@
-//! Structured changes of an XNNPACK graph: one to three of them, each of one kind, to values that mean something in that graph.
+//! Structured changes of an XNNPACK graph: one to three changes, each of one kind, to values that are meaningful in that graph.
 
 use executorch_format::schema::any::{AnyField, FieldChange, Value};
 use executorch_format::schema::xnnpack::*;
 use executorch_format_support::random::Random;
 use executorch_format_support::xnnpack_programs::{BINARY, UNARY};
 
-/// What is changed.
+/// The changed part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The dimensions of values.
     Dims,
-    /// Which values nodes name, and the ids of values.
+    /// The values that nodes refer to, and the ids of values.
     Ids,
     /// The flags of nodes and values.
     Flags,
-    /// The numbers and lists of nodes: kernels, strides, paddings, groups, permutations, axes; what they clamp to.
+    /// The numbers and lists of nodes: kernels, strides, paddings, groups, permutations, axes, limits of clamps.
     Settings,
-    /// What a node does.
+    /// The operators of nodes.
     Nodes,
     /// The types of values.
     Types,
-    /// Scales, zero points, channels, groups, and the way in which a value is quantized.
+    /// Scales, zero points, channels, groups, and the kind of quantization.
     Quantization,
-    /// Which constant a value is, and where constants are.
+    /// The constants of values, and the places of constants.
     Constants,
     /// Counts, and the lists of inputs and outputs.
     Counts,
-    /// Which nodes and values there are, and in which order.
+    /// The nodes and values, and their order.
     Order,
 }
 
@@ -43,7 +43,7 @@ pub const KINDS: [(&str, Kind); 10] = [
     ("order", Kind::Order),
 ];
 
-/// Changes a graph, and says how. `None` if nothing could be changed.
+/// Changes a graph and describes the change. Returns `None` if the graph could not be changed.
 pub fn change(graph: &mut XNNGraph<'_>, kinds: &[Kind], random: &mut Random) -> Option<String> {
     let count = [1, 1, 1, 1, 2, 2, 3][random.below(7)];
     let mut how = Vec::new();
@@ -65,7 +65,7 @@ pub fn change(graph: &mut XNNGraph<'_>, kinds: &[Kind], random: &mut Random) -> 
     (!how.is_empty()).then(|| how.join(", "))
 }
 
-/// Another number: mostly a small one, or one near the old one.
+/// Returns another number: mostly a small number, or one near the old number.
 fn number(before: u32, random: &mut Random) -> u32 {
     const SMALL: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 33, 64];
     const LARGE: [u32; 12] =
@@ -80,7 +80,7 @@ fn number(before: u32, random: &mut Random) -> u32 {
     }
 }
 
-/// An item of a list, and its index.
+/// Picks an item of a list, and returns it with its index.
 fn any<'l, T>(list: &'l mut Option<Vec<T>>, random: &mut Random) -> Option<(usize, &'l mut T)> {
     let list = list.as_mut()?;
     let index = random.below(list.len());
@@ -138,7 +138,7 @@ fn ids(graph: &mut XNNGraph<'_>, random: &mut Random) -> Option<String> {
     }
 }
 
-/// Changes a number of a node's member whose name fits.
+/// Changes a number of a node's member whose name matches.
 fn field(
     graph: &mut XNNGraph<'_>,
     random: &mut Random,
@@ -322,7 +322,7 @@ fn types(graph: &mut XNNGraph<'_>, random: &mut Random) -> Option<String> {
     if random.below(2) == 0 {
         return Some(format!("value {index} is {datatype}"));
     }
-    // With a quantization that fits.
+    // Uses a matching quantization.
     let value = &mut graph.xvalues.as_mut()?[index];
     let tensor = value.tensor()?.clone();
     let quant_params = quantized(datatype, tensor.dims(), random);
@@ -334,7 +334,7 @@ fn types(graph: &mut XNNGraph<'_>, random: &mut Random) -> Option<String> {
     Some(format!("value {index} is {datatype}, quantized to fit"))
 }
 
-/// A quantization that the type takes.
+/// Returns a quantization that the type accepts.
 fn quantized(datatype: XNNDatatype, dims: &[u32], random: &mut Random) -> XNNQuantParams<'static> {
     let dim = random.below(dims.len());
     let scales = |count: u64| Some(vec![0.05f32; count.min(4096) as usize].into());

@@ -1,4 +1,4 @@
-//! The verdicts of this crate and of the runtime, and how they are counted.
+//! Counts the verdicts of this crate and of the runtime.
 
 use crate::cases::{Base, Case};
 use executorch_format::delegate::Payload;
@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// What the runtime does with a file.
+/// The behaviour of the runtime with a file.
 enum Official {
     Accepts,
-    /// It loads, and running it fails.
+    /// The file loads, and running it fails.
     RefusesToRun,
-    /// It loads, and running it ends the process.
+    /// The file loads, and running it ends the process.
     DiesWhenRun(String),
     Refuses(String),
     /// A kernel or backend is missing, or a backend refuses its payload.
@@ -26,39 +26,40 @@ enum Official {
 
 #[derive(Default)]
 pub struct Tally {
-    /// The damage changes nothing, or cannot be written.
+    /// The damage has no effect, or cannot be written.
     pub nothing: usize,
     accepted_by_both: usize,
-    /// Accepted here; it loads, and running it fails.
+    /// Accepted by this crate; loads, but fails to run.
     not_run: usize,
     refused_by_both: usize,
     aside: usize,
     too_large: usize,
-    /// Accepted here at the runtime level; it loads, and running it ends the process, which is an error at the strict level.
+    /// Accepted by this crate at the runtime level; loads, but ends the process when it is run, which is an error at the strict level.
     dies_when_run: usize,
-    /// Accepted here; the runtime was stopped while it worked on a very large value.
+    /// Accepted by this crate; the runtime was stopped while it worked on a very large value.
     too_long: usize,
-    /// Refused by this crate, by rules.
+    /// Refused by this crate, by rule.
     refused_here: BTreeMap<String, RefusedHere>,
-    /// Payloads that the runtime runs and that only this crate refuses, not excused by [`BY_CHANCE`].
+    /// Payloads that the runtime runs and only this crate refuses, not excused by [`BY_CHANCE`].
     wrongly_refused: Vec<u64>,
-    /// Refused only by the runtime, by its message: how many, and an example.
+    /// Refused only by the runtime, by message: the number of files, and an example.
     refused_there_alone: BTreeMap<String, (usize, String)>,
 }
 
 /// Files that this crate refuses by the same rules.
 #[derive(Default)]
 struct RefusedHere {
-    /// How many the runtime runs; refuses to run; dies on when it runs them; refuses or dies on when it loads them.
+    /// The number of files that the runtime runs. The fields below count those that it refuses to run, that it dies on when it runs them,
+    /// and that it refuses or dies on when it loads them.
     runs: usize,
     refused_to_run: usize,
     dies_when_run: usize,
     refused: usize,
-    /// Examples that it runs.
+    /// Examples of files that the runtime runs.
     examples: String,
 }
 
-/// Rules for payloads whose violations the runtime may survive, with the reason why they are at the runtime level all the same.
+/// Rules for payloads whose violations the runtime may survive, with the reason why they are at the runtime level nevertheless.
 const BY_CHANCE: [(&str, &str); 7] = [
     ("xnnpack-chain", "writes past its list of nodes"),
     ("xnnpack-clamp-datatypes", "converts with numbers that it never set"),
@@ -70,7 +71,7 @@ const BY_CHANCE: [(&str, &str); 7] = [
 ];
 
 impl Tally {
-    /// Whether the runtime refused nothing that was accepted here, and ran no payload that was refused but by chance.
+    /// Returns `true` if the runtime refused only files that this crate refuses, and ran refused payloads only by chance.
     pub fn is_good(&self) -> bool {
         self.refused_there_alone.is_empty() && self.wrongly_refused.is_empty()
     }
@@ -118,19 +119,19 @@ impl Tally {
     }
 }
 
-/// How many examples of one message are kept.
+/// The number of examples that are kept for each message.
 const KEPT: usize = 30;
 
-/// How many examples are shown of what only this crate refuses, for each set of rules.
+/// The number of examples that are shown for each set of rules by which only this crate refuses files.
 const EXAMPLES: usize = 6;
 
-/// The most planned memory that is allocated for a case, in bytes.
+/// The largest planned memory that is allocated for a case, in bytes.
 const MAX_PLANNED: i64 = 64 << 20;
 
-/// A value of a payload with more elements may take longer than a case is given.
+/// The largest number of elements of a payload's value. Larger values may take longer than the time limit of a case.
 const MAX_ELEMENTS: u64 = 64 << 20;
 
-/// What ends a case that takes longer.
+/// The runtime's message for a case that exceeds the time limit.
 const TOO_LONG: &str = "KILLED by signal 9";
 
 /// A worker's connection to the runtime.
@@ -145,7 +146,7 @@ impl<'t> Judge<'t> {
         Self { server: Server::start(etcheck), folder, worker }
     }
 
-    /// Whether the runtime accepts the undamaged file.
+    /// Returns whether the runtime accepts the undamaged file.
     pub fn accepts(&mut self, base: &Base<'_>) -> bool {
         let paths = self.put(base.fixture, base.fixture.bytes(), &base.data);
         matches!(self.ask(&paths, base.fixture.name().starts_with("made/"), base.fixture.bytes()), Official::Accepts)
@@ -154,7 +155,7 @@ impl<'t> Judge<'t> {
     pub fn judge(&mut self, number: u64, case: &Case<'_>, tally: &Mutex<Tally>) {
         let files: Vec<&[u8]> = [case.file.as_slice()].into_iter().chain(case.base.data.iter().copied()).collect();
         let mut ours = errors(&files, Level::Runtime);
-        // Without its .ptd files, a payload is not said to be bad; the runtime has none either.
+        // Without its .ptd files, a payload is not reported as bad; the runtime does not have them either.
         ours.extend(
             findings(&files, Level::Strict)
                 .iter()
@@ -168,7 +169,7 @@ impl<'t> Judge<'t> {
             return;
         }
         let paths = self.put(case.base.fixture, &case.file, &case.base.data);
-        // What loads is also run if something may be wrong with it: the strict level must find what ends the process.
+        // Files that load are also run if they may be wrong: the strict level must find faults that end the process.
         let run = case.payload || !ours.is_empty();
         let mut theirs = self.ask(&paths, run, &case.file);
         if let Official::Refuses(why) = &theirs {
@@ -236,7 +237,7 @@ impl<'t> Judge<'t> {
 
     fn ask(&mut self, paths: &[PathBuf], run: bool, file: &[u8]) -> Official {
         let text = self.server.judge(paths, run);
-        // Asking for the shape of a key without one crashes the runtime, even for valid files.
+        // Requesting the shape of a key without one crashes the runtime, even for valid files.
         let opaque = opaque_keys(file);
         let mut key = None;
         let killed = |line: &&str| {
@@ -278,7 +279,7 @@ impl<'t> Judge<'t> {
     }
 }
 
-/// How many elements the largest value inside XNNPACK payloads has, that around which a convolution puts zeros included.
+/// Returns the number of elements in the largest value inside XNNPACK payloads, including values that a convolution pads with zeros.
 fn largest_value(file: &[u8]) -> u64 {
     let Ok(pte) = Pte::parse(file) else { return 0 };
     let mut largest = 0;
@@ -304,7 +305,7 @@ fn largest_value(file: &[u8]) -> u64 {
     largest
 }
 
-/// The runtime's message with all numbers made equal, so that each cause has one entry; but the number of a signal is the cause.
+/// Returns the runtime's message with all numbers made equal, so that each cause has one entry. The number of a signal is a cause and kept.
 fn without_numbers(why: &str) -> String {
     if why.contains("KILLED") {
         return why.to_owned();
@@ -316,7 +317,7 @@ fn without_numbers(why: &str) -> String {
     text
 }
 
-/// The indices of the keys of a `.ptd` that are not tensors.
+/// Returns the indices of the keys of a `.ptd` that are not tensors.
 fn opaque_keys(file: &[u8]) -> BTreeSet<usize> {
     let ptd = Ptd::parse(file);
     let entries = ptd.iter().flat_map(|ptd| ptd.entries().enumerate());
@@ -335,7 +336,7 @@ fn has_cut_key(file: &[u8]) -> bool {
     keys.iter().any(|key| key.contains(&0))
 }
 
-/// The planned memory of the largest method, in bytes.
+/// Returns the planned memory of the largest method, in bytes.
 fn planned(file: &[u8]) -> i64 {
     let Ok(pte) = Pte::parse(file) else {
         return 0;

@@ -10,12 +10,12 @@ use executorch_format_support::random::Random;
 pub enum Fault {
     /// A tensor in planned memory is freed between two of its uses.
     FreeBetween,
-    /// One is freed at the end: the next run writes to it.
+    /// A tensor in planned memory is freed at the end: the next run writes to it.
     FreeAtEnd,
     FreeInput,
     FreeOutput,
     FreeConstant,
-    /// A loop ends by a constant condition: never.
+    /// A loop does not end, because its condition is constant.
     EndlessLoop,
 }
 
@@ -28,7 +28,7 @@ const FAULTS: [Fault; 6] = [
     Fault::EndlessLoop,
 ];
 
-/// A fault, and what was found out about it.
+/// A fault, and the verdicts about it.
 pub struct Found {
     pub fault: Fault,
     pub truth: Truth,
@@ -38,7 +38,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Whether this crate says the opposite of what is true.
+    /// Returns `true` if this crate contradicts the truth.
     pub fn disagrees(&self) -> bool {
         match self.truth {
             Truth::Right => !self.rules.is_empty(),
@@ -48,7 +48,7 @@ impl Found {
     }
 }
 
-/// All faults of a program, judged. Endless loops take seconds, and are tried for some programs.
+/// Tries all faults of a program. Endless loops take seconds, so they are tried only for some programs.
 pub fn faults(program: &Program, seed: u64, server: &mut Server) -> Vec<Found> {
     let mut random = Random::new(seed ^ 0xfa);
     let plan = plan::plan(program, Kind::Right, &mut random).expect("a right plan");
@@ -82,7 +82,7 @@ fn judge(
     Some(Found { fault, truth, rules, file })
 }
 
-/// The program with a step that does nothing, and with the fault in its place.
+/// Returns the program with a step that has no effect, and with the fault in its place.
 fn damage(fault: Fault, program: &Program, random: &mut Random) -> Option<(Program, Program)> {
     if fault == Fault::EndlessLoop {
         return Some((program.clone(), endless(program)?));
@@ -128,7 +128,7 @@ fn damage(fault: Fault, program: &Program, random: &mut Random) -> Option<(Progr
     Some((reference, faulty))
 }
 
-/// A loop of the program that no number ends.
+/// Returns the program with a loop that cannot end.
 fn endless(program: &Program) -> Option<Program> {
     let mut endless = program.clone();
     let (back, start, condition) = program.steps.iter().enumerate().find_map(|(index, step)| match step {

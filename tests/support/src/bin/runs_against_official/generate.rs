@@ -1,10 +1,10 @@
-//! Programs as the exporter writes them: branches with moves, loops with counters, views, lists, state.
+//! Generates programs as the exporter writes them: branches with moves, loops with counters, views, lists, state.
 
 use crate::program::{Arithmetic, At, Block, Effect, Program, Role, Step, TensorValue, Value};
 use executorch_format::schema::ScalarType;
 use executorch_format_support::random::Random;
 
-/// Makes a program. The same seed makes the same one.
+/// Generates a program. The same seed gives the same program.
 pub fn generate(seed: u64) -> Program {
     let mut random = Random::new(seed);
     let shapes = [[2, 4], [4, 4], [8, 2], [4, 6]];
@@ -24,13 +24,13 @@ struct Generator {
     program: Program,
     rows: i32,
     columns: i32,
-    /// Whether shapes are upper bounds.
+    /// `true` if shapes are upper bounds.
     dynamic: bool,
-    /// Whether inputs and outputs are in the caller's memory.
+    /// `true` if inputs, or outputs, are in the caller's memory.
     caller: [bool; 2],
-    /// A constant that products take.
+    /// The constant in products.
     weight: usize,
-    /// Constants without dimensions.
+    /// The constants without dimensions.
     scalars: [usize; 3],
 }
 
@@ -38,7 +38,7 @@ struct Generator {
 #[derive(Clone, Default)]
 struct Scope {
     tensors: Vec<usize>,
-    /// Those that this block made.
+    /// The tensors that this block created.
     own: Vec<usize>,
     conditions: Vec<usize>,
     states: Vec<usize>,
@@ -117,7 +117,7 @@ impl Generator {
         self.program.tensor(value).sizes.clone()
     }
 
-    /// A float tensor of these sizes, with a preference for late ones.
+    /// Picks a float tensor of these sizes, with a preference for late tensors.
     fn pick(&mut self, scope: &Scope, sizes: &[i32]) -> Option<usize> {
         let fits = |value: &usize| {
             let tensor = self.program.tensor(*value);
@@ -137,7 +137,7 @@ impl Generator {
         self.program.steps.push(Step::Call { operator, args, effect });
     }
 
-    /// A kernel with one result, which is its last argument twice.
+    /// Adds a kernel with one result, which is its last argument twice.
     fn compute(
         &mut self,
         operator: (&'static str, &'static str),
@@ -157,7 +157,7 @@ impl Generator {
         self.compute((name, "out"), vec![of], vec![of], out, true)
     }
 
-    /// Like the first operand, with which the second one must broadcast.
+    /// Adds a kernel whose result is like the first operand, with which the second operand must broadcast.
     fn binary(&mut self, left: usize, right: usize) -> usize {
         let name = BINARY[self.random.below(BINARY.len())];
         let out = self.temporary(&self.sizes(left));
@@ -197,7 +197,7 @@ impl Generator {
         self.call((name, "Scalar"), vec![left, right, out], Effect::Arithmetic(arithmetic, [left, right, out]));
     }
 
-    /// A jump whose destination is set later.
+    /// Adds a jump whose destination is set later.
     fn jump(&mut self, condition: usize) -> usize {
         self.program.steps.push(Step::Jump { condition, to: usize::MAX });
         self.program.steps.len() - 1
@@ -328,7 +328,7 @@ impl Generator {
         self.compute(("aten::cat", "out"), vec![list, dim], items, out, false)
     }
 
-    /// A tensor that the block made, or rarely any.
+    /// Picks a tensor that the block created, or rarely any tensor.
     fn result(&mut self, scope: &mut Scope, main: &[i32]) -> usize {
         if self.chance(16) {
             if let Some(any) = self.pick(scope, main) {
@@ -391,7 +391,7 @@ impl Generator {
         results.into_iter().for_each(|result| scope.add(result));
     }
 
-    /// `torch.map` and `torch.scan`: a body for each row, whose results are the rows of a tensor.
+    /// Adds `torch.map` or `torch.scan`: a body for each row, whose results are the rows of a tensor.
     fn rows(&mut self, scope: &mut Scope, depth: usize) {
         let shape = [self.rows, self.columns];
         let Some(of) = self.pick(scope, &shape) else { return };
@@ -434,7 +434,7 @@ impl Generator {
         carried.into_iter().for_each(|carried| scope.add(carried));
     }
 
-    /// `torch.while_loop` with a counter.
+    /// Adds `torch.while_loop` with a counter.
     fn while_loop(&mut self, scope: &mut Scope, main: &[i32], depth: usize) {
         let Some(initial) = self.pick(scope, main) else { return };
         let carried = self.temporary(main);
@@ -476,7 +476,7 @@ impl Generator {
         let half = self.rows / 2;
         let rows = self.pick(scope, &[half, self.columns]);
         if let (Some(from), false) = (rows, self.chance(3)) {
-            // As in a cache of keys and values.
+            // Like a cache of keys and values.
             let first = self.random.below((self.rows - half + 1) as usize) as u64;
             let rows: Vec<u64> = (first..first + half as u64).collect();
             let bytes = rows.iter().flat_map(|row| (*row as i64).to_le_bytes()).collect();
@@ -538,7 +538,7 @@ impl Generator {
         let statements = 2 + self.random.below(7);
         self.block(&mut scope, &shape, 0, statements);
         for state in scope.states.clone() {
-            // States are read by something and updated at the end, as the exporter does.
+            // Like in exported programs, states are read and are updated at the end.
             let of = self.pick(&scope, &shape).expect("an input");
             if !self.chance(4) {
                 let read = self.binary(of, state);
@@ -547,7 +547,7 @@ impl Generator {
             if !self.chance(3) {
                 self.update_state(&mut scope, &shape);
             }
-            // One that is never written has something to read.
+            // A state that is never written needs content that can be read.
             let At::Block(block, _) = self.program.tensor(state).at else { continue };
             if self.program.blocks[block].initial.is_none() && !self.program.is_complete() {
                 let from = self.unary(of);
@@ -574,7 +574,7 @@ impl Generator {
         input
     }
 
-    /// Takes the memory of some views away after their last use, which the next run gives them again.
+    /// Frees the memory of some views after their last use. The next run assigns it again.
     fn free_views(&mut self) {
         let views: Vec<usize> =
             self.program.tensors().filter(|(_, tensor)| tensor.at == At::RunTime).map(|(value, _)| value).collect();

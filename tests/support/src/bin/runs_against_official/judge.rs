@@ -15,7 +15,7 @@ pub struct Server {
     folder: PathBuf,
 }
 
-/// What the runtime computed in each run; or why it did not.
+/// The numbers that the runtime computed in each run, or its error.
 pub type Results = String;
 
 impl Server {
@@ -57,7 +57,7 @@ impl Drop for Server {
     }
 }
 
-/// How many runs show all combinations of boolean inputs, and what state does.
+/// Returns the number of runs that covers all combinations of boolean inputs, and effects of state.
 pub fn runs(program: &Program) -> usize {
     let flags = program
         .inputs
@@ -67,7 +67,7 @@ pub fn runs(program: &Program) -> usize {
     6.max(2 << flags)
 }
 
-/// What strict verification says about a program.
+/// The result of strict verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     Clean,
@@ -75,7 +75,7 @@ pub enum Verdict {
     Overlap,
 }
 
-/// The verdict, and the other rules that the file breaks: no program here should break any.
+/// Returns the verdict, and the other rules that the file breaks, of which programs here should not break any.
 pub fn verdict(file: &[u8]) -> (Verdict, Vec<&'static str>) {
     let (mut verdict, mut others) = (Verdict::Clean, Vec::new());
     for finding in findings(&[file], Level::Strict) {
@@ -97,24 +97,25 @@ pub enum Truth {
     Right,
     /// Results differ from those with all blocks apart.
     Wrong,
-    /// Bytes of another value are read, which had no effect on any result: such as those that a maximum ignores.
+    /// Bytes of another value are read without an effect on results, for example because a maximum ignores them.
     NoEffect,
-    /// A kernel writes over its own input or other output, and the results are right: by the order in which it works.
+    /// A kernel overwrites its own input or another output, and the results are right because of the order in which it works.
     ByOrder,
-    /// The verdict is not clean, and bytes of another value are read only on paths that no input takes: if one condition decides
-    /// twice, or a loop would run more or less often or write other rows. Only who computes conditions and numbers can know.
+    /// The verdict is not clean, and bytes of another value are read only on paths that no input takes, for example because one condition
+    /// decides twice, or because a loop would run more or less often or write other rows. Detecting this requires computing conditions and
+    /// numbers.
     OtherPath,
-    /// The file does not show what is meant, with right or wrong results: whose view a tensor is, or whether two states are one.
+    /// The file is ambiguous, with right or wrong results: whose view a tensor is, or whether two states are one.
     Ambiguous(bool),
     /// The two judges contradict each other: a fault of this tool.
     Contradiction,
 }
 
-/// So many walks find a path that few take, such as one that takes the same branch in several runs.
+/// The number of walks that finds rare paths, such as one that takes the same branch in several runs.
 pub const MANY_WALKS: usize = 4_000;
 
-/// The truth, from the results with all blocks apart and with the plan. For a verdict that says something, also on paths that no
-/// input takes.
+/// Determines the truth from the results with all blocks apart and with the plan. For a verdict that is not clean, it also considers
+/// paths that no input takes.
 pub fn truth(
     program: &Program,
     plan: &Plan,

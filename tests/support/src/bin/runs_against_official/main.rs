@@ -1,10 +1,10 @@
 //! Compares this crate's verdicts about planned memory with what the official runtime computes.
 //!
-//! Each case is a program of its own, with branches, loops, views, moves, lists, in-place operators and state, and a plan of its
-//! memory: a right one, that of a planner with a fault, or a damaged one. Where every tensor has memory of its own (views with their
-//! bases, states in one place), the program computes what is right. The runtime runs both, several times with several inputs; plans
-//! whose results differ are wrong. `planned-memory-overlap` must be said of these and of no others. Programs that use memory after
-//! `FreeCall` or never end must be reported too.
+//! Each case is a program with branches, loops, views, moves, lists, in-place operators and state, and a plan of its memory: a right plan,
+//! a plan of a planner with a fault, or a damaged plan. If every tensor has memory of its own (views with their bases, states in one
+//! place), the program computes the right results. The runtime runs both, several times with several inputs; plans with different results
+//! are wrong. `planned-memory-overlap` must be reported for these and only these. Programs that use memory after `FreeCall` or never end
+//! must be reported too.
 //!
 //! `.ci/official/compare-runs` runs it.
 
@@ -35,7 +35,7 @@ Makes N programs (default 500) from seed N (default 1) on, each with 11 plans. F
 except with --report. With --keep, files of disagreement are written to FOLDER, minimized, with the reference beside each. With --case,
 only that case is judged.";
 
-/// How many cases of each disagreement are listed and kept.
+/// The number of cases of each disagreement that are listed and kept.
 const LISTED: usize = 40;
 
 #[derive(Default)]
@@ -68,7 +68,7 @@ fn options() -> Option<Options> {
     Some(options)
 }
 
-/// A plan of a program, and what was found out about it.
+/// A plan of a program, and the verdicts about it.
 pub struct Case {
     pub seed: u64,
     pub kind: Kind,
@@ -77,7 +77,7 @@ pub struct Case {
     pub truth: Truth,
     pub seen: Seen,
     pub verdict: Verdict,
-    /// Other rules that it breaks.
+    /// The other rules that it breaks.
     pub others: Vec<&'static str>,
 }
 
@@ -91,7 +91,7 @@ impl Case {
     }
 }
 
-/// Whether a verdict is wrong, or the tool is. To say that something is unknown is not wrong.
+/// Returns `true` if a verdict, or this tool, is wrong. An unknown verdict is not wrong.
 pub fn disagree(truth: Truth, verdict: Verdict) -> bool {
     match truth {
         Truth::Contradiction => true,
@@ -101,17 +101,17 @@ pub fn disagree(truth: Truth, verdict: Verdict) -> bool {
     }
 }
 
-/// The program of that seed, if it has a meaning.
+/// Returns the program for a seed, if it has a meaning.
 fn program(seed: u64) -> Option<Program> {
     Some(generate::generate(seed)).filter(|program| has_meaning(program, seed))
 }
 
-/// Whether a program computes something, with all blocks apart; if not, there is nothing to compare with.
+/// Returns whether a program computes something with all blocks apart. Otherwise there is no result to compare with.
 pub fn has_meaning(program: &Program, seed: u64) -> bool {
     program.is_complete() && shadow::judge(program, &program.apart(), seed, 40, Decisions::ByContent) == Seen::Right
 }
 
-/// All plans of a program, judged.
+/// Judges all plans of a program.
 fn cases(seed: u64, only: Option<usize>, server: &mut Server) -> Vec<Case> {
     let Some(program) = program(seed) else { return Vec::new() };
     let plans = KINDS.iter().enumerate().filter_map(|(index, kind)| {
@@ -143,7 +143,7 @@ struct Tally {
     kinds: BTreeMap<Kind, [usize; 2]>,
     counts: BTreeMap<(Truth, Verdict), (usize, Vec<String>)>,
     others: BTreeMap<&'static str, (usize, String)>,
-    /// By fault, truth and the rules that are broken: how many, and programs about which this crate is wrong.
+    /// By fault, truth and broken rules: the number of programs, and those about which this crate is wrong.
     faults: BTreeMap<FaultKey, (usize, Vec<u64>)>,
     wrong_about_faults: usize,
 }

@@ -1,4 +1,4 @@
-//! Makes programs smaller as long as a verdict about them stays wrong.
+//! Minimizes programs while a verdict about them stays wrong.
 
 use crate::Case;
 use crate::has_meaning;
@@ -41,7 +41,7 @@ fn minimize(case: &Case, server: &mut Server) -> (Program, Seen) {
     };
     loop {
         let before = (program.steps.len(), program.outputs.len(), program.inputs.len());
-        // Steps, many at once and then one by one.
+        // Removes steps, first many at once and then one by one.
         let mut count = program.steps.len();
         while count > 0 {
             let mut start = 0;
@@ -76,7 +76,7 @@ fn minimize(case: &Case, server: &mut Server) -> (Program, Seen) {
     (program, seen)
 }
 
-/// What the shadow sees, if the program has a meaning and the same verdict about it is wrong.
+/// Returns the shadow's judgement, if the program has a meaning and the same verdict about it is wrong.
 fn same(case: &Case, program: &Program, plan: &Plan, server: &mut Server) -> Option<Seen> {
     if !has_meaning(program, case.seed) {
         return None;
@@ -104,7 +104,7 @@ fn without_steps(program: &Program, start: usize, count: usize) -> Program {
     smaller
 }
 
-/// Without values that nothing names, so that the file is easy to read.
+/// Returns the program without unused values, so that the file is easy to read.
 fn without_unused(program: &Program) -> Program {
     let mut used = vec![false; program.values.len()];
     let mut queue: Vec<usize> = program.inputs.iter().chain(&program.outputs).copied().collect();
@@ -121,7 +121,7 @@ fn without_unused(program: &Program) -> Program {
             }
         }
     }
-    // Indices stay: values that are not used become nulls, which cost a line at most.
+    // Indices stay: unused values become nulls, which cost at most a line.
     let mut smaller = program.clone();
     for (value, used) in smaller.values.iter_mut().zip(used) {
         if !used {

@@ -1,32 +1,32 @@
-//! Plans of memory: right ones, those of planners with a fault, and damaged ones.
+//! Plans of memory: right plans, plans of planners with a fault, and damaged plans.
 
 use crate::program::{At, Effect, Plan, Program, Role, Step};
 use crate::shadow::{Decisions, Seen, judge};
 use executorch_format_support::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is special about a plan.
+/// The kind of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// All blocks that may be needed at once are apart.
+    /// All blocks that may be needed at the same time are apart.
     Right,
-    /// Blocks were put over each other as long as no read was harmed.
+    /// Blocks overlap, but only where this affects no read.
     Tight,
-    /// The planner does not see that a moved tensor is still used under its new name.
+    /// The planner ignores that a moved tensor is still used under its new name.
     NoMoves,
-    /// It does not see that a view uses the memory of its base.
+    /// The planner ignores that a view uses the memory of its base.
     NoViews,
-    /// It does not see that a loop comes back.
+    /// The planner ignores that a loop jumps back.
     NoLoops,
-    /// It takes a state for a temporary tensor.
+    /// The planner takes a state for a temporary tensor.
     NoStates,
-    /// It lets a kernel write over its input.
+    /// The planner lets a kernel overwrite its input.
     OverInput,
-    /// A block was put at the place of another.
+    /// A block has the place of another block.
     Same,
-    /// Two blocks were.
+    /// Two blocks have the places of others.
     Twice,
-    /// A block was put over a part of another.
+    /// A block overlaps a part of another block.
     Partly,
     /// A view was moved away from its block.
     ViewAlone,
@@ -46,7 +46,7 @@ pub const KINDS: [Kind; 11] = [
     Kind::ViewAlone,
 ];
 
-/// A plan of that kind. `None` if the program has no such one.
+/// Creates a plan of that kind, if the program has one.
 pub fn plan(program: &Program, kind: Kind, random: &mut Random) -> Option<Plan> {
     let mut plan = allocate(program, kind, random);
     match kind {
@@ -83,7 +83,7 @@ pub fn plan(program: &Program, kind: Kind, random: &mut Random) -> Option<Plan> 
     Some(plan)
 }
 
-/// Puts one block over another.
+/// Puts a block over another block.
 fn overlay(program: &Program, plan: &mut Plan, partly: bool, random: &mut Random) -> Option<()> {
     if program.blocks.len() < 2 {
         return None;
@@ -97,7 +97,7 @@ fn overlay(program: &Program, plan: &mut Plan, partly: bool, random: &mut Random
     Some(())
 }
 
-/// The period in which a block is needed, in steps from 1; 0 is the time at which inputs are set.
+/// The period in which a block is needed, in steps from 1. Inputs are set at 0.
 type Period = (usize, usize);
 
 fn periods(program: &Program, kind: Kind) -> Vec<Period> {

@@ -1,4 +1,4 @@
-//! A program whose tensors are known by the memory that they share, and not by where a plan puts them.
+//! A program in which tensors share memory explicitly, independently of the places in a plan.
 
 use executorch_format::schema::program::{
     EValue, ExecutionPlan, FreeCall, Instruction, JumpFalseCall, MoveCall, Operator, OptionalTensorList, Tensor,
@@ -8,13 +8,13 @@ use executorch_format::schema::{Program as Schema, ScalarType};
 use executorch_format::{DataCollector, PteOptions};
 use std::collections::BTreeMap;
 
-/// Where the memory of a tensor is when the method is loaded.
+/// The place of a tensor's memory when the method is loaded.
 #[derive(Clone, Debug, PartialEq)]
 pub enum At {
-    /// Planned: at that many bytes of a block. Tensors of one block share memory on purpose.
+    /// Planned memory, at that many bytes of a block. Tensors of one block share memory on purpose.
     Block(usize, u64),
     Constant(usize),
-    /// An instruction makes it a view.
+    /// Memory that an instruction assigns, which makes the tensor a view.
     RunTime,
     /// An input or output in the caller's memory.
     Caller,
@@ -59,10 +59,10 @@ pub enum Arithmetic {
     Lt,
 }
 
-/// What a kernel does to memory and to numbers.
+/// The effect of a kernel on memory and on numbers.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// Reads and writes whole tensors. An elementwise kernel may write over an input of the same shape.
+    /// Reads and writes whole tensors. An elementwise kernel may overwrite an input of the same shape.
     Compute {
         reads: Vec<usize>,
         writes: Vec<usize>,
@@ -103,7 +103,7 @@ pub enum Step {
 pub enum Role {
     Temporary,
     Input,
-    /// Keeps its content from run to run.
+    /// Memory that keeps its content from run to run.
     State,
 }
 
@@ -126,7 +126,7 @@ pub struct Program {
     pub outputs: Vec<usize>,
 }
 
-/// Where a plan puts each block.
+/// The places of blocks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     pub offsets: Vec<u64>,
@@ -149,8 +149,8 @@ impl Program {
         })
     }
 
-    /// Whether each step can be reached, and what is read is given: each state has an initial content or is written, each input is one.
-    /// A tensor in planned memory that is only read is a view of what is there.
+    /// Returns `true` if each step can be reached, and everything that is read has content: each state has an initial content or is
+    /// written, each input is set. A tensor in planned memory that is only read is a view of other content.
     pub fn is_complete(&self) -> bool {
         let mut reached = vec![false; self.steps.len()];
         let mut queue = vec![0];
@@ -162,7 +162,7 @@ impl Program {
             match &self.steps[step] {
                 Step::Jump { condition, to } => {
                     queue.push(*to);
-                    // Constants are false: they are in no kernel's results.
+                    // Constants, which are not results of a kernel, are false.
                     let is_result = |step: &Step| matches!(step, Step::Call { effect: Effect::Arithmetic(_, [_, _, out]), .. } if out == condition);
                     if matches!(self.values[*condition], Value::Tensor(_)) || self.steps.iter().any(is_result) {
                         queue.push(step + 1);
@@ -184,7 +184,7 @@ impl Program {
         reached.into_iter().all(|reached| reached) && are_given
     }
 
-    /// Whether one of the first steps writes to a block.
+    /// Returns whether one of the first `steps` steps writes to a block.
     fn is_written(&self, block: usize, steps: usize) -> bool {
         self.steps[..steps].iter().any(|step| match step {
             Step::Call { effect: Effect::Compute { writes, .. }, .. } => {
@@ -201,7 +201,7 @@ impl Program {
         matches!(&self.values[value], Value::Tensor(TensorValue { at: At::Block(other, _), .. }) if *other == block)
     }
 
-    /// The plan in which no two blocks share memory: the reference.
+    /// Returns the plan in which blocks do not share memory: the reference.
     pub fn apart(&self) -> Plan {
         let mut end = 0;
         let mut offset = |block: &Block| {
@@ -212,8 +212,8 @@ impl Program {
         Plan { offsets: self.blocks.iter().map(&mut offset).collect(), alone: BTreeMap::new() }
     }
 
-    /// Whether the plan does not show what is meant: a view was moved away from its block, or two states have one place, as if they
-    /// were one.
+    /// Returns `true` if the plan does not determine the meaning: a view was moved away from its block, or two states have the same place,
+    /// as if they were one.
     pub fn is_ambiguous(&self, plan: &Plan) -> bool {
         let states = self.blocks.iter().zip(&plan.offsets).filter(|(block, _)| block.role == Role::State);
         let mut places: Vec<(u64, u64)> = states.map(|(block, offset)| (*offset, block.size)).collect();
@@ -221,8 +221,8 @@ impl Program {
         !plan.alone.is_empty() || places.windows(2).any(|pair| pair[0] == pair[1])
     }
 
-    /// Whether a tensor that no instruction writes could as well be a view of another block, which covers it and has content when the
-    /// tensor is used first.
+    /// Returns `true` for a tensor that no instruction writes and that could also be a view of another block, which covers it and has
+    /// content when the tensor is used first.
     pub fn may_be_view_of_another(&self, value: usize, plan: &Plan) -> bool {
         let Value::Tensor(TensorValue { at: At::Block(own, offset), .. }) = &self.values[value] else { return false };
         let is_first = self.tensors().find(|(_, tensor)| matches!(&tensor.at, At::Block(block, _) if block == own));
@@ -242,7 +242,7 @@ impl Program {
         })
     }
 
-    /// The values that a step names, lists by their items.
+    /// Returns the values that a step refers to, with the items of lists.
     pub fn mentions(&self, step: &Step) -> Vec<usize> {
         match step {
             Step::Call { effect, .. } => match effect {
@@ -257,7 +257,7 @@ impl Program {
         }
     }
 
-    /// The numbers that a step computes.
+    /// Returns the numbers that a step computes.
     pub fn numbers(&self, step: &Step) -> Vec<usize> {
         match step {
             Step::Call { effect: Effect::Arithmetic(_, [_, _, out]) | Effect::Size { out, .. }, .. } => vec![*out],
@@ -265,7 +265,7 @@ impl Program {
         }
     }
 
-    /// The program as a file.
+    /// Returns the program as a file.
     pub fn file(&self, plan: &Plan) -> Vec<u8> {
         let mut data = DataCollector::new();
         let mut planned = 16;

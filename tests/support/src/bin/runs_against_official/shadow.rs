@@ -1,36 +1,36 @@
-//! Runs a program without numbers: each byte of memory has the write that it comes from, once where every block has memory of its
-//! own, and once where a plan puts it. A read is right if both have the same writes.
+//! Runs a program without numbers: each byte of memory records the write that it comes from, once with every block in memory of its own,
+//! and once with the places of a plan. A read is right if both record the same writes.
 //!
-//! Conditions are decided at random, since only the reads matter. This is a judge of reads that have no effect on results, which the
-//! official runtime cannot see; where results differ, the runtime decides, and this judge must agree.
+//! Conditions are decided at random, since only the reads matter. This judges reads without an effect on results, which the official
+//! runtime cannot see. If results differ, the runtime decides, and this judge must agree.
 
 use crate::program::{Arithmetic, At, Effect, Plan, Program, Role, Step, Value};
 use executorch_format_support::random::Random;
 
-/// The worst thing that was seen, in this order.
+/// The worst observation, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Seen {
     Right,
-    /// A kernel writes over its own input, or over its other output: its result depends on the order in which it works.
+    /// A kernel overwrites its own input or another output: its result depends on the order in which it works.
     InCall(Place),
     /// A read gets bytes that another value wrote.
     Foreign(Place),
-    /// Memory is used that a value does not have.
+    /// A value without memory is used.
     NoMemory(Place),
-    /// The program itself is wrong: with all blocks apart, bytes are read that were never written or that a value lost, or a kernel
-    /// overwrites what it reads.
+    /// The program itself is wrong: with all blocks apart, it reads bytes that were never written or that a value lost, or a kernel
+    /// overwrites its input.
     Invalid(Place),
 }
 
 /// A step, and the value that is read, or the one whose memory it has.
 pub type Place = (usize, usize);
 
-/// Which conditions may differ.
+/// The conditions that may differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decisions {
-    /// Those with different content: one content decides in one way. Numbers are computed.
+    /// Conditions with different content: the same content decides in the same way. Numbers are computed.
     ByContent,
-    /// All but constants, and the rows that loops write, as if nothing were known about them.
+    /// All conditions except constants, and the rows that loops write, as if they were unknown.
     Free,
 }
 
@@ -43,22 +43,22 @@ const MAX_STEPS: usize = 1_500;
 struct Shadow<'p> {
     program: &'p Program,
     memory: [Vec<u64>; 2],
-    /// For each byte where blocks are apart, whether it must be written before it is read.
+    /// For each byte with blocks apart, whether it must be written before it is read.
     must_be_written: Vec<bool>,
-    /// For each value, the tensor that it is: another one's after a move.
+    /// For each value, the tensor that it refers to. A move changes it.
     tensors: Vec<usize>,
-    /// For each tensor, where its memory is now.
+    /// For each tensor, the current place of its memory.
     pointers: Vec<Option<Addresses>>,
     /// For each tensor, the value that had its memory when the method was loaded.
     owners: Vec<usize>,
-    /// For each value, the writes that its bytes must come from where blocks are apart: it keeps those that it had when it was moved
-    /// or became a view. Empty if that is not known, for tensors that share a block by the plan alone.
+    /// For each value, the writes that its bytes must come from with blocks apart. It keeps those from the time when it was moved or
+    /// became a view. Empty if unknown, for tensors that share a block only by the plan.
     expected: Vec<Vec<u64>>,
     numbers: Vec<i64>,
     /// For each value, whether an instruction computes it as a number.
     is_computed: Vec<bool>,
     writes: u64,
-    /// Decides conditions of one content in one way.
+    /// Makes decisions about conditions with the same content equal.
     key: u64,
     random: Random,
     decisions: Decisions,
@@ -66,7 +66,7 @@ struct Shadow<'p> {
     seen: Seen,
 }
 
-/// The worst of several random walks through the program, of a few runs each.
+/// Returns the worst observation of several random walks through the program, of a few runs each.
 pub fn judge(program: &Program, plan: &Plan, seed: u64, walks: usize, decisions: Decisions) -> Seen {
     let mut seen = Seen::Right;
     for walk in 0..walks {
@@ -180,7 +180,7 @@ impl<'p> Shadow<'p> {
         }
         for byte in 0..bytes {
             let [right, found] = [self.memory[0][(apart + byte) as usize], self.memory[1][(planned + byte) as usize]];
-            // A loop that decides freely may leave rows out.
+            // A loop with free decisions may leave rows out.
             let unwritten = right == 0 && self.must_be_written[(apart + byte) as usize];
             if unwritten && self.decisions == Decisions::ByContent || right == UNORDERED {
                 return self.note(Seen::Invalid, value);
@@ -200,7 +200,7 @@ impl<'p> Shadow<'p> {
         }
     }
 
-    /// From now on, the value has the bytes that are in its memory.
+    /// Expects from now on that the value has the bytes that are in its memory now.
     fn expect(&mut self, value: usize) {
         if let Some(([apart, _], bytes)) = self.place(value) {
             self.expected[value] = self.memory[0][apart as usize..(apart + bytes) as usize].to_vec();
@@ -240,7 +240,7 @@ impl<'p> Shadow<'p> {
             }
             self.write_at(*addresses, *bytes, unordered);
         }
-        // Which of two outputs is written last is not known.
+        // The order in which a kernel writes two outputs is unknown.
         for (position, one) in outputs.iter().enumerate() {
             for other in &outputs[..position] {
                 for world in 0..2 {
@@ -256,7 +256,7 @@ impl<'p> Shadow<'p> {
         writes.iter().for_each(|value| self.expect(*value));
     }
 
-    /// Writes rows from a tensor of as many rows.
+    /// Writes rows from a tensor with the same number of rows.
     fn put(&mut self, to: usize, from: usize, rows: &[u64]) {
         self.read(from);
         let (Some((target, size)), Some((source, bytes))) = (self.place(to), self.place(from)) else { return };
@@ -344,7 +344,7 @@ impl<'p> Shadow<'p> {
                 self.put(*to, *from, &[row]);
             }
             Effect::PutRows { to, from, rows } => {
-                // It keeps the other rows.
+                // The other rows are kept.
                 self.read(*to);
                 self.put(*to, *from, rows);
             }

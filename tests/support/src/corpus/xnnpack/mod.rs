@@ -24,7 +24,7 @@ const UNWRAPPED: &[&str] = &["payloads/handmade_xn00.pte"];
 const EXTERNAL: &[&str] =
     &["1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte", "1.5.1/linear_xnnpack_external/xnn_weights.ptd"];
 
-/// Damage to the payload of the first delegate.
+/// Damages the payload of the first delegate.
 fn graph(
     name: &'static str,
     rule: &'static str,
@@ -35,7 +35,7 @@ fn graph(
     Case::new(name, rule, base, what, Damage::Payload(0, damage))
 }
 
-/// The file with the payload of delegate `index` damaged, laid out anew.
+/// Returns the file with the payload of delegate `index` damaged, laid out anew.
 pub fn damaged(file: &[u8], index: usize, damage: fn(&mut Xnnpack<'_>)) -> Vec<u8> {
     let mut pte = Pte::parse(file).unwrap();
     let place = pte.methods()[0].delegates()[index].processed.unwrap();
@@ -118,7 +118,7 @@ fn args<'p>(pte: &'p mut Pte<'_>) -> &'p mut Vec<i32> {
     }
 }
 
-/// Where the payload starts in the file.
+/// Returns the start of the payload in the file.
 fn start(file: &[u8]) -> usize {
     file.windows(4).position(|bytes| bytes == b"XH00").unwrap() - 4
 }
