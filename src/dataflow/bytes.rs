@@ -22,7 +22,7 @@ impl MemoryRange {
     }
 }
 
-/// Stands for a write: the content existed before the first instruction, or is undefined.
+/// The placeholder for a write if the content existed before the first instruction, or is undefined.
 pub(crate) const BEFORE: u32 = u32::MAX;
 
 /// The writes that bytes may come from: more than one where paths join.

@@ -8,7 +8,7 @@ use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDyna
 use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
 
-/// Stands for the value whose memory a pointer leads to, if the pointer is null.
+/// The placeholder for the value whose memory a pointer leads to, if the pointer is null.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
 pub(super) struct Values {

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn each_module_has_the_sum_of_those_inside_it_which_follow() {
+    fn each_module_precedes_those_inside_it_and_has_their_sum() {
         let amounts = [
             (Some("layers.0.conv"), 5),
             (Some("head"), 20),

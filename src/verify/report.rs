@@ -11,7 +11,7 @@ use core::fmt;
 /// not many times larger than the file.
 pub(super) const MAX_OF_ONE_RULE: usize = 100;
 
-/// Displays a name from the file in a message: quoted, and truncated if it is long.
+/// A name from the file, formatted for a message: quoted, and truncated if it is long.
 pub(super) struct Name<'t>(pub(super) &'t str);
 
 impl fmt::Display for Name<'_> {
@@ -25,7 +25,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// Displays a list from the file in a message, truncated if it is long.
+/// A list from the file, formatted for a message: truncated if it is long.
 pub(super) struct Few<'t, T>(pub(super) &'t [T]);
 
 impl<T: fmt::Display> fmt::Display for Few<'_, T> {
