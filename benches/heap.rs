@@ -1,4 +1,4 @@
-//! Measures the tree's heap memory, and asserts that a check allocates nothing. Prints a Markdown table.
+//! Measures the tree's heap memory, and asserts that a check does not allocate. Prints a Markdown table.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 

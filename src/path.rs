@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_in_a_list_is_that_of_the_innermost_list_of_that_name() {
+    fn index_in_uses_the_innermost_list_of_that_name() {
         let plan = Path::ROOT.item("execution_plan", 2);
         let value = plan.item("values", 5);
         let tensor = value.field("val.Tensor");

@@ -42,11 +42,11 @@ pub(crate) enum Stored {
     U32,
     I64,
     U64,
-    /// Two in a byte, the first one in its low half, unsigned.
+    /// Two in a byte, the first element in its low half, unsigned.
     LowHalfFirst,
-    /// Two in a byte, the first one in its high half, stored plus 8.
+    /// Two in a byte, the first element in its high half, stored plus 8.
     HighHalfFirst,
-    /// Four in a byte, the first one in its lowest bits, stored plus 2.
+    /// Four in a byte, the first element in its lowest bits, stored plus 2.
     Quarters,
 }
 

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_file_is_named_as_its_first_bytes_are() {
+    fn a_file_is_identified_by_its_first_bytes() {
         let first = [[b' '; PROBE_SIZE - 1].as_slice(), b"["].concat();
         let whole = [first.as_slice(), b"{}]"].concat();
         assert_eq!(error(&whole, ""), error(&first, ""));

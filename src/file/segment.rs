@@ -134,7 +134,7 @@ impl<'a> Segment<'a> {
         let mut new = Some((offset, bytes));
         for (start, part) in parts {
             let part_end = start.saturating_add(part.len() as u64);
-            // The bytes before the new ones, the new ones, and those after them.
+            // The old bytes before, the new bytes, the old bytes after.
             let cut = |from: u64, to: u64| {
                 let range = from.checked_sub(start)? as usize..to.checked_sub(start)? as usize;
                 let bytes = match &part {
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_joined_with_the_zeros_that_alignment_explains_and_no_more() {
+    fn parts_are_joined_with_alignment_zeros_only() {
         let parts = |second| Segment::Parts(vec![(0, Cow::Borrowed(&[1][..])), (second, Cow::Borrowed(&[2][..]))]);
         assert_eq!(parts(3).joined(6).as_deref(), Some(&[1, 0, 0, 2, 0, 0][..]));
         assert_eq!(parts(3).joined(3), None, "more than these bytes");

@@ -6,7 +6,7 @@ use crate::flatbuffer::read::{Limits, ReadStats};
 use alloc::borrow::Cow;
 use core::fmt;
 
-/// The bytes that a file was read from. While a tree is unchanged, these bytes are what is written.
+/// The bytes that a file was read from. An unchanged tree is written back with these bytes.
 ///
 /// A source takes no extra memory: the tree borrows from the same bytes. A tree that was built in memory has no source.
 #[non_exhaustive]

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_the_edges_of_their_type() {
+    fn numbers_include_the_limits_of_their_type() {
         let number = |choice: u8| Choices::new(&[choice]).number(NumberKind::I16);
         assert_eq!([0, 1, 2, 3, 4].map(number), [0, 1, 0xffff, 0x8000, 0x7fff]);
     }

@@ -165,7 +165,7 @@ pub fn tree(tree: &dyn AnyTable) -> u64 {
     seen.0
 }
 
-/// Returns the hash of a program and of all data that it refers to. `file` is what it was decoded from.
+/// Returns the hash of a program and of all data that it refers to. `file` holds the bytes that it was decoded from.
 pub fn pte(file: &[u8], pte: &Pte<'_>) -> u64 {
     let seen = &mut Seen::default();
     (&pte.program as &dyn AnyTable).visit(seen);
@@ -229,7 +229,7 @@ fn visit_ref(file: &[u8], pte: &Pte<'_>, data: &DataRef, seen: &mut Seen) {
     }
 }
 
-/// Returns the hash of a `.ptd` and of all data that its keys refer to. `file` is what it was decoded from.
+/// Returns the hash of a `.ptd` and of all data that its keys refer to. `file` holds the bytes that it was decoded from.
 pub fn ptd(file: &[u8], ptd: &Ptd<'_>) -> u64 {
     let seen = &mut Seen::default();
     (&ptd.flat_tensor as &dyn AnyTable).visit(seen);

@@ -305,7 +305,7 @@ fn largest_value(file: &[u8]) -> u64 {
     largest
 }
 
-/// Returns the runtime's message with all numbers made equal, so that each cause has one entry. The number of a signal is a cause and kept.
+/// Returns the runtime's message with all numbers made equal, so that each cause has one entry. Signal numbers are kept.
 fn without_numbers(why: &str) -> String {
     if why.contains("KILLED") {
         return why.to_owned();

@@ -75,7 +75,7 @@ pub enum Verdict {
     Overlap,
 }
 
-/// Returns the verdict, and the other rules that the file breaks, of which programs here should not break any.
+/// Returns the verdict, and the other broken rules. The generated programs should not break any other rule.
 pub fn verdict(file: &[u8]) -> (Verdict, Vec<&'static str>) {
     let (mut verdict, mut others) = (Verdict::Clean, Vec::new());
     for finding in findings(&[file], Level::Strict) {
