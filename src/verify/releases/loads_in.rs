@@ -13,7 +13,7 @@ use core::fmt;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LoadsIn {
-    /// The outcome over all releases.
+    /// The combined outcome for all releases.
     pub outcome: Outcome,
     /// The releases that load the file: the first and the last of each range without a gap. An untested release does not split a
     /// range.
@@ -28,7 +28,7 @@ pub struct LoadsIn {
     pub kernels: Vec<NeededKernels>,
 }
 
-/// The outcome of loading a file over all releases.
+/// The combined outcome of loading a file in all releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -9,7 +9,7 @@ use crate::schema::xnnpack::{
 };
 use alloc::format;
 
-/// The number of elements of which XNNPACK's kernels support groups of a multiple.
+/// The factor of group sizes: XNNPACK's kernels support groups of a multiple of this many elements.
 pub(super) const GROUP: i32 = 32;
 
 /// Checks the parameters of a quantized value, which is at `path`. `constant` is `true` for a constant, whose groups are multiplied.
