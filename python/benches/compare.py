@@ -1,9 +1,9 @@
-"""Measures this package beside ExecuTorch's own Python on the same files: opening, listing all tensors, summing one, saving.
+"""Compares this package with ExecuTorch's own Python on the same files: opening, listing all tensors, summing one, saving.
 
     python compare.py PROGRAM.pte [--official PYTHON] [--data-size BYTES]
 
-`--official` is a Python with executorch (and torch); without it, this package alone is measured. Each step runs in a process of its own, so that
-its time includes no other's caches and its peak memory is its own. Files are in the page cache. The `.ptd` is made, and removed.
+`--official` is a Python with executorch (and torch); without it, only this package is measured. Each step runs in its own process, so that
+the steps share no caches, and each has its own peak memory. Files are in the page cache. The `.ptd` is created, and removed at the end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Each script is timed after its imports; the time of the imports is printed too, and memory is the whole process's.
+# Each script is timed after its imports. The time of the imports is printed too; memory is that of the whole process.
 OURS = {
     "open": "m = ef.open(path)",
     "list": "m = ef.open(path); n = [(t.name, t.sizes) for t in m.tensors.entries()]",
@@ -79,7 +79,7 @@ print(json.dumps(dict(imports=imported - start, time=end - imported, peak=peak *
 
 
 def measure(python: str, imports: str, step: str, path: Path) -> dict[str, float] | str:
-    """The best of three: seconds for the imports and the step, and bytes of memory at the peak."""
+    """Returns the best of three runs: seconds for the imports and for the step, and the peak memory in bytes."""
     best: dict[str, float] = {}
     for _ in range(3):
         command = [python, "-c", FRAME.format(imports=imports, step=step), str(path)]

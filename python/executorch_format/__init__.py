@@ -5,10 +5,10 @@
     model = ef.open("model.pte")
     model.tensors["layers.0.weight"]          # a read-only NumPy array of the bytes in the file
     model.methods["forward"].inputs
-    model.verify()                            # all findings; empty if there are none
+    model.verify()                            # all findings; empty for a good file
     model.strip().save("smaller.pte")
 
-A fault in a file raises `Error`, with the rule, the field and the offset.
+A fault in a file raises `Error`, which has the rule, the field and the offset.
 """
 
 from executorch_format import answers

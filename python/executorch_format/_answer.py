@@ -19,7 +19,7 @@ class Answer:
         return cls(**{field: make(data.get(key)) for field, key, make in _fields(cls)})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data at every level."""
+        """Returns plain data at every level."""
         return {key: _plain(getattr(self, field)) for field, key, _ in _fields(type(self))}
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class Answers(tuple[A, ...]):
         return super().__getitem__(index)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """A list of dicts, as for `pandas.DataFrame`."""
+        """Returns a list of dicts, for example for `pandas.DataFrame`."""
         return [answer.to_dict() for answer in self]
 
 
@@ -56,7 +56,7 @@ class Fields(dict[str, Any]):
         return hash(frozenset(self.items()))
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("answers do not change: `dict(…)` makes a copy that can")
+        raise TypeError("answers are immutable: `dict(…)` makes a mutable copy")
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
@@ -65,7 +65,7 @@ class Fields(dict[str, Any]):
 
 
 def frozen(value: Any) -> Any:
-    """Converts plain data to a form that cannot change: lists to tuples, dicts to `Fields`."""
+    """Converts plain data to an immutable form: lists to tuples, dicts to `Fields`."""
     if isinstance(value, (list, tuple)):
         return tuple(frozen(item) for item in value)
     if isinstance(value, dict):
@@ -84,7 +84,7 @@ def _plain(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    """A `repr` of limited length, for any file."""
+    """Returns a `repr` of limited length, whatever the file contains."""
     if isinstance(value, (tuple, dict, list)) and len(value) > 8:
         return f"<{len(value)} items>"
     text = repr(value)
@@ -98,7 +98,7 @@ _known: dict[str, _Fields] = {}
 
 
 def _fields(cls: type[Answer]) -> _Fields:
-    """The name of each field in Python, its name in JSON, and the function that makes it from JSON."""
+    """Returns the name of each field in Python, its name in JSON, and the function that converts it from JSON."""
     if cls.__name__ not in _known:
         hints = get_type_hints(cls)
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]

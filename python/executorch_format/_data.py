@@ -23,7 +23,7 @@ class Data(Model):
     kind = "ptd"
 
     skipped: Answers[Skipped] = Answers()
-    """What `from_safetensors` left out."""
+    """The entries that `from_safetensors` left out."""
 
     @cached_property
     def _entries(self) -> dict[str, Tensor | memoryview]:
@@ -34,23 +34,23 @@ class Data(Model):
 
     @cached_property
     def tensors(self) -> Tensors:
-        """Its tensors by key."""
+        """The tensors by key."""
         return Tensors({key: entry for key, entry in self._entries.items() if isinstance(entry, Tensor)})
 
     @cached_property
     def named_data(self) -> NamedData:
-        """Its blobs by key: entries without a type."""
+        """The blobs by key: entries without a type."""
         return NamedData({key: entry for key, entry in self._entries.items() if not isinstance(entry, Tensor)})
 
     @classmethod
     def create(cls, entries: Mapping[str, Any], *, alignment: int | None = None) -> Self:
-        """Makes a file from NumPy arrays, PyTorch tensors, `Tensor`s, and bytes, which become blobs. `alignment` is that of the data, in bytes."""
+        """Creates a file from NumPy arrays, PyTorch tensors, `Tensor`s, and bytes, which become blobs. `alignment` is in bytes."""
         return cls(File.create([(key, *new_data(value)) for key, value in entries.items()], alignment), None, _MADE)
 
     @classmethod
     def from_safetensors(cls, file: AnyFile, *, skip: bool = False, mmap: bool = True) -> Self:
-        """The tensors of a safetensors file, without a copy. With `skip`, types that ExecuTorch does not have are left out (see `skipped`), else
-        they raise `Error`."""
+        """Creates a file with the tensors of a safetensors file, without copying their data. Tensors of types that ExecuTorch does not have
+        raise `Error`, or are left out with `skip` (see `skipped`)."""
         native, skipped = File.from_safetensors(source(file, mmap)[0], skip)
         data = cls(native, None, _MADE)
         data.skipped = Answers(map(Skipped._of, skipped))
@@ -59,7 +59,7 @@ class Data(Model):
     def to_safetensors(
         self, path: str | os.PathLike[str], *, skip: bool = False, progress: Progress | None = None
     ) -> Answers[Skipped]:
-        """Writes the tensors as a safetensors file. Entries that the format does not support raise `Error`, or with `skip` are left out."""
+        """Writes the tensors as a safetensors file. Entries that the format does not support raise `Error`, or are left out with `skip`."""
         return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress)))
 
     def _changed(self, changed: tuple[File, Any]) -> Self:
@@ -70,8 +70,8 @@ class Data(Model):
             raise missing("key", key, self._entries)
 
     def replace(self, name: str | Mapping[str, Any], data: Any = None, /, *, shared: bool = False) -> Self:
-        """Replaces the data of a key, or of many: `replace({"weight": array})`. A tensor must have the same type and shape. `shared`: all keys
-        that share the old bytes get the new ones; else only this key does."""
+        """Replaces the data of a key, or of many: `replace({"weight": array})`. A tensor must have the same type and shape. With
+        `shared`, all keys that share the old bytes get the new ones; otherwise only this key does."""
         entries = name if isinstance(name, Mapping) else {name: data}
         for key in entries:
             self._known(key)
@@ -79,20 +79,20 @@ class Data(Model):
         return self._changed(self._native.replace(news, None))
 
     def merge(self, *others: Data, alignment: int | None = None) -> Self:
-        """One file with the keys of all. Raises `Error` if a key has two different contents."""
+        """Merges several files into one. Raises `Error` if a key has two different contents."""
         merged, report = File.merge([self._native, *natives(others)], alignment)
         return type(self)(merged, None, EditReport._of(report))
 
     def split(self, largest: int | None = None, *, parts: Part | None = None) -> list[Self]:
-        """Several files: with at most `largest` bytes of data each (a larger tensor gets its own file), or by the part of each key. Keys
-        that share bytes stay together in the first case."""
+        """Splits the file: into files with at most `largest` bytes of data each, where a larger tensor gets its own file, and keys that share
+        bytes stay together; or by the part of each key."""
         if (largest is None) == (parts is None):
-            raise TypeError("either the largest size or the part of each key is needed")
+            raise TypeError("expected either `largest` or `parts`")
         chosen = None if parts is None else {key: parts(key) if callable(parts) else parts[key] for key in self._entries}
         return [type(self)(part, None, _MADE) for part in self._native.split(largest, chosen)]
 
     def select(self, keys: Collection[str] | Callable[[str], bool]) -> Self:
-        """Keeps these keys, or those for which the function returns true. Raises `KeyError` for a missing key, or if none is left."""
+        """Keeps these keys, or those for which the function returns true. Raises `KeyError` for a missing key, or if no key is left."""
         chosen = [key for key in self._entries if keys(key)] if callable(keys) else list(keys)
         for key in chosen:
             self._known(key)

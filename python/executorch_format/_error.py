@@ -1,4 +1,4 @@
-"""The one exception of this package."""
+"""The exception of this package."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 class Error(ValueError):
     """A file cannot be read, written or changed, or a method does not apply to it.
 
-    It is the first fault that was found. An error of the operating system is an `OSError`.
+    It describes the first fault that was found. Errors of the operating system are `OSError`s.
     """
 
     path: str

@@ -32,28 +32,28 @@ if TYPE_CHECKING:
     from executorch_format._data import Data
 
 Level = Literal["structure", "runtime", "strict"]
-"""How much to check: what could make a reader read out of bounds; also what the runtime needs; everything."""
+"""The level of checks: faults that could make a reader read out of bounds; also those that the runtime refuses; all."""
 
 Progress = Callable[[int, int], object]
-"""Called with the number of bytes written so far and the total. An exception cancels the write and removes the incomplete file."""
+"""A function called with the number of bytes written so far and the total. An exception cancels the write and removes the incomplete file."""
 
 
 class Readable(Protocol):
-    """A binary file object, such as one of `open`, `gzip`, `zipfile`, `urllib` or `fsspec`."""
+    """A binary file object, such as those of `open`, `gzip`, `zipfile`, `urllib` or `fsspec`."""
 
     def read(self) -> bytes:
-        """Reads what is left of the file."""
+        """Reads the rest of the file."""
 
 
 AnyFile = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, Readable]
 """A path, a file's bytes, or a binary file object, which is read from its current position."""
 
-# One letter is a drive on Windows, and `Path` makes one slash of two.
+# A single letter is a drive on Windows, and `Path` collapses two slashes into one.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def source(file: AnyFile, map_it: bool) -> tuple[Source, str | None]:
-    """The bytes of a file, and its path if it has one."""
+    """Returns the bytes of a file, and its path if it has one."""
     if isinstance(file, bytes):
         return Source.of_bytes(file), None
     if isinstance(file, (bytearray, memoryview)):
@@ -65,7 +65,7 @@ def source(file: AnyFile, map_it: bool) -> tuple[Source, str | None]:
         except OSError as error:
             if _URL.match(path) is None:
                 raise
-            # A file with such a name has been looked for.
+            # Checked only now, since a file may have such a name.
             hint = "not a local file. To open a URL: with fsspec.open(url, 'rb') as file: ef.open(file). The command pte opens s3://, gs:// and others"
             raise FileNotFoundError(error.errno, hint, path) from None
         with opened:
@@ -90,11 +90,11 @@ def _mapped(file: BinaryIO, path: str) -> Source | None:
 def open(file: AnyFile, *, mmap: bool = True) -> Model:
     """Opens a file of any kind: a `Program` (.pte), `Data` (.ptd), a `Bundle` (.bpte), a `Trace` (.etdp) or a `Payload` (of XNNPACK).
 
-    A file with a path is mapped into memory, and only what is used is read. It must not be written to or truncated while it is open: earlier
-    results may become wrong, and access to missing bytes ends the process (SIGBUS). It can be replaced, as `save` does. With
-    `mmap=False` it is read at once, and the file can change.
+    A file with a path is mapped into memory, and only the parts that are used are read. The file must not be written to or truncated while
+    it is open: earlier results may become wrong, and access to missing bytes ends the process (SIGBUS). It can be replaced, as `save` does.
+    With `mmap=False`, the whole file is read first, and may then change.
 
-    Models do not change, and threads can share them.
+    Models are immutable, and threads can share them.
 
     Raises `Error` if the file is invalid, and `OSError` if it cannot be read.
     """
@@ -103,10 +103,10 @@ def open(file: AnyFile, *, mmap: bool = True) -> Model:
 
 
 def of_native(native: File, path: str | None = None) -> Model:
-    """The model of a kind."""
+    """Creates the model for the kind of a file."""
     kind = native.kind()
     if kind not in _KINDS:
-        raise Error(f"a {kind} is not known here", rule="foreign")
+        raise Error(f"unknown kind of file: {kind}", rule="foreign")
     return _KINDS[kind](native, path)
 
 
@@ -114,18 +114,18 @@ _KINDS: dict[str, type[Model]] = {}
 
 
 class Model:
-    """A file of any kind. It does not change: edits return new ones.
+    """A file of any kind. Models are immutable: edits return new ones.
 
-    It can be used in a `with` statement, which closes it.
+    A `with` statement closes the model.
     """
 
     kind: ClassVar[str] = ""
     """`pte`, `ptd`, `bpte`, `etdp` or `payload`."""
 
     path: str | None
-    """The path that it was opened from."""
+    """The path that the file was opened from."""
     changes: EditReport | None
-    """The changes by the edit that made it; `None` if it was opened."""
+    """The changes made by the edit that created the model; `None` if it was opened."""
 
     def __init_subclass__(cls) -> None:
         # A user's subclass has the kind of its base.
@@ -138,7 +138,7 @@ class Model:
 
     @classmethod
     def open(cls, file: AnyFile, *, mmap: bool = True) -> Self:
-        """Like `executorch_format.open`, for one kind of file: raises `Error` for another. Of a subclass, it returns an instance of that."""
+        """Like `executorch_format.open`, for one kind of file: raises `Error` for any other. A subclass returns its own instances."""
         read, path = source(file, mmap)
         native = File.parse(read)
         if not cls.kind:
@@ -156,19 +156,19 @@ class Model:
         return self._file
 
     def close(self) -> None:
-        """Releases the file: every later question raises `ValueError`. Arrays, methods and changed models that were taken from it stay valid,
-        and the file stays mapped until the last of them is gone. A model that is not closed is released with the last reference to it."""
+        """Releases the file: later calls raise `ValueError`. Arrays, methods and changed models that came from this model stay valid, and the
+        file stays mapped until the last of them is gone. A model that is not closed is released with the last reference to it."""
         self._file = None
         for name in [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]:
             del vars(self)[name]
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
+        """`True` if `close` was called."""
         return self._file is None
 
     def __enter__(self) -> Self:
-        # Raises an error if it is closed.
+        # Raises an error if the model is closed.
         self._native
         return self
 
@@ -187,52 +187,52 @@ class Model:
         return summary
 
     def tree(self) -> dict[str, Any]:
-        """The FlatBuffer as dicts and lists, in the schema's names."""
+        """Returns the FlatBuffer as dicts and lists, with the schema's names."""
         tree: dict[str, Any] = self._native.tree()
         return tree
 
     def verify(self, level: Level = "strict", *, data: Data | Iterable[Data] = ()) -> Answers[Finding]:
-        """All findings; empty if there are none. `data` are the `.ptd` files that a program is used with; faults in
-        one of them alone are only found by its own `verify`."""
+        """Returns all findings. `data` are the `.ptd` files that a program is used with; faults in one of these files alone are found
+        only by its own `verify`."""
         found = self._native.verify(level, natives(data))
         return Answers(map(Finding._of, found))
 
     def size(self) -> Size:
-        """Where every byte of the file goes."""
+        """Returns the parts of the file: every byte is in one of them."""
         return Size._of(self._native.size())
 
     def blobs(self) -> Blobs:
-        """Every range of bytes that something refers to, with its users."""
+        """Returns every range of bytes that something refers to, with its users."""
         return Blobs._of(self._native.blobs())
 
     def diff(self, after: Model, *, tensors: bool = False) -> Diff:
-        """The differences between this file and `after`. What has the same name in both programs is compared with each other: see
-        `Program.with_names`. `tensors`: how far the values of changed weights are apart."""
+        """Returns the differences between this file and `after`. Items with the same name in both programs are compared: see
+        `Program.with_names`. With `tensors`, the distance between the values of changed weights is computed too."""
         return Diff._of(self._native.diff(after._native, tensors))
 
     def releases(self, *, data: Data | Iterable[Data] = ()) -> Answers[Release]:
-        """What each release of ExecuTorch's runtime does with it, the oldest first. `data` are the `.ptd` files that a
-        program is used with; without them, they are assumed to have what it needs."""
+        """Returns the behaviour of each release of ExecuTorch's runtime with the file, oldest first. `data` are the `.ptd` files that a
+        program is used with; without them, all external data is assumed to be present."""
         return Answers(map(Release._of, self._native.releases(natives(data))["releases"]))
 
     def loads_in(self, *, data: Data | Iterable[Data] = ()) -> LoadsIn:
-        """The releases of ExecuTorch that load it, and the kernels that it needs for that besides the portable ones."""
+        """Returns the releases of ExecuTorch that load the file, and the kernels that this requires besides the portable ones."""
         return LoadsIn._of(self._native.releases(natives(data))["loads_in"])
 
     def savings(self) -> Answers[Saving]:
-        """What can be removed, and the subcommand of `pte` that removes it."""
+        """Returns the parts that can be removed, with the subcommand of `pte` that removes each."""
         return Answers(map(Saving._of, self._native.savings()))
 
     def report(self) -> Report:
-        """All answers, as on the page of `pte report`."""
+        """Returns all answers, as on the page of `pte report`."""
         return Report(self)
 
     def to_bytes(self) -> bytes:
-        """The bytes of the file. Unchanged parts are as they were, byte for byte."""
+        """Returns the bytes of the file. Unchanged parts keep their bytes."""
         return self._native.to_bytes()
 
     def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> None:
-        """Writes the file. It takes its name when it is whole: if the write fails, or is ended by Ctrl-C, an older file stays."""
+        """Writes the file under a temporary name and renames it: if the write fails or is interrupted by Ctrl-C, an existing file is unchanged."""
         self._native.save(os.fspath(path), progress)
 
     @property
@@ -240,13 +240,13 @@ class Model:
         return Path(self.path).name if self.path else f"model.{self.kind}"
 
     def _contents(self) -> str:
-        """Its contents for `repr`."""
+        """Describes the contents for `repr`."""
         return ""
 
     def __repr__(self) -> str:
         if self.closed:
             return f"<{type(self).__name__} {self._name!r}: closed>"
-        # `repr` works for a damaged file too.
+        # `repr` must work for damaged files too.
         try:
             facts = [f"{self.file_size:,} bytes", self._contents()]
         except Error as error:
@@ -272,7 +272,7 @@ class Report:
 
     @cached_property
     def size(self) -> Size | None:
-        """Where every byte of the file goes; `None` for a file that is not saved yet."""
+        """The parts of the file; `None` for a file that is not saved yet."""
         return self._model.size() if self._model.changes is None else None
 
     @cached_property
@@ -283,7 +283,7 @@ class Report:
 
     @cached_property
     def operators(self) -> Operators | None:
-        """What a program needs to run."""
+        """The operators and backends that a program needs."""
         ask = getattr(self._model, "operators", None)
         return None if ask is None else ask()
 
@@ -300,11 +300,11 @@ class Report:
 
     @cached_property
     def savings(self) -> Answers[Saving]:
-        """What can be removed."""
+        """The parts that can be removed."""
         return self._model.savings()
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Returns plain data."""
         answers: dict[str, Any] = {"summary": self.summary}
         for name in ("size", "memory", "operators"):
             answer: Answer | None = getattr(self, name)
@@ -314,7 +314,7 @@ class Report:
         return answers
 
     def to_html(self) -> str:
-        """A page that needs no network: sizes, memory, graphs, operators, weights, findings."""
+        """Returns a page that needs no network: sizes, memory, graphs, operators, weights, findings."""
         return self._model._native.report(self._model._name)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -329,6 +329,6 @@ class Report:
 
 
 def natives(data: Data | Iterable[Data]) -> list[File]:
-    """The native objects of `.ptd` files."""
-    return [one._native for one in ([data] if isinstance(data, Model) else data)]
+    """Returns the native objects of `.ptd` files."""
+    return [file._native for file in ([data] if isinstance(data, Model) else data)]
 

@@ -10,7 +10,7 @@ from executorch_format.answers import Profile
 
 
 class Bundle(Model):
-    """A program with test cases (.bpte), which are in `summary`."""
+    """A program with test cases (.bpte). The test cases are in `summary`."""
 
     kind = "bpte"
 
@@ -29,11 +29,11 @@ class Trace(Model):
     kind = "etdp"
 
     def profile(self, program: Program | None = None, *, method: str | None = None) -> Profile:
-        """The times of all runs, with the instructions of the program that ran, if it is given."""
+        """Returns the times of all runs, with the instructions of the program that ran, if it is given."""
         return Profile._of(self._native.profile(None if program is None else program._native, method))
 
 
 class Payload(Model):
-    """A payload of XNNPACK in a file of its own: `tree` has its graph."""
+    """An XNNPACK payload in a file of its own. `tree` returns its graph."""
 
     kind = "payload"

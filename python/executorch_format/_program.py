@@ -30,12 +30,12 @@ from executorch_format.answers import (
 )
 
 Choose = Union[Collection[str], Callable[[Candidate], Union[str, bool, None]]]
-"""Names, or a function that is called with each candidate, and returns the key that its data gets, or whether to move it."""
+"""Names, or a function that is called with each candidate and returns the key for its data, or a bool: `True` to move it."""
 
 
 class _Contents:
-    """The contents of a program. Methods refer to it and not to the program, which would make a cycle that keeps the file mapped until
-    garbage is collected."""
+    """The contents of a program. Methods refer to these rather than to the program: a cycle would keep the file mapped until the
+    garbage collector runs."""
 
     def __init__(self, native: File) -> None:
         self.native = native
@@ -63,13 +63,13 @@ class Delegate:
         self._contents, self._method = contents, method
         self._code: dict[str, Any] = contents.methods[method]["delegates"][index]
         self.index = index
-        """Its index in the method's list of delegates."""
+        """The index in the method's list of delegates."""
         self.id: str = self._code["id"]
         """The backend's name."""
 
     @property
     def compile_specs(self) -> Answers[CompileSpec]:
-        """Its compile specs."""
+        """The compile specs."""
         return Answers(map(CompileSpec._of, self._code.get("compile_specs", ())))
 
     @property
@@ -88,7 +88,7 @@ class Delegate:
         return DelegateGraph(payload["kind"], nodes, frozen(payload["content"]))
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, without the payload."""
+        """Returns plain data, without the payload."""
         return {"index": self.index, "id": self.id, "compile_specs": self.compile_specs.to_dicts(), "size": len(self.data)}
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ class Delegate:
 
 
 class Method:
-    """What a runtime loads and runs by name, such as `forward`."""
+    """A method of a program, which a runtime loads and runs by its name, such as `forward`."""
 
     def __init__(self, contents: _Contents, index: int) -> None:
         self._contents, self._index = contents, index
@@ -110,22 +110,22 @@ class Method:
         return Answers(_value(index, value) for index, value in enumerate(self._code["values"]))
 
     def _pick(self, indices: Iterable[int]) -> Answers[Value]:
-        # Indices out of range are left out: `verify` reports them.
+        # Indices out of range are skipped: `verify` reports them.
         return Answers(self.values[index] for index in indices if 0 <= index < len(self.values))
 
     @property
     def inputs(self) -> Answers[Value]:
-        """Its inputs, in order."""
+        """The inputs, in order."""
         return self._pick(self._code["inputs"])
 
     @property
     def outputs(self) -> Answers[Value]:
-        """Its outputs, in order."""
+        """The outputs, in order."""
         return self._pick(self._code["outputs"])
 
     @cached_property
     def instructions(self) -> Answers[Instruction]:
-        """Its instructions, in order, of all chains. Files usually have one chain."""
+        """The instructions of all chains, in order. Files usually have one chain."""
         return Answers(
             Instruction._of({**instruction, "chain": chain, "index": index})
             for chain, code in enumerate(self._code["chains"])
@@ -134,29 +134,29 @@ class Method:
 
     @cached_property
     def delegates(self) -> tuple[Delegate, ...]:
-        """The parts of it that backends run."""
+        """The parts that backends run."""
         return tuple(Delegate(self._contents, self._index, index) for index in range(len(self._code["delegates"])))
 
     def tensor(self, value: Value | int) -> Tensor | None:
-        """The data of a value in the file: a constant, or an initial state."""
+        """Returns the data of a value that is in the file: a constant or an initial state. Returns `None` for any other value."""
         found = self._contents.native.value(self._index, value if isinstance(value, int) else value.index)
         if found is None or found[1] is None:
             return None
         return tensor(found[0], found[1], found[2])
 
     def memory(self) -> MethodMemory:
-        """Its planned memory: which tensor is needed when."""
+        """Returns the planned memory, and the times at which each tensor is needed."""
         return self._contents.memory().methods[self._index]
 
     def graph(self) -> Graph:
-        """The dataflow between instructions. Raises `Error` for a method that computes nothing, and returns constants."""
+        """Returns the dataflow between instructions. Raises `Error` for a method that only returns constants."""
         for graph in self._contents.graphs():
             if graph.method == self.name:
                 return graph
         raise self._constant()
 
     def _constant(self) -> Error:
-        return Error(f"{self.name} has no graph: it computes nothing", rule="foreign")
+        return Error(f"{self.name} has no graph: it only returns constants", rule="foreign")
 
     def _picture(self, dot: bool) -> str:
         picture = self._contents.native.picture(self.name, dot)
@@ -165,15 +165,15 @@ class Method:
         return picture
 
     def to_svg(self) -> str:
-        """The graph as a picture."""
+        """Returns the graph as a picture."""
         return self._picture(False)
 
     def to_dot(self) -> str:
-        """The graph in Graphviz's language."""
+        """Returns the graph in Graphviz's language."""
         return self._picture(True)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Returns plain data."""
         return {
             "name": self.name,
             "inputs": self.inputs.to_dicts(),
@@ -228,29 +228,29 @@ class Program(Model):
 
     @cached_property
     def _given(self) -> dict[str, str]:
-        """The keys of data by the names that the author of the model gave, apart from names that several have."""
+        """The keys of data by the names that the model's author gave, without names that several keys share."""
         found: dict[str, set[str]] = {}
         for name, _, key in self._native.given():
             found.setdefault(name, set()).add(key)
         return {name: min(keys) for name, keys in found.items() if len(keys) == 1}
 
     def with_names(self, *files: AnyFile) -> Self:
-        """The same program with the model's own names, from ETRecords and from state dicts as safetensors; without files, from the ETRecord
-        beside it, `MODEL.etrecord`. Answers have these names, and so have `tensors`, `named_data`, `dequantized` and edits, next to the keys:
-        `program.with_names().tensors["layers.0.conv.weight"]`.
+        """Returns the same program with the model's own names, from ETRecords and from state dicts as safetensors; without files, from the
+        ETRecord beside it, `MODEL.etrecord`. Answers use these names. `tensors`, `named_data`, `dequantized` and edits accept them as well as
+        the keys: `program.with_names().tensors["layers.0.conv.weight"]`.
 
-        Raises `Error` if a record is that of another program, and `OSError` if a file cannot be read.
+        Raises `Error` if a record belongs to another program, and `OSError` if a file cannot be read.
         """
         if not files:
             if self.path is None:
-                raise ValueError("a program without a path has no ETRecord beside it: name the file")
+                raise ValueError("a program without a path has no ETRecord beside it: give the file")
             files = (Path(self.path).with_suffix(".etrecord"),)
         native = self._native.with_names([source(file, True)[0] for file in files])
         return type(self)(native, self.path, self.changes)
 
     @cached_property
     def methods(self) -> Methods:
-        """Its methods by name."""
+        """The methods by name."""
         methods: dict[str, Method] = {}
         for index, code in enumerate(self._inside.methods):
             methods.setdefault(code["name"], Method(self._inside, index))
@@ -258,14 +258,14 @@ class Program(Model):
 
     @cached_property
     def tensors(self) -> Tensors:
-        """Its weights by name: constants and initial states, with the names that `externalize` gives, and the model's own. Data that tensors
+        """The weights by name: constants and initial states, with the names that `externalize` gives, and the model's own. Data that tensors
         share is listed once."""
         found = {name: tensor(name, shape, data) for name, shape, data in self._native.named() if shape is not None}
         return Tensors(found, self._given)
 
     @cached_property
     def dequantized(self) -> Numbers:
-        """The numbers of quantized tensors, and of all constants inside XNNPACK's delegates, as float32. Each is computed when it is taken."""
+        """The numbers of quantized tensors, and of all constants inside XNNPACK's delegates, as float32. Each is computed on access."""
         entries: dict[str, tuple[int, tuple[int, ...]]] = {}
         names: dict[str, set[str]] = {}
         for index, (key, name, dims) in enumerate(self._native.numbers()):
@@ -276,33 +276,33 @@ class Program(Model):
 
     @cached_property
     def named_data(self) -> NamedData:
-        """Blobs that its delegates look up by name."""
+        """The blobs that delegates look up by name."""
         return NamedData(dict(self._native.named_data()), self._given)
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
-        """The results of its constant methods, and the bytes of named data under `metadata.`."""
+        """The results of constant methods, and the bytes of named data under `metadata.`."""
         return dict(self._native.metadata())
 
     def memory(self) -> Memory:
-        """Its planned memory: which tensor is needed when."""
+        """Returns the planned memory, and the times at which each tensor is needed."""
         return self._inside.memory()
 
     def operators(self) -> Operators:
-        """The operators and backends that a runtime needs to run it."""
+        """Returns the operators and backends that a runtime needs for the program."""
         return Operators._of(self._native.operators())
 
     def graphs(self) -> Answers[Graph]:
-        """The graphs of its methods that compute something, in the file's order."""
+        """Returns the graphs of the methods that compute something, in the file's order."""
         return self._inside.graphs()
 
     def graph(self, method: str | None = None) -> Graph:
-        """The graph of a method: by default, of the first one that computes something."""
+        """Returns the graph of a method: by default, of the first one that computes something."""
         if method is not None:
             return self.methods[method].graph()
         for graph in self.graphs():
             return graph
-        raise Error("no method computes anything", rule="foreign")
+        raise Error("all methods only return constants", rule="foreign")
 
     def _changed(self, changed: tuple[File, Any]) -> Self:
         return type(self)(changed[0].with_names_of(self._native), self.path, EditReport._of(changed[1]))
@@ -322,11 +322,11 @@ class Program(Model):
     ) -> Self:
         """Replaces the data of a weight or named data, or of many: `replace({"layers.0.weight": array})`.
 
-        A name is one of `tensors` or `named_data`; a method and an index are a value. Data is a NumPy array, a PyTorch tensor, a `Tensor`,
-        or bytes. A tensor must have the same type and shape; it is put into the dim order that is needed.
+        `name` is a name in `tensors` or `named_data`, or a method and the index of a value. Data is a NumPy array, a PyTorch tensor, a
+        `Tensor`, or bytes. A tensor must have the same type and shape; it is permuted into the required dim order.
 
-        `shared`: all that share the old bytes get the new ones, else what was named gets its own. `key`: the name that named data gets
-        with it where XNNPACK looks it up.
+        With `shared`, everything that shares the old bytes gets the new ones; otherwise only the named data does. `key` is the new name of
+        named data, under which XNNPACK then looks it up.
 
         Raises `Error` if the data does not fit, and `KeyError` for a missing name.
         """
@@ -345,11 +345,11 @@ class Program(Model):
         return self._changed(self._native.replace(news, key))
 
     def _key(self, name: str) -> str:
-        """The key of data by the model's own name of it, or the name itself if it is a key."""
+        """Returns the key of data with this name in the model, or the name itself if it is a key."""
         return name if name in self._keys or name in self.named_data._items else self._given.get(name, name)
 
     def _made_up(self, name: str) -> Candidate | None:
-        """The data that has this name only in `tensors`; `None` if the name is in the file."""
+        """Returns the data that has this name only in `tensors`; `None` if the name is in the file."""
         keys = self._keys
         if name in keys and keys[name].name is None and keys[name].subject != "named data":
             return keys[name]
@@ -358,7 +358,7 @@ class Program(Model):
         return None
 
     def externalize(self, choose: Choose | None = None, *, alignment: int | None = None) -> tuple[Self, Data]:
-        """Moves weights into a `.ptd`: the chosen ones, or all, under their names. `alignment` is that of the data, in bytes."""
+        """Moves weights into a `.ptd`: the selected ones, or all, under their names. `alignment` is the alignment of the data in bytes."""
         keys: dict[int, str] = {}
         names = None if choose is None or callable(choose) else {self._key(name) for name in choose}
         for index, candidate in enumerate(self._inside.candidates):
@@ -370,12 +370,12 @@ class Program(Model):
             for name in names - known.keys():
                 raise missing("tensor or named data", name, known)
         if not keys:
-            raise Error("nothing was chosen to be moved")
+            raise Error("no data was selected")
         program, data, report = self._native.externalize(keys, alignment)
         return self._changed((program, report)), Data(data, None, EditReport._of(report))
 
     def internalize(self, data: Data | Iterable[Data], keys: Collection[str] | None = None) -> Self:
-        """Copies external data into the program: the data of `keys`, or all. Raises `KeyError` for a key that is in none of the files."""
+        """Copies external data into the program: the data of `keys`, or all. Raises `KeyError` if none of the files has a key."""
         files = [data] if isinstance(data, Data) else list(data)
         for key in keys or ():
             if not any(key in file.tensors or key in file.named_data for file in files):
@@ -391,7 +391,7 @@ class Program(Model):
     def strip(
         self, *, stack_traces: bool = True, names: bool = True, unreferenced: bool = True, padding: bool = True
     ) -> Self:
-        """Removes what the program does not need to run: stack traces, names of constants, unused data, padding."""
+        """Removes everything that the program does not need to run: stack traces, names of constants, unused data, padding."""
         return self._changed(self._native.strip(stack_traces, names, unreferenced, padding))
 
     def dedup(self) -> Self:
@@ -411,8 +411,8 @@ class Program(Model):
     def to_safetensors(
         self, path: str | os.PathLike[str], *, skip: bool = False, progress: Progress | None = None
     ) -> Answers[Skipped]:
-        """Writes the weights as a safetensors file. Data of a type that the format does not have raises `Error`, or with `skip` is left out. The
-        result lists what was left out, also payloads of delegates."""
+        """Writes the weights as a safetensors file. Data of a type that the format does not support raises `Error`, or is left out with `skip`. The
+        result lists the data that was left out, including payloads of delegates."""
         return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress)))
 
     def _contents(self) -> str:

@@ -1,4 +1,4 @@
-"""Tensors with their bytes, and NumPy's views of them."""
+"""Tensors with their bytes, and NumPy arrays that view them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# The schema's names, and numbers without a name (complex and bits), with NumPy's types.
+# NumPy's types by the schema's names, or by numbers that have no name there (complex and bits).
 _NUMPY: dict[ScalarType, str] = {
     "BYTE": "u1",
     "CHAR": "i1",
@@ -36,7 +36,7 @@ _NUMPY: dict[ScalarType, str] = {
     10: "<c16",
 }
 
-# Types that NumPy does not have: ml_dtypes' type, if it has one, and integers of the same size.
+# Types that NumPy does not have, with the type of ml_dtypes, if any, and integers of the same size.
 _RAW: dict[ScalarType, tuple[str | None, str]] = {
     "QINT8": (None, "i1"),
     "QUINT8": (None, "u1"),
@@ -77,12 +77,12 @@ def _numpy() -> Any:
     try:
         return importlib.import_module("numpy")
     except ImportError as error:
-        message = "arrays need NumPy: pip install numpy. Without it there is `tensors.entry(name).data`, a memoryview"
+        message = "arrays need NumPy: pip install numpy. Without it, use `tensors.entry(name).data`, a memoryview"
         raise ImportError(message, name="numpy") from error
 
 
 def dtype(scalar_type: ScalarType) -> np.dtype[Any]:
-    """NumPy's type for a scalar type. bfloat16 and float8 have those of ml_dtypes if it is installed, else integers of the same size."""
+    """Returns NumPy's type for a scalar type. bfloat16 and float8 become types of ml_dtypes if it is installed, else integers of the same size."""
     numpy = _numpy()
     name, raw = _RAW.get(scalar_type, (None, _NUMPY.get(scalar_type)))
     if raw is None:
@@ -106,14 +106,14 @@ class Tensor:
     dim_order: tuple[int, ...]
     """The dimensions from the outermost in memory to the innermost."""
     strides: tuple[int, ...]
-    """In elements."""
+    """The strides in elements."""
     data: memoryview
     """The bytes in the file: read-only, not copied."""
 
     def numpy(self) -> npt.NDArray[Any]:
-        """A read-only array of the bytes in the file, without a copy. It stays valid without the model.
+        """Returns a read-only array of the bytes in the file, without a copy. It stays valid without the model.
 
-        Raises `Error` if the number of bytes is not what its type and shape need.
+        Raises `Error` if the number of bytes does not fit the type and shape.
         """
         numpy, type_ = _numpy(), dtype(self.scalar_type)
         expected = math.prod(self.sizes) * type_.itemsize
@@ -123,7 +123,7 @@ class Tensor:
         return numpy.ndarray(self.sizes, type_, self.data, 0, strides)  # type: ignore[no-any-return]
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """`numpy`, or an array of another type or a copy that can be changed: for `numpy.asarray` and `numpy.array`."""
+        """Returns `numpy()`, an array of another type, or a mutable copy: for `numpy.asarray` and `numpy.array`."""
         array = self.numpy()
         if dtype is None or array.dtype == dtype:
             return array.copy() if copy else array
@@ -139,7 +139,7 @@ class Tensor:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """The tensor for `torch.from_dlpack` and others. Readers that do not know of read-only tensors (before DLPack 1.0) get a copy."""
+        """Exports the tensor for `torch.from_dlpack` and others. Readers without support for read-only tensors (before DLPack 1.0) get a copy."""
         array = self.numpy()
         if dl_device not in (None, self.__dlpack_device__()):
             raise BufferError(f"{self!r} is in the memory of the CPU")
@@ -151,14 +151,14 @@ class Tensor:
         return array.copy().__dlpack__(stream=stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The CPU."""
+        """Returns the identifier of the CPU."""
         return (1, 0)
 
     def __repr__(self) -> str:
         return f"Tensor({self.name!r}, {self.scalar_type}, {list(self.sizes)}, {self.data.nbytes} bytes)"
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, without the bytes."""
+        """Returns plain data, without the bytes."""
         return {
             "name": self.name,
             "scalar_type": self.scalar_type,
@@ -172,7 +172,7 @@ Shape = tuple[ScalarType, list[int], bytes, list[int]]
 
 
 def tensor(name: str, shape: Shape, data: memoryview) -> Tensor:
-    """A tensor from the native module's data."""
+    """Creates a tensor from the native module's data."""
     scalar_type, sizes, dim_order, strides = shape
     return Tensor(name, scalar_type, tuple(sizes), tuple(dim_order), tuple(strides), data)
 
@@ -213,7 +213,7 @@ class Names(Mapping[str, V]):
 
 
 def missing(what: str, name: object, names: Mapping[str, Any]) -> KeyError:
-    """The exception for a name that matched nothing."""
+    """Returns the exception for a name that matches nothing."""
     near = difflib.get_close_matches(str(name)[:200], list(names)[:10_000], 3)
     hint = f": near it are {', '.join(near)}" if near else f": there are {len(names)} others" if names else ": there are none"
     return KeyError(f"no {what} {name!r}{hint}")
@@ -226,7 +226,7 @@ class NamedData(Names[memoryview]):
 
 
 class _Arrays(Mapping[str, "npt.NDArray[Any]"]):
-    """Arrays by name: a class that has them makes each from an entry."""
+    """Arrays by name. Subclasses create each array from an entry."""
 
     _entries: Names[Any]
 
@@ -244,7 +244,7 @@ class _Arrays(Mapping[str, "npt.NDArray[Any]"]):
 
 
 class Tensors(_Arrays):
-    """Tensors by name: each is a read-only NumPy array of the bytes in the file. NumPy is only needed for the arrays."""
+    """Tensors by name: each is a read-only NumPy array of the bytes in the file. Only the arrays need NumPy."""
 
     class _Entries(Names[Tensor]):
         _what = "tensor"
@@ -258,20 +258,20 @@ class Tensors(_Arrays):
         return self.entry(name).numpy()
 
     def entry(self, name: str) -> Tensor:
-        """A tensor with its type, shape and bytes, without NumPy."""
+        """Returns a tensor with its type, shape and bytes, without NumPy."""
         return self._entries[name]
 
     def entries(self) -> tuple[Tensor, ...]:
-        """All of them, in the file's order."""
+        """Returns all tensors, in the file's order."""
         return tuple(self._entries.values())
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """A list of dicts, as for `pandas.DataFrame`."""
+        """Returns a list of dicts, for example for `pandas.DataFrame`."""
         return [entry.to_dict() for entry in self.entries()]
 
 
 class Numbers(_Arrays):
-    """Numbers of constants by name, as arrays of float32: those of quantized elements are `(element - zero point) * scale`."""
+    """Numbers of constants by name, as arrays of float32. Those of quantized elements are `(element - zero point) * scale`."""
 
     class _Entries(Names[tuple[int, tuple[int, ...]]]):
         _what = "quantized tensor"
@@ -288,7 +288,7 @@ NewLayout = tuple[str, list[int], list[int]]
 
 
 def new_data(value: Any) -> tuple[NewLayout | None, Source]:
-    """New data: a NumPy array, a PyTorch tensor, a `Tensor`, or bytes. Bytes have no layout."""
+    """Converts new data: a NumPy array, a PyTorch tensor, a `Tensor`, or bytes. Bytes have no layout."""
     if isinstance(value, Tensor):
         return (str(value.scalar_type), list(value.sizes), list(value.dim_order)), Source.of_bytes(bytes(value.data))
     if isinstance(value, (bytes, bytearray, memoryview)):

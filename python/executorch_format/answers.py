@@ -1,7 +1,7 @@
-"""The answers to questions about files. Sizes and offsets are bytes.
+"""The answers to questions about files. Sizes and offsets are in bytes.
 
-Times are indices into `Method.instructions`. Inputs are given before the first instruction, at -1; outputs are read after the last one, at the number
-of instructions: `MethodMemory.moment` tells them apart.
+Times are indices into `Method.instructions`. Inputs are set before the first instruction, at -1; outputs are read after the last one, at the number
+of instructions: `MethodMemory.moment` distinguishes them.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Any, Literal, Union
 from executorch_format._answer import Answer, Answers, frozen
 
 ScalarType = Union[str, int]
-"""The schema's name, such as `FLOAT`; PyTorch's number where the schema has no name: 8, 9 and 10 are complex32, complex64 and complex128."""
+"""The schema's name, such as `FLOAT`, or PyTorch's number if the schema has no name: 8, 9 and 10 are complex32, complex64 and complex128."""
 
 
 @dataclass(frozen=True, repr=False)
 class Finding(Answer):
-    """One broken rule."""
+    """A broken rule."""
 
     rule: str
     severity: str
     """`error`, `warning` or `note`."""
     path: str
-    """The field, in the schema's names; empty if it is about the whole file."""
+    """The field, in the schema's names; empty if the finding is about the whole file."""
     offset: int | None
     message: str
     cve: str | None
-    """The published vulnerability of the official runtime that it corresponds to."""
+    """The corresponding published vulnerability of the official runtime."""
 
     def __str__(self) -> str:
         place = f"{self.path}: " if self.path else ""
@@ -40,25 +40,25 @@ class BlobUser(Answer):
 
     method: str | None
     value: int | None
-    """Index into the method's values."""
+    """The index into the method's values."""
     index: int | None
-    """Index of a segment, a delegate or an input."""
+    """The index of a segment, a delegate or an input."""
     id: str | None
     """The backend's name."""
     key: str | None
     location: str | int | None
     data_buffer_idx: int | None
     name: str | None
-    """The name of a tensor, if it is known."""
+    """The name of a tensor, if known."""
     named_by: str | None
-    """Where the name is known from: `file`."""
+    """The source of the name: `file`."""
     segment_index: int | None
     version: int | None
     test_case: int | None
     constant: int | None
-    """Index of an XNNPACK payload's constant."""
+    """The index of a constant in an XNNPACK payload."""
     scales: bool | None
-    """Whether the blob has the scales of that value."""
+    """`True` if the blob has the scales of that value."""
     scalar_type: ScalarType | None
     sizes: tuple[int, ...] | None
     dim_order: tuple[int, ...] | None
@@ -71,7 +71,7 @@ class Blob(Answer):
     kind: str
     """`segment`, `constant`, `initial_state`, `delegate`, `delegate_constant`, `named`, `external`, `program`, `input` or `expected`."""
     offset: int | None
-    """From the start of the file; `None` if the bytes are not in it."""
+    """The offset from the start of the file; `None` if the bytes are not in it."""
     size: int
     users: Answers[BlobUser]
 
@@ -94,9 +94,9 @@ class SizePart(Answer):
     detail: str | None
     size: int
     pieces: int
-    """How many ranges it has."""
+    """The number of ranges."""
     offset: int | None
-    """Where it starts, if it is one range."""
+    """The offset, if it is a single range."""
     users: Answers[BlobUser]
 
 
@@ -107,9 +107,9 @@ class MethodSize(Answer):
     name: str
     program: int
     data: int
-    """The bytes of constants, initial states, payloads and named data that it uses."""
+    """The size of the constants, initial states, payloads and named data that it uses."""
     shared: int
-    """The part of `data` that other methods use too."""
+    """The part of `data` that other methods also use."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,7 +133,7 @@ class OperatorSize(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Size(Answer):
-    """Where every byte of a file goes: the sizes of `parts` add up to `file_size`."""
+    """The parts of a file. Their sizes add up to `file_size`."""
 
     file_size: int
     parts: Answers[SizePart]
@@ -145,12 +145,12 @@ class Size(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Idle(Answer):
-    """Times at which nothing needs a tensor's bytes."""
+    """A period in which a tensor's bytes are not needed."""
 
     first: int
-    """The first such time."""
+    """The first time."""
     last: int
-    """The last such time, which is an instruction's."""
+    """The last time, which is an instruction's."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,26 +160,26 @@ class PlannedTensor(Answer):
     value: int
     name: str | None
     offset: int
-    """From the buffer's start."""
+    """The offset from the buffer's start."""
     size: int
     first: int
     """The first time at which its bytes are needed: an instruction's, or -1 for an input."""
     last: int
     """The last time at which its bytes are needed: an instruction's, or the number of instructions for an output."""
     kept: bool
-    """Whether its bytes are kept from run to run."""
+    """`True` if its bytes are kept between runs."""
     scalar_type: ScalarType
     sizes: tuple[int, ...]
     dim_order: tuple[int, ...]
     shape_dynamism: ScalarType
     named_by: str | None
-    """Where the name is known from: `file`."""
+    """The source of the name: `file`."""
     made_by: str | None
     """The instruction that first writes it, if names are known."""
     last_used_by: str | None
-    """The instruction that needs it last, if names are known."""
+    """The last instruction that needs it, if names are known."""
     module: str | None
-    """The path of the module of the instruction that first writes it, if it is known."""
+    """The path of the module of the instruction that first writes it, if known."""
     replaces: tuple[int, ...]
     views: tuple[int, ...]
     shares_with: tuple[int, ...]
@@ -205,16 +205,16 @@ class Buffer(Answer):
     device_type: ScalarType
     device_index: int
     needed: int
-    """The most bytes that are needed at once."""
+    """The maximum number of bytes needed at the same time."""
     needed_at: int
-    """The first time at which that many are needed."""
+    """The first time at which that many bytes are needed."""
     lost: int
     tensors: Answers[PlannedTensor]
 
 
 @dataclass(frozen=True, repr=False)
 class Assumed(Answer):
-    """Calls about which something was assumed."""
+    """Calls that an assumption was made about."""
 
     name: str | None
     calls: int
@@ -232,11 +232,11 @@ class MethodMemory(Answer):
     unused: int
     jumps: bool
     not_counted: tuple[str, ...]
-    """The backends that it calls, whose own memory no file states."""
+    """The backends that it calls, whose own memory is not stated in files."""
     assumed: Answers[Assumed]
 
     def moment(self, time: int) -> int | Literal["inputs", "outputs"]:
-        """The index of the instruction at a time, as `PlannedTensor.first` and `last` give it; `inputs` before the first one, `outputs` after the
+        """Returns the instruction at a time, such as `PlannedTensor.first` and `last`; `inputs` before the first instruction, `outputs` after the
         last one."""
         if time < 0:
             return "inputs"
@@ -245,7 +245,7 @@ class MethodMemory(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Memory(Answer):
-    """The planned memory of a program: which tensor is needed when."""
+    """The planned memory of a program, and the times at which each tensor is needed."""
 
     methods: Answers[MethodMemory]
     arenas: Answers[Arena]
@@ -294,38 +294,38 @@ class Backend(Answer):
     delegates: int
     calls: int
     operators: Answers[Count]
-    """The operators inside its payloads, if these can be read."""
+    """The operators inside its payloads, if they can be read."""
 
 
 @dataclass(frozen=True, repr=False)
 class Operators(Answer):
-    """What a runtime needs to run a program."""
+    """The operators and backends that a program needs."""
 
     operators: Answers[Operator]
     backends: Answers[Backend]
     errors: tuple[str, ...]
 
     def names(self) -> tuple[str, ...]:
-        """The names of the operators."""
+        """Returns the names of the operators."""
         return tuple(operator.name for operator in self.operators)
 
 
 @dataclass(frozen=True, repr=False)
 class Place(Answer):
-    """Where a tensor's bytes are."""
+    """The place of a tensor's bytes."""
 
     kind: str
     """`runtime` (given at run time), `planned`, `constant`, `initial_state` (with an initial state) or `external`."""
     buffer: int | None = None
     """The planned buffer, from 1."""
     offset: int | None = None
-    """From that buffer's start."""
+    """The offset from that buffer's start."""
     index: int | None = None
-    """Of the constant or the initial state."""
+    """The index of the constant or initial state."""
     key: str | None = None
     """The name in a `.ptd`."""
     data: Any = None
-    """The segment, or the constant buffer, with offset and size there."""
+    """The segment or the constant buffer, with the offset and size in it."""
 
     @classmethod
     def _of(cls, data: Any) -> Place:
@@ -345,18 +345,18 @@ class Value(Answer):
     name: str | None
     """The name of a weight."""
     named_by: str | None
-    """Where the name is known from: `file`, `record`, `state_dict`, `input` or `operator`."""
+    """The source of the name: `file`, `record`, `state_dict`, `input` or `operator`."""
     scalar_type: ScalarType | None
     sizes: tuple[int, ...] | None
     dim_order: tuple[int, ...] | None
     shape_dynamism: ScalarType | None
     place: Place | None
     constant: Any
-    """Its number, string or list."""
+    """The number, string or list."""
     items: tuple[int, ...] | None
-    """The values of the list: indices, -1 for a missing one."""
+    """The values of a list: indices, or -1 for a missing value."""
     written: bool
-    """Whether an instruction writes it."""
+    """`True` if an instruction writes it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -365,7 +365,7 @@ class Argument(Answer):
 
     name: str | None
     value: int
-    """Index into the method's values."""
+    """The index into the method's values."""
     output: bool
     in_place: bool
     view_of: int | None
@@ -398,7 +398,7 @@ class Instruction(Answer):
 
     chain: int
     index: int
-    """Its place in the chain."""
+    """The index in the chain."""
     operation: str
     """`kernel`, `delegate`, `move`, `jump_false`, `free` or `unknown`."""
     operator: str | None
@@ -413,13 +413,13 @@ class Instruction(Answer):
     value: int | None
     jumped_to: bool
     assumed: str | None
-    """Why `output` of its arguments is only assumed."""
+    """The reason why `output` of its arguments is only assumed."""
     label: str | None
-    """Its operator or backend, and how many such instructions come before it: `convolution.3`."""
+    """Its operator or backend, and the number of such instructions before it: `convolution.3`."""
     module: str | None
-    """The path of the module that it comes from, if it is known."""
+    """The path of the module that it comes from, if known."""
     source: SourceLine | None
-    """The line of the model's source that it comes from, if it is known."""
+    """The line of the model's source that it comes from, if known."""
     stack: Answers[Frame]
     """The Python calls that led to it, outermost first, if the file has them."""
 
@@ -442,9 +442,9 @@ class InsideArgument(Answer):
     id: int
     output: bool
     tensor: str
-    """Its datatype and dimensions."""
+    """The datatype and dimensions."""
     argument: int | None
-    """Which of the delegate's arguments it is."""
+    """The index among the delegate's arguments."""
     constant: bool
 
 
@@ -463,9 +463,9 @@ class DelegateGraph(Answer):
     kind: str
     """`xnnpack`, `vulkan`, `ethos_u`, `core_ml` or `opaque`."""
     nodes: Answers[InsideNode]
-    """The nodes in the order in which they run; only for XNNPACK."""
+    """The nodes in execution order; only for XNNPACK."""
     content: Any
-    """The payload as a tree, in its schema's names; for an opaque one, its size."""
+    """The payload as a tree, with its schema's names; the size of an opaque payload."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -477,12 +477,12 @@ class GraphArgument(Answer):
     tensor_name: str | None
     """The name of a tensor, if names are known."""
     named_by: str | None
-    """Where that name is known from."""
+    """The source of the name."""
     text: str
-    """Its type and shape."""
+    """The type and shape."""
     output: bool
     weight: bool | None
-    """Whether it is data that the file or a `.ptd` has, also inside a delegate."""
+    """`True` if it is data in the file or a `.ptd`, also inside a delegate."""
     place: Place | None
 
 
@@ -493,15 +493,15 @@ class GraphNode(Answer):
     kind: str
     label: str
     name: str | None
-    """The label of its instruction, such as `convolution.3`, or the name of an input or output, if names are known."""
+    """The label of its instruction, such as `convolution.3`, or the name of an input or output, if known."""
     module: str | None
-    """The path of the module that it comes from, if it is known."""
+    """The path of the module that it comes from, if known."""
     delegate: str | None
     """The backend of the delegate that the node is in."""
     chain: int | None
     instruction: int | None
     source: str | None
-    """Its place in the Python source, if the file has it: `model.py:12 forward`."""
+    """The place in the Python source, if the file has it: `model.py:12 forward`."""
     arguments: Answers[GraphArgument]
 
 
@@ -523,29 +523,29 @@ class Graph(Answer):
     nodes: Answers[GraphNode]
     edges: Answers[GraphEdge]
     incomplete: str | None
-    """Why some edges may be missing or wrong."""
+    """The reasons why some edges may be missing or wrong."""
 
 
 @dataclass(frozen=True, repr=False)
 class Distance(Answer):
-    """How far the values of two tensors of one shape are apart."""
+    """The distance between the values of two tensors of the same shape."""
 
     elements: int
     changed: int
-    """Elements that differ."""
+    """The number of elements that differ."""
     unbounded: int
-    """Elements that differ and have no distance, because one of both is infinite or NaN."""
+    """The number of elements that differ without a distance, because one of the two is infinite or NaN."""
     absolute: float
     """The largest absolute difference of two finite elements."""
     relative: float
-    """The largest difference relative to the larger of both elements."""
+    """The largest difference relative to the larger of the two elements."""
     cosine: float | None
-    """The cosine similarity of both tensors."""
+    """The cosine similarity of the two tensors."""
 
 
 @dataclass(frozen=True, repr=False)
 class Difference(Answer):
-    """One difference between two files."""
+    """A difference between two files."""
 
     subject: str
     kind: str
@@ -553,13 +553,13 @@ class Difference(Answer):
     method: str | None
     name: str
     tensor_name: str | None
-    """The model's name of the tensor or the instruction, if it is known."""
+    """The model's name of the tensor or instruction, if known."""
     named_by: str | None
     module: str | None
     before: str | None
     after: str | None
     distance: Distance | None
-    """How far the values are apart, if that was asked for."""
+    """The distance between the values, if requested."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -567,7 +567,7 @@ class Diff(Answer):
     """The differences between two files."""
 
     differences: Answers[Difference]
-    """Differences that may affect what is computed."""
+    """Differences that may affect results."""
     storage: Answers[Difference]
     """Differences in storage only."""
     not_compared: tuple[str, ...]
@@ -575,12 +575,12 @@ class Diff(Answer):
 
 @dataclass(frozen=True, repr=False)
 class EventTarget(Answer):
-    """What an instruction runs, according to the program: an operator, a delegate of a backend, or another kind of instruction."""
+    """The operator, delegate or other kind of instruction that an instruction runs, according to the program."""
 
     operator: str | None
     backend: str | None
     delegate: int | None
-    """Index into the method's delegates."""
+    """The index into the method's delegates."""
     instruction_kind: str | None
 
 
@@ -600,16 +600,16 @@ class Event(Answer):
     kind: str
     name: str
     delegate_debug_id: int | None
-    """The delegate's own number for the event."""
+    """The delegate's own identifier of the event."""
     chain: int | None
     instruction: int | None
     label: str | None
     """The label of its instruction, such as `convolution.3`, if names are known."""
     module: str | None
-    """The path of the module that it comes from, if it is known."""
+    """The path of the module that it comes from, if known."""
     runs: EventTarget | None
     node: ProfiledNode | None
-    """The node of an XNNPACK graph that it times, if there are as many events as nodes of a kind."""
+    """The node of an XNNPACK graph that it measures, if the numbers of events and nodes of a kind match."""
     count: int
     total: int
     min: int
@@ -621,7 +621,7 @@ class Event(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Run(Answer):
-    """The times of one name in a trace, over all its runs. Times are in ticks: nanoseconds in ExecuTorch's own runners."""
+    """The times of a name in a trace, over all its runs. Times are in ticks, which are nanoseconds in ExecuTorch's own runners."""
 
     name: str
     test_case: int | None
@@ -645,7 +645,7 @@ class Profile(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Reason(Answer):
-    """Why a release behaves as it does."""
+    """A reason for the behaviour of a release."""
 
     name: str
     path: str
@@ -654,7 +654,7 @@ class Reason(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Support(Answer):
-    """What a release does with one part of a file."""
+    """The behaviour of a release with one part of a file."""
 
     behaviour: str
     because: Reason | None
@@ -667,16 +667,16 @@ class NeededKernels(Answer):
     library: str
     """The library's name, or `custom`."""
     operators: tuple[str, ...]
-    """At most the first 100."""
+    """The first kernels, at most 100."""
     count: int
 
 
 @dataclass(frozen=True, repr=False)
 class Release(Answer):
-    """What a release of ExecuTorch's runtime does with a file."""
+    """The behaviour of a release of ExecuTorch's runtime with a file."""
 
     release: str
-    """Its first two numbers, such as `1.5`: see `version` for comparing."""
+    """The first two numbers, such as `1.5`: use `version` to compare releases."""
     behaviour: str
     """`loads`, `unknown`, `miscomputes` (loads it, but computes wrong results), `refuses` or `dies`."""
     because: Reason | None
@@ -684,28 +684,28 @@ class Release(Answer):
     operators: Support
     delegates: Support
     kernels: Answers[NeededKernels]
-    """The kernels that it needs from other libraries than the portable one."""
+    """The required kernels from libraries other than the portable one."""
 
     @property
     def version(self) -> tuple[int, ...]:
-        """The numbers of the release, which compare as releases do: `(1, 10)` is after `(1, 5)`, and `"1.10"` is not after `"1.5"`."""
+        """The numbers of the release, which compare in the order of releases: `(1, 10)` is after `(1, 5)`, but `"1.10"` is before `"1.5"`."""
         return tuple(map(int, self.release.split(".")))
 
 
 @dataclass(frozen=True, repr=False)
 class LoadsIn(Answer):
-    """Where a file loads."""
+    """The releases that load a file."""
 
     outcome: str
-    """`loads`: in the releases of `ranges`; `none`: no release loads it; `unknown`: none is known to."""
+    """`loads`: the releases of `ranges` load it; `none`: no release loads it; `unknown`: no release is known to load it."""
     ranges: tuple[tuple[str, str], ...]
-    """The first and the last release of each range."""
+    """The first and last release of each range."""
     unknown: tuple[tuple[str, str], ...]
-    """The ranges of releases for which it is not known."""
+    """The ranges of releases whose behaviour is unknown."""
     checked: tuple[str, ...]
     not_checked: str | None
     kernels: Answers[NeededKernels]
-    """The kernels that it needs from other libraries than the portable one."""
+    """The required kernels from libraries other than the portable one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -737,16 +737,16 @@ class Change(Answer):
     subject: str
     name: str
     users: Answers[ChangeUser]
-    """Everything that refers to it."""
+    """All users of it."""
     others: Answers[ChangeUser]
-    """Users that shared its old bytes and keep them."""
+    """Users that shared the old bytes and keep them."""
     size_before: int
     size_after: int
 
 
 @dataclass(frozen=True, repr=False)
 class EditReport(Answer):
-    """What an edit did."""
+    """The result of an edit."""
 
     changes: Answers[Change]
     notes: tuple[str, ...]
@@ -754,7 +754,7 @@ class EditReport(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Skipped(Answer):
-    """An entry that was left out, because safetensors does not support it."""
+    """An entry that was left out because safetensors does not support it."""
 
     kind: str
     name: str
@@ -770,5 +770,5 @@ class Candidate(Answer):
     index: int
     name: str | None
     key: str
-    """The key that it gets by default."""
+    """The default key."""
     size: int

@@ -1,4 +1,4 @@
-"""Many files as tables, with engines that distribute work over machines: Ray Data and Spark.
+"""Tables of many files, computed by engines that distribute work over machines: Ray Data and Spark.
 
     from executorch_format import catalog
 
@@ -9,10 +9,10 @@
     rows = catalog.with_spark(spark, files).persist() # the same as a DataFrame
     catalog.spark_table(rows, "nodes").groupBy("node").count()
 
-Both engines are lazy: without `materialize` or `persist`, each table that is taken from the rows reads every file again.
+Both engines are lazy: without `materialize` or `persist`, every table computed from the rows reads all files again.
 
-The tables and their columns are those of `pte catalog`, which needs no engine. Workers need this package and pyarrow, and the variables with which stores
-are reached (`AWS_ACCESS_KEY_ID` and the like). A file that cannot be read is a row that says why, so that no file ends the work.
+The tables and their columns are those of `pte catalog`, which needs no engine. Workers need this package, pyarrow, and the environment variables for
+access to stores (`AWS_ACCESS_KEY_ID` and the like). A file that cannot be read becomes a row with the error, so that it does not end the job.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ class _Exported:
 
 
 def files(*prefixes: str) -> list[str]:
-    """The model files with these names, in these folders, or below these prefixes of stores, each once: URLs and absolute paths."""
+    """Lists the model files with these names, in these folders, or below these prefixes of stores, each once: URLs and absolute paths."""
     return _files(list(prefixes))
 
 
 def batch(files: Sequence[str], *, hash: bool = False, jobs: int = 64) -> pyarrow.RecordBatch:
-    """The contents of some files, by URL or path: a row for each file, with the columns of the table `files`, and for each other table a list of its
-    rows. `hash` adds the SHA-256 of each blob, which reads the whole of each file; `jobs` is how many files to read at a time."""
+    """Returns the contents of some files, by URL or path: a row for each file, with the columns of the table `files`, and for each other table a
+    list of its rows. `hash` adds the SHA-256 of each blob, which reads whole files; `jobs` is the number of files to read at a time."""
     import pyarrow
 
     return pyarrow.record_batch(_Exported(_batch(list(files), hash, jobs)))
 
 
 def schema() -> pyarrow.Schema:
-    """The schema of every batch."""
+    """Returns the schema of every batch."""
     return batch([]).schema
 
 
 def table(rows: pyarrow.Table | pyarrow.RecordBatch, name: str) -> pyarrow.Table:
-    """One of `TABLES`, from batches."""
+    """Returns one of `TABLES`, from batches."""
     import pyarrow
 
     if isinstance(rows, pyarrow.RecordBatch):
@@ -81,9 +81,9 @@ def _known(name: str) -> str:
 
 
 def with_ray(files: Sequence[str], *, hash: bool = False, jobs: int = 64, batch_size: int = 256, **options: Any) -> ray.data.Dataset:
-    """The rows of `batch` by Ray, with `batch_size` files in each task. `options` are passed to `ray.data.Dataset.map_batches`.
+    """Returns the rows of `batch`, computed by Ray, with `batch_size` files in each task. `options` are passed to `ray.data.Dataset.map_batches`.
 
-    The dataset is lazy: `materialize` it before several tables are taken from it, so that each file is read once."""
+    The dataset is lazy: `materialize` it before computing several tables from it, so that each file is read once."""
     import ray.data
 
     def rows(names: pyarrow.Table) -> pyarrow.Table:
@@ -97,7 +97,7 @@ def with_ray(files: Sequence[str], *, hash: bool = False, jobs: int = 64, batch_
 
 
 def ray_table(rows: ray.data.Dataset, name: str) -> ray.data.Dataset:
-    """One of `TABLES`, from the result of `with_ray`."""
+    """Returns one of `TABLES`, from the result of `with_ray`."""
     _known(name)
     return rows.map_batches(lambda rows: table(rows, name), batch_format="pyarrow", batch_size=None)
 
@@ -105,9 +105,9 @@ def ray_table(rows: ray.data.Dataset, name: str) -> ray.data.Dataset:
 def with_spark(
     spark: pyspark.sql.SparkSession, files: Sequence[str], *, hash: bool = False, jobs: int = 64, batch_size: int = 256
 ) -> pyspark.sql.DataFrame:
-    """The rows of `batch` by Spark, or by Spark Connect, with `batch_size` files in each partition.
+    """Returns the rows of `batch`, computed by Spark or Spark Connect, with `batch_size` files in each partition.
 
-    The frame is lazy: `persist` it before several tables are taken from it, so that each file is read once."""
+    The frame is lazy: `persist` it before computing several tables from it, so that each file is read once."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     def rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -120,7 +120,7 @@ def with_spark(
 
 
 def spark_table(rows: pyspark.sql.DataFrame, name: str) -> pyspark.sql.DataFrame:
-    """One of `TABLES`, from the result of `with_spark`."""
+    """Returns one of `TABLES`, from the result of `with_spark`."""
     if _known(name) == "files":
         return rows.drop(*TABLES[1:])
     return rows.selectExpr(f"inline({name})")

@@ -1,4 +1,4 @@
-//! Many files as one batch of Arrow.
+//! Many files as one Arrow batch.
 
 use executorch_format_stores::catalog::{self, exported};
 use executorch_format_stores::{Access, Error, PerProcess, Stores, wait};
@@ -16,7 +16,7 @@ fn raised(error: Error) -> PyErr {
     PyOSError::new_err(error.to_string())
 }
 
-/// A row for each file: the capsules of Arrow's C data interface, of the schema and of the rows.
+/// Returns a row for each file, as capsules of Arrow's C data interface: one of the schema, and one of the rows.
 #[pyfunction]
 pub fn catalog_batch(
     py: Python<'_>,
@@ -29,7 +29,7 @@ pub fn catalog_batch(
     Ok((PyCapsule::new_with_value(py, schema, c"arrow_schema")?, PyCapsule::new_with_value(py, rows, c"arrow_array")?))
 }
 
-/// The names of the files below prefixes.
+/// Returns the names of the files below prefixes.
 #[pyfunction]
 pub fn catalog_files(py: Python<'_>, prefixes: Vec<String>) -> PyResult<Vec<String>> {
     py.detach(|| wait(catalog::names(stores()?, &prefixes))).map_err(raised)

@@ -13,17 +13,17 @@ use pythonize::pythonize;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A new file, and what was done.
+/// A new file, and a report of the changes.
 type Changed<'py> = (File, Bound<'py, PyAny>);
 
 /// A candidate of `externalize`: subject, method, index, name, default key, size in bytes.
 type Candidate = (String, String, usize, Option<String>, String, u64);
 
-/// A replacement: the name, or the method and the value's index; the layout and the bytes; whether everything that
-/// shares the old bytes gets the new ones.
+/// A replacement: the name, or the method and the value's index; the layout and the bytes; and whether all users that share the old bytes
+/// get the new ones.
 type Replacement = (String, Option<usize>, Option<Layout>, Py<PySource>, bool);
 
-/// A type by the schema's name, sizes and dim order, as Python gives them.
+/// The schema's name of a type, sizes and dim order, as Python passes them.
 pub type Layout = (String, Vec<i32>, Vec<u8>);
 
 pub fn layout(py: Python<'_>, (dtype, sizes, dim_order): Layout) -> PyResult<TensorLayout<'static>> {
@@ -114,7 +114,7 @@ impl File {
         })
     }
 
-    /// The candidates of `externalize`.
+    /// Returns the candidates of `externalize`.
     fn candidates(&self, py: Python<'_>) -> PyResult<Vec<Candidate>> {
         let pte = self.pte(py)?;
         let mut list = Vec::new();
@@ -132,7 +132,7 @@ impl File {
         Ok(list)
     }
 
-    /// Moves candidates into a `.ptd`. `keys` has the key of each candidate to move, by its index in `candidates`.
+    /// Moves candidates into a `.ptd`. `keys` maps the index of each candidate to move, in `candidates`, to its key.
     fn externalize<'py>(
         &self,
         py: Python<'py>,
@@ -155,7 +155,7 @@ impl File {
         Ok((program, Self::held(OwnedModel::new(data, sources)), report))
     }
 
-    /// Moves external data into the program: that of `keys`, or all.
+    /// Moves external data into the program: the data of `keys`, or all.
     fn internalize<'py>(
         &self,
         py: Python<'py>,
@@ -236,7 +236,7 @@ impl File {
         Ok((Self::held(OwnedModel::new(ptd, sources)), pythonize(py, &report)?))
     }
 
-    /// Splits a `.ptd` into several: with at most that many bytes of data each, or by the part given for each key.
+    /// Splits a `.ptd` into several: with at most that many bytes of data each, or by the given part of each key.
     fn split(
         &self,
         py: Python<'_>,

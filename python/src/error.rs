@@ -1,4 +1,4 @@
-//! Errors as Python's exceptions.
+//! Conversion of errors to Python's exceptions.
 
 use executorch_format::verify::Finding;
 use executorch_format::{Error, ErrorKind};
@@ -19,7 +19,7 @@ fn new(py: Python<'_>, message: String, path: String, offset: Option<u64>, rule:
     }
 }
 
-/// `executorch_format.Error`, or `OSError` for an error of the operating system.
+/// Returns `executorch_format.Error`, or `OSError` for an error of the operating system.
 pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let ErrorKind::Io { kind, message, file } = error.kind() else {
         return new(py, error.to_string(), error.path().to_string(), error.offset(), error.kind().rule());
@@ -27,7 +27,7 @@ pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     let file = file.as_ref().map(|file| file.as_os_str());
     match source.and_then(io::Error::raw_os_error) {
-        // What Rust calls the code on Windows is the fourth argument for Python.
+        // On Windows, Rust's code is the `winerror` that Python takes as its fourth argument.
         Some(code) if cfg!(windows) => PyOSError::new_err((0, message.clone(), file.map(ToOwned::to_owned), code)),
         Some(code) => match strerror(py, code) {
             Ok(text) => PyOSError::new_err((code, text, file.map(ToOwned::to_owned))),
@@ -44,23 +44,23 @@ pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// Codes of `errno` for errors that Rust's library or this package found itself. They are the same on all systems.
+/// Codes of `errno` for errors found by Rust's library or this package. They are the same on all systems.
 const INPUT_OUTPUT: i32 = 5;
 const FILE_EXISTS: i32 = 17;
 const INVALID_ARGUMENT: i32 = 22;
 
-/// The system's text for a code, as Python's own errors have it.
+/// Returns the system's text for a code, as in Python's own errors.
 fn strerror(py: Python<'_>, code: i32) -> PyResult<String> {
     py.import("os")?.call_method1("strerror", (code,))?.extract()
 }
 
-/// The error for an edit that would break a rule.
+/// Returns the error for an edit that would break a rule.
 pub fn raise_finding(py: Python<'_>, finding: &Finding) -> PyErr {
     let message = format!("the changed file would break a rule: {finding}");
     new(py, message, finding.path.to_string(), finding.offset, finding.rule)
 }
 
-/// The error for a question that does not apply to the kind of file.
+/// Returns the error for a question that does not apply to the kind of file.
 pub fn unfit(py: Python<'_>, message: String) -> PyErr {
     new(py, message, String::new(), None, "foreign")
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// A tree with its bytes, and files with names for it. It does not change.
+/// A tree with its bytes, and files with names for it. It is immutable.
 #[pyclass(frozen, module = "executorch_format._native")]
 pub struct File(pub Arc<OwnedModel>, pub Arc<NameFiles>);
 
@@ -30,7 +30,7 @@ fn ask<'py, T: Serialize + Send>(
     Ok(pythonize(py, &answer)?)
 }
 
-/// A tensor's scalar type as in JSON, sizes, dim order, and strides in elements.
+/// A tensor: its scalar type as in JSON, sizes, dim order, and strides in elements.
 type Described<'py> = (Bound<'py, PyAny>, Vec<i32>, Vec<u8>, Vec<i64>);
 
 /// A tensor or blob: its name, its type and shape if it is a tensor, and its bytes.
@@ -52,12 +52,12 @@ impl File {
         }
     }
 
-    /// The names in a program, from the file itself and from those that were given with it.
+    /// Returns the names in a program, from the file itself and from the files with names.
     pub fn names<'t>(&'t self, py: Python<'_>, pte: &'t Pte<'_>) -> PyResult<Names<'t>> {
         py.detach(|| Names::new(pte, &pte.disassembly(), &self.1.sources)).map_err(|error| raise(py, &error))
     }
 
-    /// The names in a file of any kind; `None` if it is not a program.
+    /// Returns the names in a file of any kind; `None` if it is not a program.
     fn names_in<'t>(&'t self, py: Python<'_>, model: &'t Model<'_>) -> PyResult<Option<Names<'t>>> {
         match model {
             Model::Pte(pte) => self.names(py, pte).map(Some),
@@ -108,7 +108,7 @@ fn described<'py>(py: Python<'py>, shape: &TensorShape<'_>) -> PyResult<Describe
     Ok((pythonize(py, &shape.scalar_type)?, shape.sizes.to_vec(), shape.dim_order.to_vec(), strides))
 }
 
-/// What a constant method returns, including floats that JSON cannot express.
+/// Converts the result of a constant method, including floats that JSON cannot express.
 fn plain<'py>(py: Python<'py>, value: &Returned<'_>) -> PyResult<Bound<'py, PyAny>> {
     match value {
         // Rust parses `inf` and `nan` too.
@@ -121,7 +121,7 @@ fn plain<'py>(py: Python<'py>, value: &Returned<'_>) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// Cancels a write at Ctrl-C, or if Python's callback raises. The first exception is kept.
+/// Cancels a write on Ctrl-C, or if Python's callback raises. The first exception is kept.
 struct Watch {
     callback: Option<Py<PyAny>>,
     raised: Arc<Mutex<Option<PyErr>>>,
@@ -143,7 +143,7 @@ impl executorch_format::Progress for Watch {
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a whole file, or nothing.
 pub fn save(py: Python<'_>, image: &Image<'_>, path: PathBuf, callback: Option<Py<PyAny>>) -> PyResult<()> {
     let raised = Arc::new(Mutex::new(None));
     let watch = Watch { callback, raised: Arc::clone(&raised) };
@@ -164,17 +164,17 @@ impl File {
         py.detach(|| OwnedModel::parse(source)).map(Self::held).map_err(|error| raise(py, &error))
     }
 
-    /// `pte`, `ptd`, `bpte`, `etdp` or `xnnpack`.
+    /// Returns `pte`, `ptd`, `bpte`, `etdp` or `xnnpack`.
     fn kind(&self) -> String {
         self.model().kind().to_string().trim_start_matches('.').to_owned()
     }
 
-    /// The size of the file in bytes, or the size that it would have.
+    /// Returns the size of the file in bytes; for an unsaved file, its future size.
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| self.0.size()).map_err(|error| raise(py, &error))
     }
 
-    /// The program in a bundle.
+    /// Returns the program in a bundle.
     fn program(&self, py: Python<'_>) -> PyResult<Self> {
         match self.0.to_change() {
             Model::Bpte(bundle) => {
@@ -206,7 +206,7 @@ impl File {
         })
     }
 
-    /// All tensors that have a name, and the blobs of a `.ptd`: its keys, or the weights of a program.
+    /// Returns all tensors with a name, and the blobs of a `.ptd`: its keys, or the weights of a program.
     fn named<'py>(&self, py: Python<'py>) -> PyResult<Vec<Blob<'py>>> {
         match self.model() {
             Model::Ptd(ptd) => self.blobs_of(py, ptd),
@@ -218,7 +218,7 @@ impl File {
         }
     }
 
-    /// The keys of a program's named data, and their bytes.
+    /// Returns the keys of a program's named data, and their bytes.
     fn named_data<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyMemoryView>)>> {
         let pte = self.pte(py)?;
         let named = pte.named_data().iter().map(|named| {
@@ -229,7 +229,7 @@ impl File {
         named.collect()
     }
 
-    /// The data of a method's value, if it is a tensor that has any in this file.
+    /// Returns the data of a method's value, if it is a tensor with data in this file.
     fn value<'py>(&self, py: Python<'py>, method: usize, value: usize) -> PyResult<Option<Blob<'py>>> {
         let plan = self.method(py, method)?;
         let Some(tensor) = plan.tensor(value) else { return Ok(None) };
@@ -276,7 +276,7 @@ impl File {
         })
     }
 
-    /// A method's graph in Graphviz's language or as SVG; `None` for a method that computes nothing.
+    /// Returns a method's graph in Graphviz's language or as SVG; `None` for a method that only returns constants.
     fn picture(&self, py: Python<'_>, method: &str, dot: bool) -> PyResult<Option<String>> {
         let pte = self.pte(py)?;
         let names = self.names(py, pte)?;
@@ -288,7 +288,7 @@ impl File {
         }))
     }
 
-    /// Every method that computes something, as a graph.
+    /// Returns every method that computes something, as a graph.
     fn graphs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
         let names = self.names(py, pte)?;
@@ -299,7 +299,7 @@ impl File {
         })
     }
 
-    /// The names and values of a program's metadata.
+    /// Returns the names and values of a program's metadata.
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
         let pte = self.pte(py)?;
         let entries = pte.metadata().into_iter().map(|entry| {
@@ -315,14 +315,14 @@ impl File {
         entries.collect()
     }
 
-    /// What is inside a delegate's payload.
+    /// Returns the contents of a delegate's payload.
     fn payload<'py>(&self, py: Python<'py>, method: usize, delegate: usize) -> PyResult<Bound<'py, PyAny>> {
         let found = self.delegate(py, method, delegate)?;
         let pte = self.pte(py)?;
         ask(py, || pte.delegate(found))
     }
 
-    /// The bytes of a delegate's payload.
+    /// Returns the bytes of a delegate's payload.
     fn payload_bytes<'py>(
         &self,
         py: Python<'py>,
@@ -335,8 +335,7 @@ impl File {
         self.0.view(py, pte.bytes(&data).map_err(|error| raise(py, &error))?)
     }
 
-    /// Everything that is wrong with a file, and with a program and its `.ptd` files together, at a level: `structure`, `runtime` or
-    /// `strict`.
+    /// Returns the findings in a file, and in a program and its `.ptd` files together, at a level: `structure`, `runtime` or `strict`.
     fn verify<'py>(&self, py: Python<'py>, level: &str, data: Vec<Py<Self>>) -> PyResult<Bound<'py, PyAny>> {
         let level: Level = level.parse().map_err(|error: Error| raise(py, &error))?;
         let data = Self::data(py, &data)?;
@@ -356,7 +355,7 @@ impl File {
         })
     }
 
-    /// Where it loads, and what each release does with it, with the `.ptd` files if any are given.
+    /// Returns the releases that load the file, and the behaviour of each, with the `.ptd` files if any are given.
     fn releases<'py>(&self, py: Python<'py>, data: Vec<Py<Self>>) -> PyResult<Bound<'py, PyAny>> {
         let data = Self::data(py, &data)?;
         let data: Vec<&Ptd<'_>> = data.iter().collect();
@@ -368,7 +367,7 @@ impl File {
         ask(py, || Ok(self.0.file()?.savings()))
     }
 
-    /// What differs between this file and `after`.
+    /// Returns the differences between this file and `after`.
     fn diff<'py>(&self, py: Python<'py>, after: &Self, tensors: bool) -> PyResult<Bound<'py, PyAny>> {
         let file = |file: &'_ Arc<OwnedModel>| py.detach(|| file.file().map(|_| ())).map_err(|error| raise(py, &error));
         file(&self.0)?;
@@ -385,7 +384,7 @@ impl File {
         })
     }
 
-    /// The times of an ETDump, with the program that was run if it is given.
+    /// Returns the times of an ETDump, with the program that ran if it is given.
     fn profile<'py>(
         &self,
         py: Python<'py>,
@@ -406,7 +405,7 @@ impl File {
         })
     }
 
-    /// The page of `pte report`.
+    /// Returns the page of `pte report`.
     fn report(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         let size = self.size_in_bytes(py)?;
         let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
@@ -422,13 +421,13 @@ impl File {
         Ok(String::from_utf8(html)?)
     }
 
-    /// The file.
+    /// Returns the bytes of the file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.model().image()?.to_vec()).map_err(|error| raise(py, &error))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Writes the file. `progress` gets the number of bytes written and of all bytes.
+    /// Writes the file. `progress` is called with the numbers of bytes written and of all bytes.
     fn save(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let files = self.0.files();
         let image = py.detach(|| self.model().image()).map_err(|error| raise(py, &error))?;

@@ -32,7 +32,7 @@ impl Deref for Bytes {
     }
 }
 
-/// The path of a mapped file, which is not kept open because a process may have few open files.
+/// The path of a mapped file. The file is not kept open, because the number of open files is limited.
 struct Origin {
     path: PathBuf,
     identity: Identity,
@@ -53,25 +53,25 @@ fn identity(_: &File) -> io::Result<Identity> {
 }
 
 impl Origin {
-    /// The file, if it is still there.
+    /// Opens the file again, if it still exists.
     fn open(&self) -> Option<File> {
         let file = File::open(&self.path).ok()?;
         (identity(&file).ok()? == self.identity).then_some(file)
     }
 }
 
-/// Bytes for trees, of which Python sees parts.
+/// Bytes for trees. Python sees parts of them.
 pub struct Source {
     bytes: Bytes,
 }
 
-/// Where the bytes of a file, or of a tensor, come from.
+/// The bytes of a file or of a tensor.
 #[pyclass(frozen, name = "Source", module = "executorch_format._native")]
 pub struct PySource(pub Arc<Source>);
 
 #[pymethods]
 impl PySource {
-    /// Maps a file that Python opened from `path`. `identity` is its device and inode number. The file can be closed: a map needs no
+    /// Maps a file that Python opened from `path`. `identity` is its device and inode number. The file can be closed, since a map needs no
     /// descriptor.
     #[cfg(unix)]
     #[staticmethod]
@@ -82,14 +82,14 @@ impl PySource {
         Ok(Self(Arc::new(Source { bytes: Bytes::Map(map, Origin { path, identity }) })))
     }
 
-    /// Bytes in memory.
+    /// Takes bytes in memory.
     #[staticmethod]
     fn of_bytes(bytes: Bound<'_, PyBytes>) -> Self {
         Self(Arc::new(Source { bytes: Bytes::Python(bytes.into()) }))
     }
 }
 
-/// A part of a source's bytes, which a `memoryview` shows to Python.
+/// A part of a source's bytes, shown to Python as a `memoryview`.
 #[pyclass(frozen, module = "executorch_format._native")]
 struct Part {
     source: Arc<Source>,
@@ -110,24 +110,23 @@ impl Part {
     }
 }
 
-/// A tree, and what it borrows from.
+/// A tree, and the sources that it borrows from.
 pub struct OwnedModel {
     model: Model<'static>,
-    /// In the order of their addresses.
+    /// Sorted by address.
     sources: Vec<Arc<Source>>,
-    /// The size of the file that the tree was read from; `None` for a tree that was made or changed here.
+    /// The size of the file that the tree was read from; `None` for a tree that was created or changed here.
     file_size: Option<u64>,
-    /// The tree of the written file, for a tree that was made or changed here.
+    /// The tree of the written file, for a tree that was created or changed here.
     written: OnceLock<Box<OwnedModel>>,
 }
 
-/// A source's bytes, for trees that are held together with it.
+/// Returns a source's bytes, for trees that are stored together with it.
 #[allow(unsafe_code)]
 pub fn borrowed(source: &Arc<Source>) -> &'static [u8] {
     let bytes: &[u8] = &source.bytes;
-    // SAFETY: every tree that is made of these bytes is put into a `OwnedModel`, which keeps the source and lends the tree
-    // for no longer than its own life. The bytes do not move: they are a memory map's, or those of an immutable object
-    // of Python.
+    // SAFETY: every tree made from these bytes is put into an `OwnedModel`, which keeps the source and lends the tree for no longer than
+    // its own life. The bytes do not move: they belong to a memory map or to an immutable Python object.
     unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) }
 }
 
@@ -138,7 +137,7 @@ impl OwnedModel {
         Ok(Self { model, sources: vec![source], file_size, written: OnceLock::new() })
     }
 
-    /// `sources` contains everything that the tree borrows from.
+    /// Stores a tree. `sources` must contain everything that the tree borrows from.
     pub fn new(model: impl Into<Model<'static>>, mut sources: Vec<Arc<Source>>) -> Self {
         sources.retain(|source| !source.bytes.is_empty());
         sources.sort_by_key(|source| source.bytes.as_ptr() as usize);
@@ -150,7 +149,7 @@ impl OwnedModel {
         &self.model
     }
 
-    /// The tree, to be cloned, changed and held with the same sources.
+    /// Returns the tree, to be cloned, changed and stored with the same sources.
     pub fn to_change(&self) -> &Model<'static> {
         &self.model
     }
@@ -159,8 +158,7 @@ impl OwnedModel {
         &self.sources
     }
 
-    /// The tree for questions about a file. A changed tree is first written in memory, because only then its offsets
-    /// are known.
+    /// Returns the tree for questions about a file. A changed tree is first written in memory, because its offsets are known only then.
     pub fn file(&self) -> Result<&Model<'_>, Error> {
         if self.file_size.is_some() {
             return Ok(&self.model);
@@ -173,12 +171,12 @@ impl OwnedModel {
         Ok(&self.written.get_or_init(|| Box::new(written)).model)
     }
 
-    /// The size of the file in bytes, or the size that it would have.
+    /// Returns the size of the file in bytes; for an unsaved file, its future size.
     pub fn size(&self) -> Result<u64, Error> {
         self.file_size.map_or_else(|| self.model.image().map(|image| image.size()), Ok)
     }
 
-    /// The mapped files with their bytes, from which the system can copy in a write.
+    /// Returns the mapped files with their bytes, so that the system can copy from them in a write.
     pub fn files(&self) -> Vec<(File, &[u8])> {
         let file = |source: &'_ Arc<Source>| match &source.bytes {
             Bytes::Map(_, origin) => origin.open(),
@@ -187,7 +185,7 @@ impl OwnedModel {
         self.sources.iter().filter_map(|source| Some((file(source)?, &*source.bytes))).collect()
     }
 
-    /// A part of the tree's bytes as a read-only `memoryview`, without a copy if it is a part of a source.
+    /// Returns a part of the tree's bytes as a read-only `memoryview`, without a copy if it is a part of a source.
     pub fn view<'py>(&self, py: Python<'py>, part: &[u8]) -> PyResult<Bound<'py, PyMemoryView>> {
         let after = self.sources.partition_point(|source| source.bytes.as_ptr() <= part.as_ptr());
         let source = after.checked_sub(1).and_then(|index| self.sources.get(index));

@@ -1,5 +1,5 @@
-//! The native half of Python's package `executorch_format`: files as trees, answers about them as plain Python data,
-//! and edits. What users see is written in Python, in `executorch_format/`.
+//! The native half of the Python package `executorch_format`: files as trees, answers about them as plain Python data,
+//! and edits. The public interface is written in Python, in `executorch_format/`.
 
 #![deny(unsafe_code)]
 
@@ -15,12 +15,12 @@ use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::io::Write;
 
-/// The command `pte`, with the arguments of a process. Returns its exit code.
+/// Runs the command `pte` with the arguments of a process, and returns its exit code.
 #[pyfunction]
 fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| {
         let code = pte::run(arguments);
-        // A Rust program does this when it ends. The command has reported write errors itself.
+        // A Rust program does this when it exits. The command has already reported its own write errors.
         let _ = std::io::stdout().flush();
         code
     })

@@ -17,7 +17,7 @@ fn unsupported(skip: bool) -> Unsupported {
 
 #[pymethods]
 impl File {
-    /// A `.ptd` of tensors and blobs.
+    /// Creates a `.ptd` from tensors and blobs.
     #[staticmethod]
     fn create(
         py: Python<'_>,
@@ -36,7 +36,7 @@ impl File {
         Ok(Self::held(OwnedModel::new(ptd, sources)))
     }
 
-    /// A `.ptd` with the tensors of a safetensors file, and what was left out.
+    /// Creates a `.ptd` with the tensors of a safetensors file, and returns the entries that were left out.
     #[staticmethod]
     fn from_safetensors<'py>(py: Python<'py>, source: &PySource, skip: bool) -> PyResult<(Self, Bound<'py, PyAny>)> {
         let source = Arc::clone(&source.0);
@@ -45,7 +45,7 @@ impl File {
         Ok((Self::held(OwnedModel::new(ptd, vec![source])), pythonize(py, &skipped)?))
     }
 
-    /// Writes the weights as a safetensors file, and returns what was left out.
+    /// Writes the weights as a safetensors file, and returns the entries that were left out.
     fn to_safetensors<'py>(
         &self,
         py: Python<'py>,

@@ -11,20 +11,20 @@ use pyo3::types::PyBytes;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Files with names, and what they borrow from.
+/// Files with names, and the bytes that they borrow from.
 #[derive(Default)]
 pub struct NameFiles {
     pub sources: Vec<NameSource<'static>>,
     _bytes: Vec<Arc<Source>>,
 }
 
-/// A name that the author of a model gave: the method and the value that has it, and the key of its data.
+/// A name that the model's author gave: its method and value, and the key of its data.
 type Given = (String, Option<(String, usize)>, String);
 
-/// A constant whose numbers are known: its key, the author's name of it if that is known, and its dimensions.
+/// A constant with known numbers: its key, the author's name of it if known, and its dimensions.
 type Numbers = (String, Option<String>, Vec<u32>);
 
-/// The key of a constant: that of a value's data, that of named data, or the place in a payload.
+/// Returns the key of a constant: the key of a value's data or of named data, or the place in a payload.
 fn key(pte: &Pte<'_>, keys: &HashMap<(String, usize), String>, constant: &ConstantNumbers<'_>) -> String {
     let method = pte.methods().get(constant.method).map_or("", |plan| plan.name());
     match (constant.delegate, constant.key) {
@@ -37,7 +37,7 @@ fn key(pte: &Pte<'_>, keys: &HashMap<(String, usize), String>, constant: &Consta
     }
 }
 
-/// The author's name of a constant.
+/// Returns the author's name of a constant.
 fn name(names: &Names<'_>, constant: &ConstantNumbers<'_>) -> Option<String> {
     let method = names.methods.get(constant.method)?;
     let name = match constant.delegate {
@@ -47,7 +47,7 @@ fn name(names: &Names<'_>, constant: &ConstantNumbers<'_>) -> Option<String> {
     name.named_by.is_given().then(|| name.name.to_string())
 }
 
-/// The keys of the data of values.
+/// Returns the keys of the data of values.
 fn keys(py: Python<'_>, pte: &Pte<'_>) -> PyResult<HashMap<(String, usize), String>> {
     let mut keys = HashMap::new();
     let visited = py.detach(|| {
@@ -61,7 +61,7 @@ fn keys(py: Python<'_>, pte: &Pte<'_>) -> PyResult<HashMap<(String, usize), Stri
 
 #[pymethods]
 impl File {
-    /// The same file with names from ETRecords and state dicts. Fails if a record is that of another program.
+    /// Returns the same file with names from ETRecords and state dicts. Fails if a record belongs to another program.
     fn with_names(&self, py: Python<'_>, files: Vec<Py<PySource>>) -> PyResult<Self> {
         let bytes: Vec<Arc<Source>> = files.iter().map(|file| Arc::clone(&file.get().0)).collect();
         let parse = || bytes.iter().map(|source| NameSource::parse(borrowed(source))).collect::<Result<Vec<_>, _>>();
@@ -71,12 +71,12 @@ impl File {
         Ok(file)
     }
 
-    /// The same file with the names of another one, which it was made from.
+    /// Returns the same file with the names of the one that it was made from.
     fn with_names_of(&self, other: &Self) -> Self {
         Self(Arc::clone(&self.0), Arc::clone(&other.1))
     }
 
-    /// The names that the author of the model gave to data in the program.
+    /// Returns the names that the model's author gave to data in the program.
     fn given(&self, py: Python<'_>) -> PyResult<Vec<Given>> {
         let pte = self.pte(py)?;
         let names = self.names(py, pte)?;
@@ -97,7 +97,7 @@ impl File {
         Ok(given)
     }
 
-    /// The constants whose numbers are known.
+    /// Returns the constants with known numbers.
     fn numbers(&self, py: Python<'_>) -> PyResult<Vec<Numbers>> {
         let pte = self.pte(py)?;
         let (names, keys) = (self.names(py, pte)?, keys(py, pte)?);
@@ -113,7 +113,7 @@ impl File {
         Ok(found)
     }
 
-    /// The numbers of a constant in that list, as f32; empty outside the list.
+    /// Returns the numbers of a constant in that list, as f32; empty for an index outside the list.
     fn dequantized<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
         let pte = self.pte(py)?;
         let (mut bytes, mut at) = (Vec::new(), 0);

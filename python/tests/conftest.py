@@ -1,4 +1,4 @@
-"""Tests import `files` from this folder."""
+"""Lets tests import `files` from this folder."""
 
 from __future__ import annotations
 

@@ -21,15 +21,15 @@ MALFORMED: list[dict[str, Any]] = json.loads((DATA / "malformed" / "manifest.jso
 
 
 def name(path: Path) -> str:
-    """What a test calls a file."""
+    """Returns the name of a file in test identifiers."""
     return str(path.relative_to(DATA))
 
 
 def fixture(path: str) -> Path:
-    """A file by its path in the folder of an ExecuTorch release: `1.5.1/add/add.pte`."""
+    """Returns a file by its path in the folder of an ExecuTorch release: `1.5.1/add/add.pte`."""
     return DATA / path
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """A companion of a file."""
+    """Returns a companion of a file."""
     return path.with_name(path.name + suffix)

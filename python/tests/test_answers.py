@@ -1,4 +1,4 @@
-"""Answers: nothing is lost between the native half and Python's classes, and all of them are plain data."""
+"""Answers keep all data of the native half, and convert to plain data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def same(answer: ef.Answer | Iterable[ef.Answer], native: Any) -> None:
     assert len(repr(answer)) < 20_000 or not isinstance(answer, ef.Answer)
 
 
-# Where a tensor's bytes are is a word with fields in JSON, and fields with a kind in Python.
+# In JSON, the place of a tensor's bytes is a word with fields; in Python, it is fields with a kind.
 def without_places(native: Any) -> Any:
     if isinstance(native, dict):
         if isinstance(native.get("place"), dict):
@@ -47,7 +47,7 @@ def without_places(native: Any) -> Any:
 
 
 @pytest.mark.parametrize("path", GOOD, ids=name)
-def test_says_all_that_the_native_half_says(path: Path) -> None:
+def test_answers_keep_all_data_of_the_native_half(path: Path) -> None:
     model = ef.open(path)
     native = model._native
     same(model.size(), native.size())
@@ -61,7 +61,7 @@ def test_says_all_that_the_native_half_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=name)
-def test_says_all_about_a_program(path: Path) -> None:
+def test_program_answers_are_complete(path: Path) -> None:
     model = ef.Program.open(path)
     native = model._native
     same(model.memory(), native.memory())
@@ -85,13 +85,13 @@ def test_says_all_about_a_program(path: Path) -> None:
         json.dumps(method.to_dict())
 
 
-def test_says_all_about_a_trace() -> None:
+def test_trace_answers_are_complete() -> None:
     trace = ef.Trace.open(fixture("1.5.1/etdump/etdump.etdp"))
     same(trace.profile(), trace._native.profile(None, None))
     assert trace.profile().runs[0].total > 0
 
 
-def test_says_all_that_differs() -> None:
+def test_diff_is_complete() -> None:
     one, other = ef.open(fixture("1.5.1/add/add.pte")), ef.open(fixture("1.5.1/add_mul/add_mul.pte"))
     same(one.diff(other), one._native.diff(other._native, False))
     assert one.diff(other).differences
@@ -99,7 +99,7 @@ def test_says_all_that_differs() -> None:
     assert not one.diff(one).storage
 
 
-def test_says_all_that_an_edit_did() -> None:
+def test_edit_report_is_complete() -> None:
     program = ef.Program.open(fixture("1.5.1/stacktrace/stacktrace.pte"))
     stripped = program.strip()
     assert stripped.changes is not None
@@ -132,7 +132,7 @@ def test_notebook_shows_the_viewer() -> None:
     model = ef.Program.open(fixture("1.5.1/multi_method/multi_method.pte"))
     shown = model._repr_html_()
     assert shown.startswith('<iframe sandbox="allow-scripts"')
-    # The page is an attribute: nothing of it ends that.
+    # The page is an attribute: its text must not end the attribute.
     assert shown.count('"') == 6
 
 
@@ -154,7 +154,7 @@ def test_graphs_are_those_of_their_methods() -> None:
             ask()
 
 
-def test_answers_about_what_is_changed_are_those_about_its_file(tmp_path: Path) -> None:
+def test_answers_about_a_changed_model_are_those_about_its_file(tmp_path: Path) -> None:
     changed = ef.Program.open(fixture("1.5.1/stacktrace/stacktrace.pte")).strip().set_metadata("metadata.author", "someone")
     changed.save(tmp_path / "changed.pte")
     again = ef.Program.open(tmp_path / "changed.pte")
@@ -256,7 +256,7 @@ def test_times_are_instructions_or_those_of_inputs_and_outputs(path: Path) -> No
         for tensor in [tensor for buffer in memory.buffers for tensor in buffer.tensors]:
             assert -1 <= tensor.first <= tensor.last <= memory.instructions
             last = memory.moment(tensor.last)
-            # A method that never ends gives no outputs.
+            # A method that never ends has no outputs.
             if tensor.value in outputs and path.stem != "jump_forever":
                 assert last == "outputs"
             if isinstance(last, int):

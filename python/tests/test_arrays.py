@@ -1,4 +1,4 @@
-"""Arrays: what they hold, that they are no copies, and that they keep what they need."""
+"""Arrays: their values, that they are views, and that they keep their bytes alive."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def test_dim_order_gives_strides() -> None:
         array = entry.numpy()
         assert not array.flags.c_contiguous
         assert array.transpose(0, 2, 3, 1).tobytes() == bytes(entry.data)
-        # What is put in by index comes back by index, in the order that the program needs.
+        # Values written by index are read back by index, in the dim order of the program.
         changed = program.replace(entry.name, np.ascontiguousarray(array) + 1)
         assert np.array_equal(changed.tensors[entry.name], array + 1)
         assert changed.tensors.entry(entry.name).dim_order == entry.dim_order
 
 
-def test_arrays_are_read_only_and_no_copies() -> None:
+def test_arrays_are_read_only_views() -> None:
     for model in (ef.open(fixture(DTYPES)), ef.open(fixture(DTYPES).read_bytes())):
         assert isinstance(model, ef.Data)
         for name in model.tensors:
@@ -81,7 +81,7 @@ def test_arrays_are_read_only_and_no_copies() -> None:
             assert not array.flags.writeable
             with pytest.raises(ValueError):
                 array.flags.writeable = True
-            # Both are the same memory.
+            # Both arrays share memory.
             again = model.tensors[name]
             assert array.__array_interface__["data"] == again.__array_interface__["data"]
         view = next(iter(model.tensors.entries())).data
@@ -108,7 +108,7 @@ def test_arrays_outlive_their_model() -> None:
     assert np.array_equal(array, expected)
 
 
-def test_arrays_of_an_edited_model_keep_what_they_share() -> None:
+def test_arrays_of_an_edited_model_keep_shared_bytes() -> None:
     program = ef.Program.open(fixture("1.5.1/add_mul/add_mul.pte"))
     names = list(program.tensors)
     expected = [program.tensors[name].copy() for name in names]
@@ -153,7 +153,7 @@ def test_maps_are_released_with_the_last_view(tmp_path: Path) -> None:
     assert not mapped()
 
 
-def test_opening_and_looking_leaks_nothing() -> None:
+def test_opening_and_reading_leaks_no_memory() -> None:
     script = """
 import resource, sys, executorch_format as ef
 def once():
@@ -174,7 +174,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     path = fixture("1.5.1/add_mul/add_mul.pte")
     grown = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=True).stdout
-    # KiB. A leak of a thousand times a kilobyte is 1,000.
+    # In KiB. Leaking one kilobyte a thousand times would be 1,000.
     assert int(grown) < 1000
 
 
@@ -204,7 +204,7 @@ def test_a_tensor_is_read_by_dlpack() -> None:
     found = np.from_dlpack(entry)
     assert found.tolist() == [[0, 1, 2], [3, 4, 5]]
     assert not found.flags.writeable or not np.shares_memory(found, entry.numpy())
-    # A reader that does not know of read-only tensors gets a copy, or an error if it wants none.
+    # A reader without support for read-only tensors gets a copy, or an error if it refuses copies.
     assert "dltensor" in repr(entry.__dlpack__())
     for reader in ({"copy": False}, {"copy": False, "max_version": (0, 8)}, {"dl_device": (2, 0)}):
         with pytest.raises(BufferError):
@@ -214,7 +214,7 @@ def test_a_tensor_is_read_by_dlpack() -> None:
         assert np.shares_memory(found, entry.numpy())
 
 
-def test_names_that_are_not_there() -> None:
+def test_missing_names() -> None:
     data = ef.Data.open(fixture(DTYPES))
     with pytest.raises(KeyError, match="no tensor 'bolo'"):
         data.tensors["bolo"]

@@ -38,7 +38,7 @@ def test_is_the_command(command: list[str], tmp_path: Path) -> None:
 
 
 def test_standard_output_gets_all_bytes() -> None:
-    # No line ends the file, so that nothing but the end of the process would write the rest.
+    # The output has no final line feed, so that only the end of the process flushes the rest.
     assert run(SCRIPT, "rewrite", PATH, "-o", "-").stdout == ef.open(PATH).to_bytes()
 
 

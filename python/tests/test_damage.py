@@ -1,4 +1,4 @@
-"""Damaged files raise `Error` or work, whatever is asked. A panic would be a `PanicException`, which is no `Exception`, and fails the test."""
+"""Damaged files raise `Error` or work, for every call. A panic would be a `PanicException`, which is not an `Exception`, and fails the test."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from files import DATA, GOOD, MALFORMED
 import executorch_format as ef
 
 VARIANTS = 100_000
-"""How many damaged files are opened and verified. Every hundredth is asked everything."""
+"""The number of damaged files that are opened and verified. All methods are called on every hundredth."""
 
-# Small, so that damage hits what is read, and different from each other.
+# Small, so that damage is likely to hit bytes that are read, and of different kinds.
 SMALL = [path for path in GOOD if path.stat().st_size < 6_000]
 
 WORDS = [0, 1, 2, 4, 8, 0x7F, 0xFF, 0x100, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFC, 0xFFFFFFFF]
 
 
 def damaged(content: bytes, chance: random.Random) -> bytes:
-    """A byte, a word or a few of them are others, or the end is missing."""
+    """Changes a byte, a word or a few of them, or cuts off the end."""
     new = bytearray(content)
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
         kind, place = chance.randrange(8), chance.randrange(len(new))
@@ -92,7 +92,7 @@ def ask_everything(model: ef.Model) -> None:
 
 
 def use(content: bytes, everything: bool) -> str:
-    """What came of it: the rule that is broken, or whether it is good."""
+    """Returns the outcome: the broken rule, or whether the file is good."""
     try:
         model = ef.open(content)
         findings = model.verify("structure")
@@ -117,7 +117,7 @@ def test_damaged_files_raise_or_work() -> None:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         seen = sum(pool.map(run, range(20)), Counter[str]())
     assert sum(seen.values()) == VARIANTS
-    # The damage is of many kinds, and not only at the surface.
+    # The damage is diverse, and not only in outer structures.
     assert len(seen) >= 10
     assert seen["good"] > VARIANTS // 20
     assert seen["good"] < VARIANTS * 0.9

@@ -1,4 +1,4 @@
-"""Edits: a new model, the old one as it was, and what matched nothing is an exception."""
+"""Edits return a new model, leave the old one unchanged, and raise an exception for names that match nothing."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def test_edits_make_good_programs_and_leave_the_old_one(path: Path) -> None:
     assert before == path.read_bytes()
     errors = {finding.rule for finding in program.verify() if finding.severity == "error"}
     changed = [program.strip(), program.dedup(), program.select(*program.methods), program.set_metadata("get_new", 1)]
-    # A plan that can be read in two ways may have only the wrong one once its state is elsewhere: the edit is refused then.
+    # An ambiguous plan may keep only its wrong reading once its state is moved: the edit is refused then.
     undecided = any(finding.rule == "planned-memory-unknown" for finding in program.verify())
     if program.tensors and not undecided:
         moved, data = program.externalize()
         assert set(data.tensors) >= set(program.tensors)
         changed.append(moved)
-        # All that is external must be in the files that are given.
+        # The given files must have all external data.
         if not any(finding.rule == "external-missing" for finding in moved.verify(data=data)):
             changed.append(moved.internalize(data))
     for model in changed:
@@ -93,7 +93,7 @@ def test_names_that_match_nothing() -> None:
     ):
         with pytest.raises(KeyError):
             ask()
-    with pytest.raises(ef.Error, match="nothing was chosen"):
+    with pytest.raises(ef.Error, match="no data was selected"):
         program.externalize(lambda candidate: False)
 
 
@@ -185,7 +185,7 @@ def test_safetensors_both_ways(tmp_path: Path) -> None:
     assert data.to_safetensors(tmp_path / "out.safetensors") == ()
     for key, array in load_file(tmp_path / "out.safetensors").items():
         assert np.array_equal(arrays[key], array)
-    # From memory and from a file object too.
+    # Also from memory and from a file object.
     content = (tmp_path / "in.safetensors").read_bytes()
     assert ef.Data.from_safetensors(io.BytesIO(content)).to_bytes() == data.to_bytes()
     with pytest.raises(ef.Error):
@@ -200,7 +200,7 @@ def test_weights_of_a_program_as_safetensors(tmp_path: Path) -> None:
     found = load_file(tmp_path / "weights.safetensors")
     assert set(found) == set(program.tensors)
     assert all(np.array_equal(found[key], program.tensors[key]) for key in found)
-    # A payload is no tensor: it is an error, or said to be left out.
+    # A payload is not a tensor: it is an error, or is listed as left out.
     delegated = ef.Program.open(fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte"))
     skipped = delegated.to_safetensors(tmp_path / "none.safetensors", skip=True)
     assert {one.kind for one in skipped} >= {"payload"}

@@ -1,4 +1,4 @@
-"""Where files come from and go to."""
+"""Opening and saving files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ import executorch_format as ef
 PATH = fixture("1.5.1/add_mul/add_mul.pte")
 
 
-def test_opens_whatever_has_a_files_bytes() -> None:
+def test_opens_paths_bytes_and_file_objects() -> None:
     content = PATH.read_bytes()
     with PATH.open("rb") as opened:
         models = [
@@ -101,13 +101,13 @@ def test_version_is_that_of_the_installed_package() -> None:
     assert ef.__version__ == importlib.metadata.version("executorch-format")
 
 
-def test_a_file_object_is_read_from_where_it_is() -> None:
+def test_a_file_object_is_read_from_its_position() -> None:
     content = io.BytesIO(b"before" + PATH.read_bytes())
     content.seek(6)
     assert ef.open(content).file_size == PATH.stat().st_size
 
 
-def test_what_has_no_bytes(tmp_path: pathlib.Path) -> None:
+def test_opening_other_objects_raises(tmp_path: pathlib.Path) -> None:
     with pytest.raises(FileNotFoundError):
         ef.open(tmp_path / "nothing.pte")
     with pytest.raises(IsADirectoryError):
@@ -122,7 +122,7 @@ def test_what_has_no_bytes(tmp_path: pathlib.Path) -> None:
             ef.open(empty)
 
 
-def test_a_bytearray_can_change_meanwhile() -> None:
+def test_a_bytearray_can_change_after_opening() -> None:
     content = bytearray(PATH.read_bytes())
     model = ef.open(content)
     content[:] = bytes(len(content))
@@ -159,7 +159,7 @@ def test_progress_ends_with_all(tmp_path: pathlib.Path) -> None:
     assert len(steps) > 2
 
 
-def test_what_a_callback_raises_ends_the_write(tmp_path: pathlib.Path) -> None:
+def test_an_exception_in_a_callback_cancels_the_write(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "big.ptd"
     path.write_bytes(b"older")
 
@@ -174,7 +174,7 @@ def test_what_a_callback_raises_ends_the_write(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="a process gets Ctrl-C in another way there")
 def test_ctrl_c_ends_a_write(tmp_path: pathlib.Path) -> None:
-    # A job in the background is started so that it ignores Ctrl-C.
+    # Shells start background jobs so that they ignore Ctrl-C.
     script = """
 import signal, sys, numpy as np, executorch_format as ef
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -233,7 +233,7 @@ assert ef.open(sys.argv[2]).verify() is not None
     subprocess.run([sys.executable, "-c", script, PATH, tmp_path / "saved.pte"], check=True)
 
 
-def test_saves_what_is_mapped_though_its_path_is_gone_or_another(tmp_path: pathlib.Path) -> None:
+def test_saves_a_mapped_file_whose_path_was_removed_or_replaced(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "big.ptd"
     big(1 << 20).replace("a", bytes(range(256)) * 4096).save(path)
     expected = path.read_bytes()

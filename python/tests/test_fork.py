@@ -1,4 +1,4 @@
-"""Child processes made by `fork`, which have none of their parent's threads."""
+"""Child processes created by `fork`, which have none of their parent's threads."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import executorch_format as ef
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
-# `ask` reads much data on all cores, and lists a folder with a runtime that has threads. A child that waits for threads which only its parent has
-# is ended by the alarm.
+# `ask` reads much data on all cores, and lists a folder with a multithreaded runtime. The alarm ends a child that waits for threads of its parent.
 SCRIPT = """
 import multiprocessing, os, signal, sys, threading, warnings
 import executorch_format as ef
@@ -69,7 +68,7 @@ print("done")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two files with the same data under other keys, which is compared by its hashes."""
+    """Creates two files with the same data under other keys, which is compared by its hashes."""
     made = tmp_path_factory.mktemp("fork")
     data = {f"t{index}": np.random.default_rng(index).random(1 << 17, np.float32) for index in range(8)}
     ef.Data.create(data).save(made / "before.ptd")

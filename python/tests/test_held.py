@@ -1,4 +1,4 @@
-"""What models hold: memory, descriptors and maps, and when they release them."""
+"""The memory, descriptors and maps that models hold, and when they are released."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_methods_outlive_their_model() -> None:
 
 
 def grown(code: str, calls: int, *arguments: object) -> int:
-    """The bytes by which memory grows in that many calls of `once`, after a tenth as many."""
+    """Returns the growth of memory in bytes over that many calls of `once`, after a tenth as many calls to warm up."""
     script = f"""
 import os, sys, executorch_format as ef
 {code}
@@ -117,7 +117,7 @@ delegate = program.methods["forward"].delegates[0]
 def once():
     {once}
 """
-    # The allocator may take some pages meanwhile. A leak of the smallest objects is more.
+    # The allocator may take a few pages. Leaking even the smallest objects takes more.
     assert grown(code, calls, DELEGATED) < 32 * calls
 
 
@@ -158,7 +158,7 @@ def test_questions_to_a_closed_model_raise_an_error() -> None:
             question()
     assert repr(model) == "<Program 'add_mul.pte': closed>"
     assert model.path == str(ADD_MUL)
-    # What came from it stays valid.
+    # Objects that came from the model stay valid.
     assert stripped.verify() is not None
 
 

@@ -18,12 +18,12 @@ def program(name: str) -> ef.Program:
     return ef.Program.open(RECORDS / name)
 
 
-def test_a_record_beside_the_program_names_its_weights() -> None:
+def test_an_etrecord_beside_the_program_names_its_weights() -> None:
     plain = program("net_portable.pte")
     assert NAME not in plain.tensors
     named = plain.with_names()
     assert NAME in named.tensors and named.tensors.entry(NAME).sizes == (8, 8, 3, 3)
-    # Keys are still there, and iteration is over them.
+    # Keys still work, and iteration is over keys.
     assert list(named.tensors) == list(plain.tensors)
     assert all(key in named.tensors for key in plain.tensors)
     with pytest.raises(KeyError, match="near it are layers.0.conv.weight"):
@@ -41,7 +41,7 @@ def test_a_record_beside_the_program_names_its_weights() -> None:
     assert named.report().to_html() != plain.report().to_html()
 
 
-def test_names_come_from_the_files_that_are_given() -> None:
+def test_names_come_from_the_given_files() -> None:
     by_state = program("net_portable.pte").with_names(RECORDS / "net.safetensors")
     assert by_state.methods["forward"].values[2].named_by == "state_dict"
     by_bytes = program("net_portable.pte").with_names((RECORDS / "net_portable.etrecord").read_bytes())
@@ -86,7 +86,7 @@ def test_numbers_are_elements_times_scales() -> None:
     scales = [np.frombuffer(data, "<f4") for key, data in model.named_data.items() if key.startswith("scale_")]
     for key, array in numbers.items():
         stored = np.frombuffer(model.named_data[key], "i1" if array.ndim > 1 else "<i4").astype("f4").reshape(array.shape)
-        # XNNPACK has a scale for each channel of the output.
+        # XNNPACK has one scale for each output channel.
         shape = (-1, *[1] * (array.ndim - 1))
         assert array.dtype == np.float32
         assert any(np.array_equal(array, stored * of.reshape(shape)) for of in scales if len(of) == len(array)), key
@@ -100,5 +100,5 @@ def test_numbers_of_floats_inside_delegates_are_the_state_dict() -> None:
     state = safetensors.numpy.load_file(RECORDS / "net.safetensors")
     numbers = program("net_xnnpack.pte").with_names().dequantized
     assert np.array_equal(numbers["head.weight"], state["head.weight"])
-    # XNNPACK has the channels of the input last.
+    # XNNPACK stores input channels last.
     assert np.array_equal(numbers["stem.weight"], state["stem.weight"].transpose(0, 2, 3, 1))

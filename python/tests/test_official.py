@@ -1,4 +1,4 @@
-"""Every fixture against what ExecuTorch's own Python and flatc find in it."""
+"""Compares every fixture with the results of ExecuTorch's own Python and flatc."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def same_tensor(tensor: ef.Tensor, expected: dict[str, Any], digest: str) -> Non
     assert tensor.scalar_type in (expected["scalar_type_name"], expected["scalar_type"])
     assert tensor.data.nbytes == expected["nbytes"]
     assert sha256(tensor.data) == digest
-    # The array has the values by their indices, whichever order they have in memory.
+    # Arrays are indexed logically, whatever the order in memory is.
     array = tensor.numpy()
     assert array.shape == tensor.sizes
     assert sha256(array.transpose(tensor.dim_order).tobytes()) == digest
 
 
 @pytest.mark.parametrize("path", ORACLES, ids=name)
-def test_is_what_official_python_reads(path: Path) -> None:
+def test_agrees_with_official_python(path: Path) -> None:
     expected, model = oracle(path), ef.open(path)
     assert model.file_size == expected["file_size"]
     assert sha256(model.to_bytes()) == expected["sha256"]
@@ -97,13 +97,13 @@ def same_method(method: ef.Method, expected: dict[str, Any]) -> None:
 
 def flatc(path: Path) -> Any:
     text = beside(path, ".json").read_text()
-    # flatc prints numbers that JSON does not have.
+    # flatc prints numbers that are not valid JSON.
     return json.loads(re.sub(r"(?<=[:\[,])\s*(-?)(nan|inf)(?=[,\]}\s])", lambda found: f'"{found[1]}{found[2]}"', text))
 
 
 def same_tree(found: Any, expected: Any, place: str) -> None:
     if isinstance(expected, dict):
-        # An absent field is a null there or is left out.
+        # flatc prints an absent field as null or leaves it out.
         for key in found.keys() | expected.keys():
             same_tree(found.get(key), expected.get(key), f"{place}.{key}")
     elif isinstance(expected, list):
@@ -118,7 +118,7 @@ def same_tree(found: Any, expected: Any, place: str) -> None:
 
 
 @pytest.mark.parametrize("path", TREES, ids=name)
-def test_tree_is_what_flatc_prints(path: Path) -> None:
+def test_tree_agrees_with_flatc(path: Path) -> None:
     same_tree(ef.open(path).tree(), flatc(path), "")
 
 

@@ -18,7 +18,7 @@ import executorch_format as ef
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")
 
-# The runtime reads a name up to a NUL, which `verify` says.
+# The runtime reads names up to a NUL, which `verify` reports.
 KEYS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20)
 TYPES = st.sampled_from("bool u1 i1 i2 i4 i8 f2 f4 f8 u2 u4 u8 c8 c16".split()).map(np.dtype)
 ARRAYS = TYPES.flatmap(lambda dtype: arrays.arrays(dtype, arrays.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=4)))
@@ -29,7 +29,7 @@ def same(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
 
 
 @given(st.dictionaries(KEYS, st.one_of(ARRAYS, st.binary(max_size=40)), max_size=8), st.sampled_from([None, 1, 16, 256]))
-def test_what_is_made_is_read_back(entries: dict[str, Any], alignment: int | None) -> None:
+def test_created_files_are_read_back(entries: dict[str, Any], alignment: int | None) -> None:
     data = ef.Data.create(entries, alignment=alignment)
     for found in (data, ef.Data.open(data.to_bytes())):
         assert set(found.tensors) | set(found.named_data) == set(entries)
@@ -60,12 +60,12 @@ def test_safetensors_and_back(entries: dict[str, Any]) -> None:
         found = ef.Data.from_safetensors(path)
         assert set(found.tensors) == set(entries) - skipped
         assert all(same(found.tensors[key], entries[key]) for key in found.tensors)
-    # What safetensors has no type for.
+    # Types that safetensors does not have.
     assert all(entries[key].dtype.kind == "c" for key in skipped)
 
 
 @given(arrays.arrays(np.float32, (2, 2)), arrays.arrays(np.float32, (2, 2)))
-def test_weights_are_what_they_are_replaced_by(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> None:
+def test_replaced_weights_have_the_new_values(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> None:
     program = ef.Program.open(fixture("1.5.1/add_mul/add_mul.pte"))
     first, second = program.tensors
     changed = ef.Program.open(program.replace({first: one, second: other}).to_bytes())
@@ -77,7 +77,7 @@ def test_weights_are_what_they_are_replaced_by(one: npt.NDArray[Any], other: npt
 
 
 @given(st.one_of(st.booleans(), st.integers(-(1 << 63), (1 << 63) - 1), st.floats(), st.text(st.characters(exclude_categories=["Cs"]))))
-def test_metadata_is_what_was_set(value: Any) -> None:
+def test_metadata_has_the_value_that_was_set(value: Any) -> None:
     program = ef.Program.open(fixture("1.5.1/add/add.pte")).set_metadata("get_it", value)
     found = ef.Program.open(program.to_bytes()).metadata["get_it"]
     assert type(found) is type(value)

@@ -1,4 +1,4 @@
-"""The recipes of the README, run as they stand."""
+"""Runs the recipes of the README."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FILES = {
 
 
 class StandIn:
-    """A tensor with the little of `torch.Tensor` that the recipe needs."""
+    """A tensor with the parts of `torch.Tensor` that the recipe needs."""
 
     def __init__(self, words: Any) -> None:
         self.words = words
@@ -47,7 +47,7 @@ class StandIn:
 
 
 def stand_in() -> types.ModuleType:
-    """A small `torch`, for where it is not installed: with the libraries that it needs it takes gigabytes."""
+    """Returns a substitute for `torch` if it is not installed: the real one takes gigabytes with its libraries."""
     torch: Any = types.ModuleType("torch")
     torch.bfloat16 = "<u2"
 
@@ -74,7 +74,7 @@ def test_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed, tried = doctest.testfile(
         str(README),
         module_relative=False,
-        # What `model.state_dict()` would give.
+        # As `model.state_dict()` would return.
         globs={"state": {"encode.0": np.ones((2, 4), np.float32), "encode.1": np.zeros(2, np.float32)}},
         optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
     )

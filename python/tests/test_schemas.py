@@ -1,4 +1,4 @@
-"""The classes of `answers` have the fields that the JSON Schemas of the command's documents have, with the same types."""
+"""The classes of `answers` have the same fields and types as the JSON Schemas of the command's documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from executorch_format._answer import Answer, Answers
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
 
-# The document and the definition in it that a class stands for.
+# The document and the definition in it that correspond to each class.
 DEFINITIONS = {
     answers.Finding: ("verify", "Finding"),
     answers.Blob: ("list", "Row"),
@@ -67,7 +67,7 @@ DEFINITIONS = {
     answers.Skipped: ("convert", "Skipped"),
 }
 
-# Fields of documents that the classes do not have, and fields of classes that are not in documents.
+# Fields that only documents have, and fields that only classes have.
 OTHERS: dict[type[Answer], set[str]] = {
     # Only `pte list --hash` has it.
     answers.Blob: {"sha256"},
@@ -75,11 +75,11 @@ OTHERS: dict[type[Answer], set[str]] = {
     answers.Size: {"savings", "modules"},
     answers.Memory: {"modules"},
     answers.Operators: {"modules", "macs"},
-    # The place in a list of the document.
+    # The index in a list of the document.
     answers.Value: {"index"},
     # In other documents, a file has this name.
     answers.SourceLine: {"file"},
-    # The place in a list of the document.
+    # The index in a list of the document.
     answers.Instruction: {"chain", "index"},
     # Only with a trace.
     answers.GraphNode: {"time"},
@@ -87,7 +87,7 @@ OTHERS: dict[type[Answer], set[str]] = {
 
 
 def forms(schema: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A schema and all parts of it: references, alternatives."""
+    """Yields a schema and all parts of it: references, alternatives."""
     yield schema
     if "$ref" in schema:
         yield from forms(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions)
@@ -97,7 +97,7 @@ def forms(schema: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict[
 
 
 def kinds(schema: dict[str, Any], definitions: dict[str, Any]) -> set[str]:
-    """The kinds of values that a schema allows."""
+    """Returns the kinds of values that a schema allows."""
     found = set()
     for form in forms(schema, definitions):
         named = form.get("type", ())
@@ -107,7 +107,7 @@ def kinds(schema: dict[str, Any], definitions: dict[str, Any]) -> set[str]:
 
 
 def kinds_of_hint(hint: Any) -> set[str]:
-    """The kinds of values that a hint allows."""
+    """Returns the kinds of values that a hint allows."""
     if hint is answers.Place:
         # A place without fields is a word in JSON.
         return {"object", "string"}
@@ -140,7 +140,7 @@ def test_classes_have_the_fields_of_the_documents(cls: type[Answer]) -> None:
         assert found[field] >= fields[field] - {"null"}, f"{field}: {found[field]}, {fields[field]}"
 
 
-def test_a_profile_with_its_program_has_all_that_the_native_half_says() -> None:
+def test_a_profile_with_its_program_keeps_all_data_of_the_native_half() -> None:
     trace, program = ef.Trace.open(fixture("payloads/profile_xnnpack.etdp")), ef.Program.open(fixture("payloads/profile_xnnpack.pte"))
     profile = trace.profile(program)
     same(profile, trace._native.profile(program._native, None))

@@ -1,4 +1,4 @@
-"""Threads share models, and work at the same time."""
+"""Threads share models, and work in parallel."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_threads_open_and_drop() -> None:
         list(pool.map(use, GOOD))
 
 
-def test_others_run_while_one_works() -> None:
-    """Hashing what is written takes long enough to see that Python runs meanwhile."""
+def test_other_threads_run_during_a_call() -> None:
+    """Hashing a file takes long enough to observe that Python runs at the same time."""
     data = ef.Data.create({str(index): np.full(64, index, np.float32) for index in range(20_000)})
     turns, done = 0, threading.Event()
 
@@ -61,5 +61,5 @@ def test_others_run_while_one_works() -> None:
         data.dedup()
     done.set()
     other.join()
-    # With the lock held it would run between two calls only.
+    # If the lock were held, it would run only between two calls.
     assert turns > 50

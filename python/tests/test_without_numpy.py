@@ -1,4 +1,4 @@
-"""Those who only look need no NumPy. This is run once more in an environment that does not have it."""
+"""Reading without arrays does not need NumPy. This also runs in an environment without NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATA = fixture("1.5.1/ptd_dtypes/ptd_dtypes.ptd")
 HAS_NUMPY = importlib.util.find_spec("numpy") is not None
 
 
-def test_looking_does_not_import_numpy() -> None:
+def test_reading_does_not_import_numpy() -> None:
     script = """
 import sys, executorch_format as ef
 data = ef.open(sys.argv[1])
@@ -29,7 +29,7 @@ assert "numpy" not in sys.modules
 
 
 @pytest.mark.skipif(HAS_NUMPY, reason="NumPy is here: its lack is tested in another environment")
-def test_arrays_say_that_they_need_numpy() -> None:
+def test_arrays_without_numpy_raise_an_error_about_it() -> None:
     data = ef.Data.open(DATA)
     name = next(iter(data.tensors))
     with pytest.raises(ImportError, match="pip install numpy"):

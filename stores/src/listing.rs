@@ -85,7 +85,7 @@ pub fn pages(store: Arc<dyn PaginatedListStore>, path: &Path, access: &Access) -
             let token = page_token.filter(|token| !token.is_empty());
             // Only hashes of tokens are kept, since a server may send long ones.
             if token.as_ref().is_some_and(|token| !tokens.insert(hasher.hash_one(token))) {
-                return Err(Error::Untrue("the server's listing repeats a continuation token".into()));
+                return Err(Error::Untrue("the server's listing is endless: it repeats a continuation token".into()));
             }
             let objects = result.objects.into_iter().map(Entry::Object);
             let entries: Vec<_> = objects.chain(bad.0.into_iter().map(Entry::BadKey)).map(Ok).collect();
