@@ -1,4 +1,5 @@
 // The API, for any place that has the WebAssembly module's bytes. All answers are made by the module, which is the same as the page's.
+import { parse } from "./json.js";
 import bindings from "./module.js";
 
 /** A file that cannot be read. `finding` says which rule it breaks, where, and what was expected. */
@@ -8,18 +9,6 @@ export class FileError extends Error {
     this.name = "FileError";
     this.finding = finding;
   }
-}
-
-/** Parses JSON; integers that a number would round become `bigint`. */
-function parse(json) {
-  if (!/[:,[]-?\d{16}/.test(json)) return JSON.parse(json);
-  // No string of the document starts with the mark.
-  let mark = "#";
-  while (json.includes(`"${mark}`)) mark += "#";
-  const marked = json.replace(/"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g, (token) =>
-    token[0] === '"' || Number.isSafeInteger(Number(token)) ? token : `"${mark}${token}"`,
-  );
-  return JSON.parse(marked, (_, value) => (typeof value === "string" && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value));
 }
 
 /** Calls the module, whose own errors are strings. */
@@ -139,12 +128,17 @@ export function connect(readModule, special = () => undefined) {
       const bytes = new Uint8Array(await source.arrayBuffer());
       return inMemory(bytes, name ?? source.name);
     }
-    if (ArrayBuffer.isView(source)) return inMemory(new Uint8Array(source.buffer, source.byteOffset, source.byteLength), name);
+    if (ArrayBuffer.isView(source))
+      return inMemory(new Uint8Array(source.buffer, source.byteOffset, source.byteLength), name);
     if (source instanceof ArrayBuffer) return inMemory(new Uint8Array(source), name);
     throw new TypeError("expected bytes (a Uint8Array or an ArrayBuffer), a Blob, or, in Node, a path");
   }
 
-  const inMemory = (bytes, name = "model") => ({ name, size: bytes.length, read: (start, size) => bytes.subarray(start, start + size) });
+  const inMemory = (bytes, name = "model") => ({
+    name,
+    size: bytes.length,
+    read: (start, size) => bytes.subarray(start, start + size),
+  });
 
   async function opened(source, { name, data = [] } = {}) {
     ready ??= Promise.resolve(readModule()).then((module) => bindings.initSync({ module }));
@@ -165,7 +159,8 @@ export function connect(readModule, special = () => undefined) {
       for (const source of data) await add(source);
       const roles = parse(ask(() => page.roles()));
       const unused = files.find((_, index) => (index === 0 ? roles.main !== 0 : !roles.data.includes(index)));
-      if (unused && errors.length === 0) throw new TypeError(`${unused.name}: expected a program, and .ptd files with it`);
+      if (unused && errors.length === 0)
+        throw new TypeError(`${unused.name}: expected a program, and .ptd files with it`);
     } catch (error) {
       model.close();
       throw error;

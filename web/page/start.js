@@ -2,6 +2,8 @@
 const page = {};
 
 (() => {
+  "use strict";
+
   const unpack = async () => {
     const packed = Uint8Array.from(atob(packedModule), (character) => character.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -12,20 +14,27 @@ const page = {};
   let next = 0;
   const waiting = new Map();
 
+  const failAll = (text) => {
+    for (const question of waiting.values()) question.failed(new Error(text));
+    waiting.clear();
+  };
+
+  const receive = ({ data: { id, answer, error, fatal, share } }) => {
+    const question = waiting.get(id);
+    if (!question) return;
+    if (share !== undefined) {
+      question.progress?.(share);
+      return;
+    }
+    waiting.delete(id);
+    if (error === undefined) question.done(answer);
+    else question.failed(Object.assign(new Error(error), { fatal }));
+  };
+
   const start = () => {
     const fresh = new Worker(URL.createObjectURL(new Blob([workerSource], { type: "text/javascript" })));
-    fresh.onmessage = ({ data: { id, answer, error, fatal, share } }) => {
-      const one = waiting.get(id);
-      if (!one) return;
-      if (share !== undefined) return one.progress?.(share);
-      waiting.delete(id);
-      if (error === undefined) one.done(answer);
-      else one.failed(Object.assign(new Error(error), { fatal }));
-    };
-    fresh.onerror = (event) => {
-      for (const one of waiting.values()) one.failed(new Error(event.message));
-      waiting.clear();
-    };
+    fresh.onmessage = receive;
+    fresh.onerror = (event) => failAll(event.message);
     module.then((module) => fresh.postMessage({ module }));
     return fresh;
   };
@@ -44,8 +53,7 @@ const page = {};
   // A new worker without files. All data of the old one is freed.
   page.restart = () => {
     worker?.terminate();
-    for (const one of waiting.values()) one.failed(new Error("ended"));
-    waiting.clear();
+    failAll("ended");
     worker = start();
   };
   page.restart();

@@ -1,13 +1,14 @@
-"use strict";
 // Answers the page's questions. Files are read here, in the ranges that the module requests.
-{
+(() => {
+  "use strict";
   let page;
   let instance;
   const files = [];
   const ended = new Set();
-  // How many bytes of a blob are read at a time.
+  // The number of bytes of a blob that are read at a time.
   const PIECE = 4 << 20;
-  const bytes = (file, start, size) => new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(start, start + size)));
+  const bytes = (file, start, size) =>
+    new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(start, start + size)));
 
   // Passes a range of a file to `take`, piece by piece; between pieces, a job can be cancelled.
   async function pieces(id, file, start, size, take, part = (share) => share) {
@@ -17,6 +18,13 @@
       take(new Uint8Array(await file.slice(start + at, start + at + piece).arrayBuffer()), at);
       postMessage({ id, share: part((at + piece) / size) });
     }
+  }
+
+  // Bytes as a string with one character for each, which can be searched.
+  function latin1(bytes) {
+    let text = "";
+    for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+    return text;
   }
 
   const jobs = {
@@ -44,7 +52,9 @@
       const all = parts.reduce((sum, [, , size]) => sum + size, 0);
       let before = 0;
       for (const [of, start, size] of parts) {
-        await pieces(id, files[of], start, size, (piece) => spread.add(piece), (share) => (before + share * size) / all);
+        const done = before;
+        const part = (share) => (done + share * size) / all;
+        await pieces(id, files[of], start, size, (piece) => spread.add(piece), part);
         before += size;
       }
       return page.spread_out(spread);
@@ -58,14 +68,14 @@
       await pieces(id, files[index], start, size, (piece, at) => all.set(piece, at));
       return new Blob([saving.finish(all)]);
     },
-    // Where bytes are for the first time from a place on; `null` if nowhere. Pieces overlap, so that none is missed between two.
-    search: async ([index, pattern, start], id) => {
+    // The first place of a pattern from `start`; `null` if there is none. Pieces overlap, so that none is missed between two.
+    search: ([index, pattern, start], id) => {
       const file = files[index];
-      const text = (bytes) => { let out = ""; for (let at = 0; at < bytes.length; at += 8192) out += String.fromCharCode(...bytes.subarray(at, at + 8192)); return out; };
-      const wanted = text(pattern);
+      const wanted = latin1(pattern);
       for (let at = start; at < file.size; at += PIECE) {
         if (ended.has(id)) throw new Error("ended");
-        const found = text(bytes(file, at, Math.min(PIECE + pattern.length, file.size - at))).indexOf(wanted);
+        const piece = bytes(file, at, Math.min(PIECE + pattern.length, file.size - at));
+        const found = latin1(piece).indexOf(wanted);
         if (found >= 0) return at + found;
       }
       return null;
@@ -93,4 +103,4 @@
       ended.delete(id);
     }
   };
-}
+})();

@@ -1,6 +1,7 @@
-"use strict";
 (() => {
-  const { element, bytes, count, share, shape } = viewer;
+  "use strict";
+  const { element, bytes, count, grouped, note, share, shape } = viewer;
+  const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
   viewer.views.push({
     name: "overview",
@@ -8,82 +9,156 @@
     fits: (report) => report.summary,
     uses: ["size", "memory", "weights", "findings"],
     draw(report, main) {
-      const { summary } = report;
-      // A card opens the view with its details.
-      const card = (value, what, view, state) => element(viewer.has(view) ? "button" : "div", { class: "card", onclick: () => viewer.has(view) && viewer.open(view) }, element("b", { class: state }, value), element("span", {}, what));
-      const cards = [card(bytes(report.file_size), "file", "size")];
-      const methods = summary.methods || [];
-      const inDelegates = summary.delegate_constants?.size;
-      if (report.memory) {
-        const most = Math.max(0, ...report.memory.methods.map((method) => method.size));
-        cards.push(card(bytes(most), methods.length > 1 ? "planned memory, largest method" : "planned memory", "memory"));
-        cards.push(card(methods.reduce((sum, method) => sum + method.instructions.total, 0).toLocaleString("en"), "instructions", "graph"));
-        const backends = new Set(methods.flatMap((method) => method.delegates.map((delegate) => delegate.id)));
-        cards.push(card([...backends].join(", ") || "none", "delegated to", "operators"));
-      }
-      // Data without a type is counted where its kind is known: in delegates, and as keys of a .ptd.
-      const tensors = (report.weights || []).filter((weight) => summary.keys || weight.users.some(shape));
-      if (tensors.length) cards.push(card(bytes(tensors.reduce((sum, weight) => sum + weight.size, 0)), summary.keys ? `under ${count(summary.keys.length, "key")}` : `in ${count(tensors.length, "weight")}${inDelegates ? " outside delegates" : ""}`, "weights"));
-      if (inDelegates) cards.push(card(bytes(inDelegates), `in ${count(summary.delegate_constants.count, "weight")} of delegates`, "size"));
-      if (!report.findings) cards.push(card("…", "verification", "findings"));
-      const found = ["error", "warning", "note"].map((severity) => [severity, (report.findings || []).filter((finding) => finding.severity === severity).length]).filter((one) => one[1]);
-      if (report.findings) cards.push(card(found.map(([severity, number]) => count(number, severity)).join(", ") || "no findings", "verification", "findings", found.length ? found[0][0] : "good"));
-      main.append(element("div", { class: "cards" }, cards));
-      if (report.size) main.append(element("h2", {}, "Where the bytes are"), ...sizeBar(report.size));
-      for (const method of methods) main.append(...methodFacts(report, method));
-      if (summary.metadata?.length) {
-        main.append(element("h2", {}, "Metadata"), element("p", { class: "note" }, "Methods that compute nothing and return the same each time."),
-          viewer.table([{ name: "name", of: (row) => viewer.name(row.name) }, { name: "value", mono: true, of: (row) => value(row.value) }], summary.metadata));
-      }
-      if (summary.keys) {
-        main.append(element("h2", {}, "Keys"), viewer.table([
-          { name: "key", of: (row) => viewer.name(row.key) }, { name: "shape", mono: true, of: (row) => shape(row) || "blob" }, { name: "size", number: true, value: (row) => row.size, of: (row) => bytes(row.size) },
-        ], summary.keys, { none: "It has no keys." }));
-      }
+      const { methods = [], metadata, keys } = report.summary;
+      main.append(element("div", { class: "cards" }, cards(report)));
+      if (report.size) main.append(element("h2", {}, "Bytes by kind"), ...sizeBar(report.size));
+      for (const method of methods) main.append(...methodFacts(method));
+      if (metadata?.length) main.append(...metadataTable(metadata));
+      if (keys) main.append(element("h2", {}, "Keys"), keysTable(keys));
     },
   });
+
+  // A card opens the view with its details.
+  function card(value, what, view, state) {
+    const name = viewer.has(view) ? "button" : "div";
+    const onclick = () => viewer.has(view) && viewer.open(view);
+    return element(name, { class: "card", onclick }, element("b", { class: state }, value), element("span", {}, what));
+  }
+
+  const cards = (report) => [
+    card(bytes(report.file_size), "file", "size"),
+    ...(report.memory ? programCards(report) : []),
+    ...weightCards(report),
+    verificationCard(report.findings),
+  ];
+
+  function programCards({ memory, summary: { methods } }) {
+    const largest = Math.max(0, ...memory.methods.map((method) => method.size));
+    const instructions = sum(methods.map((method) => method.instructions.total));
+    const backends = new Set(methods.flatMap((method) => method.delegates.map((delegate) => delegate.id)));
+    return [
+      card(bytes(largest), methods.length > 1 ? "planned memory, largest method" : "planned memory", "memory"),
+      card(grouped(instructions), "instructions", "graph"),
+      card([...backends].join(", ") || "none", "delegated to", "operators"),
+    ];
+  }
+
+  // Data without a type is counted where its kind is known: in delegates, and as keys of a .ptd.
+  function weightCards({ summary, weights = [] }) {
+    const { keys, delegate_constants: delegated } = summary;
+    const tensors = weights.filter((weight) => keys || weight.users.some(shape));
+    const cards = [];
+    if (tensors.length) {
+      const outside = delegated?.size ? " outside delegates" : "";
+      const what = keys ? `under ${count(keys.length, "key")}` : `in ${count(tensors.length, "weight")}${outside}`;
+      cards.push(card(bytes(sum(tensors.map((weight) => weight.size))), what, "weights"));
+    }
+    if (delegated?.size)
+      cards.push(card(bytes(delegated.size), `in ${count(delegated.count, "weight")} of delegates`, "size"));
+    return cards;
+  }
+
+  function verificationCard(findings) {
+    if (!findings) return card("…", "verification", "findings");
+    const of = (severity) => findings.filter((finding) => finding.severity === severity).length;
+    const found = ["error", "warning", "note"].filter(of);
+    const text = found.map((severity) => count(of(severity), severity)).join(", ");
+    return card(text || "no findings", "verification", "findings", found[0] || "good");
+  }
 
   function sizeBar(size) {
     const kinds = new Map();
     for (const part of size.parts) kinds.set(part.kind, (kinds.get(part.kind) || 0) + part.size);
-    const sorted = [...kinds].sort((one, other) => other[1] - one[1]);
-    const piece = ([kind, count]) => element("div", {
-      style: `flex: ${count} 0 0; background: ${viewer.colors[kind] || "#cccccc"}`,
-      onmousemove: (event) => viewer.tip(`${kind}: ${bytes(count)}, ${share(count, size.file_size)}\n${viewer.kinds[kind] || ""}`, event), onmouseleave: () => viewer.tip(),
-    });
-    const label = ([kind, count]) => element("span", {}, element("i", { style: `background: ${viewer.colors[kind] || "#cccccc"}` }), `${kind} ${bytes(count)} (${share(count, size.file_size)})`);
-    return [element("div", { class: "bar" }, sorted.map(piece)), element("div", { class: "legend" }, sorted.map(label))];
-  }
-
-  function methodFacts(report, method) {
-    const rows = [];
-    const row = (name, ...values) => rows.push(element("tr", {}, element("th", {}, name), element("td", {}, ...values)));
-    // Neighbours with the same shape, such as caches, share a line.
-    const ends = (values) => {
-      const runs = [];
-      values.forEach((value, index) => {
-        const text = `${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}`;
-        if (runs.at(-1)?.text === text) runs.at(-1).last = index;
-        else runs.push({ text, first: index, last: index });
-      });
-      return runs.map(({ text, first, last }) => element("div", { class: "mono" }, `${first === last ? first : `${first} to ${last}`}: ${text}${first === last ? "" : " each"}`));
+    const sorted = [...kinds].sort((left, right) => right[1] - left[1]);
+    const color = (kind) => viewer.colors[kind] || "#cccccc";
+    const piece = ([kind, size_of_kind]) => {
+      const tip = () =>
+        `${kind}: ${bytes(size_of_kind)}, ${share(size_of_kind, size.file_size)}\n${viewer.kinds[kind] || ""}`;
+      return element("div", { style: `flex: ${size_of_kind} 0 0; background: ${color(kind)}`, ...viewer.tipped(tip) });
     };
-    row("inputs", ...(method.inputs.length ? ends(method.inputs) : ["none"]));
-    row("outputs", ...(method.outputs.length ? ends(method.outputs) : ["none"]));
-    const kinds = Object.entries(method.instructions.by_kind).map(([kind, number]) => (words[kind] ? count(number, words[kind]) : `${number.toLocaleString("en")} ${kind}`));
-    row("instructions", kinds.join(", ") || "none");
-    const most = (operators) => `${operators.slice(0, 8).map((operator) => `${operator.name} ×${operator.calls.toLocaleString("en")}`).join(", ")}${operators.length > 8 ? `, … ${operators.length - 8} more` : ""}`;
-    if (method.operators.length) row("operators", most(method.operators));
-    for (const delegate of method.delegates) {
-      const inside = delegate.operators?.length ? `; inside: ${most(delegate.operators)}` : "";
-      row("delegates", `${count(delegate.delegates, "delegate")} of ${delegate.id}, ${bytes(delegate.payload_size)}${inside}`);
-    }
-    row("planned memory", method.planned_memory.buffers.map((buffer) => `buffer ${buffer.memory_id}: ${bytes(buffer.size)}`).join(", ") || "none");
-    return [element("h2", {}, `Method ${viewer.name(method.name)}`), element("table", {}, element("tbody", {}, rows))];
+    const label = ([kind, size_of_kind]) => {
+      const text = `${kind} ${bytes(size_of_kind)} (${share(size_of_kind, size.file_size)})`;
+      return element("span", {}, element("i", { style: `background: ${color(kind)}` }), text);
+    };
+    return [
+      element("div", { class: "bar" }, sorted.map(piece)),
+      element("div", { class: "legend" }, sorted.map(label)),
+    ];
   }
 
-  const words = { KernelCall: "kernel call", DelegateCall: "delegate call", MoveCall: "move", JumpFalseCall: "jump", FreeCall: "free" };
+  // Neighbours with the same shape, such as caches, share a line.
+  function values(values) {
+    if (!values.length) return ["none"];
+    const text = (value) => `${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}`;
+    const line = ({ text, first, count }) =>
+      count > 1 ? `${first} to ${first + count - 1}: ${text} each` : `${first}: ${text}`;
+    return viewer.runs(values.map(text)).map((run) => element("div", { class: "mono" }, line(run)));
+  }
 
-  const value = (value) => (Array.isArray(value) ? `[${value.map(plain).join(", ")}]` : plain(value));
-  const plain = (value) => (value instanceof Number ? value.digits : value !== null && typeof value === "object" && !Array.isArray(value) ? shape(value) : JSON.stringify(value));
+  const instructionKinds = {
+    KernelCall: "kernel call",
+    DelegateCall: "delegate call",
+    MoveCall: "move",
+    JumpFalseCall: "jump",
+    FreeCall: "free",
+  };
+
+  const instructionText = ([kind, number]) =>
+    instructionKinds[kind] ? count(number, instructionKinds[kind]) : `${grouped(number)} ${kind}`;
+
+  function operatorsText(operators) {
+    const shown = operators.slice(0, 8).map((operator) => `${operator.name} ×${grouped(operator.calls)}`);
+    return `${shown.join(", ")}${operators.length > 8 ? `, … ${operators.length - 8} more` : ""}`;
+  }
+
+  function delegateFact(delegate) {
+    const inside = delegate.operators?.length ? `; inside: ${operatorsText(delegate.operators)}` : "";
+    const what = `${count(delegate.delegates, "delegate")} of ${delegate.id}`;
+    return viewer.fact("delegates", `${what}, ${bytes(delegate.payload_size)}${inside}`);
+  }
+
+  function methodFacts(method) {
+    const { instructions, operators, delegates, planned_memory } = method;
+    const kinds = Object.entries(instructions.by_kind).map(instructionText);
+    const buffers = planned_memory.buffers.map((buffer) => `buffer ${buffer.memory_id}: ${bytes(buffer.size)}`);
+    return [
+      element("h2", {}, `Method ${viewer.name(method.name)}`),
+      viewer.facts(
+        viewer.fact("inputs", ...values(method.inputs)),
+        viewer.fact("outputs", ...values(method.outputs)),
+        viewer.fact("instructions", kinds.join(", ") || "none"),
+        ...(operators.length ? [viewer.fact("operators", operatorsText(operators))] : []),
+        ...delegates.map(delegateFact),
+        viewer.fact("planned memory", buffers.join(", ") || "none"),
+      ),
+    ];
+  }
+
+  function metadataTable(metadata) {
+    const columns = [
+      { name: "name", of: (row) => viewer.name(row.name) },
+      { name: "value", mono: true, of: (row) => constantText(row.value) },
+    ];
+    return [
+      element("h2", {}, "Metadata"),
+      note("Methods without instructions, which always return the same value."),
+      viewer.table(columns, metadata),
+    ];
+  }
+
+  const constantText = (value) => (Array.isArray(value) ? `[${value.map(itemText).join(", ")}]` : itemText(value));
+
+  function itemText(value) {
+    if (value instanceof Number) return value.digits;
+    return value !== null && typeof value === "object" && !Array.isArray(value) ? shape(value) : JSON.stringify(value);
+  }
+
+  function keysTable(keys) {
+    const columns = [
+      { name: "key", of: (row) => viewer.name(row.key) },
+      { name: "shape", mono: true, of: (row) => shape(row) || "blob" },
+      { name: "size", number: true, value: (row) => row.size, of: (row) => bytes(row.size) },
+    ];
+    return viewer.table(columns, keys, { none: "No keys." });
+  }
 })();

@@ -17,9 +17,17 @@ use wasm_bindgen_cli_support::Bindgen;
 /// The page's own scripts, each after those that it uses.
 const SCRIPTS: &[&str] = &[
     include_str!("../../page/start.js"),
+    include_str!("../../page/roles.js"),
     include_str!("../../page/files.js"),
+    include_str!("../../page/ranges.js"),
     include_str!("../../page/bytes.js"),
-    include_str!("../../page/views.js"),
+    include_str!("../../page/fault.js"),
+    include_str!("../../page/compare.js"),
+    include_str!("../../page/times.js"),
+    include_str!("../../page/cases.js"),
+    include_str!("../../page/payloads.js"),
+    include_str!("../../page/releases.js"),
+    include_str!("../../page/tree.js"),
 ];
 
 /// The worker's scripts, after that of the module.
@@ -61,9 +69,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // A string in a script, escaped so that it cannot end the script.
     let worker = text(&format!("{glue}\n{}", WORKER.join("\n")));
     let start = format!(
-        "{}\n{}\nconst packedModule = \"{}\";\nconst workerSource = {worker};\nconst sampleFiles = [{}];\n{}",
+        "{}\nconst packedModule = \"{}\";\nconst workerSource = {worker};\nconst sampleFiles = [{}];\n{}",
         executorch_format_viewer::scripts(),
-        "\"use strict\";",
         STANDARD.encode(packed),
         SAMPLE
             .iter()

@@ -245,7 +245,7 @@ fn names_come_from_a_record_and_lead_from_view_to_view() {
     browser.wait_for("document.querySelector('#main .note a')").unwrap();
     assert!(text(&mut browser, "#main").contains("It is byte 0 of layers.0.conv.weight."));
     assert_eq!(search(&mut browser, "nothing at all"), "#bytes=0%3A7040");
-    assert!(text(&mut browser, "#head").contains("Nothing has that name."));
+    assert!(text(&mut browser, "#head").contains("Not found."));
     // The first click on a head of numbers sorts by the largest, the second by the smallest.
     browser.evaluate("viewer.open('weights')").unwrap();
     let click = "(() => { document.querySelectorAll('#main th button')[2].click(); return document.querySelector('#main tbody td').textContent; })()";

@@ -7,11 +7,31 @@ const [module, ...folders] = process.argv.slice(2);
 // Scripts of the page's worker: each defines names for those after it.
 const script = (...path) => readFileSync(join(import.meta.dirname ?? ".", ...path), "utf8");
 const scripts = [readFileSync(join(module, "page.js"), "utf8"), script("../vendor/fflate.min.js"), script("../zip.js")];
-const { bindings, entriesOf } = new Function("self", `${scripts.join(";\n")}; const fflate = self.fflate; return { bindings: wasm_bindgen, entriesOf };`)({});
+const { bindings, entriesOf } = new Function(
+  "self",
+  `${scripts.join(";\n")}; const fflate = self.fflate; return { bindings: wasm_bindgen, entriesOf };`,
+)({});
 bindings.initSync({ module: readFileSync(join(module, "page_bg.wasm")) });
 const { Page, takes_entry } = bindings;
-const parts = ["first", "size", "modules", "memory", "operators", "findings", "weights", "graphs", "names", "releases", "cases", "profile"];
-const files = folders.flatMap((folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, name)).filter((path) => statSync(path).isFile()));
+const parts = [
+  "first",
+  "size",
+  "modules",
+  "memory",
+  "operators",
+  "findings",
+  "weights",
+  "graphs",
+  "names",
+  "releases",
+  "cases",
+  "profile",
+];
+const files = folders.flatMap((folder) =>
+  readdirSync(folder, { recursive: true })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile()),
+);
 let [read, refused] = [0, 0];
 for (const path of files) {
   const bytes = readFileSync(path);
@@ -25,7 +45,10 @@ for (const path of files) {
       return undefined;
     }
   };
-  const reader = { read: (start, size) => bytes.subarray(start, start + size), entries: () => entriesOf(bytes, takes_entry) };
+  const reader = {
+    read: (start, size) => bytes.subarray(start, start + size),
+    entries: () => entriesOf(bytes, takes_entry),
+  };
   const added = ask("add", () => page.add(path, bytes.length, reader));
   if (added && !added.error) read += 1;
   else refused += 1;

@@ -21,7 +21,8 @@ macro_rules! scripts {
 const SCRIPTS: &[&str] = scripts! {
     "vendor/d3-color.min" "vendor/d3-dispatch.min" "vendor/d3-ease.min" "vendor/d3-timer.min" "vendor/d3-selection.min"
     "vendor/d3-interpolate.min" "vendor/d3-drag.min" "vendor/d3-transition.min" "vendor/d3-zoom.min" "vendor/d3-hierarchy.min"
-    "base" "overview" "size" "memory" "graph" "lists"
+    "base" "text" "elements" "table" "names" "search" "show"
+    "overview" "size-tree" "size" "memory-plan" "memory" "graph-data" "graph-draw" "graph-panel" "graph" "operators" "weights" "findings"
 };
 
 /// Returns the scripts that draw. They define `viewer`, whose `show` takes a report.
