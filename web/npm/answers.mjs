@@ -10,7 +10,13 @@ const definitions = { ...read("info"), ...read("fit"), ...read("report") };
 const { missing, unknown } = definitions.Verdict.properties;
 const { findings, graphs, memory, operators, size, summary, weights } = definitions.Page.properties;
 for (const name of ["Page", "Failed", "Info", "Verdict"]) delete definitions[name];
-const object = (title, properties) => ({ title, type: "object", additionalProperties: false, properties, required: Object.keys(properties) });
+const object = (title, properties) => ({
+  title,
+  type: "object",
+  additionalProperties: false,
+  properties,
+  required: Object.keys(properties),
+});
 const releases = object("Releases", {
   loads_in: { $ref: "#/$defs/LoadsIn" },
   releases: { type: "array", items: { $ref: "#/$defs/ReleaseVerdict" } },
@@ -28,6 +34,11 @@ const integer = definitions.Returned.anyOf.find(({ type }) => type === "integer"
 integer.tsType = "number | bigint";
 
 const fit = object("Fit", { missing, unknown });
-const answers = plain({ ...object("Answers", { findings, fit, graphs, memory, operators, releases, size, summary, weights }), $defs: definitions });
+const answers = plain({
+  ...object("Answers", { findings, fit, graphs, memory, operators, releases, size, summary, weights }),
+  $defs: definitions,
+});
 const banner = "// Made by answers.mjs from the JSON Schemas of the command `pte`.";
-process.stdout.write(await compile(answers, "Answers", { bannerComment: banner, additionalProperties: false, style: { printWidth: 140 } }));
+process.stdout.write(
+  await compile(answers, "Answers", { bannerComment: banner, additionalProperties: false, style: { printWidth: 140 } }),
+);

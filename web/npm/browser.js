@@ -3,4 +3,6 @@ import { connect } from "./model.js";
 
 export { FileError, Model } from "./model.js";
 
-export const { open, verify } = connect(async () => (await fetch(new URL("./module.wasm", import.meta.url))).arrayBuffer());
+export const { open, verify } = connect(async () =>
+  (await fetch(new URL("./module.wasm", import.meta.url))).arrayBuffer(),
+);

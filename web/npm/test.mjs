@@ -14,11 +14,27 @@ const { FileError, open, verify } = await import(pathToFileURL(join(process.env.
 test("a path, a URL, bytes and a Blob give the same answers", async () => {
   const path = fixture("1.5.1/multi_method/multi_method.pte");
   const bytes = readFileSync(path);
-  const sources = [path, pathToFileURL(path), bytes, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length), new Blob([bytes])];
+  const sources = [
+    path,
+    pathToFileURL(path),
+    bytes,
+    bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length),
+    new Blob([bytes]),
+  ];
   const answers = [];
   for (const source of sources) {
     const model = await open(source);
-    answers.push(JSON.stringify([model.summary.methods, model.size.parts, model.memory, model.operators, model.releases, model.tensors, model.verify()]));
+    answers.push(
+      JSON.stringify([
+        model.summary.methods,
+        model.size.parts,
+        model.memory,
+        model.operators,
+        model.releases,
+        model.tensors,
+        model.verify(),
+      ]),
+    );
     assert.ok(model.graphs.length > 0);
     model.close();
   }
@@ -64,7 +80,10 @@ test("tensors are bytes and NumPy files, also of .ptd files and bundles", async 
 
 test("a device lacks what it does not have", async () => {
   const model = await open(fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte"));
-  assert.deepEqual(model.fit({ runtime: "1.5", backends: ["XnnpackBackend"], libraries: ["portable"] }), { missing: [], unknown: [] });
+  assert.deepEqual(model.fit({ runtime: "1.5", backends: ["XnnpackBackend"], libraries: ["portable"] }), {
+    missing: [],
+    unknown: [],
+  });
   assert.ok(model.fit({ backends: [], arena: "1 B" }).missing.length >= 2);
   assert.throws(() => model.fit({ arenas: 1 }), /target: unknown field/);
   model.close();
@@ -72,7 +91,11 @@ test("a device lacks what it does not have", async () => {
 
 test("a damaged file is an error with a finding, and verify lists it", async () => {
   const bytes = readFileSync(fixture("1.5.1/add/add.pte")).subarray(0, 300);
-  await assert.rejects(open(bytes, { name: "upload.pte" }), (error) => error instanceof FileError && error.finding.severity === "error" && error.message.startsWith("upload.pte: "));
+  await assert.rejects(
+    open(bytes, { name: "upload.pte" }),
+    (error) =>
+      error instanceof FileError && error.finding.severity === "error" && error.message.startsWith("upload.pte: "),
+  );
   const [finding] = await verify(bytes);
   assert.ok(finding.rule && finding.message);
   const overflow = await verify(fixture("malformed/CVE-2025-30404.pte"));
@@ -82,13 +105,18 @@ test("a damaged file is an error with a finding, and verify lists it", async () 
 
 test("every file of the corpus is answered or refused", async () => {
   const folders = [data, join(root, "fuzz/regressions")];
-  const files = folders.flatMap((folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, name)).filter((path) => statSync(path).isFile()));
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true })
+      .map((name) => join(folder, name))
+      .filter((path) => statSync(path).isFile()),
+  );
   let read = 0;
   for (const path of files) {
     try {
       const model = await open(path);
       read += 1;
-      for (const part of ["summary", "size", "memory", "operators", "releases", "tensors"]) assert.notEqual(model[part], undefined, `${path}: ${part}`);
+      for (const part of ["summary", "size", "memory", "operators", "releases", "tensors"])
+        assert.notEqual(model[part], undefined, `${path}: ${part}`);
       model.verify();
       model.close();
     } catch (error) {
