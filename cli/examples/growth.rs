@@ -1,8 +1,8 @@
 //! Counts the instructions of commands on files in which many references share one target, at two sizes. `growth [KIND]...` fails if a
-//! command takes more than [`MAX_SHOWN`] times as many for four times the file. Needs valgrind. Linux only.
+//! command takes more than [`MAX_RATIO`] times as many for a file four times as large. Needs valgrind. Linux only.
 //!
-//! It runs itself under callgrind, once for each kind of file, and calls the command in that process: starting it for each run would take
-//! more than what is counted.
+//! The program runs itself under callgrind, once for each kind of file, and calls the command in that process: starting a process for each
+//! run would take longer than the measured code.
 
 use executorch_format_support::sharing::{self, Scale};
 use std::error::Error;
@@ -12,23 +12,23 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 
-/// The most that a file of four times the size may take, in instructions for the one of the size itself.
-const MAX_SHOWN: f64 = 5.0;
+/// The maximum ratio of instructions for a file of four times the size.
+const MAX_RATIO: f64 = 5.0;
 
-/// Instructions that a command may take beyond that: they differ from run to run.
+/// Instructions that a command may take beyond that, since counts vary from run to run.
 const SLACK: f64 = 500_000.0;
 
-/// Long names and large data, which few things refer to, so that reading them again for each shows.
+/// Long names and large data with few references, so that reading them again for each reference shows.
 const NAMES: Scale = Scale { length: 10_000, count: 25 };
 
-/// Lists and graphs, whose items take more instructions than a name's bytes.
+/// Lists and graphs. Their items take more instructions than the bytes of a name.
 const LISTS: Scale = Scale { length: 1_000, count: 25 };
 
 /// The kinds of files with long names or large data.
 const NAMED: &[&str] =
     &["method", "operator", "backend", "string", "key", "found", "bytes", "inputs", "ranges", "ptd", "segment"];
 
-/// Commands that together ask the library's questions about one file or two, and edit it in every way that looks at shared things.
+/// Returns commands that together use the library's answers about one file or two, and edit it in every way that reads shared data.
 fn commands(ending: &str) -> &'static [&'static [&'static str]] {
     match ending {
         "pte" => &[
@@ -78,10 +78,10 @@ fn path(folder: &Path, kind: &str, size: &str, ending: &str) -> PathBuf {
     folder.join(format!("{kind}-{size}.{ending}"))
 }
 
-/// The runs of a command on files of these sizes. The first is not compared: it also reads tables that are kept.
+/// The runs of a command on files of these sizes. The first is not compared: it also reads tables that are then cached.
 const RUNS: [&str; 3] = ["1", "1", "4"];
 
-/// Runs `pte --version`, which takes what any command takes, and then each command on each file of a kind.
+/// Runs `pte --version`, which has the costs of any command, and then each command on each file of a kind.
 fn run(folder: &Path, kind: &str, ending: &str) -> Result<(), Failed> {
     let out = folder.join(format!("{kind}-out"));
     for _ in RUNS {
@@ -92,7 +92,7 @@ fn run(folder: &Path, kind: &str, ending: &str) -> Result<(), Failed> {
             fs::create_dir_all(&out)?;
             let files = [path(folder, kind, size, ending), path(folder, kind, &format!("{size}-other"), ending)];
             let arguments = sharing::arguments(command, [&files[0], &files[1]], &out);
-            // 0 to 2: it did what it was asked, found what is wrong, or refused it.
+            // Codes 0 to 2: the command succeeded, found faults, or refused the file.
             let code = measured(&arguments);
             if code > 2 {
                 return Err(format!("{arguments:?}: exit code {code}").into());
@@ -103,7 +103,7 @@ fn run(folder: &Path, kind: &str, ending: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Callgrind writes a count after each call of this function.
+/// Runs a command. Callgrind writes a count after each call of this function.
 #[inline(never)]
 fn measured(arguments: &[String]) -> u8 {
     pte::run(["pte".to_owned()].iter().chain(arguments).map(Into::into))
@@ -144,7 +144,7 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
                 let &[_, one, four] = counts else { return Err(format!("{kind}: too few counts").into()) };
                 let [one, four] = [one, four].map(|count| count - start);
                 let ratio = four / one;
-                let is_over = four > MAX_SHOWN * one + SLACK;
+                let is_over = four > MAX_RATIO * one + SLACK;
                 let verdict = if is_over { "  too many" } else { "" };
                 let name = command.iter().filter(|word| !word.contains('{')).copied().collect::<Vec<_>>().join(" ");
                 println!("{kind:8}  {name:25}  {one:13}  {four:20}  {ratio:6.1}{verdict}");
@@ -160,11 +160,11 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
     fs::remove_dir_all(&folder)?;
     match over.into_inner().map_err(|_| "a thread failed")? {
         0 => Ok(()),
-        over => Err(format!("{over} commands take more than {MAX_SHOWN} times as many instructions").into()),
+        over => Err(format!("{over} commands take more than {MAX_RATIO} times as many instructions").into()),
     }
 }
 
-/// The instructions of all runs of a kind of file, in their order.
+/// Returns the instructions of all runs of a kind of file, in their order.
 fn counts(folder: &Path, kind: &str, ending: &str) -> Result<Vec<f64>, Failed> {
     let out = folder.join(format!("{kind}.callgrind"));
     let output = Command::new("valgrind")
@@ -172,7 +172,7 @@ fn counts(folder: &Path, kind: &str, ending: &str) -> Result<Vec<f64>, Failed> {
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(std::env::current_exe()?)
         .args(["--run", &folder.display().to_string(), kind, ending])
-        // One thread: what others take apart differs from run to run.
+        // With one thread: the distribution of work over threads differs from run to run.
         .env("RAYON_NUM_THREADS", "1")
         .stdout(Stdio::null())
         .output()
@@ -181,7 +181,7 @@ fn counts(folder: &Path, kind: &str, ending: &str) -> Result<Vec<f64>, Failed> {
     if error.contains("Usage: pte") || !output.status.success() {
         return Err(format!("{kind}: {}: {error}", output.status).into());
     }
-    // A file for each call: `totals: ` counts from the one before it.
+    // One file for each call: `totals: ` counts from the previous file.
     let runs = (commands(ending).len() + 1) * RUNS.len();
     let total = |number: usize| -> Result<f64, Failed> {
         let text = fs::read_to_string(format!("{}.{number}", out.display()))?;

@@ -1,4 +1,4 @@
-//! `pte catalog`, also when it is killed.
+//! `pte catalog`, including runs that are killed.
 
 use crate::cli::pte;
 use executorch_format_support::data;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How many files a folder has.
+/// Returns the number of entries in a folder.
 fn count(folder: &Path) -> usize {
     std::fs::read_dir(folder).map_or(0, |entries| {
         entries.filter(|entry| !entry.as_ref().unwrap().file_name().to_str().unwrap().starts_with('.')).count()
@@ -48,7 +48,7 @@ fn a_run_that_was_killed_is_continued() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // Nothing is there yet for those who read.
+        // Readers see no tables yet.
         assert!(!out.join("files").exists() && !out.join("catalog.json").exists());
         sleep(Duration::from_millis(100));
     };
@@ -60,7 +60,7 @@ fn a_run_that_was_killed_is_continued() {
     assert!(output.status.success(), "{said}");
     let unchanged: usize = said.split(' ').nth(3).unwrap().parse().unwrap();
     assert!(said.contains(&format!("{FILES} files")) && (100..FILES).contains(&unchanged), "{said}");
-    // A request for each file that was not read, and those for the listing.
+    // One request for each file that was not read, and those for the listing.
     let (requests, _) = server.spent();
     assert!((requests as usize) < FILES - unchanged + 10, "{requests} requests, {said}");
     assert_eq!(count(&out.join("files")), FILES / 20);
@@ -72,7 +72,7 @@ fn a_run_that_was_killed_is_continued() {
 }
 
 #[test]
-fn a_file_takes_one_request_or_two_and_none_when_it_did_not_change() {
+fn a_file_takes_one_or_two_requests_and_an_unchanged_file_takes_none() {
     const FILES: usize = 250;
     // A page of the server's listing has 100 keys.
     const PAGES: u64 = 3;
@@ -94,12 +94,12 @@ fn a_file_takes_one_request_or_two_and_none_when_it_did_not_change() {
         assert!(output.status.success() && said.contains(&format!("{FILES} files")), "{said}");
         server.spent()
     };
-    // As docs/stores.md says: the first request has all metadata, at most 64 KiB of a file.
+    // As described in docs/stores.md, the first request gets all metadata, at most 64 KiB of a file.
     let (requests, bytes) = spent("65536", &out);
     assert_eq!(requests, PAGES + FILES as u64);
     assert!(bytes <= FILES as u64 * 65536, "{bytes} bytes");
     assert_eq!(spent("65536", &out), (PAGES, 0));
-    // Where the metadata is longer than the first request, the second one gets the rest.
+    // If the metadata is longer than the first request, the second one gets the rest.
     std::fs::remove_dir_all(&out).unwrap();
     assert_eq!(spent("64", &out).0, PAGES + 2 * FILES as u64);
     std::fs::remove_dir_all(&out).unwrap();
@@ -110,7 +110,7 @@ fn a_catalogue_is_a_gate_and_has_a_page() {
     let folder = std::env::temp_dir().join(format!("executorch-format-{}-catalog-gate", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(folder.join("models")).unwrap();
-    // Names of files have no angle brackets on Windows.
+    // On Windows, names of files cannot have angle brackets.
     let (name, shown) = if cfg!(windows) { ("&a.pte", "&amp;a.pte") } else { ("<a>.pte", "&lt;a&gt;.pte") };
     let model = folder.join("models").join(name);
     std::fs::copy(data().join("1.5.1/add/add.pte"), &model).unwrap();
@@ -125,7 +125,7 @@ fn a_catalogue_is_a_gate_and_has_a_page() {
     let (code, _, said) = run(&["models", "--out", "tables", "--fail-on", gate, "--every", "1h"]);
     assert_eq!(code, Some(1));
     assert!(said.contains("growth: 1 files grew by more than 10 %") && said.contains("1072 to 2324 bytes"), "{said}");
-    // Without hashes, the question cannot be answered.
+    // This limit needs hashes.
     assert_eq!(run(&["models", "--out", "tables", "--fail-on", "duplicates=0"]).0, Some(2));
     assert_eq!(run(&["models", "--out", "tables", "--fail-on", "growth"]).0, Some(2));
     assert_eq!(run(&["models", "--out", "tables", "--every", "10m"]).0, Some(2), "a watch without a limit");

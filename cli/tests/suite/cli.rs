@@ -29,7 +29,7 @@ fn json_of(arguments: &[&str], fixture: &Fixture) -> Result<Value, String> {
     Ok(document["files"][0].clone())
 }
 
-/// Output with slashes in paths, as on other systems than Windows.
+/// Returns output with slashes in paths, as on systems other than Windows.
 pub fn slashes(output: &str) -> String {
     if cfg!(windows) { output.replace(r"\\", "/").replace('\\', "/") } else { output.to_owned() }
 }
@@ -55,7 +55,7 @@ impl Drop for TempFile {
 }
 
 #[test]
-fn dump_prints_what_flatc_prints() {
+fn dump_prints_the_same_as_flatc() {
     let fixtures: Vec<_> = fixtures().into_iter().filter(|fixture| fixture.beside("json").is_some()).collect();
     for_each(&fixtures, |fixture| {
         let differences = differences(fixture, &json_of(&["dump"], fixture)?);
@@ -80,7 +80,7 @@ fn list_finds_the_same_blobs_as_the_official_reader() {
         let listing = json_of(&["list", "--json", "--hash"], fixture)?;
         equal("file size", listing["file_size"].as_u64(), Some(fixture.bytes().len() as u64))?;
         let mut expected = expected_blobs(&oracle);
-        // The official reader does not look inside payloads.
+        // The official reader does not read payloads.
         for blob in with_users(&listing).iter().filter(|blob| blob["kind"] != "delegate_constant") {
             let found = common_fields(blob);
             match expected.iter().position(|expected| *expected == found) {
@@ -92,7 +92,7 @@ fn list_finds_the_same_blobs_as_the_official_reader() {
     });
 }
 
-/// Each blob once for each of its users, with the user's fields.
+/// Returns each blob once for each of its users, with the user's fields.
 fn with_users(listing: &Value) -> Vec<Value> {
     let rows = list(listing, "blobs").iter().flat_map(|blob| {
         list(blob, "users").iter().map(|user| {
@@ -108,7 +108,7 @@ fn with_users(listing: &Value) -> Vec<Value> {
     rows.collect()
 }
 
-/// The fields of a blob that the official reader also reports.
+/// Returns the fields of a blob that the official reader also reports.
 fn common_fields(blob: &Value) -> Value {
     let kept = ["method", "value", "key", "id", "location", "data_buffer_idx", "sizes", "dim_order"];
     let kept = kept.into_iter().chain(["segment_index", "offset", "size", "sha256", "kind"]);
@@ -117,7 +117,7 @@ fn common_fields(blob: &Value) -> Value {
         .into()
 }
 
-/// The blobs that `list` should print, from an oracle file.
+/// Returns the blobs that `list` should print, from an oracle file.
 fn expected_blobs(oracle: &Value) -> Vec<Value> {
     let with = |blob: &Value, kind: &str, more: Value| {
         let mut blob = common_fields(blob);
@@ -181,7 +181,7 @@ fn the_table_of_list_has_one_line_per_blob() {
 }
 
 #[test]
-fn list_folds_users_and_shows_the_largest_blobs_first_on_request() {
+fn list_folds_users_and_sorts_by_size() {
     let file = fixture("1.5.1/multi_method/multi_method.pte");
     let listed = |arguments: &[&str]| String::from_utf8(run(arguments, &file.path).stdout).unwrap();
     let text = listed(&["list"]);
@@ -218,7 +218,7 @@ fn info_summarizes_a_program() {
 
 #[test]
 fn info_succeeds_on_valid_files() {
-    // The only file without a header, and so without data.
+    // The only file without a header, and therefore without data.
     let fixtures: Vec<_> =
         fixtures().into_iter().filter(|fixture| !fixture.name().ends_with("flatc_only.ptd")).collect();
     for_each(&fixtures, |fixture| {
@@ -257,7 +257,7 @@ fn info_prints_readable_text() {
     assert!(devices.contains("CUDA:1"), "{devices}");
     let keys = text("1.5.1/ptd_dtypes/ptd_dtypes.ptd");
     assert!(keys.contains("BFLOAT16        bf16[2, 3]"), "{keys}");
-    // No terminal, nothing cut off.
+    // The output is not a terminal, so nothing is cut.
     assert_eq!(keys.matches("  bf16[2, 3]").count(), 1, "{keys}");
     assert!(!keys.contains('…'), "{keys}");
     assert!(text("0.6.0/add_mul_external/_default_external_constant.ptd").contains("ExecuTorch 0.6"));
@@ -282,7 +282,7 @@ fn info_continues_after_an_invalid_file_and_fails_at_the_end() {
 fn an_invalid_file_is_reported_with_field_and_offset_and_nothing_is_printed() {
     let good = fixture("1.5.1/add_mul/add_mul.pte");
     let mut bytes = good.bytes().to_vec();
-    // The root offset points past the end.
+    // Makes the root offset point past the end.
     bytes[..4].copy_from_slice(&0x7fff_0000u32.to_le_bytes());
     let bad = TempFile::new("root.pte", &bytes);
     for subcommand in ["info", "dump", "list"] {
@@ -306,12 +306,12 @@ fn list_names_the_blob_whose_reference_is_out_of_range() {
     let offsets = pte.program.constant_segment.as_ref().unwrap().offsets.as_deref().unwrap();
     let at = executorch_format::offset_in(good.bytes(), bytemuck::cast_slice(offsets)).unwrap() as usize;
     let mut bytes = good.bytes().to_vec();
-    // The offset of constant 2, inside the constant segment.
+    // Changes the offset of constant 2 inside the constant segment.
     bytes[at + 16..at + 24].copy_from_slice(&1_000_000u64.to_le_bytes());
     let bad = TempFile::new("dangling.pte", &bytes);
     let output = run(&["list", "--hash"], &bad.0);
     assert_eq!(output.status.code(), Some(1));
-    // The rest is listed.
+    // The other blobs are listed.
     let listed = String::from_utf8(output.stdout).unwrap();
     assert_eq!(listed.matches("constant").count(), 1, "{listed}");
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -324,7 +324,7 @@ fn list_names_the_blob_whose_reference_is_out_of_range() {
 }
 
 #[test]
-fn list_shows_what_is_there_where_a_payload_cannot_be_read() {
+fn list_shows_the_other_blobs_if_a_payload_cannot_be_read() {
     let file = fixture("malformed/xnnpack-flatbuffer.pte");
     let output = run(&["list"], &file.path);
     let (listed, told) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());

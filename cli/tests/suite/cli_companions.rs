@@ -15,12 +15,12 @@ fn json(arguments: &[&str], file: &Fixture) -> Value {
     let (code, out, errors) = output(arguments, &file.path);
     assert_eq!((code, errors.as_str()), (0, ""), "{}", file.name());
     let mut document: Value = serde_json::from_str(&out).unwrap();
-    // Commands for several files print a list of them.
+    // Commands that take several files print a list.
     document["files"].get_mut(0).map(Value::take).unwrap_or(document)
 }
 
 #[test]
-fn info_tells_about_a_bundle_and_the_program_inside() {
+fn info_describes_a_bundle_and_the_program_inside() {
     let file = fixture("payloads/bundle_scalars.bpte");
     let info = json(&["info", "--json"], &file);
     assert_eq!((&info["kind"], &info["identifier"]), (&"bpte".into(), &"BP08".into()));
@@ -33,13 +33,13 @@ fn info_tells_about_a_bundle_and_the_program_inside() {
 }
 
 #[test]
-fn info_counts_the_runs_of_a_trace_apart_from_loading() {
+fn info_counts_runs_of_a_trace_without_loading() {
     let (_, text, _) = output(&["info"], &fixture("payloads/profile_portable.etdp").path);
     assert!(text.contains("  runs            2, and 1 block of events outside runs\n"), "{text}");
 }
 
 #[test]
-fn a_payload_is_taken_where_programs_are() {
+fn commands_for_programs_take_payloads() {
     let file = fixture("payloads/linear_fp16.0.xnn");
     let info = json(&["info", "--json"], &file);
     assert_eq!((&info["kind"], &info["identifier"]), (&"xnnpack".into(), &"XH00".into()));
@@ -58,7 +58,7 @@ fn a_payload_is_taken_where_programs_are() {
 }
 
 #[test]
-fn list_hashes_what_is_at_its_offsets_in_a_bundle() {
+fn list_hashes_the_bytes_at_its_offsets_in_a_bundle() {
     for file in with_extension("bpte") {
         let list = json(&["list", "--json", "--hash"], &file);
         let blobs = list["blobs"].as_array().unwrap();
@@ -72,7 +72,7 @@ fn list_hashes_what_is_at_its_offsets_in_a_bundle() {
 }
 
 #[test]
-fn rewrite_keeps_a_bundle_and_has_no_layout_for_it() {
+fn rewrite_copies_a_bundle_and_refuses_a_new_layout() {
     let file = fixture("payloads/bundle_methods.bpte");
     let made = TempFile::new("bundle.bpte", b"");
     let run = |options: &[&str]| pte().arg("rewrite").args(options).arg(&file.path).arg(&made.0).output().unwrap();
@@ -83,7 +83,7 @@ fn rewrite_keeps_a_bundle_and_has_no_layout_for_it() {
 }
 
 #[test]
-fn verify_looks_at_the_program_inside_a_bundle() {
+fn verify_checks_the_program_inside_a_bundle() {
     let bundle = fixture("payloads/bundle_xnnpack.bpte");
     let (code, text, _) = output(&["verify"], &bundle.path);
     assert_eq!(code, 0, "{text}");
@@ -95,7 +95,7 @@ fn verify_looks_at_the_program_inside_a_bundle() {
     assert!(code == 1 && text.contains("identifier: program: ") && text.contains("ET19"), "{text}");
 }
 
-/// A document without what only names the file and says that it is a bundle.
+/// Returns a document without fields that only name the file or identify it as a bundle.
 fn without_names(mut document: Value) -> Value {
     let fields = document.as_object_mut().unwrap();
     ["file", "program_offset", "findings", "waste"].iter().for_each(|field| drop(fields.remove(*field)));
@@ -103,7 +103,7 @@ fn without_names(mut document: Value) -> Value {
 }
 
 #[test]
-fn a_bundle_answers_for_the_program_inside() {
+fn answers_about_a_bundle_are_about_its_program() {
     for bundle in with_extension("bpte") {
         let parsed = executorch_format::Bpte::parse(bundle.bytes()).unwrap();
         let program = TempFile::new("inside.pte", parsed.bundled_program.program());
@@ -157,7 +157,7 @@ fn profile_prints_a_table_with_the_programs_names() {
 }
 
 #[test]
-fn profile_says_where_the_program_is_another_one() {
+fn profile_reports_a_program_that_does_not_match() {
     let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_portable.pte"));
     let (code, text, errors) = output(&["profile", "--program", program.path.to_str().unwrap()], &trace.path);
     assert!(code == 1 && text.contains("Execute"), "{text}");
@@ -167,7 +167,7 @@ fn profile_says_where_the_program_is_another_one() {
 }
 
 #[test]
-fn info_tells_what_is_in_an_ethos_u_payload() {
+fn info_shows_the_contents_of_an_ethos_u_payload() {
     let file = fixture("payloads/other/ethosu.pte");
     let info = json(&["info", "--json"], &file);
     let payload = &info["payloads"][0];
@@ -189,7 +189,7 @@ fn profiled(arguments: &[&str]) -> String {
 #[test]
 fn times_are_added_up_by_operator() {
     let text = profiled(&["--by", "operator"]);
-    // 57.607 and 37.701 microseconds of the two calls.
+    // The two calls took 57.607 and 37.701 microseconds.
     assert!(text.contains("2  95.31 µs  65.0 %  XnnpackBackend\n"), "{text}");
     assert!(text.contains("2  39.00 µs  26.6 %    XnnpackBackend: Fully Connected (NC, F32) GEMM\n"), "{text}");
     assert!(text.contains("aten::cumsum.out"), "{text}");
@@ -197,7 +197,7 @@ fn times_are_added_up_by_operator() {
     let (first, rest) = text.split_once("Execute").unwrap();
     assert!(first.lines().count() == 2 && rest.lines().count() == 6, "{text}");
     assert!(top.contains("XnnpackBackend\n") && !top.contains("cumsum") && top.contains("… 3 more"), "{top}");
-    // The lines that --top leaves out are counted, in each group of runs.
+    // Lines left out by --top are counted in each group of runs.
     let top = profiled(&["--longest", "--top", "2"]);
     assert!(top.contains("… 6 more") && top.contains("Method::execute") && !top.contains("cumsum"), "{top}");
 }
@@ -224,7 +224,7 @@ fn a_trace_is_compared_with_itself_and_with_another() {
     assert!(code == 0 && text.contains("cumsum.out"), "{text}");
     let line = text.lines().find(|line| line.ends_with("cumsum.out")).unwrap();
     assert!(line.contains("  -  "), "the first trace has none: {line}");
-    // Steps of a delegate keep their numbers, and the instruction that they are inside of.
+    // Steps of a delegate keep their identifiers and the instruction that contains them.
     let xnnpack = trace("profile_xnnpack");
     let (_, text, _) = output(&["profile", "--before", xnnpack.to_str().unwrap()], &xnnpack);
     let step = text.lines().find(|line| line.ends_with("  delegate: TanH (NC) #1")).unwrap();
@@ -239,12 +239,12 @@ fn the_timeline_has_every_event_at_its_time() {
     let call = events.iter().find(|event| event["name"] == "XnnpackBackend (delegate 0)").unwrap();
     assert_eq!((call["ph"].as_str(), call["args"]["instruction"].as_u64()), (Some("X"), Some(0)));
     assert!((call["dur"].as_f64().unwrap() - 57.607).abs() < 1e-6, "{call}");
-    // From the first start, of 3689229.
+    // Relative to the first start, 3689229.
     assert!((call["ts"].as_f64().unwrap() - 958.918).abs() < 1e-6, "{call}");
 }
 
 #[test]
-fn times_are_put_on_the_graph() {
+fn times_are_added_to_the_graph() {
     let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_xnnpack.pte"));
     let trace = trace.path.to_str().unwrap();
     let (code, text, errors) = output(&["graph", "--json", "--trace", trace], &program.path);

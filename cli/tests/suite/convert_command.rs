@@ -1,4 +1,4 @@
-//! `pte convert`, `pte to-c`, and arrays of numpy in the commands that change files.
+//! `pte convert`, `pte to-c`, and NumPy arrays in the commands that change files.
 
 use crate::edit_command::{Folder, good, keys, names, refused};
 use executorch_format::Ptd;
@@ -28,7 +28,7 @@ fn weights_go_from_safetensors_to_ptd_and_back() {
     assert_eq!((&told["tensors"], &told["outputs"][0]["size"]), (&5.into(), &bytes.len().into()));
     assert_eq!(std::fs::read(folder.file("back.safetensors")).unwrap(), bytes);
 
-    // In shards, and back from their index.
+    // In shards, and back by their index.
     good(&["convert", "w.ptd", "s.safetensors", "--max-shard-size", "30B"], &folder);
     let index = shards(&folder, "s.safetensors.index.json");
     assert_eq!(index["metadata"]["total_size"], 40);
@@ -38,13 +38,13 @@ fn weights_go_from_safetensors_to_ptd_and_back() {
     std::fs::remove_file(folder.file("s-00002-of-00003.safetensors")).unwrap();
     let (code, told) = refused(&["convert", "s.safetensors.index.json", "x.ptd"], &folder);
     assert!(code == Some(2) && told.contains("s-00002-of-00003.safetensors"), "{told}");
-    // One shard is a file like any other.
+    // A single shard is an ordinary file.
     good(&["convert", "w.ptd", "one.safetensors", "--max-shard-size", "1GiB"], &folder);
     assert_eq!(std::fs::read(folder.file("one.safetensors")).unwrap(), bytes);
 }
 
 #[test]
-fn tensors_get_other_names_on_the_way() {
+fn convert_renames_tensors() {
     let folder = Folder::new("convert-names");
     python(&folder);
     std::fs::write(folder.file("names.json"), r#"{"none": "nothing"}"#).unwrap();
@@ -72,7 +72,7 @@ fn tensors_get_other_names_on_the_way() {
 }
 
 #[test]
-fn a_program_gives_its_constants_and_says_what_it_keeps() {
+fn convert_writes_constants_of_a_program_and_lists_the_rest() {
     let folder = Folder::new("convert-pte");
     folder.copy(&fixture("1.5.1/multi_method/multi_method.pte"), "m.pte");
     good(&["convert", "m.pte", "m.safetensors"], &folder);
@@ -92,13 +92,13 @@ fn a_program_gives_its_constants_and_says_what_it_keeps() {
     folder.copy(&fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte"), "none.pte");
     let (code, told) = refused(&["convert", "none.pte", "none.safetensors"], &folder);
     assert!(code == Some(2) && told.contains("it is a blob for a delegate"), "{told}");
-    // A program does not become a .ptd here.
+    // A program is not converted to a .ptd.
     let (code, told) = refused(&["convert", "m.pte", "x.ptd"], &folder);
     assert!(code == Some(2) && told.contains("pte externalize"), "{told}");
 }
 
 #[test]
-fn what_cannot_be_converted_is_refused_and_the_old_file_stays() {
+fn unsupported_conversions_are_refused_and_keep_the_old_file() {
     let folder = Folder::new("convert-refused");
     folder.copy(&fixture("1.5.1/ptd_blobs/ptd_blobs_4.ptd"), "b.ptd");
     std::fs::write(folder.file("old.safetensors"), "old").unwrap();
@@ -115,7 +115,7 @@ fn what_cannot_be_converted_is_refused_and_the_old_file_stays() {
     assert_eq!(names(&folder), ["b.ptd", "bad.safetensors", "new.safetensors", "old.safetensors"]);
 }
 
-/// The bytes of the only float constant.
+/// Returns the bytes of the only float constant.
 fn constant(path: &Path) -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap();
     let ptd = Ptd::parse(&bytes).unwrap();
@@ -124,7 +124,7 @@ fn constant(path: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn arrays_of_numpy_are_extracted_put_back_and_made_into_a_ptd() {
+fn numpy_arrays_are_extracted_replaced_and_stored_in_a_ptd() {
     let folder = Folder::new("npy");
     let files = ["const_dtypes", "const_complex", "channels_last", "odd_shapes"];
     for name in files {
@@ -178,7 +178,7 @@ fn weights_of_another_file_are_put_into_a_program_or_a_ptd() {
 }
 
 #[test]
-fn a_file_becomes_c() {
+fn a_file_is_converted_to_c() {
     let folder = Folder::new("to-c");
     let file = fixture("1.5.1/add_mul/add_mul.pte");
     folder.copy(&file, "3 my-model.pte");
@@ -197,7 +197,7 @@ fn a_file_becomes_c() {
 }
 
 #[test]
-fn a_header_of_c_has_what_the_runtimes_allocators_need() {
+fn a_c_header_has_the_sizes_of_the_runtimes_allocators() {
     let folder = Folder::new("c-allocators");
     folder.copy(&fixture("payloads/other/ethosu.pte"), "m.pte");
     good(&["to-c", "m.pte", "-o", "new/folder"], &folder);

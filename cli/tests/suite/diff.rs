@@ -1,4 +1,4 @@
-//! What differs between two files.
+//! `pte diff`: differences between two files.
 
 use crate::cli::{TempFile, pte, slashes};
 use crate::see::golden;
@@ -18,7 +18,7 @@ fn compare(before: &[u8], after: &[u8]) -> Diff {
     diff(&Side::new(&before, &[]), &Side::new(&after, &[]), &options)
 }
 
-/// The differences after a change of a program, written anew.
+/// Returns the differences after a change to a program, which is written again.
 fn changed(name: &str, change: impl FnOnce(&mut Pte<'_>)) -> Diff {
     let file = fixture(name);
     let mut pte = Pte::parse(file.bytes()).unwrap();
@@ -32,7 +32,7 @@ fn lines(diff: &Diff) -> Vec<String> {
 }
 
 #[test]
-fn what_differs_inside_delegates_is_listed() {
+fn differences_inside_delegates_are_listed() {
     let [one, other] = ["linear_xnnpack", "quant_xnnpack"].map(|name| fixture(&format!("1.5.1/{name}/{name}.pte")));
     let found = lines(&compare(one.bytes(), other.bytes()));
     for expected in ["payload 0 XNNConv2d: none -> 2 nodes", "payload 0 XNNFullyConnected: 1 node -> none"] {
@@ -47,7 +47,7 @@ fn a_renamed_method_is_one_difference() {
     });
     assert_eq!(lines(&found), ["method: forward -> run"]);
     assert_eq!(found.differences[0].kind, DifferenceKind::Moved);
-    // A method that changed too was not just renamed.
+    // A method whose content also changed is not just renamed.
     let found = changed("1.5.1/linear/linear.pte", |pte| {
         let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
         plan.name = Some("run".into());
@@ -57,7 +57,7 @@ fn a_renamed_method_is_one_difference() {
 }
 
 #[test]
-fn compile_specs_that_differ_have_their_values() {
+fn changed_compile_specs_are_shown_with_their_values() {
     let found = changed("payloads/other/ethosu.pte", |pte| {
         let specs =
             pte.program.execution_plan.as_mut().unwrap()[0].delegates.as_mut().unwrap()[0].compile_specs.as_mut();
@@ -83,9 +83,9 @@ fn limits_come_before_many_differences_which_are_counted() {
     assert!(told(&["-v"]).lines().count() > 100);
 }
 
-/// A program does not load with the other's data.
+/// A program does not load with the data of the other one.
 #[test]
-fn other_keys_of_external_data_are_a_difference_with_and_without_the_data() {
+fn changed_keys_of_external_data_are_a_difference_with_and_without_the_data() {
     let file = fixture("1.5.1/linear/linear.pte");
     let [left, right] = ["a", "q"].map(|prefix| {
         let mut pte = Pte::parse(file.bytes()).unwrap();
@@ -106,7 +106,7 @@ fn other_keys_of_external_data_are_a_difference_with_and_without_the_data() {
 }
 
 #[test]
-fn a_file_is_the_same_as_itself_and_as_itself_laid_out_anew() {
+fn a_file_equals_itself_and_itself_with_a_new_layout() {
     let good: Vec<_> = fixtures().into_iter().filter(|fixture| Model::parse(fixture.bytes()).is_ok()).collect();
     for_each(&good, |fixture| {
         let file = fixture.bytes();
@@ -114,7 +114,7 @@ fn a_file_is_the_same_as_itself_and_as_itself_laid_out_anew() {
             return Err("  differs from itself".into());
         }
         let Model::Pte(pte) = Model::parse(file).unwrap() else { return Ok(()) };
-        // Some cannot be written anew, which is told elsewhere.
+        // Some files cannot get a new layout; other tests cover this.
         let options = PteOptions::default().with_segment_alignment(4096);
         let Ok(other) = pte.lay_out(&options).and_then(|pte| pte.image()?.to_vec()) else { return Ok(()) };
         let diff = compare(file, &other);
@@ -126,14 +126,14 @@ fn a_file_is_the_same_as_itself_and_as_itself_laid_out_anew() {
     });
 }
 
-/// Every field of small programs, changed one at a time, is a difference, unless it only says where something is stored.
+/// Each field of small programs is changed in turn. Every change is a difference, except to fields that only state a place in the file.
 #[test]
-fn no_change_of_a_program_goes_unseen() {
-    // What indices and lists of places mean is compared by what they lead to.
+fn every_change_of_a_program_is_a_difference() {
+    // Indices and lists of places are compared by the data that they lead to.
     let storage =
         ["segments", "constant_segment", "mutable_data_segments", "segment_index", "data_buffer_idx", "op_index"];
     let more = ["processed", "delegate_index", "constant_buffer", "backend_delegate_data", "operators"];
-    // No reader looks at them, and an empty list or table says nothing.
+    // No reader uses these fields; an empty list or table is equal to an absent one.
     let unused =
         ["chains[0].inputs", "chains[0].outputs", "non_const_buffer_sizes: item 0", "delegates: Remove", ": Insert"];
     let ignored: Vec<&str> = storage.into_iter().chain(more).chain(unused).collect();
@@ -167,9 +167,9 @@ fn same(before: Model<'_>, after: Model<'_>) -> bool {
     diff(&before, &after, &DiffOptions::default()).is_same()
 }
 
-/// Every field of a test case, of an event and of what is around them, changed one at a time.
+/// Changes each field of a test case, of an event, and of the tables around them in turn.
 #[test]
-fn no_change_of_a_test_case_or_an_event_goes_unseen() {
+fn every_change_of_a_test_case_or_an_event_is_a_difference() {
     let file = fixture("payloads/bundle_scalars.bpte");
     let before = Bpte { source: None, ..Bpte::parse(file.bytes()).unwrap().into_owned() };
     let (mut seen, mut unseen) = (0, Vec::new());
@@ -177,7 +177,7 @@ fn no_change_of_a_test_case_or_an_event_goes_unseen() {
         let what = damage.describe(&before.bundled_program);
         let mut after = before.clone();
         let changed = damage.apply(&mut after.bundled_program) && after != before;
-        // Without a program a bundle is refused; an empty list is like none.
+        // A bundle without a program is refused; an empty list equals an absent one.
         if changed && !what.starts_with("program") && !what.contains(": Insert") {
             seen += 1;
             unseen.extend(same(Model::Bpte(before.clone()), Model::Bpte(after)).then_some(what));
@@ -199,7 +199,7 @@ fn no_change_of_a_test_case_or_an_event_goes_unseen() {
 }
 
 #[test]
-fn bundles_and_traces_are_compared_and_no_two_of_them_are_the_same() {
+fn bundles_and_traces_are_compared_and_all_differ() {
     for extension in ["bpte", "etdp"] {
         let files = with_extension(extension);
         for (index, one) in files.iter().enumerate() {
@@ -234,7 +234,7 @@ fn a_bundle_whose_program_cannot_be_read_is_refused() {
 }
 
 #[test]
-fn keys_that_moved_to_a_ptd_are_looked_up_there() {
+fn keys_moved_to_a_ptd_are_looked_up_there() {
     let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
     let (ptd, _) = pte.externalize(&PtdOptions::default(), |data| Some(data.key.into())).unwrap();
@@ -250,19 +250,19 @@ fn keys_that_moved_to_a_ptd_are_looked_up_there() {
     let moved = found.storage.iter().filter(|change| change.subject == DifferenceSubject::Key).count();
     assert!(moved > 0 && moved == Pte::parse(file.bytes()).unwrap().named_data().len(), "{moved}");
     assert_eq!(find(&[]).differences.len(), moved);
-    // The last byte is one of the last key's.
+    // The last byte belongs to the last key.
     *data.last_mut().unwrap() ^= 1;
     assert_eq!(find(&[Ptd::parse(&data).unwrap()]).differences.len(), 1);
 }
 
 #[test]
-fn what_is_in_a_ptd_that_was_not_given_is_not_said_to_be_the_same() {
+fn data_in_a_ptd_that_was_not_given_is_not_called_the_same() {
     let weights = fixture("1.5.1/add_mul_external/add_mul_external.pte");
     let keys = fixture("1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte");
     for (file, what) in [(weights, "2 external tensors"), (keys, "2 payload constants")] {
         let pte = Pte::parse(file.bytes()).unwrap();
         let other = pte.lay_out(&PteOptions::default().with_segment_alignment(4096));
-        // One version of the file that is laid out otherwise, or written with other bytes.
+        // A version of the file with a different layout, or with different bytes.
         let mut bytes = other.and_then(|pte| pte.image()?.to_vec()).unwrap();
         bytes.extend_from_slice(&[0; 16]);
         let found = compare(file.bytes(), &bytes);
@@ -281,7 +281,7 @@ fn pte_diff(before: &std::path::Path, after: &std::path::Path) -> String {
 }
 
 #[test]
-fn a_quiet_comparison_prints_nothing_and_one_of_counts_no_change_by_itself() {
+fn quiet_prints_nothing_and_stat_prints_only_counts() {
     let run = |before: &str, after: &str| {
         let output = pte().args(["diff", "-q"]).arg(fixture(before).path).arg(fixture(after).path).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
@@ -295,10 +295,10 @@ fn a_quiet_comparison_prints_nothing_and_one_of_counts_no_change_by_itself() {
 }
 
 #[test]
-fn an_instruction_more_is_one_difference_although_every_value_after_it_has_another_index() {
+fn an_added_instruction_is_one_difference_although_later_values_have_new_indices() {
     let diff = changed("1.5.1/multi_method/multi_method.pte", |pte| {
         let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
-        // A value in front: all others move by one.
+        // Inserts a value at the front: all others move by one.
         plan.values.as_mut().unwrap().insert(0, 7i64.into());
         let up = |list: &mut Option<std::borrow::Cow<'_, [i32]>>| {
             list.as_mut().unwrap().to_mut().iter_mut().for_each(|value| *value += 1)
@@ -341,7 +341,7 @@ fn an_instruction_more_is_one_difference_although_every_value_after_it_has_anoth
 }
 
 #[test]
-fn instructions_that_changed_places_are_moved() {
+fn instructions_in_a_new_order_are_moved() {
     let diff = changed("1.5.1/multi_method/multi_method.pte", |pte| {
         let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
         let instructions = plan.chains.as_mut().unwrap()[0].instructions.as_mut().unwrap();
@@ -355,7 +355,7 @@ fn instructions_that_changed_places_are_moved() {
 }
 
 #[test]
-fn another_value_of_a_weight_is_told_with_how_far_it_is() {
+fn a_changed_weight_is_shown_with_its_distance() {
     let file = fixture("1.5.1/add_mul/add_mul.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let (_, tensor) = pte.methods()[0].tensors().find(|(_, tensor)| tensor.data_buffer_idx > 0).unwrap();
@@ -417,7 +417,7 @@ fn keys_of_a_ptd_are_added_renamed_and_changed() {
 }
 
 #[test]
-fn two_releases_of_one_model_are_the_same_but_for_what_the_exporters_changed() {
+fn exports_by_two_releases_differ_only_in_changes_of_the_exporter() {
     let (old, new) = (fixture("0.2.1/add_mul/add_mul.pte"), fixture("1.5.1/add_mul/add_mul.pte"));
     assert!(compare(old.bytes(), new.bytes()).is_same());
 }
@@ -439,7 +439,7 @@ fn damaged_files_are_compared_without_a_panic() {
 }
 
 #[test]
-fn the_exit_code_tells_same_different_and_bad() {
+fn exit_codes_distinguish_equal_different_and_invalid_files() {
     let run = |before: &str, after: &str| {
         let path = |name: &str| fixture(name).path;
         pte().arg("diff").arg(path(before)).arg(path(after)).output().unwrap()
@@ -458,14 +458,14 @@ fn the_exit_code_tells_same_different_and_bad() {
     assert!(!output.stderr.is_empty());
 }
 
-/// Output without the folder that files are in.
+/// Returns output without the folder of the files.
 fn normal(output: &[u8]) -> String {
     let folder = slashes(&format!("{}/", executorch_format_support::data().display()));
     slashes(&String::from_utf8_lossy(output)).replace(&folder, "")
 }
 
 #[test]
-fn json_says_the_same_as_the_library() {
+fn json_agrees_with_the_library() {
     let (one, other) = (fixture("1.5.1/add/add.pte"), fixture("1.5.1/add_mul/add_mul.pte"));
     let output = pte().args(["diff", "--json", "--tensors"]).arg(&one.path).arg(&other.path).output().unwrap();
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -481,7 +481,7 @@ fn json_says_the_same_as_the_library() {
 }
 
 #[test]
-fn limits_decide_what_fails() {
+fn limits_decide_the_exit_code() {
     let file = |name: &str| fixture(&format!("1.5.1/{name}/{name}.pte")).path;
     let told = |arguments: &[&str], one: &str, other: &str| {
         let output = pte().arg("diff").args([file(one), file(other)]).args(arguments).output().unwrap();
@@ -490,7 +490,7 @@ fn limits_decide_what_fails() {
             String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr),
         )
     };
-    // From 1440 bytes to 1716; two operators more, other constants.
+    // From 1440 bytes to 1716; two more operators, different constants.
     for (limit, code, words) in [
         ("size=20%", 0, ""),
         ("memory=1KiB", 0, ""),
@@ -515,7 +515,7 @@ fn limits_decide_what_fails() {
     assert_eq!(told(&["--fail-on", "any"], "linear", "linear").0, 0);
     let (code, text) = told(&["--fail-on", "speed"], "linear", "linear");
     assert!(code == 2 && text.contains("no limit \"speed\""), "{text}");
-    // The same from a file, which verify takes too.
+    // The same limits in a file, which verify accepts too.
     let policy = TempFile::new("gate.toml", b"deny = [\"warnings\"]\n[diff]\noperators = 0\nsize = \"1%\"\n");
     let policy = policy.0.to_str().unwrap();
     let (code, text) = told(&["--policy", policy, "--json"], "add_mul", "linear");
@@ -528,7 +528,7 @@ fn limits_decide_what_fails() {
 }
 
 #[test]
-fn weights_further_apart_than_a_limit_fail() {
+fn weights_with_distances_above_a_limit_fail() {
     let file = fixture("1.5.1/linear/linear.pte");
     let apart = |change: &dyn Fn(f32) -> f32, most: f64| {
         let before = Model::parse(file.bytes()).unwrap();
@@ -587,7 +587,7 @@ fn files_of_two_folders_are_compared_by_name() {
         )
     };
     let (code, told, _) = run(&["-r"]);
-    // The data beside a program is taken: nothing is left out.
+    // The data beside a program is used: no differences are missed.
     assert_eq!((code, &*told), (0, "3 the same, 0 different, 0 in one folder only\n"));
     assert!(run(&[]).2.contains("--recursive"));
     copy("1.5.1/linear/linear.pte", "b/same.pte");
@@ -611,7 +611,7 @@ fn files_of_two_folders_are_compared_by_name() {
 
 #[cfg(unix)]
 #[test]
-fn whoever_stops_reading_gets_the_exit_code_all_the_same() {
+fn closing_the_pipe_early_keeps_the_exit_code() {
     use std::process::Stdio;
     let file = |name: &str| fixture(&format!("1.5.1/{name}/{name}.pte")).path;
     for (one, other, code) in [("add", "multi_method", 1), ("add", "add", 0)] {

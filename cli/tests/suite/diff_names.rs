@@ -1,4 +1,4 @@
-//! Differences by the names that the author of a model gave, and inside delegates.
+//! Differences matched by the names that the model's author gave, and differences inside delegates.
 
 use crate::cli::{TempFile, pte};
 use executorch_format::delegate::{NamedBlobs, Payload};
@@ -9,7 +9,7 @@ use executorch_format_support::data;
 use executorch_format_support::fixtures::fixture;
 use serde_json::Value;
 
-/// The differences between two programs with their ETRecords.
+/// Returns the differences between two programs with their ETRecords.
 fn compare(before: (&[u8], &[u8]), after: (&[u8], &[u8])) -> Diff {
     let programs = [before.0, after.0].map(|bytes| Pte::parse(bytes).unwrap());
     let sources = [before.1, after.1].map(|bytes| [NameSource::parse(bytes).unwrap()]);
@@ -40,7 +40,7 @@ fn weights_of_two_exports_are_matched_by_name() {
     };
     let changed = |name: &str| (DifferenceKind::Changed, name.to_owned());
     let removed = |name: &str| (DifferenceKind::Removed, name.to_owned());
-    // XNNPACK's export folds the normalization into the convolution before it.
+    // XNNPACK's export folds the normalization into the preceding convolution.
     let expected = [
         changed("layers.0.conv.weight"),
         changed("layers.0.conv.bias"),
@@ -52,7 +52,7 @@ fn weights_of_two_exports_are_matched_by_name() {
     assert_eq!(of(&found.differences), expected);
     let moved: Vec<String> = of(&found.storage).into_iter().map(|(_, name)| name).collect();
     assert_eq!(moved, ["stem.weight", "stem.bias", "head.weight", "head.bias"]);
-    // Keys of constants that were compared by name are not told again.
+    // Keys of constants that were compared by name are not listed again.
     assert!(!found.differences.iter().any(|change| change.subject == DifferenceSubject::Key));
     let input = found.differences.iter().find(|change| change.tensor_name.as_deref() == Some("x")).unwrap();
     assert_eq!((input.subject, &*input.name), (DifferenceSubject::Plan, "%18 f32[1, 3, 8, 8]"));
@@ -60,9 +60,9 @@ fn weights_of_two_exports_are_matched_by_name() {
     assert_eq!(again.differences.len(), found.differences.len(), "{:?}", lines(&again.differences));
 }
 
-/// Two equal layers change places: by their operators and bytes alone, only the weights would differ.
+/// Two equal layers are swapped: by operators and bytes alone, only the weights would differ.
 #[test]
-fn values_with_the_same_name_are_matched_before_their_place() {
+fn values_are_matched_by_name_before_their_place() {
     let (file, record) = record("net_portable");
     let mut pte = Pte::parse(&file).unwrap();
     let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
@@ -98,7 +98,7 @@ fn one_changed_weight_inside_a_delegate_is_named_and_measured() {
     let distance = found.differences[0].distance.unwrap();
     assert_eq!((distance.elements, distance.changed), (40, 1));
     assert!((distance.absolute - 0.5).abs() < 1e-6);
-    // Without names, the node and the argument are known. A replaced weight has another key.
+    // Without names, the node and the argument identify it. A replaced weight has a new key.
     let (before, new) = (TempFile::new("before.pte", &file), TempFile::new("new.bin", &other[at..at + 160]));
     let after = TempFile::new("after.pte", b"");
     let names = data().join("etrecord/net_xnnpack.etrecord");
@@ -151,7 +151,7 @@ fn quantized_weights_are_measured_by_their_dequantized_numbers() {
 }
 
 #[test]
-fn outputs_that_changed_places_are_swapped() {
+fn outputs_in_a_new_order_are_swapped() {
     let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
     let reordered = |order: &[usize]| {
         let mut pte = Pte::parse(file.bytes()).unwrap();
@@ -176,7 +176,7 @@ fn outputs_that_changed_places_are_swapped() {
 }
 
 #[test]
-fn a_bundle_and_its_program_differ_in_test_cases_only() {
+fn a_bundle_and_its_program_differ_only_in_test_cases() {
     let bundle = fixture("1.5.1/bundled/bundled.bpte");
     let program = executorch_format::Bpte::parse(bundle.bytes()).unwrap();
     let copy = TempFile::new("bundled.pte", program.bundled_program.program());
@@ -190,7 +190,7 @@ fn a_bundle_and_its_program_differ_in_test_cases_only() {
 }
 
 #[test]
-fn values_that_nothing_uses_are_folded_to_a_line_at_the_end() {
+fn unused_values_are_folded_into_a_line_at_the_end() {
     let file = fixture("1.5.1/linear/linear.pte");
     let mut pte_file = Pte::parse(file.bytes()).unwrap();
     let plan = &mut pte_file.program.execution_plan.as_mut().unwrap()[0];
@@ -226,6 +226,6 @@ fn each_side_can_have_its_own_names() {
     assert_eq!(code, Some(1));
     assert!(text.contains("~ weight layers.0.conv.weight %2 f32[8, 8, 3, 3]"), "{text}");
     assert!(text.contains("- instruction 1 (layers.0.conv): aten::convolution.out("), "{text}");
-    // A record of another program was asked for.
+    // A record of the other program was given.
     assert_eq!(run(&["--before-names".as_ref(), after.as_ref()]).0, Some(2));
 }

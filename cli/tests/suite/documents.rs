@@ -1,11 +1,11 @@
-//! The JSON of all commands: one shape, as `docs/schema` states it.
+//! The JSON of all commands has one shape, described in `docs/schema`.
 
 use crate::cli::{TempFile, pte};
 use executorch_format_support::data;
 use serde_json::Value;
 use std::path::Path;
 
-/// What each document is called, and the commands that print it, run in the folder of test files.
+/// The name of each document, and the commands that print it, run in the folder of test files.
 pub const DOCUMENTS: &[(&str, &[&str])] = &[
     (
         "info",
@@ -108,7 +108,7 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
     ("dump", &["dump 1.5.1/add/add.pte 1.5.1/ptd_shared/ptd_shared.ptd"]),
 ];
 
-/// What a document says that is printed by a command line, which has no spaces in its arguments.
+/// Returns the document printed by a command line without spaces in its arguments.
 pub fn document(line: &str, form: &str, target: &Path) -> (String, Value) {
     let arguments = line.split(' ').map(|word| if word == "TARGET" { target.to_str().unwrap() } else { word });
     let output = pte().current_dir(data()).args(arguments).arg(form).output().unwrap();
@@ -144,7 +144,7 @@ fn every_document_has_a_format_and_files_with_their_errors() {
 }
 
 #[test]
-fn every_document_is_there_as_lines_with_the_same_fields() {
+fn jsonl_has_the_same_fields_as_json() {
     let target = target();
     for (_, lines) in DOCUMENTS {
         for line in *lines {
@@ -152,7 +152,7 @@ fn every_document_is_there_as_lines_with_the_same_fields() {
             let (text, first) = document(line, "--jsonl", &target.0);
             assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{line}");
             assert_eq!(first["format"], 1, "{line}");
-            // A line has what an entry of a document's files has, or is the document.
+            // A line has the fields of an entry in a document's files, or is the whole document.
             if first != whole {
                 let mut entry = whole["files"][0].clone();
                 entry["format"] = 1.into();

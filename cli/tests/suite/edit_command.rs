@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-/// A folder of its own for a test. Removed at its end.
+/// A separate folder for a test, removed at the end.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -18,7 +18,7 @@ impl Folder {
         Self(path)
     }
 
-    /// A file in it.
+    /// Returns a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -46,7 +46,7 @@ pub fn good(arguments: &[&str], folder: &Folder) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The exit code, and what was said.
+/// Returns the exit code and the message.
 pub fn refused(arguments: &[&str], folder: &Folder) -> (Option<i32>, String) {
     let output = run(arguments, folder);
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
@@ -65,7 +65,7 @@ pub fn keys(path: &Path) -> Vec<String> {
 }
 
 #[test]
-fn data_goes_out_and_comes_back() {
+fn data_is_externalized_and_internalized() {
     let folder = Folder::new("out-and-back");
     let original = fixture("1.5.1/multi_method/multi_method.pte");
     folder.copy(&original, "m.pte");
@@ -89,7 +89,7 @@ fn data_goes_out_and_comes_back() {
     assert_eq!((&told["changes"][0]["action"], &told["dry_run"]), (&"externalized".into(), &true.into()));
     assert!(told.to_string().contains("my.weight"), "{told}");
     assert!(!folder.file("some.ptd").exists());
-    // A file that says nothing of what to move.
+    // A table that names no data of the file.
     assert_eq!(refused(&["externalize", "m.pte", "-i", "--data", "w.ptd"], &folder).0, Some(2));
 }
 
@@ -107,14 +107,14 @@ fn a_dry_run_writes_nothing_and_in_place_replaces_the_file() {
     assert!(stripped.len() < original.bytes().len());
     let pte = Pte::parse(&stripped).unwrap();
     assert!(pte.methods().iter().flat_map(|plan| plan.chains()).all(|chain| chain.stacktrace.is_none()));
-    // Neither, or both, is wrong usage.
+    // Without a destination, or with two, the usage is wrong.
     assert_eq!(refused(&["strip", "m.pte", "--all"], &folder).0, Some(2));
     assert_eq!(refused(&["strip", "m.pte", "--all", "-i", "-o", "x.pte"], &folder).0, Some(2));
     assert_eq!(refused(&["strip", "m.pte", "-i"], &folder).0, Some(2));
 }
 
 #[test]
-fn a_bad_request_names_both_sides_and_changes_nothing() {
+fn a_bad_request_states_expected_and_found_and_changes_nothing() {
     let folder = Folder::new("bad-request");
     let original = fixture("1.5.1/linear/linear.pte");
     let file = folder.copy(&original, "m.pte");
@@ -132,7 +132,7 @@ fn a_bad_request_names_both_sides_and_changes_nothing() {
         (names(&folder), std::fs::read(&file).unwrap()),
         (vec!["m.pte".into(), "short.bin".into()], original.bytes().to_vec())
     );
-    // A program without the file that it needs.
+    // A program without its data file.
     let external = fixture("1.5.1/add_mul_external/add_mul_external.pte");
     folder.copy(&external, "p.pte");
     let other = fixture("1.5.1/ptd_blobs/ptd_blobs_4.ptd");
@@ -158,7 +158,7 @@ fn new_data_comes_from_bytes_or_a_ptd() {
     let told = good(&["replace", "m.pte", &format!("{method_and_value}={}", blob.display()), "-i"], &folder);
     assert!(told.contains("replaced constant ("), "{told}");
     assert_ne!(std::fs::read(folder.file("m.pte")).unwrap(), original.bytes());
-    // Back, out of the .ptd.
+    // Restores the bytes from the .ptd.
     good(&["replace", "m.pte", &format!("{method_and_value}=w.ptd:{key}"), "-i"], &folder);
     assert_eq!(std::fs::read(folder.file("m.pte")).unwrap(), original.bytes());
     good(&["replace", "w.ptd", &format!("{key}={}", blob.display()), "-o", "zeros.ptd"], &folder);
@@ -189,7 +189,7 @@ fn metadata_is_listed_set_and_removed() {
 }
 
 #[test]
-fn ptd_files_are_made_merged_split_renamed_and_filtered() {
+fn ptd_files_are_created_merged_split_renamed_and_filtered() {
     let folder = Folder::new("ptd");
     std::fs::write(folder.file("a.bin"), [1; 24]).unwrap();
     std::fs::write(folder.file("b.bin"), [2; 100]).unwrap();
@@ -227,7 +227,7 @@ fn ptd_files_are_made_merged_split_renamed_and_filtered() {
 }
 
 #[test]
-fn of_a_key_that_several_files_have_the_preferred_content_is_taken() {
+fn merge_takes_the_preferred_content_of_a_shared_key() {
     let folder = Folder::new("prefer");
     for (file, content) in [("a", "of a"), ("b", "of b"), ("c", "of c")] {
         std::fs::write(folder.file(&format!("{file}.bin")), content).unwrap();
@@ -248,7 +248,7 @@ fn of_a_key_that_several_files_have_the_preferred_content_is_taken() {
 }
 
 #[test]
-fn dedup_tells_what_several_files_have_in_common() {
+fn dedup_lists_blobs_shared_by_several_files() {
     let folder = Folder::new("dedup");
     folder.copy(&fixture("1.5.1/add_mul/add_mul.pte"), "a.pte");
     folder.copy(&fixture("1.5.1/add_mul_external/_default_external_constant.ptd"), "b.ptd");
@@ -272,7 +272,7 @@ fn a_name_that_could_act_on_a_terminal_is_escaped() {
 
 #[cfg(unix)]
 #[test]
-fn a_symbolic_link_stays_one() {
+fn a_symbolic_link_stays_a_link() {
     let folder = Folder::new("link");
     let original = fixture("1.5.1/stacktrace/stacktrace.pte");
     let target = folder.copy(&original, "target.pte");
@@ -283,7 +283,7 @@ fn a_symbolic_link_stays_one() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_leaves_the_file_and_a_file_can_be_its_own_output() {
+fn a_folder_that_cannot_be_created_keeps_the_file_and_a_file_can_be_its_own_output() {
     let folder = Folder::new("own");
     let original = fixture("1.5.1/stacktrace/stacktrace.pte");
     folder.copy(&original, "target.pte");
@@ -296,7 +296,7 @@ fn a_folder_that_cannot_be_made_leaves_the_file_and_a_file_can_be_its_own_output
 }
 
 #[test]
-fn a_bundle_is_listed_and_its_program_taken_out_and_put_in() {
+fn a_bundle_is_listed_and_its_program_extracted_and_replaced() {
     let folder = Folder::new("bundle");
     let (bundle, program) = (fixture("1.5.1/bundled/bundled.bpte"), fixture("1.5.1/add_mul/add_mul.pte"));
     let file = folder.copy(&bundle, "m.bpte");
@@ -312,10 +312,10 @@ fn a_bundle_is_listed_and_its_program_taken_out_and_put_in() {
     let told = good(&["bundle", "m.bpte", "--extract-program", "-o", "m.pte"], &folder);
     assert!(told.contains("extracted program"), "{told}");
     assert_eq!(std::fs::read(folder.file("m.pte")).unwrap(), program.bytes());
-    // The same program again changes nothing.
+    // Replacing the program by itself changes nothing.
     good(&["bundle", "m.bpte", "--program", "m.pte", "-o", "same.bpte"], &folder);
     assert_eq!(std::fs::read(folder.file("same.bpte")).unwrap(), bundle.bytes());
-    // Another one, that computes the same.
+    // A different program with the same computation.
     good(&["rewrite", "m.pte", "wide.pte", "--segment-alignment", "4096"], &folder);
     let options = ["bundle", "m.bpte", "--program", "wide.pte"];
     good(&[&options[..], &["--dry-run"]].concat(), &folder);
@@ -328,7 +328,7 @@ fn a_bundle_is_listed_and_its_program_taken_out_and_put_in() {
 }
 
 #[test]
-fn a_program_that_does_not_suit_the_test_cases_is_not_put_in() {
+fn a_program_that_does_not_fit_the_test_cases_is_refused() {
     let folder = Folder::new("bad-bundle");
     let bundle = fixture("1.5.1/bundled/bundled.bpte");
     let file = folder.copy(&bundle, "m.bpte");
@@ -372,7 +372,7 @@ fn a_constant_of_xnnpack_gets_the_hash_of_its_new_content_as_key() {
 }
 
 #[test]
-fn where_the_program_cannot_be_written_its_data_is_not_either() {
+fn if_the_program_cannot_be_written_its_data_is_not_written_either() {
     let folder = Folder::new("both-or-none");
     let original = fixture("1.5.1/multi_method/multi_method.pte");
     let file = folder.copy(&original, "m.pte");
@@ -392,7 +392,7 @@ fn where_the_program_cannot_be_written_its_data_is_not_either() {
 }
 
 #[test]
-fn what_matches_nothing_is_an_error_that_lists_near_names() {
+fn a_name_that_matches_nothing_is_an_error_with_similar_names() {
     let folder = Folder::new("nothing");
     folder.copy(&fixture("1.5.1/linear/linear.pte"), "m.pte");
     std::fs::write(folder.file("a.bin"), [1; 48]).unwrap();
@@ -440,7 +440,7 @@ fn what_matches_nothing_is_an_error_that_lists_near_names() {
 }
 
 #[test]
-fn a_quiet_edit_prints_nothing_unless_it_is_asked_to() {
+fn a_quiet_edit_prints_only_requested_output() {
     let folder = Folder::new("quiet");
     folder.copy(&fixture("1.5.1/linear/linear.pte"), "m.pte");
     let silent = |arguments: &[&str]| {
@@ -464,7 +464,7 @@ fn many_changes_are_counted_and_listed_on_request() {
         [&["ptd", "create", "-o", "new/w.ptd"][..], &entries.iter().map(String::as_str).collect::<Vec<_>>()].concat();
     let told = good(&create, &folder);
     assert!(told.contains("added 12 keys: 48 bytes") && told.contains("12 changes") && !told.contains("k03"), "{told}");
-    // Only where each is asked for.
+    // Each change is listed only with -v.
     let told = good(&[&create[..], &["-v"]].concat(), &folder);
     assert!(keys.iter().all(|key| told.contains(&format!("added key {key}: 4 bytes"))), "{told}");
     for entry in ["=f.bin", ":f32:1=f.bin"] {
@@ -474,7 +474,7 @@ fn many_changes_are_counted_and_listed_on_request() {
 }
 
 #[test]
-fn what_changes_nothing_does_not_write_the_file_and_says_so() {
+fn an_edit_without_changes_does_not_write_the_file() {
     let folder = Folder::new("no-change");
     let original = fixture("1.5.1/linear/linear.pte");
     let file = folder.copy(&original, "m.pte");
@@ -484,7 +484,7 @@ fn what_changes_nothing_does_not_write_the_file_and_says_so() {
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.starts_with("nothing to change: the file is the same") && output.stderr.is_empty(), "{told}");
     assert_eq!(written(), before);
-    // Another file was asked for.
+    // A separate output is written all the same.
     good(&["dedup", "m.pte", "-o", "copy.pte"], &folder);
     assert_eq!(std::fs::read(folder.file("copy.pte")).unwrap(), original.bytes());
     let made = good(&["ptd", "create", "-o", "w.ptd", "m=m.pte"], &folder);
@@ -494,7 +494,7 @@ fn what_changes_nothing_does_not_write_the_file_and_says_so() {
 }
 
 #[test]
-fn only_the_one_asked_for_is_replaced_and_the_others_are_named() {
+fn only_the_named_user_is_replaced_and_the_others_are_listed() {
     let folder = Folder::new("shared");
     for (file, byte) in [("ones.bin", 1), ("threes.bin", 3), ("fives.bin", 5)] {
         std::fs::write(folder.file(file), [byte; 16]).unwrap();
@@ -507,10 +507,10 @@ fn only_the_one_asked_for_is_replaced_and_the_others_are_named() {
         ptd.entry_bytes(&ptd.get(key).unwrap()).unwrap()[0]
     };
     assert_eq!([content("two.ptd", "ln1"), content("two.ptd", "ln2")], [3, 5]);
-    // Nothing keeps the old bytes in the end.
+    // In the end, no user keeps the old bytes.
     let told = good(&["replace", "w.ptd", "ln1=threes.bin", "ln2=fives.bin", "-o", "two.ptd"], &folder);
     assert!(!told.contains("keep"), "{told}");
-    // Two answers for one key are none.
+    // Two different contents for one key are an error.
     for request in [&["ln1=threes.bin", "ln1=fives.bin"][..], &["ln1=threes.bin", "ln2=fives.bin", "--shared"]] {
         let (code, told) = refused(&[&["replace", "w.ptd", "-i"], request].concat(), &folder);
         assert!(code == Some(2) && told.contains("have different bytes for key ln1"), "{code:?} {told}");
@@ -556,7 +556,7 @@ fn payloads_are_unpacked_into_the_files_of_their_backends() {
         assert!(package.join("Data").join(item["path"].as_str().unwrap()).exists(), "{item}");
     }
 
-    // A folder that the command did not make stays as it is.
+    // A folder that the command did not create is unchanged.
     std::fs::create_dir_all(folder.file("own/forward.delegate0.unpacked")).unwrap();
     let (code, message) = refused(&["extract", "m.pte", "--unpack", "-o", "own"], &folder);
     assert!(code == Some(2) && message.contains("exists"), "{message}");
@@ -568,7 +568,7 @@ fn payloads_are_unpacked_into_the_files_of_their_backends() {
 }
 
 #[test]
-fn a_bundle_is_made_from_a_program_and_arrays() {
+fn a_bundle_is_created_from_a_program_and_arrays() {
     let folder = Folder::new("new-bundle");
     folder.copy(&fixture("1.5.1/bundled/bundled.bpte"), "theirs.bpte");
     good(&["bundle", "theirs.bpte", "--extract-program", "-o", "m.pte"], &folder);

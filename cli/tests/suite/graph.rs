@@ -1,4 +1,4 @@
-//! Methods as graphs.
+//! Graphs of methods.
 
 use crate::cli::{TempFile, pte};
 use crate::see::golden;
@@ -21,7 +21,7 @@ fn programs() -> Vec<Fixture> {
     fixtures().into_iter().filter(Fixture::is_pte).collect()
 }
 
-/// The edges as `from -> to`, with the labels of their nodes.
+/// Returns the edges as `from -> to`, with the labels of their nodes.
 fn edges(graph: &Graph<'_>) -> Vec<String> {
     let label = |node: usize| graph.nodes[node].label.as_str();
     graph.edges.iter().map(|edge| format!("{} -> {}", label(edge.from), label(edge.to))).collect()
@@ -40,8 +40,8 @@ fn values_flow_from_the_instruction_that_writes_them() {
 }
 
 #[test]
-fn a_view_takes_from_what_wrote_its_memory() {
-    // The inputs of many products are written by no instruction: they have the place of a value that one writes.
+fn a_view_depends_on_the_instruction_that_wrote_its_memory() {
+    // No instruction writes the inputs of many products: they share the place of a value that one writes.
     graphs(fixture("bench/llama6_external.pte").bytes(), |graphs| {
         let graph = &graphs[0];
         let products: BTreeSet<usize> = graph
@@ -58,7 +58,7 @@ fn a_view_takes_from_what_wrote_its_memory() {
 }
 
 #[test]
-fn after_branches_a_value_comes_from_each_of_them() {
+fn after_branches_a_value_comes_from_each_branch() {
     graphs(fixture("1.5.1/cond/cond.pte").bytes(), |graphs| {
         let graph = &graphs[0];
         let to_output: Vec<_> = graph
@@ -73,7 +73,7 @@ fn after_branches_a_value_comes_from_each_of_them() {
 }
 
 #[test]
-fn a_view_is_no_producer_of_its_bytes() {
+fn a_view_does_not_produce_its_bytes() {
     let tensor = |offset| Tensor::new(ScalarType::FLOAT, vec![4]).with_planned(1, offset);
     let view = Tensor::new(ScalarType::FLOAT, vec![2, 2]);
     let values: Vec<EValue> =
@@ -125,7 +125,7 @@ fn a_delegate_is_shown_by_the_nodes_inside_it() {
 }
 
 #[test]
-fn nodes_inside_a_delegate_name_values_by_their_ids_wherever_those_are() {
+fn nodes_inside_a_delegate_refer_to_values_by_id_in_any_order() {
     let inside = |file: &[u8]| {
         let pte = Pte::parse(file).unwrap();
         let texts = |graph: &Graph<'_>| -> Vec<String> {
@@ -152,7 +152,7 @@ fn every_program_is_a_graph_whose_data_goes_forward() {
             if (count(NodeKind::Input), count(NodeKind::Output)) != (plan.inputs().len(), plan.outputs().len()) {
                 return Err("  not a node for each input and output".into());
             }
-            // An output that nothing computes is a constant, or an input.
+            // An output that is not computed is a constant or an input.
             let computed = graph.edges.iter().any(|edge| graph.nodes[edge.to].kind == NodeKind::Output);
             if plan.instructions().next().is_some()
                 && count(NodeKind::Output) > 0
@@ -167,7 +167,7 @@ fn every_program_is_a_graph_whose_data_goes_forward() {
 }
 
 #[test]
-fn nodes_of_a_layout_do_not_overlap_and_its_edges_go_on() {
+fn nodes_of_a_layout_do_not_overlap_and_edges_point_forward() {
     let check = |graph: &Graph<'_>| {
         let layout = graph.layout();
         assert_eq!(layout.nodes.len(), graph.nodes.len());
@@ -185,7 +185,7 @@ fn nodes_of_a_layout_do_not_overlap_and_its_edges_go_on() {
         }
         for edge in graph.edges.iter().filter(|edge| edge.value.is_some()) {
             let (from, to) = (layout.nodes[edge.from], layout.nodes[edge.to]);
-            // Or to the next column, where a high picture goes on beside itself.
+            // Or to the next column, if a high picture continues in columns.
             let on = from.y + from.height <= to.y || from.x + from.width <= to.x;
             assert!(on, "{edge:?}: {from:?} {to:?}");
         }
@@ -196,7 +196,7 @@ fn nodes_of_a_layout_do_not_overlap_and_its_edges_go_on() {
     graphs(&networks::mobilenet(), |graphs| graphs.iter().for_each(check));
 }
 
-/// A method whose operator, input and method have names that try to be something else.
+/// Returns a method whose operator, input and method have names that look like markup.
 fn hostile() -> Vec<u8> {
     let tensor = |offset| Tensor::new(ScalarType::FLOAT, vec![4]).with_planned(1, offset);
     let values: Vec<EValue> =
@@ -215,13 +215,13 @@ fn hostile() -> Vec<u8> {
 }
 
 #[test]
-fn names_are_no_markup_in_svg() {
+fn names_are_not_markup_in_svg() {
     let svg = graphs(&hostile(), |graphs| graphs[0].svg().to_string());
     assert!(
         !svg.contains("<script") && !svg.contains('\u{202e}') && !svg.contains('\u{1b}') && !svg.contains('\0'),
         "{svg}"
     );
-    // Tags open and close in order.
+    // Tags are opened and closed in order.
     let mut open = Vec::new();
     for tag in svg.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
         match tag.strip_prefix('/') {
@@ -234,9 +234,9 @@ fn names_are_no_markup_in_svg() {
 }
 
 #[test]
-fn names_are_no_language_in_dot() {
+fn names_are_not_syntax_in_dot() {
     let dot = graphs(&hostile(), |graphs| graphs[0].dot().to_string());
-    // What stays without its quoted strings is what was meant.
+    // The text outside of quoted strings must be the intended statements.
     let (mut outside, mut quoted, mut escaped) = (String::new(), false, false);
     for character in dot.chars() {
         match character {
@@ -253,7 +253,7 @@ fn names_are_no_language_in_dot() {
 }
 
 #[test]
-fn a_picture_of_each_kind_is_the_same_as_before() {
+fn pictures_equal_the_golden_files() {
     for name in ["1.5.1/add_mul/add_mul", "1.5.1/cond/cond", "1.5.1/linear_xnnpack/linear_xnnpack"] {
         graphs(fixture(&format!("{name}.pte")).bytes(), |graphs| {
             let base = name.rsplit('/').next().unwrap();
@@ -264,7 +264,7 @@ fn a_picture_of_each_kind_is_the_same_as_before() {
 }
 
 #[test]
-fn the_command_wants_one_form_and_for_a_picture_one_method() {
+fn graph_needs_one_form_and_for_a_picture_one_method() {
     let file = fixture("1.5.1/multi_method/multi_method.pte").path;
     let run = |arguments: &[&str]| pte().arg("graph").arg(&file).args(arguments).output().unwrap();
     assert_eq!(run(&[]).status.code(), Some(2));
@@ -279,7 +279,7 @@ fn the_command_wants_one_form_and_for_a_picture_one_method() {
 }
 
 #[test]
-fn model_explorers_form_has_what_its_reader_asks_for() {
+fn model_explorers_form_has_all_fields_of_its_reader() {
     graphs(fixture("1.5.1/add_mul/add_mul.pte").bytes(), |graphs| {
         let json = serde_json::to_value(model_explorer("add_mul.pte", graphs)).unwrap();
         let nodes = json["graphs"][0]["nodes"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! Files made to harm: what they may take of memory and time, and what they may put into other tools.
+//! Hostile files: limits on memory and time, and on the text that reaches other tools.
 
 use crate::cli::{TempFile, pte};
 use executorch_format::{NewEntry, Ptd, PtdOptions};
@@ -14,7 +14,7 @@ fn run(arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn names_that_no_operator_can_have_do_not_reach_a_build() {
+fn invalid_operator_names_do_not_reach_a_build() {
     let file = fixture("attacks/cmake.pte");
     let path = file.path.to_str().unwrap();
     for arguments in [&["ops", "--yaml", path][..], &["to-c", path, "--operators", "--name", "model"]] {
@@ -27,12 +27,12 @@ fn names_that_no_operator_can_have_do_not_reach_a_build() {
         );
         assert!(!shown.contains("evil"), "{shown}");
     }
-    // What only shows it goes on.
+    // Commands that only show the name succeed.
     assert_eq!(run(&["ops", path]).status.code(), Some(0));
 }
 
 #[test]
-fn noncharacters_reach_no_output() {
+fn noncharacters_are_never_printed() {
     let file = fixture("attacks/fffe.pte");
     let path = file.path.to_str().unwrap();
     for arguments in [
@@ -67,13 +67,13 @@ fn a_name_of_any_length_is_shown_with_its_length() {
     }
 }
 
-/// Every command, on files in which much refers to one thing, in 64 MiB and 32 times the file.
+/// Runs every command within 64 MiB plus 32 times the file, on files in which many references share one target.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_shared_takes_memory_and_time_as_if_it_were_there_once() {
+fn shared_data_takes_memory_and_time_only_once() {
     use executorch_format_support::sharing::{Scale, files};
 
-    // 240 MB, where something is copied for each reference.
+    // 240 MB if something were copied for each reference.
     let scale = Scale { length: 120_000, count: 2_000 };
     let failed = std::thread::scope(|scope| {
         let pairs = files(scale).into_iter().zip(files(scale.smaller()));
@@ -83,7 +83,7 @@ fn what_is_shared_takes_memory_and_time_as_if_it_were_there_once() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// The commands that need more memory or time for a file than they may.
+/// Returns the commands that exceed the limit of memory or time for a file.
 #[cfg(target_os = "linux")]
 fn beyond_limits(
     file: &executorch_format_support::sharing::Shared,
@@ -92,7 +92,7 @@ fn beyond_limits(
     use executorch_format_support::sharing::{TARGET, arguments, commands};
     use std::process::{Command, Stdio};
 
-    /// KiB that a process of an unoptimized build may reserve before it reads anything: code, and stacks of threads.
+    /// KiB that a process of an unoptimized build may reserve before it reads a file: code, and stacks of threads.
     const BEFORE: u64 = 96 << 10;
     let (kind, mut failed) = (file.kind, Vec::new());
     let input = TempFile::new(&format!("sharing-{kind}.{}", file.ending), &file.bytes);
@@ -111,7 +111,7 @@ fn beyond_limits(
             .stdout(Stdio::null())
             .output()
             .unwrap();
-        // 0 to 2: it did what it was asked, found what is wrong, or refused it. Not: it was asked in the wrong way.
+        // Codes 0 to 2: the command succeeded, found faults, or refused the file. Wrong usage is a fault of this test.
         let usage = String::from_utf8_lossy(&output.stderr).contains("Usage: pte");
         if usage || !matches!(output.status.code(), Some(0..=2)) {
             failed.push(format!("{kind}: {command:?}: {}", output.status));
@@ -121,7 +121,7 @@ fn beyond_limits(
     failed
 }
 
-/// A program that calls an operator of this name once.
+/// Returns a program that calls an operator of this name once.
 fn calling(operator: String) -> Vec<u8> {
     use executorch_format::schema::program::{ExecutionPlan, Instruction, Operator, Program, Tensor};
     use executorch_format::{DataCollector, PteOptions, schema::ScalarType};
@@ -134,7 +134,7 @@ fn calling(operator: String) -> Vec<u8> {
 }
 
 #[test]
-fn a_name_too_long_for_other_readers_is_written_so_that_they_read_it() {
+fn a_name_too_long_for_other_readers_is_written_in_a_readable_form() {
     let name = format!("aten::{}", "x".repeat(17_000));
     let file = TempFile::new("long-operator.pte", &calling(name.clone()));
     let yaml = text(&run(&["ops", "--yaml", file.0.to_str().unwrap()]).stdout);
@@ -157,7 +157,7 @@ fn a_target_of_nested_brackets_is_refused_before_it_is_scanned() {
     assert!(error.contains("more than 128 brackets are open in line 1: expected lists of names"), "{error}");
 }
 
-/// A device without an end is read up to the most bytes that such a file may have.
+/// An endless device is read up to the maximum size of such a file.
 #[cfg(unix)]
 #[test]
 fn files_with_settings_are_read_up_to_a_limit() {

@@ -1,4 +1,4 @@
-//! Listings of stores that harm their clients: the command ends with an error, after few requests.
+//! Hostile listings of stores: the command ends with an error after few requests.
 
 use crate::cli::pte;
 use executorch_format_support::data;
@@ -34,7 +34,7 @@ fn an_endless_listing_is_an_error() {
         (Mode::EndlessPage, "more than 32 MiB", 2),
     ] {
         let server = server(mode);
-        // The second listing of the prefix looks for data files; the names are of no files.
+        // The second listing of the prefix looks for data files; the names are not those of files.
         let output = command(&server).args(["verify", "-r", "s3://bucket/models"]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{mode:?}: {}", message(&output));
         assert!(message(&output).contains(said), "{mode:?}: {}", message(&output));
@@ -68,7 +68,7 @@ fn a_bad_key_fails_alone() {
 }
 
 #[test]
-fn without_credentials_nothing_is_asked() {
+fn without_credentials_no_request_is_sent() {
     let server = server(Mode::BadKeys);
     let endpoint = format!("http://127.0.0.1:{}", server.port());
     let run = |options: &[&str], variables: &[(&str, &str)]| {
@@ -96,7 +96,7 @@ fn without_credentials_nothing_is_asked() {
         );
         assert_eq!((output.status.code(), server.requests()), (Some(2), 0));
     }
-    // A metadata service that the user names is asked: here it is this server, which has no credentials.
+    // A metadata service given by the user is queried: here it is this server, which has no credentials.
     let output = run(&["info", "s3://bucket/good.pte"], &[("AWS_METADATA_ENDPOINT", &endpoint), ("PTE_RETRIES", "0")]);
     assert!(!output.status.success() && server.requests() > 0, "{}", message(&output));
     let output = run(&["info", "s3://bucket/good.pte", "--anonymous"], &[]);

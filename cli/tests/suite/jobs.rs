@@ -1,15 +1,15 @@
-//! The jobs of `docs/jobs.md`, each run as it stands there, with the answers that stand there.
+//! Runs each job of `docs/jobs.md`, and compares the output with the page.
 
 use crate::cli::{pte, slashes};
 use executorch_format_support::{crate_root, data};
 use std::path::Path;
 
-/// Words with single spaces: the page does not repeat columns.
+/// Returns words separated by single spaces, since the page does not repeat columns.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text of a file, or of all files in a folder.
+/// Returns the text of a file, or of all files in a folder.
 fn contents(path: &Path) -> String {
     match std::fs::read_dir(path) {
         Ok(entries) => entries.map(|entry| contents(&entry.unwrap().path())).collect(),
@@ -18,7 +18,7 @@ fn contents(path: &Path) -> String {
 }
 
 #[test]
-fn each_job_is_done_by_its_line_with_the_answer_of_the_page() {
+fn each_job_prints_the_output_on_the_page() {
     let page = std::fs::read_to_string(crate_root().join("docs/jobs.md")).unwrap();
     let out = std::env::temp_dir().join(format!("executorch-format-{}-jobs", std::process::id()));
     let mut lines = page.lines().peekable();
@@ -35,7 +35,7 @@ fn each_job_is_done_by_its_line_with_the_answer_of_the_page() {
         let mut told =
             [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
         assert_eq!(output.status.code(), Some(code), "{line}: {told}");
-        // What a command makes is there, and nothing of what it would make.
+        // Files that the command writes exist, except in a dry run.
         for made in command.split(' ').filter(|word| word.starts_with("OUT/")) {
             let path = out.join(made.trim_start_matches("OUT/"));
             assert_eq!(path.exists(), !command.contains("--dry-run"), "{line}");

@@ -1,4 +1,4 @@
-//! The help of each command names the kinds of files that the command takes.
+//! The help of each command lists the kinds of files that the command takes.
 
 use crate::cli::pte;
 use executorch_format_support::fixtures::fixture;
@@ -12,7 +12,7 @@ const FILES: [(&str, &str); 4] = [
     ("1.5.1/etdump/etdump.etdp", ".etdp"),
 ];
 
-/// Options without which a command does not read its file. FOLDER stands for a folder to write to.
+/// Options without which a command does not read its file. FOLDER stands for an output folder.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("bundle", &[]),
     ("fit", &["--target", "portable-1.5"]),
@@ -45,7 +45,7 @@ fn code(command: &str, options: &[&str], file: &Path, folder: &Path) -> Option<i
     pte().arg(command).arg(file).args(options).output().unwrap().status.code()
 }
 
-/// The help of the command's first file: up to the semicolon, after which come its other forms.
+/// Returns the help of the command's first file up to the semicolon, which separates other forms.
 fn help_of_the_file(command: &str) -> String {
     let output = pte().args([command, "-h"]).env("COLUMNS", "1000").output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
@@ -55,7 +55,7 @@ fn help_of_the_file(command: &str) -> String {
 }
 
 #[test]
-fn help_names_the_kinds_of_files_that_a_command_takes() {
+fn help_lists_the_kinds_of_files_that_a_command_takes() {
     let folder = std::env::temp_dir().join(format!("executorch-format-{}-kinds", std::process::id()));
     let mut wrong = Vec::new();
     for (command, options) in OPTIONS {

@@ -1,6 +1,6 @@
 //! Tests the command, run as a user runs it, mostly on files that ExecuTorch wrote.
 //!
-//! The files are in `tests/data` of the repository, or in the folder that the environment variable `EXECUTORCH_FIXTURES` names, which has
+//! The files are in `tests/data` of the repository, or in the folder given by the environment variable `EXECUTORCH_FIXTURES`, which has
 //! the same structure.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! How the command behaves in scripts, in pipes, and with what people really give it.
+//! The behaviour of the command in scripts, in pipes, and with common mistakes.
 
 use crate::cli::{TempFile, pte, slashes};
 use executorch_format::{NewEntry, Ptd, PtdOptions};
@@ -22,7 +22,7 @@ fn piped(arguments: &[&str], bytes: &[u8]) -> Output {
         pte().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let bytes = bytes.to_vec();
-    // The command may end before it has read all.
+    // The command may end before it has read everything.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&bytes)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -35,7 +35,7 @@ fn document(output: &Output) -> Value {
     document
 }
 
-/// A `.ptd` with keys that deceive, and the keys.
+/// Returns a `.ptd` with deceptive keys, and the keys.
 fn deceptive() -> (Vec<u8>, [&'static str; 4]) {
     let keys = ["a\u{1b}[31m", "b\u{202e}c\u{200b}", "back\\slash", "fо"];
     let entries = keys.iter().chain(&["fo"]).map(|key| NewEntry::blob(*key, &b"x"[..]));
@@ -43,9 +43,9 @@ fn deceptive() -> (Vec<u8>, [&'static str; 4]) {
 }
 
 #[test]
-fn names_that_deceive_are_escaped_in_text_exact_in_json_and_found() {
+fn deceptive_names_are_escaped_in_text_exact_in_json_and_reported() {
     let (bytes, keys) = deceptive();
-    // The name of the file too; Windows allows no control characters in it.
+    // The file has a deceptive name too; Windows allows no control characters in names.
     let file = TempFile::new(if cfg!(windows) { "esc\u{202e}.ptd" } else { "esc\u{1b}\n.ptd" }, &bytes);
     for arguments in [&["info"][..], &["list"], &["verify"], &["dump"], &["info", "--json"]] {
         let output = run(arguments, &[&file.0]);
@@ -74,7 +74,7 @@ fn a_minus_is_standard_input_and_output() {
     assert!(output.status.success() && output.stdout == good.bytes(), "{}", text(&output.stderr));
     assert!(text(&piped(&["info", "-"], good.bytes()).stdout).starts_with("standard input: ExecuTorch program"));
     assert_eq!(piped(&["verify", "-q", "-"], good.bytes()).stdout, b"");
-    // Where the file goes, a word about it does not. Windows has no such device.
+    // With the file on standard output, no message is printed there. Windows has no such device.
     if cfg!(unix) {
         let output = run(&["rewrite"], &[&good.path, Path::new("/dev/stdout")]);
         assert!(output.stdout == good.bytes() && text(&output.stderr).contains("1440 bytes"));
@@ -83,14 +83,14 @@ fn a_minus_is_standard_input_and_output() {
 
 #[cfg(unix)]
 #[test]
-fn a_device_without_end_is_refused_at_once() {
+fn an_endless_device_is_refused_immediately() {
     let output = run(&["verify"], &[Path::new("/dev/zero")]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("identifier"), "{}", text(&output.stdout));
 }
 
 #[test]
-fn folders_are_looked_through_on_request() {
+fn folders_are_searched_with_recursive() {
     let folder = fixture("1.5.1/add_mul_external/add_mul_external.pte").path;
     let folder = folder.parent().unwrap();
     let refused = run(&["info"], &[folder]);
@@ -103,21 +103,21 @@ fn folders_are_looked_through_on_request() {
     assert_eq!(dumps.lines().count(), files.len());
 }
 
-/// Two hundred files: a program of each kind of verdict in turn.
+/// Runs a command on two hundred files, with programs of each kind of verdict in turn.
 #[cfg(unix)]
 fn many(command: &str) -> Output {
     let [good, other] = ["add_mul", "linear"].map(|name| fixture(&format!("1.5.1/{name}/{name}.pte")).path);
     let bad = TempFile::new("bad.pte", b"no model");
     let kinds = [good.as_path(), &bad.0, &other, Path::new("missing.pte")];
     let mut shell = std::process::Command::new("sh");
-    // Fewer files may be open than there are.
+    // The limit on open files is lower than the number of files.
     shell.args(["-c", &format!("ulimit -n 64; exec \"$0\" {command} \"$@\" 2>&1")]).arg(pte().get_program());
     shell.args(kinds.iter().cycle().take(200)).output().unwrap()
 }
 
 #[cfg(unix)]
 #[test]
-fn many_files_are_told_of_in_their_order_and_need_not_be_open_together() {
+fn many_files_are_reported_in_order_and_are_not_open_at_the_same_time() {
     for command in ["verify", "verify --runtime all", "fit --target portable-1.5"] {
         let output = many(command);
         let told = text(&output.stdout);
@@ -133,7 +133,7 @@ fn many_files_are_told_of_in_their_order_and_need_not_be_open_together() {
 }
 
 #[test]
-fn a_command_that_fails_prints_json_too_where_it_was_asked_for() {
+fn a_command_that_fails_prints_json_if_requested() {
     let good = fixture("1.5.1/add/add.pte").path;
     let commands: [&[&str]; 9] = [
         &["size", "--json"],
@@ -156,7 +156,7 @@ fn a_command_that_fails_prints_json_too_where_it_was_asked_for() {
 }
 
 #[test]
-fn data_files_among_the_files_serve_the_programs_among_them() {
+fn programs_use_the_data_files_given_with_them() {
     let program = fixture("1.5.1/add_mul_external/add_mul_external.pte").path;
     let data = fixture("1.5.1/add_mul_external/_default_external_constant.ptd").path;
     let alone = text(&run(&["verify"], &[&program]).stdout);
@@ -170,7 +170,7 @@ fn data_files_among_the_files_serve_the_programs_among_them() {
 }
 
 #[test]
-fn every_file_is_in_the_json_the_bad_and_missing_ones_too() {
+fn every_file_is_in_the_json_including_bad_and_missing_ones() {
     let good = fixture("1.5.1/add/add.pte").path;
     let missing = Path::new("no such file");
     for subcommand in ["info", "list", "verify", "dump"] {
@@ -187,7 +187,7 @@ fn every_file_is_in_the_json_the_bad_and_missing_ones_too() {
 }
 
 #[test]
-fn a_policy_decides_what_counts() {
+fn a_policy_decides_which_findings_count() {
     let warned = fixture("1.5.1/add_mul_external/add_mul_external.pte").path;
     let code = |arguments: &[&str]| run(&[&["verify"], arguments].concat(), &[&warned]).status.code();
     assert_eq!(code(&[]), Some(0));
@@ -243,9 +243,9 @@ fn a_rule_is_explained_by_its_page() {
     assert!(text(&refused.stderr).contains("did you mean \"tensor-rank\""));
 }
 
-/// GitHub and pre-commit read these files, and nothing else here does: what they call must be there.
+/// GitHub and pre-commit read these files, but no other test does: the commands in them must exist.
 #[test]
-fn what_ci_systems_call_is_there() {
+fn commands_used_by_ci_systems_exist() {
     let read = |name: &str| std::fs::read_to_string(executorch_format_support::crate_root().join(name)).unwrap();
     let hooks: yaml_serde::Value = yaml_serde::from_str(&read(".pre-commit-hooks.yaml")).unwrap();
     for hook in hooks.as_sequence().unwrap() {
@@ -260,7 +260,7 @@ fn what_ci_systems_call_is_there() {
     let steps = action["runs"]["steps"].as_sequence().unwrap();
     let script =
         steps.iter().filter_map(|step| step["run"].as_str()).find(|script| script.contains("pte verify")).unwrap();
-    // Its options are those of the command, and each of its inputs is used.
+    // The action passes only options of the command, and uses each of its inputs.
     let help = text(&run(&["verify", "--help"], &[]).stdout);
     for option in ["--recursive", "--format", "--output", "--policy", "--quiet"] {
         assert!(script.contains(option) && help.contains(option), "{option}");
@@ -273,7 +273,7 @@ fn what_ci_systems_call_is_there() {
 }
 
 #[test]
-fn a_device_lacks_what_it_lacks() {
+fn fit_lists_everything_that_a_device_lacks() {
     let model = fixture("1.5.1/add_mul/add_mul.pte").path;
     let check = |target: &str| {
         let target = TempFile::new("target.toml", target.as_bytes());
@@ -299,7 +299,7 @@ fn a_device_lacks_what_it_lacks() {
 }
 
 #[test]
-fn check_and_ops_take_the_data_files_that_serve_a_program() {
+fn fit_and_ops_use_the_data_files_of_a_program() {
     let target = TempFile::new("target.toml", b"runtime = \"1.5\"\n");
     let target = target.0.to_str().unwrap();
     let program = fixture("1.5.1/add_mul_external/add_mul_external.pte").path;
@@ -319,7 +319,7 @@ fn check_and_ops_take_the_data_files_that_serve_a_program() {
     }
     let (good, out, errors) = code(&["ops", "-r"], &[folder]);
     assert!(good == 0 && out.contains("aten::mm.out") && errors.is_empty(), "{out}{errors}");
-    // A file with data alone is no program.
+    // A file with only data is not a program.
     for options in [&["ops"][..], &["fit", "--target", target]] {
         let (bad, _, errors) = code(options, &[&data]);
         assert!(bad == 2 && errors.contains("a .ptd file, which has no program"), "{errors}");
@@ -327,7 +327,7 @@ fn check_and_ops_take_the_data_files_that_serve_a_program() {
 }
 
 #[test]
-fn what_a_model_needs_is_enough_for_it_and_less_is_not() {
+fn a_target_with_the_needs_of_a_model_fits_and_a_smaller_one_does_not() {
     let out = std::env::temp_dir().join(format!("executorch-format-{}-init.toml", std::process::id()));
     let target = out.to_str().unwrap();
     let init = |files: &[&Path]| {
@@ -346,7 +346,7 @@ fn what_a_model_needs_is_enough_for_it_and_less_is_not() {
             continue;
         }
         let made = init(&[&model.path]);
-        // A model that no known release loads has no runtime to name.
+        // A model that no known release loads gets no runtime.
         refused += usize::from(made.contains("# runtime ="));
         let (code, told) = check(&model.path);
         assert!(code == 0 || told.contains("external data"), "{}: {told}{made}", model.path.display());
@@ -371,7 +371,7 @@ fn what_a_model_needs_is_enough_for_it_and_less_is_not() {
 }
 
 #[test]
-fn runtimes_are_targets_by_their_names() {
+fn runtimes_are_targets_by_name() {
     let add = fixture("1.5.1/add/add.pte").path;
     let delegated = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte").path;
     let check = |target: &str, file: &Path| {
@@ -387,7 +387,7 @@ fn runtimes_are_targets_by_their_names() {
     assert!(code == 2 && told.contains("is not a release"), "{told}");
     let (code, told) = check("portible-1.0", &add);
     assert!(code == 2 && told.contains("did you mean \"portable-1.0\""), "{told}");
-    // A file of that name comes first, and a path is never a runtime.
+    // A file with that name takes precedence, and a path is never a runtime.
     let (code, told) = check("./portable-x", &add);
     assert!(code == 2 && told.contains("cannot be read"), "{told}");
 }
@@ -399,7 +399,7 @@ fn settings_of_delegates_are_shown_as_text() {
 }
 
 #[test]
-fn check_looks_at_the_program_in_a_bundle() {
+fn fit_checks_the_program_in_a_bundle() {
     let target = TempFile::new("target.toml", b"method-allocator = 1\n");
     let bundle = fixture("payloads/bundle_scalars.bpte").path;
     let output = run(&["fit", "--json", "--target", target.0.to_str().unwrap()], &[&bundle]);
@@ -408,7 +408,7 @@ fn check_looks_at_the_program_in_a_bundle() {
 }
 
 #[test]
-fn bytes_after_the_last_segment_are_not_dropped_without_a_word() {
+fn bytes_after_the_last_segment_are_not_dropped_silently() {
     let mut bytes = fixture("1.5.1/add_mul/add_mul.pte").bytes().to_vec();
     bytes.extend_from_slice(b"behind");
     let (file, out) = (TempFile::new("trailing.pte", &bytes), TempFile::new("out.pte", b""));
@@ -418,7 +418,7 @@ fn bytes_after_the_last_segment_are_not_dropped_without_a_word() {
     assert_eq!(std::fs::read(&out.0).unwrap(), b"");
     assert!(run(&["rewrite"], &[&file.0, &out.0]).status.success());
     assert_eq!(std::fs::read(&out.0).unwrap(), bytes);
-    // An edit has no place for them either, where it moves anything.
+    // An edit that moves data also refuses such bytes.
     for edit in [&["metadata", "--set", "get_n=5"][..], &["externalize", "--all", "--data", "trailing.ptd"]] {
         let output = run(&[edit, &["--dry-run"]].concat(), &[&file.0]);
         let told = text(&output.stderr);
@@ -434,7 +434,7 @@ fn bytes_after_the_last_segment_are_not_dropped_without_a_word() {
 }
 
 #[test]
-fn what_people_really_have_is_told_apart() {
+fn common_other_formats_are_recognized() {
     let cases: [(&[u8], &str); 9] = [
         (b"", "an empty file"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
@@ -453,7 +453,7 @@ fn what_people_really_have_is_told_apart() {
 }
 
 #[test]
-fn faults_are_named_once() {
+fn faults_are_reported_once() {
     let good = fixture("1.5.1/add_mul/add_mul.pte");
     let cut = TempFile::new("cut.pte", &good.bytes()[..good.bytes().len() - 1]);
     let told = text(&run(&["verify"], &[&cut.0]).stdout);
@@ -461,7 +461,7 @@ fn faults_are_named_once() {
         told.contains("error: truncated: the segment data should end at byte 1440") && told.contains("1 byte missing"),
         "{told}"
     );
-    // What the options ask for is no fault of the input.
+    // A fault in the options is not a fault of the input.
     let output = run(&["rewrite", "--header-length", "24"], &[&good.path, &good.path.join("out.pte")]);
     let told = slashes(&text(&output.stderr));
     assert!(
@@ -473,7 +473,7 @@ fn faults_are_named_once() {
 }
 
 #[test]
-fn shells_and_man_are_served() {
+fn completions_and_manual_pages_are_printed() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = text(&run(&["completions", shell], &[]).stdout);
         assert!(script.contains("verify") && script.contains("recursive"), "{shell}");
@@ -495,7 +495,7 @@ fn shells_and_man_are_served() {
 }
 
 #[test]
-fn what_commands_make_goes_where_they_are_told_and_folders_are_made() {
+fn output_goes_to_the_given_path_and_folders_are_created() {
     let folder = std::env::temp_dir().join(format!("executorch-format-{}-outputs", std::process::id()));
     let model = fixture("1.5.1/linear/linear.pte").path;
     let model = model.to_str().unwrap();
@@ -527,7 +527,7 @@ fn what_commands_make_goes_where_they_are_told_and_folders_are_made() {
 }
 
 #[test]
-fn what_the_help_of_dump_filters_is_there() {
+fn fields_in_the_examples_of_dump_exist() {
     let model = fixture("1.5.1/multi_method/multi_method.pte").path;
     let help = text(&run(&["dump", "--help"], &[]).stdout);
     assert!(
@@ -542,7 +542,7 @@ fn what_the_help_of_dump_filters_is_there() {
 }
 
 #[test]
-fn a_dry_conversion_says_what_it_would_write() {
+fn a_dry_conversion_lists_its_output() {
     let (model, out) = (fixture("1.5.1/linear/linear.pte").path, Path::new("dry/w.safetensors"));
     let output = run(&["convert", "--dry-run"], &[&model, out]);
     let told = text(&output.stderr);
@@ -552,7 +552,7 @@ fn a_dry_conversion_says_what_it_would_write() {
 }
 
 #[test]
-fn a_target_with_a_wrong_name_is_told_which_it_may_mean() {
+fn a_target_with_a_wrong_name_gets_a_suggestion() {
     let target = TempFile::new("typo.toml", b"backends = [\"XnpackBackend\"]\n[operators]\n'aten::ad.out' = []\n");
     let target = target.0.to_str().unwrap();
     let add = fixture("1.5.1/add/add.pte").path;
@@ -564,7 +564,7 @@ fn a_target_with_a_wrong_name_is_told_which_it_may_mean() {
 }
 
 #[test]
-fn help_has_groups_and_its_short_form_no_examples() {
+fn help_has_groups_and_its_short_form_has_no_examples() {
     let help = text(&run(&["--help"], &[]).stdout);
     for group in ["Look:\n  info ", "Check:\n  verify ", "Change:\n  replace ", "Convert:\n  convert "] {
         assert!(help.contains(group), "{help}");
@@ -574,7 +574,7 @@ fn help_has_groups_and_its_short_form_no_examples() {
 }
 
 #[test]
-fn of_a_file_whose_end_is_missing_info_shows_the_program() {
+fn info_shows_the_program_of_a_truncated_file() {
     let whole = fixture("1.5.1/add_mul/add_mul.pte");
     let cut = TempFile::new("no-end.pte", &whole.bytes()[..whole.bytes().len() - 20]);
     let output = run(&["info"], &[&cut.0]);

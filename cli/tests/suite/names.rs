@@ -1,4 +1,4 @@
-//! Names from ETRecords and state dicts, as commands show and take them.
+//! Names from ETRecords and state dicts in the input and output of commands.
 
 use crate::cli::{TempFile, pte};
 use executorch_format::Ptd;
@@ -12,27 +12,27 @@ fn run(arguments: &[&str]) -> Output {
     pte().current_dir(data().join("etrecord")).args(arguments).output().unwrap()
 }
 
-/// The standard output of a command that succeeds.
+/// Returns the standard output of a command that succeeds.
 fn text(arguments: &[&str]) -> String {
     let output = run(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The message of a command that fails with that code.
+/// Returns the message of a command that fails with the given code.
 fn error(arguments: &[&str], code: i32) -> String {
     let output = run(arguments);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// A copy of a program with no ETRecord beside it.
+/// Returns a copy of a program without an ETRecord beside it.
 fn alone(name: &str) -> TempFile {
     TempFile::new(name, &std::fs::read(data().join("etrecord").join(name)).unwrap())
 }
 
 #[test]
-fn a_record_beside_the_program_names_its_weights() {
+fn an_etrecord_beside_the_program_names_its_weights() {
     let listed = text(&["list", "net_portable.pte"]);
     assert!(listed.contains("%2                layers.0.conv.weight f32[8, 8, 3, 3]"), "{listed}");
     let listed = text(&["list", "net_xnnpack.pte"]);
@@ -59,7 +59,7 @@ fn a_record_beside_the_program_names_its_weights() {
 }
 
 #[test]
-fn commands_answer_by_module() {
+fn commands_group_by_module() {
     let sizes = text(&["size", "net_portable.pte", "--by", "module"]);
     assert!(sizes.contains("2.3 KiB        layers.0.conv"), "{sizes}");
     assert!(text(&["size", "net_xnnpack.pte", "--by", "blob"]).contains("layers.0.conv.weight, key 36403f4b"));
@@ -82,7 +82,7 @@ fn commands_answer_by_module() {
 }
 
 #[test]
-fn the_peak_of_memory_says_who_writes_and_needs_what() {
+fn the_peak_of_memory_names_writers_and_last_users() {
     let memory = text(&["memory", "net_portable.pte"]);
     let line = "%34  1.1 KiB       0  1 to 2                     _native_batch_norm_legit_no_training.0  f32[1, 8, 6, 6] convolution.1";
     assert!(memory.contains(line), "{memory}");
@@ -123,7 +123,7 @@ fn the_program_in_a_bundle_has_names() {
 }
 
 #[test]
-fn names_are_those_of_the_file_that_was_given() {
+fn names_come_from_the_given_file() {
     let program = alone("net_portable.pte");
     let path = program.0.to_str().unwrap();
     assert!(text(&["list", path]).contains("convolution.1 weight f32[8, 8, 3, 3]"));
@@ -133,7 +133,7 @@ fn names_are_those_of_the_file_that_was_given() {
     let message = error(&["list", path, "--names", "net_xnnpack.etrecord"], 2);
     assert!(message.contains("net_xnnpack.etrecord") && message.contains("not that of this program"), "{message}");
     assert!(error(&["list", path, "--names", "net.py"], 2).contains("net.py"));
-    // A record that is only found beside another program is named, and stops nothing.
+    // A record of another program that was only found beside this one is reported, and is not an error.
     let record = PathBuf::from(path).with_extension("etrecord");
     std::fs::copy(data().join("etrecord/net_xnnpack.etrecord"), &record).unwrap();
     let output = run(&["list", path]);
@@ -162,7 +162,7 @@ fn a_weight_is_replaced_and_extracted_by_its_name() {
 }
 
 #[test]
-fn externalized_weights_have_keys_that_a_trainer_knows() {
+fn externalized_weights_have_the_names_of_the_state_dict() {
     let (program, weights) = (TempFile::new("out.pte", b""), TempFile::new("out.ptd", b""));
     let paths = [&program, &weights].map(|file| file.0.to_str().unwrap());
     let all = ["externalize", "net_portable.pte", "--all", "-o", paths[0], "--data", paths[1], "--names"];
@@ -194,7 +194,7 @@ fn externalized_weights_have_keys_that_a_trainer_knows() {
 }
 
 #[test]
-fn data_is_chosen_and_converted_by_the_names_of_the_model() {
+fn data_is_selected_and_converted_by_the_names_of_the_model() {
     let (program, weights) = (TempFile::new("out.pte", b""), TempFile::new("out.ptd", b""));
     let paths = [&program, &weights].map(|file| file.0.to_str().unwrap());
     let some = [
@@ -214,7 +214,7 @@ fn data_is_chosen_and_converted_by_the_names_of_the_model() {
     assert_eq!(keys, ["layers.0.conv.weight", "layers.1.conv.weight"]);
     let message = error(&[&some[..], &["layers.0.conv.weigth"]].concat(), 2);
     assert!(message.contains("layers.0.conv.weight"), "{message}");
-    // The record beside the program names the tensors of a state dict.
+    // The record beside the program supplies the names for a state dict.
     let state = TempFile::new("state.safetensors", b"");
     text(&["convert", "net_portable.pte", state.0.to_str().unwrap()]);
     let bytes = std::fs::read(&state.0).unwrap();
@@ -223,13 +223,13 @@ fn data_is_chosen_and_converted_by_the_names_of_the_model() {
 }
 
 #[test]
-fn a_value_needs_its_method_only_where_several_compute_something() {
+fn a_value_needs_its_method_only_if_several_compute_something() {
     let several = data().join("1.5.1/multi_method/multi_method.pte");
     let message = error(&["replace", several.to_str().unwrap(), "%3=net.py", "-o", "out.pte"], 2);
     assert!(message.contains("%3 is a value of each of 3 methods") && message.contains(":%3"), "{message}");
 }
 
-/// `(element - zero point) * scale`, with the scales that the operator takes.
+/// The numbers are `(element - zero point) * scale`, with the scales that the operator takes.
 #[test]
 fn quantized_weights_are_extracted_as_their_numbers() {
     let program = data().join("1.5.1/quant_xnnpack/quant_xnnpack.pte");

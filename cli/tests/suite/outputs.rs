@@ -1,4 +1,4 @@
-//! Files and folders that commands write: what a user has there is not lost, and a URL is not a folder.
+//! Files and folders that commands write: existing files of a user are not lost, and a URL is not a folder.
 
 use crate::cli::{pte, slashes};
 use executorch_format::{NewEntry, Ptd, PtdOptions};
@@ -48,7 +48,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn a_url_is_refused_as_output_and_no_folder_appears() {
+fn a_url_as_output_is_refused_and_no_folder_is_created() {
     let folder = Folder::new("url");
     let before = folder.names();
     for url in ["s3://bucket/x", "https://example.com/x", "gs://bucket/x"] {
@@ -101,7 +101,7 @@ fn standard_output_is_not_a_folder() {
     }
 }
 
-/// Runs a command that chooses names itself: it does not replace a file of the user, and replaces its own.
+/// Runs a command that chooses names, and checks that it replaces its own files but none of the user's.
 fn keeps(name: &str, line: &str, files: &[&str]) {
     for file in files {
         let folder = Folder::new(&format!("{name}-{}", file.replace(['/', '%'], "-")));
@@ -125,7 +125,7 @@ fn keeps(name: &str, line: &str, files: &[&str]) {
 }
 
 #[test]
-fn files_of_a_user_are_not_replaced_where_a_command_chooses_names() {
+fn files_of_a_user_are_not_replaced_if_a_command_chooses_names() {
     keeps("report", "report m.pte w.ptd -o pages", &["pages/m.pte.html", "pages/w.ptd.html"]);
     keeps("to-c", "to-c m.pte --name model -o c", &["c/model.c", "c/model.h"]);
     keeps("man", "man -o man", &["man/pte.1", "man/pte-info.1"]);
@@ -144,7 +144,7 @@ fn files_of_a_user_are_not_replaced_where_a_command_chooses_names() {
     }
 }
 
-/// On Windows, a file that is mapped cannot be replaced. Elsewhere the model would be lost.
+/// On Windows, a mapped file cannot be replaced. Elsewhere the model would be lost.
 #[test]
 fn a_model_is_not_replaced_by_a_file_of_another_kind() {
     let folder = Folder::new("model");
@@ -193,7 +193,7 @@ fn a_blob_does_not_replace_the_file_that_it_comes_from() {
 }
 
 #[test]
-fn two_pages_of_one_name_are_an_error() {
+fn two_pages_with_the_same_name_are_an_error() {
     let folder = Folder::new("pages");
     for name in ["a", "b"] {
         fs::create_dir(folder.0.join(name)).unwrap();
@@ -233,7 +233,7 @@ fn a_folder_without_model_files_is_an_error_everywhere() {
 }
 
 #[test]
-fn endings_in_upper_case_are_found() {
+fn extensions_in_upper_case_are_found() {
     let folder = Folder::new("upper");
     fs::create_dir(folder.0.join("models")).unwrap();
     fs::rename(folder.0.join("m.pte"), folder.0.join("models/M.PTE")).unwrap();

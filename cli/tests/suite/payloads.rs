@@ -1,4 +1,4 @@
-//! Payloads of XNNPACK, as the command shows them.
+//! XNNPACK payloads in the output of the command.
 
 use crate::cli::{TempFile, pte};
 use executorch_format_support::fixtures;
@@ -13,14 +13,14 @@ fn json(arguments: &[&str], file: &Path) -> Value {
 }
 
 #[test]
-fn a_payload_in_a_file_of_its_own_is_dumped_as_flatc_prints_it() {
+fn a_separate_payload_is_dumped_like_flatc_does() {
     let file = fixtures::fixture("payloads/v0.4.0_conv2d.0.xnn");
     let expected = std::fs::read_to_string(file.path.with_extension("json")).unwrap();
     assert_eq!(json(&["dump"], &file.path), serde_json::from_str::<Value>(&quoted(&expected)).unwrap());
 }
 
 #[test]
-fn a_payload_in_a_file_of_its_own_is_listed_verified_and_written() {
+fn a_separate_payload_is_listed_verified_and_written() {
     let file = fixtures::fixture("payloads/v0.4.0_conv2d.0.xnn");
     let listed = json(&["list", "--json", "--hash"], &file.path);
     let blobs = listed["files"][0]["blobs"].as_array().unwrap();
@@ -44,7 +44,7 @@ fn a_payload_in_a_file_of_its_own_is_listed_verified_and_written() {
 }
 
 #[test]
-fn a_damaged_payload_in_a_file_of_its_own_is_bad() {
+fn a_damaged_separate_payload_is_invalid() {
     let file = fixtures::fixture("payloads/v0.4.0_conv2d.0.xnn");
     for length in [5, 29, 40, 200] {
         let cut = TempFile::new("cut.xnn", &file.bytes()[..length]);
@@ -56,7 +56,7 @@ fn a_damaged_payload_in_a_file_of_its_own_is_bad() {
 }
 
 #[test]
-fn payloads_are_dumped_beside_the_program() {
+fn payloads_are_dumped_with_the_program() {
     let file = fixtures::fixture("payloads/v0.4.0_conv2d.pte");
     let dumped = json(&["dump", "--payloads"], &file.path);
     assert!(dumped["execution_plan"].is_array());
@@ -68,7 +68,7 @@ fn payloads_are_dumped_beside_the_program() {
 }
 
 #[test]
-fn info_counts_what_is_inside() {
+fn info_counts_nodes_inside_payloads() {
     let file = fixtures::fixture("payloads/v0.4.0_conv2d.pte");
     let info = json(&["info", "--json"], &file.path);
     let method = &info["files"][0]["methods"][0];

@@ -1,10 +1,10 @@
-//! What the README shows is what the command prints.
+//! The output in the README is that of the command.
 
 use crate::cli::pte;
 use executorch_format_support::crate_root;
 
 #[test]
-fn commands_of_the_readme_print_what_it_shows() {
+fn commands_in_the_readme_print_the_output_shown() {
     let page = std::fs::read_to_string(crate_root().join("README.md")).unwrap();
     let out = std::env::temp_dir().join(format!("executorch-format-{}-readme", std::process::id()));
     std::fs::create_dir_all(&out).unwrap();
@@ -19,7 +19,7 @@ fn commands_of_the_readme_print_what_it_shows() {
             };
             let output = pte().current_dir(crate_root()).args(command.split(' ').skip(1).map(place)).output().unwrap();
             let printed = String::from_utf8(output.stdout).unwrap();
-            // An ellipsis stands for the rest.
+            // An ellipsis stands for the rest of the output.
             match shown.strip_suffix("…\n") {
                 Some(start) => assert!(printed.starts_with(start), "{command}: {printed}"),
                 None => assert_eq!(printed, shown, "{command}"),

@@ -1,4 +1,4 @@
-//! Commands that could do nothing, or lose something, without a word: they fail and say why.
+//! Commands that would do nothing, or lose data, fail with a message.
 
 use crate::cli::{TempFile, pte};
 use executorch_format_support::fixtures::fixture;
@@ -30,7 +30,7 @@ fn two_files_are_not_grouped() {
 }
 
 #[test]
-fn instructions_that_are_not_there_are_an_error() {
+fn missing_instructions_are_an_error() {
     let file = fixture("1.5.1/add_mul/add_mul.pte").path;
     let found = "the longest method has 2 instructions, from number 0";
     refused(&run(&["disasm", "--range", "500..600"], &[&file]), &["no instruction in 500..600", found]);
@@ -49,7 +49,7 @@ fn a_conversion_without_tensors_is_an_error() {
 }
 
 #[test]
-fn patterns_do_not_make_names_of_any_length() {
+fn patterns_do_not_create_names_of_unlimited_length() {
     let output = TempFile::new("long.safetensors", b"old");
     let file = fixture("1.5.1/multi_method/multi_method.pte").path;
     let doubled = ["--rename-pattern", "(.+)=$1$1"].repeat(40);
@@ -71,7 +71,7 @@ fn a_target_for_a_microcontroller_has_pointers_of_32_bits() {
 }
 
 #[test]
-fn metadata_of_eight_bytes_is_shown_as_what_it_is() {
+fn metadata_of_eight_bytes_is_shown_by_its_likely_type() {
     let output = TempFile::new("metadata.pte", b"");
     let values = ["--set", "metadata.n=7", "--set", "metadata.f=0.5", "--set", "metadata.who=somebody"];
     let file = fixture("1.5.1/add/add.pte").path;
@@ -91,12 +91,12 @@ fn metadata_of_eight_bytes_is_shown_as_what_it_is() {
 }
 
 #[test]
-fn the_target_file_of_the_help_is_one() {
+fn the_target_file_in_the_help_is_valid() {
     let help = text(&run(&["fit", "--help"], &[]).stdout);
     let start = help.find("  runtime = ").unwrap();
     let example = &help[start..start + help[start..].find("`--init`").unwrap()];
     assert!(example.contains("scratch = ") && example.contains("accelerator = "), "{example}");
-    // Long comments have several lines in the help.
+    // Long comments take several lines in the help.
     let lines = example.lines().filter(|line| line.contains(" = ") || line.contains("[operators]"));
     let example: String = lines.map(|line| line.split('#').next().unwrap().to_owned() + "\n").collect();
     let target = TempFile::new("target.toml", example.as_bytes());
@@ -106,7 +106,7 @@ fn the_target_file_of_the_help_is_one() {
 }
 
 #[test]
-fn blobs_that_files_share_are_named_with_their_files() {
+fn shared_blobs_are_listed_with_their_files() {
     let bytes = fixture("1.5.1/add_mul/add_mul.pte").bytes().to_vec();
     let [left, right] = ["left.pte", "right.pte"].map(|name| TempFile::new(name, &bytes));
     let output = run(&["dedup", "--dry-run"], &[&left.0, &right.0]);
@@ -127,7 +127,7 @@ fn a_damaged_program_in_a_bundle_is_not_copied() {
 }
 
 #[test]
-fn a_file_with_converted_line_ends_is_recognized() {
+fn a_file_with_converted_line_endings_is_recognized() {
     let bytes = fixture("1.5.1/add_mul/add_mul.pte").bytes().to_vec();
     let converted: Vec<u8> =
         bytes.iter().flat_map(|byte| if *byte == b'\n' { vec![b'\r', b'\n'] } else { vec![*byte] }).collect();
@@ -146,7 +146,7 @@ mod unix {
     use std::path::PathBuf;
     use std::process::{Command, Stdio};
 
-    /// A pipe with a name, removed at the end.
+    /// Creates a named pipe, removed at the end.
     fn pipe(name: &str) -> TempFile {
         let file = TempFile::new(name, b"");
         std::fs::remove_file(&file.0).unwrap();
@@ -162,13 +162,13 @@ mod unix {
     }
 
     #[test]
-    fn an_edit_in_place_does_not_undo_one_that_was_made_meanwhile() {
+    fn an_edit_in_place_does_not_undo_a_concurrent_one() {
         let model = TempFile::new("model.pte", fixture("1.5.1/add_mul/add_mul.pte").bytes());
         let pipe = pipe("new.bin");
         let mut command = pte();
         command.arg("replace").arg(&model.0).arg(format!("%1={}", pipe.0.display())).arg("-i");
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // It opens the pipe after it has opened the model.
+        // The command opens the pipe after the model.
         let mut data = std::fs::OpenOptions::new().write(true).open(&pipe.0).unwrap();
         let other = pte().arg("metadata").arg(&model.0).args(["--set", "metadata.n=7", "-i"]).output().unwrap();
         assert!(other.status.success(), "{}", text(&other.stderr));
@@ -179,7 +179,7 @@ mod unix {
         assert_eq!(std::fs::read(&model.0).unwrap(), changed);
     }
 
-    /// The bytes of the constant that is replaced.
+    /// The size in bytes of the constant that is replaced.
     const SIZE: usize = 16;
 
     #[test]
@@ -188,7 +188,7 @@ mod unix {
         let file = TempFile::new("long.ptd", &data.image().unwrap().to_vec().unwrap());
         let folder: PathBuf = file.0.with_extension("blobs");
         let _ = std::fs::remove_dir_all(&folder);
-        // A limit on the size of files fails as a full disk does.
+        // A limit on file sizes fails like a full disk does.
         let limited = "trap '' XFSZ; ulimit -f 20; exec \"$0\" \"$@\"";
         let mut command = Command::new("sh");
         command.args(["-c", limited]).arg(pte().get_program()).arg("extract").arg(&file.0).arg("-o").arg(&folder);

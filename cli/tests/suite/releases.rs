@@ -1,4 +1,4 @@
-//! Where a file loads: the same answer in each form, with reasons that can be explained; and targets.
+//! The releases that load a file: the same answer in each form, with reasons that can be explained. Also targets.
 
 use crate::cli::{TempFile, pte};
 use executorch_format_support::fixtures::fixture;
@@ -20,7 +20,7 @@ fn document(output: &Output) -> Value {
 }
 
 #[test]
-fn each_reason_that_is_printed_can_be_explained() {
+fn every_printed_reason_can_be_explained() {
     let printed = |arguments: &[&str], file: &str| text(&run(arguments, &[&fixture(file).path]).stdout);
     let mut reasons = BTreeSet::new();
     for file in [
@@ -77,7 +77,7 @@ fn an_empty_target_or_policy_is_an_error() {
 }
 
 #[test]
-fn a_target_without_a_release_has_the_newest() {
+fn a_target_without_a_release_gets_the_newest() {
     let program = fixture("1.5.1/add/add.pte").path;
     let output = run(&["fit", "--target", "portable"], &[&program]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -85,7 +85,7 @@ fn a_target_without_a_release_has_the_newest() {
 }
 
 #[test]
-fn where_a_file_loads_is_one_answer_in_each_form() {
+fn all_forms_agree_on_the_releases_that_load_a_file() {
     for (file, place, kernels, not_checked) in [
         ("1.5.1/evalue_custom/evalue_custom.pte", "0.2 to 1.5", "custom: fx::probe.out", ""),
         ("1.5.1/blob_inline/blob_inline.pte", "0.2 to 1.5", "", "payloads of FxBlobBackend"),
@@ -118,7 +118,7 @@ fn where_a_file_loads_is_one_answer_in_each_form() {
 }
 
 #[test]
-fn info_and_verify_say_what_a_verdict_on_releases_covers() {
+fn info_and_verify_state_the_scope_of_a_verdict_on_releases() {
     let kinds = fixture("1.5.1/evalue_kinds/evalue_kinds.pte").path;
     let told = text(&run(&["info"], &[&kinds]).stdout);
     let line = "loads in        0.6 to 1.5 (0.5 refuses: missing-operators)\n                  checked: format, portable operators\n";

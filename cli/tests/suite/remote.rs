@@ -1,4 +1,4 @@
-//! Files on a server, read by ranges: what is said about them is what is said of the same files on this machine.
+//! Files on a server, read by ranges: the output is the same as for local copies.
 
 use crate::cli::{pte, slashes};
 use executorch_format_support::data;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-/// The fixtures, malformed ones too, by their paths from the data folder.
+/// Returns the fixtures, malformed ones too, by their paths from the data folder.
 fn files() -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![data()];
@@ -23,7 +23,7 @@ fn files() -> Vec<PathBuf> {
         }
     }
     files.sort();
-    // Of the malformed ones some.
+    // Only some of the malformed files.
     let mut count = 0;
     files.retain(|path| {
         count += usize::from(path.starts_with("malformed"));
@@ -34,11 +34,11 @@ fn files() -> Vec<PathBuf> {
 }
 
 fn run(arguments: &[&str], files: &[String]) -> Output {
-    // So that small files are read in parts too.
+    // With small requests, small files are read in parts too.
     pte().current_dir(data()).env("PTE_FIRST_READ", "64").args(arguments).args(files).output().unwrap()
 }
 
-/// A folder of files on a server.
+/// Puts files on a server. Returns the server, the URLs and the paths.
 fn served(files: &[PathBuf]) -> (Server, Vec<String>, Vec<String>) {
     let server = Server::start();
     let name = |path: &PathBuf| slashes(path.to_str().unwrap());
@@ -51,10 +51,10 @@ fn served(files: &[PathBuf]) -> (Server, Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn a_url_says_what_the_file_says() {
+fn a_url_gives_the_same_output_as_the_file() {
     let mut files = files();
-    // Where only ranges are read, the end of a file is not searched for the directory of a ZIP archive.
-    // An ETRecord is only looked for beside a local file.
+    // If only ranges are read, the end of a file is not searched for the directory of a ZIP archive.
+    // ETRecords are looked for only beside local files.
     files.retain(|path| !["also-zip", "etrecord"].iter().any(|part| path.to_string_lossy().contains(part)));
     let (server, local, distant) = served(&files);
     let root = server.url("");
@@ -80,11 +80,11 @@ fn a_url_says_what_the_file_says() {
     }
 }
 
-/// A program of which the first request gets only a part.
+/// A program that the first request gets only a part of.
 const PROGRAM: &str = "1.5.1/multi_method/multi_method.pte";
 
 #[test]
-fn metadata_takes_two_requests_or_three_and_no_constant() {
+fn metadata_takes_two_or_three_requests_and_no_constants() {
     let server = Server::start();
     // A program with 14 MB of constants.
     let mut file = std::fs::read(data().join("1.5.1/linear/linear.pte")).unwrap();
@@ -103,7 +103,7 @@ fn metadata_takes_two_requests_or_three_and_no_constant() {
 }
 
 #[test]
-fn a_server_that_does_wrong_is_an_error_in_bounded_time() {
+fn a_faulty_server_is_an_error_in_bounded_time() {
     for (fault, command, said) in [
         (Fault::IgnoresRange, "info", "does not support range requests"),
         (Fault::Larger, "verify", ""),
@@ -134,7 +134,7 @@ fn a_server_that_does_wrong_is_an_error_in_bounded_time() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_said_to_be_missing() {
+fn a_missing_file_is_reported_as_missing() {
     let server = Server::start();
     server.put("empty.pte", Vec::new());
     for (name, said) in [("x.pte", "there is no such file"), ("empty.pte", "an empty file")] {
@@ -161,7 +161,7 @@ fn a_prefix_of_a_bucket_is_a_folder() {
     }
     server.put("bucket/models/readme.txt", b"no model".to_vec());
     server.put("bucket/modelsother/x.pte", b"no model".to_vec());
-    // More than one page of a listing.
+    // More entries than a page of a listing has.
     for index in 0..120 {
         server.put(&format!("bucket/many/{index:03}.pte"), std::fs::read(data().join(PROGRAM)).unwrap());
     }
@@ -176,7 +176,7 @@ fn a_prefix_of_a_bucket_is_a_folder() {
         assert!(expected.lines().count() > 30, "{command}");
         for (expected, said) in expected.lines().zip(said.lines()) {
             let (expected, said) = (slashes(expected), slashes(said));
-            // Of large files, what they could do without is not known.
+            // For large files, savings are not computed.
             if said.contains("\"savings\"") || !expected.contains("\"savings\"") {
                 assert_eq!(expected, said, "{command}");
             }

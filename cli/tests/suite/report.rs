@@ -1,4 +1,4 @@
-//! Pages about files.
+//! Pages of `pte report`.
 
 use crate::cli::{TempFile, pte};
 use executorch_format::Pte;
@@ -10,7 +10,7 @@ use executorch_format_support::networks;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The page about a file.
+/// Returns the page about a file.
 fn page(file: &Path) -> TempFile {
     let page = TempFile::new("report.html", b"");
     let output = pte().arg("report").arg(file).arg("-o").arg(&page.0).output().unwrap();
@@ -25,7 +25,7 @@ fn json(file: &Path) -> Value {
     document["files"][0].take()
 }
 
-/// A method whose names try to be markup and script.
+/// Returns a method whose names look like markup and script.
 fn hostile() -> TempFile {
     let name = "</script><script>window.evil=1</script><img src=x onerror=window.evil=2>\u{202e}\u{1b}[31m{{data}}";
     let tensor = |offset| Tensor::new(ScalarType::FLOAT, vec![4]).with_planned(1, offset);
@@ -39,7 +39,7 @@ fn hostile() -> TempFile {
 }
 
 #[test]
-fn a_page_asks_for_nothing_from_outside_and_holds_no_name_as_markup() {
+fn a_page_loads_nothing_and_has_no_name_as_markup() {
     let html = std::fs::read_to_string(&page(&hostile().0).0).unwrap();
     assert!(html.contains("default-src 'none'"));
     assert!(!html.contains("evil"));
@@ -66,7 +66,7 @@ fn every_file_that_can_be_read_has_a_report() {
             let shape = weight.users.iter().find_map(|user| user.shape());
             let count = |bytes: u64| match shape {
                 Some(shape) => vec![bytes / shape.scalar_type.element_size().unwrap_or(1) as u64],
-                // XNNPACK's, of 4, 8, 16 or 32 bits.
+                // XNNPACK weights of 4, 8, 16 or 32 bits.
                 None => vec![bytes * 2, bytes, bytes / 2, bytes / 4],
             };
             if weight.histogram.as_ref().is_some_and(|histogram| !count(weight.size).contains(&counted(histogram))) {
@@ -78,7 +78,7 @@ fn every_file_that_can_be_read_has_a_report() {
 }
 
 #[test]
-fn a_histogram_counts_values_where_they_are() {
+fn a_histogram_counts_values_in_the_right_bins() {
     let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let views = pte.methods()[0].tensors().filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
@@ -95,7 +95,7 @@ fn a_histogram_counts_values_where_they_are() {
 }
 
 #[test]
-fn the_json_is_what_the_page_shows() {
+fn the_json_equals_the_data_of_the_page() {
     let report = json(&fixture("1.5.1/add_mul/add_mul.pte").path);
     assert_eq!(report["errors"], Value::Array(Vec::new()));
     assert!(report["file"].as_str().unwrap().ends_with("add_mul.pte"));
@@ -105,7 +105,7 @@ fn the_json_is_what_the_page_shows() {
 }
 
 #[test]
-fn a_page_that_cannot_be_written_leaves_the_old_one() {
+fn a_page_that_cannot_be_written_keeps_the_old_one() {
     let old = TempFile::new("old.html", b"old");
     let bad = TempFile::new("bad.pte", b"not a model");
     let output = pte().arg("report").arg(&bad.0).arg("-o").arg(&old.0).output().unwrap();
@@ -116,7 +116,7 @@ fn a_page_that_cannot_be_written_leaves_the_old_one() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// Needs Chromium: `apt-get install chromium`, or the environment variable `CHROMIUM`.
+/// Opens Chromium: `apt-get install chromium`, or the environment variable `CHROMIUM`.
 fn browser() -> Option<Browser> {
     let found = chromium();
     if found.is_none() {
@@ -126,7 +126,7 @@ fn browser() -> Option<Browser> {
 }
 
 #[test]
-fn every_view_is_drawn_in_a_browser_without_a_fault_or_a_request() {
+fn every_view_is_drawn_in_a_browser_without_errors_or_requests() {
     let Some(mut browser) = browser() else { return };
     let made = TempFile::new("mobilenet.pte", &networks::mobilenet());
     let names = [
@@ -156,7 +156,7 @@ fn every_view_is_drawn_in_a_browser_without_a_fault_or_a_request() {
 }
 
 #[test]
-fn a_click_on_a_node_shows_what_it_takes_and_gives() {
+fn a_click_on_a_node_shows_its_inputs_and_outputs() {
     let Some(mut browser) = browser() else { return };
     let page = page(&fixture("1.5.1/add_mul/add_mul.pte").path);
     browser.open(&page.0).unwrap();
@@ -172,7 +172,7 @@ fn a_click_on_a_node_shows_what_it_takes_and_gives() {
 }
 
 #[test]
-fn types_have_the_names_that_the_library_gives_them() {
+fn types_have_the_same_names_as_in_the_library() {
     let Some((mut browser, _page)) = opened(&fixture("1.5.1/add/add.pte").path) else { return };
     for scalar_type in (0..=i8::MAX).map(ScalarType) {
         let Some(name) = scalar_type.short_name() else { continue };
@@ -181,7 +181,7 @@ fn types_have_the_names_that_the_library_gives_them() {
     }
 }
 
-/// A browser with the page about a file open.
+/// Returns a browser with the page about a file open.
 fn opened(file: &Path) -> Option<(Browser, TempFile)> {
     let mut browser = browser()?;
     let page = page(file);
@@ -190,18 +190,18 @@ fn opened(file: &Path) -> Option<(Browser, TempFile)> {
     Some((browser, page))
 }
 
-/// What the elements that a selector finds say, one after the other.
+/// Returns the texts of the elements that a selector finds, in order.
 fn texts(browser: &mut Browser, selector: &str) -> String {
     let texts = format!("[...document.querySelectorAll('{selector}')].map((one) => one.textContent).join('|')");
     browser.evaluate(&texts).unwrap().as_str().unwrap().to_owned()
 }
 
 #[test]
-fn a_search_says_what_it_finds_and_goes_there() {
+fn a_search_shows_its_result_and_goes_there() {
     let made = TempFile::new("mobilenet.pte", &networks::mobilenet());
     let Some((mut browser, _page)) = opened(&made.0) else { return };
     browser.evaluate("viewer.open('graph')").unwrap();
-    // The last instruction is far below the window.
+    // The last instruction is far below the visible part.
     browser.evaluate("document.querySelector('#main input').focus()").unwrap();
     browser.type_text("addmm").unwrap();
     assert_eq!(texts(&mut browser, "#main .tools [role=status]"), "1 match; Enter shows the next");
@@ -214,7 +214,7 @@ fn a_search_says_what_it_finds_and_goes_there() {
     assert_eq!(browser.evaluate("viewer.graph.chosen()").unwrap(), found);
     browser.type_text("nowhere").unwrap();
     assert_eq!(texts(&mut browser, "#main .tools [role=status]"), "No match");
-    // From the list of operators.
+    // Starts from the list of operators.
     browser.evaluate("viewer.open('operators')").unwrap();
     browser.evaluate("document.querySelector('tr.link').click()").unwrap();
     assert_eq!(texts(&mut browser, "#main .tools [role=status]"), "52 matches; Enter shows the next");
@@ -223,7 +223,7 @@ fn a_search_says_what_it_finds_and_goes_there() {
 #[test]
 fn a_graph_starts_at_the_methods_input() {
     let Some((mut browser, _page)) = opened(&fixture("1.5.1/add_mul/add_mul.pte").path) else { return };
-    // As in a wide graph: what takes no input may be higher than the input, and far from it.
+    // As in a wide graph, where a node without inputs may be above the input, and far from it.
     let wide = "viewer.unpack(document.getElementById('data').textContent).then((report) => { const { layout } = report.graphs[0]; \
         layout.width = 5000; Object.assign(layout.nodes[0], { x: 4000, y: 7 }); layout.nodes[1].x = 4000; layout.nodes[2].y = 0; \
         viewer.show(report); viewer.open('graph'); return viewer.graph.box(0)[0]; })";
@@ -247,7 +247,7 @@ fn a_box_of_bytes_opens_and_escape_goes_back() {
     assert_eq!(texts(&mut browser, ".crumbs"), "file, 103.8 KiB");
     browser.click(200.0, 300.0).unwrap();
     assert_eq!(texts(&mut browser, ".crumbs"), "file / constant, 65.0 KiB");
-    // A tensor has nothing inside it, so its row is none to click.
+    // A tensor has no contents, so its row is not a link.
     assert_eq!(texts(&mut browser, "tr.link"), "");
     browser.press("Escape").unwrap();
     assert_eq!(texts(&mut browser, ".crumbs"), "file, 103.8 KiB");
@@ -260,11 +260,11 @@ fn a_box_of_bytes_opens_and_escape_goes_back() {
 }
 
 #[test]
-fn an_instruction_has_one_number_in_all_views() {
+fn an_instruction_has_the_same_number_in_all_views() {
     let file = fixture("1.5.1/multi_method/multi_method.pte");
     let Some((mut browser, _page)) = opened(&file.path) else { return };
     browser.evaluate("viewer.open('memory')").unwrap();
-    // In each method of the file, a product with a transposed constant is where the most is needed.
+    // In each method of the file, the peak is at a product with a transposed constant.
     assert_eq!(texts(&mut browser, ".side h3"), "Peak: instruction 1");
     browser.evaluate("document.querySelector('.stage canvas').focus()").unwrap();
     browser.press("ArrowLeft").unwrap();
@@ -272,7 +272,7 @@ fn an_instruction_has_one_number_in_all_views() {
     browser.evaluate("viewer.open('graph'); viewer.graph.go(2)").unwrap();
     let side = texts(&mut browser, ".side");
     assert!(side.contains("aten::addmm.out") && side.contains("operator of the runtime, instruction 1"), "{side}");
-    // The way to another node is one for keys.
+    // The link to another node works with keys.
     let way = "[...document.querySelectorAll('.side a')].findLast((way) => way.textContent === 'input 0').focus()";
     browser.evaluate(way).unwrap();
     browser.press("Enter").unwrap();
@@ -282,7 +282,7 @@ fn an_instruction_has_one_number_in_all_views() {
 }
 
 #[test]
-fn findings_are_counted_by_how_severe_they_are() {
+fn findings_are_counted_by_severity() {
     let malformed = |name: &str| executorch_format_support::data().join("malformed").join(name);
     for (name, card) in [("xnnpack-kernel.pte", "2 errors"), ("name-direction.pte", "1 warning")] {
         let Some((mut browser, _page)) = opened(&malformed(name)) else { return };

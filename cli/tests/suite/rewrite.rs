@@ -1,4 +1,4 @@
-//! Runs `pte rewrite`.
+//! `pte rewrite`.
 
 use crate::cli::{TempFile, pte};
 use executorch_format::schema::program::DataLocation;
@@ -115,11 +115,11 @@ fn a_file_may_replace_itself() {
 }
 
 #[test]
-fn a_file_that_no_official_writer_wrote_is_written_unchanged() {
+fn a_file_of_an_unofficial_writer_is_written_unchanged() {
     let input = fixture("1.5.1/align_segment_4096/align_segment_4096.pte");
     let base = Pte::parse(input.bytes()).unwrap().segment_base_offset() as usize;
     let mut bytes = input.bytes().to_vec();
-    // Bytes in the padding between program and segments, and after the last segment.
+    // Bytes in the padding between the program and the segments, and after the last segment.
     bytes[base - 1] = 1;
     bytes.extend_from_slice(b"trailing");
     let unusual = TempFile::new("unusual.pte", &bytes);
@@ -157,7 +157,7 @@ fn an_output_that_cannot_be_written_is_reported_with_its_name() {
     assert!(stderr.contains("out.pte") && stderr.contains("cannot be written"), "{stderr}");
 }
 
-/// A limit on the size of files simulates a full disk: a write fails after some bytes.
+/// A limit on file sizes simulates a full disk: a write fails after some bytes.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_leaves_the_old_file_unchanged() {

@@ -1,4 +1,4 @@
-//! What `pte size` promises, carried out by the command that it shows.
+//! The savings that `pte size` lists are those of its commands.
 
 use crate::cli::pte;
 use crate::edit_command::Folder;
@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::process::{Command, Stdio};
 
 #[test]
-fn every_saving_is_what_its_command_saves() {
+fn every_saving_equals_that_of_its_command() {
     let folder = Folder::new("savings");
     let (input, output) = (folder.file("in"), folder.file("out"));
     let counted = Cell::new(0);
@@ -36,7 +36,7 @@ fn every_saving_is_what_its_command_saves() {
 }
 
 #[test]
-fn bytes_after_the_last_segment_are_named_and_can_be_dropped() {
+fn bytes_after_the_last_segment_are_listed_and_can_be_dropped() {
     let folder = Folder::new("trailing");
     for (name, ending) in [("1.5.1/linear/linear.pte", "pte"), ("1.5.1/ptd_shared/ptd_shared.ptd", "ptd")] {
         let (file, smaller) = (format!("model.{ending}"), format!("smaller.{ending}"));
@@ -62,7 +62,7 @@ fn bytes_after_the_last_segment_are_named_and_can_be_dropped() {
 }
 
 #[test]
-fn an_offer_is_a_whole_command_for_a_shell_and_worth_it() {
+fn an_offer_is_a_complete_shell_command_and_worthwhile() {
     let folder = Folder::new("offer");
     let linear = fixture("1.5.1/linear/linear.pte");
     folder.copy(&linear, "it's a model.pte");
@@ -73,7 +73,7 @@ fn an_offer_is_a_whole_command_for_a_shell_and_worth_it() {
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         document["files"][0]["savings"].as_array().unwrap().clone()
     };
-    // What it could do without is too little to be worth it.
+    // The possible saving is too small to be offered.
     assert!(!Model::parse(linear.bytes()).unwrap().savings().is_empty());
     assert!(offers().is_empty());
     for key in ["metadata.a", "metadata.b"] {

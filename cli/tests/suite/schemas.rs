@@ -1,4 +1,4 @@
-//! The JSON Schemas in `docs/schema`: they are those of the types, all commands keep to them, and they refuse other documents.
+//! The JSON Schemas in `docs/schema` are those of the types, accept the output of all commands, and refuse other documents.
 
 use crate::cli::pte;
 use crate::documents::{DOCUMENTS, document, target};
@@ -31,7 +31,7 @@ fn schemas_in_docs_are_up_to_date() {
     assert_eq!(found, names);
 }
 
-/// The schemas of all documents, and how many documents and entries of files each accepted.
+/// The schemas of all documents, and the numbers of documents and entries that each accepted.
 struct Validator {
     schemas: Schemas,
     indices: BTreeMap<&'static str, SchemaIndex>,
@@ -55,7 +55,7 @@ impl Validator {
         self.schemas.validate(document, self.indices[name]).is_ok()
     }
 
-    /// Checks a document, and each of its entries alone, so that an error is about one file.
+    /// Checks a document, and each of its entries alone, so that an error points to one file.
     fn check(&self, name: &'static str, document: &Value) -> Result<(), String> {
         let files = document["files"].as_array().map_or(&[][..], Vec::as_slice);
         {
@@ -78,7 +78,7 @@ impl Validator {
     }
 }
 
-/// All files below a folder, in order.
+/// Returns all files below a folder, in order.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -94,7 +94,7 @@ impl Drop for Folder {
     }
 }
 
-/// Writes generated files of any content, valid ones, and damaged files. They are the same in each run.
+/// Writes arbitrary generated files, valid ones, and damaged files. They are the same in each run.
 fn generated(originals: &[PathBuf]) -> (Folder, Vec<PathBuf>) {
     let folder = Folder(std::env::temp_dir().join(format!("executorch-format-schemas-{}", std::process::id())));
     std::fs::create_dir_all(&folder.0).unwrap();
@@ -127,7 +127,7 @@ fn generated(originals: &[PathBuf]) -> (Folder, Vec<PathBuf>) {
     for number in 0..240 {
         let original = &originals[random() % originals.len()];
         let bytes = std::fs::read(original).unwrap();
-        // Tables are at the start or, after segments that this rarely hits, in no other place.
+        // Tables are at the start; segments, which follow, are rarely hit.
         let word = random() % (bytes.len().min(8000) / 4).max(1);
         if let Some(damaged) = damage_word(&bytes, word * 4, random() % WORD_DAMAGES) {
             let ending = original.extension().unwrap().to_str().unwrap();
@@ -137,7 +137,7 @@ fn generated(originals: &[PathBuf]) -> (Folder, Vec<PathBuf>) {
     (folder, files)
 }
 
-/// Commands that take any number of files, and the document that each prints.
+/// Commands that take any number of files, and the document of each.
 const MANY: &[(&str, &str)] = &[
     ("info", "info"),
     ("list", "list"),
@@ -194,7 +194,7 @@ const TWO: &[(&str, &str)] = &[
     ("profile-before", "profile --before FILE OTHER"),
 ];
 
-/// Runs a command, and checks its document. `None`: the command line is refused, which is reported on standard error only.
+/// Runs a command, and checks its document. `None`: the command line is refused, which is reported only on standard error.
 fn run(validator: &Validator, name: &'static str, arguments: &[String]) -> Result<(), String> {
     let output = pte().current_dir(data()).args(arguments).arg("--json").output().unwrap();
     let line = || arguments.join(" ").chars().take(200).collect::<String>();
@@ -207,7 +207,7 @@ fn run(validator: &Validator, name: &'static str, arguments: &[String]) -> Resul
 }
 
 #[test]
-fn every_command_keeps_to_its_schema_on_all_files() {
+fn every_command_follows_its_schema_on_all_files() {
     let validator = Validator::new();
     let is_model = |path: &PathBuf| {
         path.extension()
@@ -236,7 +236,7 @@ fn every_command_keeps_to_its_schema_on_all_files() {
         }
     }
     for (at, pair) in files.windows(2).enumerate() {
-        // Each file with some of the commands: a process for all would take minutes.
+        // Runs only some of the commands for each file, since running all would take minutes.
         runs.extend(ONE.iter().skip(at % 6).step_by(6).map(|(name, line)| (*name, words(line, &pair[0], none))));
         runs.extend(TWO.iter().skip(at % 7).step_by(7).map(|(name, line)| (*name, words(line, &pair[0], &pair[1]))));
     }
@@ -255,7 +255,7 @@ fn every_command_keeps_to_its_schema_on_all_files() {
     }
 }
 
-/// Calls a function with the pointer of each value of a document, except in tables of ExecuTorch's schema, whose fields are not stated.
+/// Calls a function with the pointer of each value of a document, except in tables of ExecuTorch's schema, whose fields are not described.
 fn for_each_value(value: &Value, pointer: &mut String, visit: &mut dyn FnMut(&str)) {
     visit(pointer);
     let length = pointer.len();

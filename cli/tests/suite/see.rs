@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
 
-/// What a command prints for a file of `tests/data`, which it names as it was given.
+/// Runs a command on files of `tests/data`, which it names as they were given.
 fn run(arguments: &[&str], files: &[&str]) -> Output {
     pte().current_dir(data()).args(arguments).args(files).output().unwrap()
 }
@@ -95,7 +95,7 @@ fn two_files_as_json_are_one_document_with_the_growth() {
 }
 
 #[test]
-fn what_an_instruction_writes_is_marked() {
+fn values_written_by_an_instruction_are_marked() {
     let marked = |name: &str| -> Vec<String> {
         let text = text(&["disasm"], &[name]);
         let marks = text.lines().filter(|line| line.trim_start().starts_with(['*', '!']));
@@ -103,14 +103,14 @@ fn what_an_instruction_writes_is_marked() {
     };
     let outs = ["* out %6", "* out %8", "* out %10", "* out %13", "* out %14"];
     assert_eq!(marked("1.5.1/mutable_plain/mutable_plain.pte"), [&outs[..], &["! self %0", "! self %1"]].concat());
-    // A delegate whose payload says what it writes.
+    // A delegate whose payload states its outputs.
     assert_eq!(marked("1.5.1/linear_xnnpack/linear_xnnpack.pte"), ["* 1 %1"]);
 }
 
 #[test]
-fn a_target_that_lacks_something_is_exit_code_1() {
+fn a_target_that_lacks_something_gives_exit_code_1() {
     let model = "1.5.1/multi_method/multi_method.pte";
-    // What the official form says of the model itself is enough for it.
+    // The official form of the model's own needs is a sufficient target.
     let enough = TempFile::new("target.yaml", text(&["ops", "--yaml"], &[model]).as_bytes());
     let target = enough.0.to_str().unwrap();
     assert_eq!(text(&["fit", "--target", target], &[model]), format!("{model}: nothing is missing\n"));
@@ -130,10 +130,10 @@ fn a_target_that_lacks_something_is_exit_code_1() {
     }
 }
 
-/// What could act on a terminal, close a tag, or end a string in any of the forms.
+/// Text that could act on a terminal, close a tag, or end a string in any of the formats.
 const HOSTILE: &str = "a\u{1b}[2J\r\n</text></svg><script>alert(1)</script>&\"'\\: - #{}\u{202e}";
 
-/// A program in which every name is hostile.
+/// Returns a program in which every name is hostile.
 fn hostile() -> TempFile {
     let fixture = fixture("1.5.1/multi_method/multi_method.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
@@ -163,7 +163,7 @@ fn output(arguments: &[&str], file: &Path) -> String {
 }
 
 #[test]
-fn hostile_names_do_nothing_on_a_terminal_and_are_exact_in_json() {
+fn hostile_names_are_harmless_on_a_terminal_and_exact_in_json() {
     let file = hostile();
     for arguments in
         [&["size", "--by", "method"][..], &["size", "--by", "operator"], &["memory"], &["ops"], &["disasm"]]
@@ -177,7 +177,7 @@ fn hostile_names_do_nothing_on_a_terminal_and_are_exact_in_json() {
 }
 
 #[test]
-fn incomplete_output_is_called_incomplete() {
+fn incomplete_output_is_reported_as_incomplete() {
     let output = crate::cli::TempFile::new("memory.svg", b"");
     let file = data().join("malformed/planned-memory-index.pte");
     let run = pte().args(["memory", "--svg", "-o"]).arg(&output.0).arg(&file).output().unwrap();
@@ -218,7 +218,7 @@ fn hostile_names_are_text_in_svg_and_refused_in_yaml() {
 }
 
 #[test]
-fn what_is_no_program_and_what_is_not_there_is_told() {
+fn other_kinds_of_files_and_missing_files_are_reported() {
     let ptd = "1.5.1/ptd_shared/ptd_shared.ptd";
     for command in ["memory", "ops", "disasm"] {
         let output = run(&[command], &[ptd]);
@@ -231,7 +231,7 @@ fn what_is_no_program_and_what_is_not_there_is_told() {
 }
 
 #[test]
-fn a_file_with_dangling_references_is_told_about_all_the_same() {
+fn a_file_with_dangling_references_is_still_described() {
     let fixture = fixture("1.5.1/add_mul/add_mul.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
     let chains = pte.program.execution_plan.as_mut().unwrap()[0].chains.as_mut().unwrap();
@@ -255,7 +255,7 @@ fn pte_output(command: &str, file: &Path) -> Output {
 }
 
 #[test]
-fn figures_that_rest_on_an_assumption_say_so() {
+fn figures_based_on_assumptions_are_marked() {
     let mut pte = Pte::parse(fixture("1.5.1/add/add.pte").bytes()).unwrap().into_owned();
     let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
     plan.operators.as_mut().unwrap()[0].name = Some("my::op".into());
@@ -274,14 +274,14 @@ fn pte_of(arguments: &[&str], file: &TempFile) -> String {
 }
 
 #[test]
-fn instructions_fit_on_a_line_each_and_are_chosen_by_operator_and_number() {
+fn oneline_prints_one_line_per_instruction_selected_by_operator_and_number() {
     let model = ["bench/llama6_external.pte"];
     let whole = text(&["disasm", "--oneline"], &model);
     let count = run(&["disasm", "--json"], &model);
     let document: Value = serde_json::from_slice(&count.stdout).unwrap();
     let instructions = list(&list(&document["files"][0]["methods"][0], "chains")[0], "instructions").len();
     assert_eq!(whole.lines().count(), 1 + instructions);
-    // What no instruction writes has the bytes that were written at its place.
+    // A value that no instruction writes has the bytes written at its place.
     assert!(whole.lines().any(|line| line.contains(" is %")), "{whole}");
     let some = text(&["disasm", "--oneline", "--operator", "aten::mm*"], &model);
     assert_eq!(some.lines().count(), 1 + whole.matches(" = aten::mm.out(").count());
@@ -295,7 +295,7 @@ fn instructions_fit_on_a_line_each_and_are_chosen_by_operator_and_number() {
 }
 
 #[test]
-fn the_nodes_inside_delegates_are_instructions_too() {
+fn nodes_inside_delegates_are_listed_like_instructions() {
     let told = text(&["disasm"], &["1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
     let node = "#3 fp32[1, 5] argument 1 = XNNFullyConnected(input1 #0 fp32[1, 8] argument 0, filter #1 fp32[5, 8] constant, bias #2 fp32[5] constant)";
     assert!(told.contains(node) && told.contains("* 1  %1"), "{told}");

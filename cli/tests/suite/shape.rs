@@ -50,7 +50,7 @@ fn a_file_is_rewritten_in_place() {
 }
 
 #[test]
-fn an_edit_that_keeps_an_early_schema_says_what_gives_the_current_one() {
+fn an_edit_that_keeps_an_early_schema_names_the_command_for_the_current_one() {
     let early = fixture("0.6.0/ptd_direct/ptd_direct.ptd");
     let file = TempFile::new("early.ptd", early.bytes());
     let out = TempFile::new("out.ptd", b"");
@@ -61,7 +61,7 @@ fn an_edit_that_keeps_an_early_schema_says_what_gives_the_current_one() {
     let filtered = told(run(&["ptd", "filter", "--keep", "*", "-o", out.0.to_str().unwrap()], &[&file.0]));
     assert!(filtered.contains(hint), "{filtered}");
     assert!(!told(run(&["rewrite"], &[&file.0, &out.0])).contains(hint));
-    // The hint is true.
+    // The command in the hint works.
     let merged = run(&["ptd", "merge", "-o", out.0.to_str().unwrap()], &[&file.0]);
     assert!(merged.status.success(), "{}", String::from_utf8_lossy(&merged.stderr));
     assert!(!run(&["verify", "--level", "runtime"], &[&file.0]).status.success());
@@ -87,7 +87,7 @@ fn manual_pages_have_examples_and_exit_codes() {
         ["NOTES", "\"EXIT STATUS\"", "EXAMPLES"].map(|name| name.trim_matches('"'))
     );
     assert!(verify.contains("pte verify \\-\\-explain tensor\\-rank"), "{verify}");
-    // A command whose help has no exit codes of its own has those of all commands.
+    // A command whose help lists no exit codes has those of all commands.
     assert!(text(&run(&["man", "size"], &[])).contains(".SH EXIT STATUS\n.nf\n0 success, 1 a file is invalid"));
     let all = text(&run(&["man"], &[]));
     let at = |name: &str| all.find(&format!("pte\\-{name}(1)")).unwrap_or_else(|| panic!("{name}: {all}"));
@@ -96,7 +96,7 @@ fn manual_pages_have_examples_and_exit_codes() {
     );
 }
 
-/// Completes the last of some words as bash does, if there is bash.
+/// Completes the last word as bash does. `None` without bash.
 #[cfg(unix)]
 fn completed(words: &[&str]) -> Option<Vec<String>> {
     let script = text(&run(&["completions", "bash"], &[]));
@@ -120,10 +120,10 @@ fn completed(words: &[&str]) -> Option<Vec<String>> {
 
 #[cfg(unix)]
 #[test]
-fn bash_completes_names_where_names_are_due_and_files_elsewhere() {
+fn bash_completes_names_and_otherwise_files() {
     let model = "tests/data/1.5.1/multi_method/multi_method.pte";
     for (words, expected) in [
-        // Nothing: bash then completes files.
+        // No words: bash then completes files.
         (&["pte", "info", ""][..], &[][..]),
         (&["pte", "verify", "tests"], &[]),
         (&["pte", "inf"], &["info"]),
@@ -142,7 +142,7 @@ fn bash_completes_names_where_names_are_due_and_files_elsewhere() {
 }
 
 #[test]
-fn a_summary_names_what_is_elsewhere_and_what_has_no_values() {
+fn a_summary_lists_external_data_and_buffers_without_values() {
     let told = text(&run(&["info"], &[&fixture("1.5.1/mutable_plain/mutable_plain.pte").path]));
     assert!(told.contains("mutable buffers 28 B, without initial values: %0, %1\n"), "{told}");
     let told = text(&run(&["info"], &[&fixture("1.5.1/mutable_init/mutable_init.pte").path]));
@@ -157,7 +157,7 @@ fn a_summary_names_what_is_elsewhere_and_what_has_no_values() {
 }
 
 #[test]
-fn every_rule_and_reason_that_is_printed_is_explained() {
+fn every_printed_rule_and_reason_is_explained() {
     let known = text(&run(&["completions", "--words", "rules"], &[]));
     let known: Vec<&str> = known.lines().collect();
     let data = executorch_format_support::data();
@@ -182,7 +182,7 @@ fn every_rule_and_reason_that_is_printed_is_explained() {
 
 #[cfg(not(feature = "remote"))]
 #[test]
-fn a_build_without_stores_says_how_to_get_them() {
+fn a_build_without_stores_explains_how_to_get_them() {
     let hint = "`cargo install --path cli --features remote`";
     let catalog = run(&["catalog", "models", "--out", "tables"], &[]);
     let info = run(&["info", "s3://bucket/model.pte"], &[]);
