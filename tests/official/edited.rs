@@ -1,4 +1,4 @@
-//! Files edited: the runtime computes the same as before, or what the arithmetic says.
+//! Edited files: the runtime computes the same results as before, or those that follow by arithmetic.
 
 use executorch_format::edit::{NewData, Selector, Strip};
 use executorch_format::schema::program::Tensor;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 type Made = (Vec<u8>, Option<Vec<u8>>);
 
-/// An operation on a program with its `.ptd` files; `None` where it does not apply.
+/// An operation on a program with its `.ptd` files; `None` if it does not apply.
 type Operation = for<'a> fn(Pte<'a>, &[Ptd<'a>]) -> executorch_format::Result<Option<Made>>;
 
 fn program(pte: &Pte<'_>) -> executorch_format::Result<Option<Made>> {
@@ -57,11 +57,11 @@ const OPERATIONS: &[(&str, Operation)] = &[
     }),
 ];
 
-/// What is said about running methods, and not about how data is stored.
+/// Returns the lines about running methods, without those about how data is stored.
 fn computed(told: &str) -> Vec<&str> {
     let of_a_run = |line: &&str| {
         let line = line.trim_start();
-        // What a method takes to load depends on where its data is.
+        // The memory to load a method depends on where its data is.
         if line.starts_with("method allocator") {
             return false;
         }
@@ -139,7 +139,7 @@ fn a_selected_method_computes_the_same() {
 }
 
 #[test]
-fn twice_the_weights_of_linear_are_twice_its_result_less_the_bias() {
+fn doubled_weights_of_linear_double_its_result_without_the_bias() {
     let Some(official) = Official::find("replaced") else {
         return;
     };
@@ -166,7 +166,7 @@ fn twice_the_weights_of_linear_are_twice_its_result_less_the_bias() {
     }
 }
 
-/// The numbers of the first output.
+/// Returns the numbers of the first output.
 fn outputs(told: &str) -> Vec<f32> {
     let line =
         told.lines().find_map(|line| line.split_once("first=[")).unwrap_or_else(|| panic!("no output:\n{told}")).1;

@@ -40,14 +40,14 @@ fn check(official: &Official, layout: usize, new: &NewProgram) -> Result<(), Str
         same_tree(official, &path, &serde_json::to_value(&ptd.flat_tensor).unwrap())?;
         data.push(path);
     }
-    // The runtime's two ways to load a file.
+    // The runtime has two ways to load a file.
     for options in [&[][..], &["--mmap"]] {
         expect(&official.run(&program, &data, options), &new.expected)?;
     }
     same_tree(official, &program, &serde_json::to_value(&new.program.program).unwrap())
 }
 
-/// What the runtime should print about a `.ptd`.
+/// Returns the lines that the runtime should print about a `.ptd`.
 fn keys(ptd: &Ptd<'_>) -> Vec<String> {
     let key = |(index, entry): (usize, executorch_format::Entry<'_>)| {
         let bytes = ptd.entry_bytes(&entry).unwrap();

@@ -1,7 +1,7 @@
 //! Reads files written by this crate with ExecuTorch's own readers.
 //!
-//! The environment variable `EXECUTORCH_OFFICIAL` names the folder in which `.ci/official/get.sh` installed the readers.
-//! Without it these tests are skipped, with a line on stderr.
+//! The environment variable `EXECUTORCH_OFFICIAL` is the folder in which `.ci/official/get.sh` installed the readers.
+//! Without it, these tests are skipped, with a line on stderr.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! What loading a method takes is what this crate says.
+//! The memory for loading a method is what this crate computes.
 
 use executorch_format::Pte;
 use executorch_format::inspect::{PointerSize, TempAllocator};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What the runtime took for each method that it loaded.
+/// Returns the memory that the runtime took for each method that it loaded.
 fn taken(told: &str) -> BTreeMap<String, u64> {
     let mut taken = BTreeMap::new();
     let mut method = "";
@@ -23,7 +23,7 @@ fn taken(told: &str) -> BTreeMap<String, u64> {
     taken
 }
 
-/// The `.ptd` files in the folder of a program with external tensors.
+/// Returns the `.ptd` files in the folder of a program with external tensors.
 fn data(fixture: &Fixture) -> Vec<PathBuf> {
     let folder = std::fs::read_dir(fixture.path.parent().unwrap()).unwrap();
     let files = folder.map(|entry| entry.unwrap().path());
@@ -31,7 +31,7 @@ fn data(fixture: &Fixture) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_runtime_takes_what_the_tree_says_to_load_a_method() {
+fn loading_a_method_takes_the_computed_memory() {
     let Some(official) = Official::find("memory") else { return };
     let fixtures: Vec<_> = fixtures().into_iter().filter(Fixture::is_pte).collect();
     let compared = AtomicUsize::new(0);

@@ -1,5 +1,5 @@
-//! Programs with constants inside the FlatBuffer, which the runtime has refused since 1.3: with the constants moved into a segment
-//! it loads them, and they compute what they should.
+//! Programs with constants inside the FlatBuffer, which the runtime has refused since 1.3: once the constants are moved into a segment,
+//! it loads the programs, and they compute the right results.
 
 use executorch_format::schema::program::DataLocation;
 use executorch_format::{Pte, PteOptions};
@@ -28,7 +28,7 @@ fn the_runtime_runs_old_programs_whose_constants_were_moved() {
         let file = pte.lay_out(&options).unwrap().image().unwrap().to_vec().unwrap();
         let printed = official.run(&official.put(Path::new("moved.pte"), &file), &[], &[]);
         assert!(accepted(&printed), "{}: {printed}", fixture.name());
-        // The same model as its exporter wrote it with a constant segment.
+        // The same model, written by its exporter with a constant segment.
         if fixture.name().contains("add_mul_constant_inline") {
             let same = self::fixture("0.2.1/add_mul/add_mul.pte");
             let expected = official.run(&official.put(Path::new("same.pte"), same.bytes()), &[], &[]);

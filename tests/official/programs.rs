@@ -1,4 +1,4 @@
-//! New programs and data, and what the runtime should print about them.
+//! New programs and data, with the expected output of the runtime.
 
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
@@ -12,9 +12,9 @@ use executorch_format_support::fixtures::sha256;
 pub struct NewProgram {
     pub name: &'static str,
     pub program: Pte<'static>,
-    /// The `.ptd` file that it needs.
+    /// The `.ptd` file that the program needs.
     pub data: Option<Ptd<'static>>,
-    /// Lines that the runtime should print, in this order, possibly with other lines between them.
+    /// Lines that the runtime should print in this order, possibly with other lines between them.
     pub expected: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ pub fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// All of them in one layout.
+/// Returns all programs in one layout.
 pub fn all(program: &PteOptions, data: &PtdOptions) -> Result<Vec<NewProgram>> {
     Ok(vec![
         constants(program)?,
@@ -51,13 +51,13 @@ fn program(methods: Vec<ExecutionPlan<'static>>) -> Program<'static> {
     Program { execution_plan: Some(methods), ..Program::default() }
 }
 
-/// The line for the first output, a tensor of floats.
+/// Returns the line for the first output, a tensor of floats.
 fn output(values: &[f32]) -> String {
     let (count, size, hash) = (values.len(), values.len() * 4, sha256(&floats(values)));
     format!("out 0: Tensor Float sizes=[{count}] dim_order=[0] nbytes={size} sha256={hash}")
 }
 
-/// `x * w + b`, with the same bytes as a third constant of another type.
+/// Returns `x * w + b`, with a third constant of another type that has the same bytes.
 fn constants(options: &PteOptions) -> Result<NewProgram> {
     let (w, b) = ([2f32, -3.5, 0.0, 1e10], [0.5f32, 1.0, f32::INFINITY, -1.0]);
     let mut data = DataCollector::new();
@@ -86,7 +86,7 @@ fn constants(options: &PteOptions) -> Result<NewProgram> {
     })
 }
 
-/// Two methods that share a constant, and methods that return a value of each kind.
+/// Returns two methods that share a constant, and methods that return a value of each kind.
 fn methods(options: &PteOptions) -> Result<NewProgram> {
     let w = [1f32, 2.0, 3.0, 4.0];
     let mut data = DataCollector::new();
@@ -135,10 +135,10 @@ fn methods(options: &PteOptions) -> Result<NewProgram> {
     })
 }
 
-/// A sum that grows with each run, starting from an initial state in the file.
+/// Returns a sum that grows with each run, starting from an initial state in the file.
 fn mutable_state(options: &PteOptions) -> Result<NewProgram> {
     let mut data = DataCollector::new();
-    // Not used by any tensor, so that the state that is used is not the first one.
+    // Not used by any tensor, so that the used state is not the first one.
     data.initial_state(vec![7; 3]);
     let state = data.initial_state(floats(&[10.0, 20.0, 30.0, 40.0]));
     let values: Vec<EValue<'static>> =
@@ -156,7 +156,7 @@ fn mutable_state(options: &PteOptions) -> Result<NewProgram> {
     })
 }
 
-/// Three calls of `etcheck`'s test backend, which prints its payload: two payloads are equal, one is empty.
+/// Returns three calls of `etcheck`'s test backend, which prints its payload: two payloads are equal, one is empty.
 fn delegates(options: &PteOptions) -> Result<NewProgram> {
     let payload: Vec<u8> = (0..1000u32).map(|index| (index * 7) as u8).collect();
     let mut data = DataCollector::new();
@@ -191,7 +191,7 @@ fn delegates(options: &PteOptions) -> Result<NewProgram> {
     Ok(NewProgram { name: "delegates", program: data.finish(program(vec![forward]), options)?, data: None, expected })
 }
 
-/// Named blobs, some with equal bytes, with various alignments, and a method without tensors.
+/// Returns named blobs, some with equal bytes, with various alignments, and a method without tensors.
 fn named_data(options: &PteOptions) -> Result<NewProgram> {
     let blobs: [(&'static str, Vec<u8>, u32); 6] = [
         ("first", vec![1; 100], 3),
@@ -212,7 +212,7 @@ fn named_data(options: &PteOptions) -> Result<NewProgram> {
     Ok(NewProgram { name: "named_data", program: data.finish(program(vec![forward]), options)?, data: None, expected })
 }
 
-/// `x + w`, with `w` in a `.ptd` that also has other keys, one of them with the same bytes.
+/// Returns `x + w`, with `w` in a `.ptd` that also has other keys, one of them with the same bytes.
 fn external_constants(options: &PteOptions, data_options: &PtdOptions) -> Result<NewProgram> {
     let w = [0.25f32, -1.0, 3.0, 1e-20];
     let values: Vec<EValue<'static>> = vec![
@@ -240,7 +240,7 @@ fn external_constants(options: &PteOptions, data_options: &PtdOptions) -> Result
     })
 }
 
-/// One call of `etcheck`'s test kernel, which prints its arguments, with a value of every kind.
+/// Returns one call of `etcheck`'s test kernel, which prints its arguments, with a value of every kind.
 fn every_value(options: &PteOptions) -> Result<NewProgram> {
     let mut data = DataCollector::new();
     let constant = data.constant(floats(&[9.0, 8.0, 7.0, 6.0]));

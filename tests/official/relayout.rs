@@ -1,4 +1,4 @@
-//! Every fixture with its layout recomputed in several ways: flatc must read the same tree, and the runtime print the same.
+//! Every fixture with its layout recomputed in several ways: flatc must read the same tree, and the runtime must print the same.
 
 use executorch_format::schema::program::DataLocation;
 use executorch_format::{Ptd, PtdOptions, Pte, PteOptions, WriteStyle};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Options for layouts, which together contain every value of every option.
+/// Returns options for layouts, which together contain every value of every option.
 pub fn layouts() -> Vec<(PteOptions, PtdOptions)> {
     use DataLocation as At;
     const PYTHON: WriteStyle = WriteStyle::PYTHON;
@@ -25,7 +25,7 @@ pub fn layouts() -> Vec<(PteOptions, PtdOptions)> {
             .with_delegates(delegates)
             .with_style(Some(style))
             .with_header_length(header_length);
-        // This style is for `.ptd` files only.
+        // This style is only for `.ptd` files.
         let data_style = if delegates.is_none() { WriteStyle::SAVE_PTD } else { style };
         (program, PtdOptions::default().with_segment_alignment(segment_alignment).with_style(Some(data_style)))
     };
@@ -43,19 +43,19 @@ pub fn layouts() -> Vec<(PteOptions, PtdOptions)> {
 
 /// Valid files that the runtime of 1.5.1 refuses.
 const REFUSED: &[&str] = &[
-    // They need a device that the test machine does not have.
+    // These need a device that the test machine does not have.
     "device_cuda_0.pte",
     "device_cuda_1.pte",
-    // They need backends that the runtime of the wheel does not have.
+    // These need backends that the runtime of the wheel does not have.
     "payloads/other/coreml.pte",
     "payloads/other/ethosu.pte",
     "payloads/other/native.pte",
     "payloads/other/tosa.pte",
     "payloads/other/vulkan.pte",
-    // They have shapes without upper bounds.
+    // These have shapes without upper bounds.
     "dynamic_nonzero.pte",
     "dynamic_unbound_free.pte",
-    // Their weights are in a `.ptd` that is not there, or that the runtime misreads.
+    // The weights of these are in a `.ptd` that is missing, or that the runtime misreads.
     "0.5.0/add_mul_external/add_mul_external.pte",
     "0.6.0/add_mul_external/add_mul_external.pte",
     "bench/llama6_external.pte",
@@ -66,14 +66,14 @@ fn refused(fixture: &Fixture) -> bool {
     REFUSED.iter().any(|refused| name.ends_with(refused)) || (fixture.is_pte() && constants_inside(fixture))
 }
 
-/// Whether `constant_segment` is absent or has no offsets, not even that of entry 0. The runtime refuses such a file, because it
+/// Returns `true` if `constant_segment` is absent or has no offsets, not even that of entry 0. The runtime refuses such a file, because it
 /// assumes that constants are inside the FlatBuffer.
 fn constants_inside(fixture: &Fixture) -> bool {
     let program = Pte::parse(fixture.bytes()).unwrap().program;
     program.constant_segment.is_none_or(|list| list.offsets.unwrap_or_default().is_empty())
 }
 
-/// Whether it is a `.ptd` with an early schema, which the readers of 1.5.1 read as the current one.
+/// Returns `true` for a `.ptd` with an early schema, which the readers of 1.5.1 read as the current one.
 fn misread(fixture: &Fixture) -> bool {
     !fixture.is_pte() && Ptd::parse(fixture.bytes()).unwrap().flat_tensor.legacy.is_some()
 }
@@ -97,7 +97,7 @@ fn official_readers_find_the_same_after_a_relayout() {
     let Some(official) = Official::find("relayout") else {
         return;
     };
-    // What a program does that dies, or that a kernel refuses, may depend on where its bytes are.
+    // The behaviour of a program that crashes, or that a kernel refuses, may depend on where its bytes are.
     let fixtures = fixtures().into_iter().filter(|fixture| !fixture.name().starts_with("kernels/"));
     let (misread, fixtures): (Vec<_>, Vec<_>) = fixtures.partition(misread);
     // A program and its data are in one folder.
@@ -180,7 +180,7 @@ fn put(
     folder.iter().map(put).collect()
 }
 
-/// The `.ptd` files to load with a program.
+/// Returns the `.ptd` files to load with a program.
 fn data_of(path: &Path, folder: &[PathBuf]) -> Vec<PathBuf> {
     folder.iter().filter(|other| is_pte(path) && !is_pte(other)).cloned().collect()
 }
@@ -193,7 +193,7 @@ fn relayout(fixture: &Fixture, (program, data): &(PteOptions, PtdOptions)) -> ex
     }
 }
 
-/// The tree as this crate reads it.
+/// Returns the tree as parsed by this crate.
 pub fn our_tree(path: &Path) -> Value {
     let bytes = std::fs::read(path).unwrap();
     if is_pte(path) {
@@ -203,7 +203,7 @@ pub fn our_tree(path: &Path) -> Value {
     }
 }
 
-/// A tree without what a relayout changes: the segments, and the positions of blobs in them.
+/// Returns a tree without the parts that a relayout changes: the segments, and the positions of blobs in them.
 fn without_positions(mut tree: Value) -> Value {
     fn each(list: &mut Value, change: impl Fn(&mut Value)) {
         list.as_array_mut().into_iter().flatten().for_each(change);

@@ -1,4 +1,4 @@
-//! The cost of reading any file: memory proportional to the program's size, no allocation in the check-only run, and work
+//! The cost of reading any file: memory in proportion to the program's size, no allocation when only checking, and work
 //! within the limits. Allocations are counted per thread.
 
 use crate::damage::{each, files, stride};
@@ -7,13 +7,13 @@ use executorch_format::delegate::Payload;
 use executorch_format::{Error, ErrorKind, Limits, ParseOptions, Ptd, Pte, probe};
 use executorch_format_support::fixtures::Fixture;
 
-/// The most bytes that may be allocated for each byte that the default limits allow to be covered.
+/// The maximum number of bytes to allocate for each byte that the default limits allow to be covered.
 ///
-/// A method takes up to 264 bytes of memory, and at least 16 in a valid file. A list reserves at most one method for each 8
-/// bytes of the file that are left.
+/// A method takes up to 264 bytes of memory, and at least 16 bytes in a valid file. A list reserves at most one method for each 8
+/// remaining bytes of the file.
 const MULTIPLE: u64 = 48;
 
-/// The bytes that the default limits allow to be covered.
+/// Returns the bytes that the default limits allow to be covered.
 fn most(size: u64) -> u64 {
     2 * size + (1 << 16)
 }
@@ -21,14 +21,14 @@ fn most(size: u64) -> u64 {
 /// The same for valid files, per byte of the file. The worst file in `tests/data` takes 1.75 bytes on a 64-bit machine.
 const GOOD_MULTIPLE: u64 = 3;
 
-/// The most bytes for an error with its text and path.
+/// The maximum number of bytes for an error with its text and path.
 const ERROR: u64 = 1024;
 
 fn check(file: &Fixture, bytes: &[u8]) -> Result<(), Error> {
     if file.is_pte() { Pte::verify_structure(bytes) } else { Ptd::verify_structure(bytes) }
 }
 
-/// The total bytes that decoding allocates, and whether it succeeds.
+/// Returns the total number of bytes that decoding allocates, and whether it succeeds.
 fn allocated(file: &Fixture, bytes: &[u8]) -> (u64, bool) {
     let mut ok = false;
     let info = measure(|| {
@@ -90,7 +90,7 @@ fn decoding_a_damaged_file_does_not_allocate_more() {
     });
 }
 
-/// A program with the given numbers of methods, chains in each method, lists of frames in each chain, and frames in each list.
+/// Returns a program with the given numbers of methods, chains in each method, lists of frames in each chain, and frames in each list.
 /// All items of a list are the same table, so `n`⁴ frames take about 16 × `n` bytes.
 fn exponential(counts: [u32; 4]) -> Vec<u8> {
     let mut bytes = b"\0\0\0\0ET12".to_vec();
@@ -118,7 +118,7 @@ fn padded(mut bytes: Vec<u8>, times: usize) -> Vec<u8> {
     bytes
 }
 
-/// Starts a table with its offset to `vtable`, and makes the offsets that are still 0 point to it: the root offset, or those
+/// Starts a table with its offset to `vtable`, and makes the offsets that are still 0 point to the table: the root offset, or those
 /// in the vector before the vtable.
 fn link(bytes: &mut Vec<u8>, vtable: usize) {
     let table = bytes.len();
@@ -139,10 +139,10 @@ fn refused_for(bytes: &[u8], limits: &Limits) -> Option<(&'static str, u64)> {
     }
 }
 
-/// What the limit on bytes is called.
+/// The text for the limit on bytes.
 const BYTES: &str = "bytes of tables, vectors and strings";
 
-/// The bytes covered by what is visited: the smallest limit on bytes that is not the reason for refusal.
+/// Returns the number of bytes covered by a visit: the smallest limit on bytes that is not the reason for refusal.
 fn visited_bytes(bytes: &[u8]) -> u32 {
     let stops =
         |most| refused_for(bytes, &Limits::default().with_bytes(Some(most))).is_some_and(|(what, _)| what == BYTES);
@@ -156,7 +156,7 @@ fn visited_bytes(bytes: &[u8]) -> u32 {
 
 #[test]
 fn an_exponential_tree_is_refused_in_linear_time() {
-    // The largest takes most of the time.
+    // The largest size takes most of the time.
     let sizes = if stride() == 1 { &[8, 64, 512, 4096][..] } else { &[8, 64, 512] };
     for (n, padding) in sizes.iter().flat_map(|n| [0, 1, 4, 12].map(|padding| (*n, padding))) {
         for counts in [[n; 4], [n, 2, 2, 2], [2, n, 2, 2], [2, 2, n, 2], [2, 2, 2, n], [1, 1, 2, n], [8, 8, 8, n]] {
@@ -164,7 +164,7 @@ fn an_exponential_tree_is_refused_in_linear_time() {
             let bytes = padded(exponential(counts), padding);
             let size = bytes.len() as u64;
             let Some((what, limit)) = refused_for(&bytes, &Limits::default()) else {
-                // The tree is hardly larger than one without sharing could be.
+                // The tree is hardly larger than a tree without sharing.
                 assert!(n < 64 || counts != [n; 4]);
                 continue;
             };
@@ -177,9 +177,9 @@ fn an_exponential_tree_is_refused_in_linear_time() {
     }
 }
 
-/// Counted by hand: a table, vector or string counts each time it is visited.
+/// The counts were made by hand: a table, vector or string counts each time it is visited.
 #[test]
-fn a_file_at_the_limit_is_accepted_and_one_past_it_is_refused() {
+fn a_file_at_the_limit_is_accepted_and_one_beyond_it_is_refused() {
     let bytes = exponential([2; 4]);
     let vectors = 1 + 2 + 4 + 8;
     let covered = 8 * (1 + 2 + 4 + 8) + 4 * 16 + vectors * (4 + 2 * 4);
@@ -204,7 +204,7 @@ fn valid_files_are_within_the_default_limits_and_reach_exact_limits() {
     });
 }
 
-/// What a file and its payloads take, by `Limits::memory`, bounds what is allocated for them.
+/// The memory of a file and its payloads by `Limits::memory` bounds the allocations for them.
 #[test]
 fn a_limit_on_memory_bounds_what_is_allocated() {
     each(&files(), |file| {
@@ -225,7 +225,7 @@ fn a_limit_on_memory_bounds_what_is_allocated() {
             assert!(allocated <= less + ERROR, "{}: {allocated} bytes allocated of {less}", file.name());
             assert_eq!(error.unwrap().kind(), &ErrorKind::Limit { what: "bytes of memory", limit: less });
         }
-        // Nothing is left for payloads.
+        // With no memory left for payloads.
         let pte = parse(taken).unwrap();
         for open in pte.open_payloads() {
             if let Ok(Payload::Xnnpack(_) | Payload::Vulkan(_)) = open.payload {
@@ -235,10 +235,10 @@ fn a_limit_on_memory_bounds_what_is_allocated() {
     });
 }
 
-/// Its constants are parts of one segment, which no rule has to see in one piece.
+/// Its constants are parts of one segment; no rule needs all of it at once.
 #[cfg(feature = "verify")]
 #[test]
-fn verifying_a_program_from_nothing_copies_no_constants() {
+fn verifying_a_new_program_copies_no_constants() {
     use executorch_format::schema::program::{EValue, ExecutionPlan, Program, Tensor};
     use executorch_format::schema::{DataSegment, ScalarType};
     use executorch_format::verify::Level;
@@ -258,7 +258,7 @@ fn verifying_a_program_from_nothing_copies_no_constants() {
     let mut pte = data.finish(program, &PteOptions::default()).unwrap();
     let taken = |pte: &Pte<'_>| measure(|| drop(pte.verify(Level::Strict))).bytes_total;
     assert!(taken(&pte) < ELEMENTS as u64 / 4, "{} bytes", taken(&pte));
-    // A tree that was changed by hand says what it likes.
+    // A tree that was changed by hand may claim any size.
     for DataSegment { size, .. } in pte.program.segments.iter_mut().flatten() {
         *size = 1 << 60;
     }

@@ -1,4 +1,4 @@
-//! Bundled programs: what is in real ones, and how they are written.
+//! Bundled programs: the contents of real ones, and writing.
 
 use crate::damage::{each, stride};
 use executorch_format::edit::NewData;
@@ -22,7 +22,7 @@ fn written(bpte: &Bpte<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn every_official_bundle_is_written_back_byte_for_byte_also_from_its_tree_alone() {
+fn every_official_bundle_is_written_back_byte_for_byte_even_from_its_tree_alone() {
     for_each(&bundles(), |file| {
         let bpte = Bpte::parse(file.bytes()).map_err(|error| error.to_string())?;
         assert!(bpte.image().unwrap().is_from_source());
@@ -38,7 +38,7 @@ fn every_official_bundle_is_written_back_byte_for_byte_also_from_its_tree_alone(
 
 #[cfg(feature = "serde")]
 #[test]
-fn the_tree_of_a_bundle_is_what_flatc_prints() {
+fn the_tree_of_a_bundle_agrees_with_flatc() {
     use executorch_format_support::flatc_json::{compare, quoted};
 
     let with_json: Vec<_> = bundles().into_iter().filter(|file| file.beside("json").is_some()).collect();
@@ -54,7 +54,7 @@ fn the_tree_of_a_bundle_is_what_flatc_prints() {
 }
 
 #[test]
-fn good_bundles_have_no_findings_but_for_the_exporters_own_fault() {
+fn good_bundles_have_no_findings_except_for_a_fault_of_the_exporter() {
     for_each(&bundles(), |file| {
         let findings = Model::parse(file.bytes()).unwrap().verify(Level::Strict);
         // Python stores the channels-last tensors of method `zeta` in the natural dim order, and the runtime refuses them.
@@ -79,7 +79,7 @@ fn good_bundles_have_no_findings_but_for_the_exporters_own_fault() {
 }
 
 #[test]
-fn the_program_is_taken_out_and_another_one_is_put_in() {
+fn the_program_is_extracted_and_replaced() {
     let (bundled, original) = (fixture("1.5.1/bundled/bundled.bpte"), fixture("1.5.1/add_mul/add_mul.pte"));
     let mut bpte = Bpte::parse(bundled.bytes()).unwrap();
     assert_eq!(bpte.bundled_program.program(), original.bytes());
@@ -95,13 +95,13 @@ fn the_program_is_taken_out_and_another_one_is_put_in() {
     assert_eq!(again.bundled_program.program(), other.bytes());
     assert_eq!(again.program_offset().unwrap() % 32, 0);
     assert_eq!(again.bundled_program.method_test_suites, bpte.bundled_program.method_test_suites);
-    // Its method `forward` takes another shape.
+    // Its method `forward` takes a different shape.
     let findings = again.verify(Level::Strict);
     assert!(findings.iter().all(|finding| finding.rule == "bundle-value") && findings.len() == 4, "{findings:?}");
 }
 
 #[test]
-fn a_bundle_is_made_from_nothing() {
+fn a_new_bundle_is_built() {
     let program = fixture("1.5.1/add/add.pte");
     let plan = Pte::parse(program.bytes()).unwrap();
     let input = plan.methods()[0].tensor(plan.methods()[0].inputs()[0]).unwrap().clone();
@@ -125,7 +125,7 @@ fn a_bundle_is_made_from_nothing() {
 }
 
 #[test]
-fn every_blob_of_a_bundle_is_where_it_says() {
+fn every_blob_of_a_bundle_is_at_its_offset() {
     for_each(&bundles(), |file| {
         let bpte = Bpte::parse(file.bytes()).unwrap();
         let program = bpte.program().unwrap();
@@ -137,7 +137,7 @@ fn every_blob_of_a_bundle_is_where_it_says() {
         let own = bpte.blobs().blobs;
         let inside = program.blobs().blobs;
         assert_eq!(listed.len(), own.len() + inside.len());
-        // The same bytes by both ways.
+        // Both ways give the same bytes.
         let start = bpte.program_offset().unwrap();
         for (blob, inside) in listed[1..].iter().zip(&inside) {
             assert_eq!(
@@ -162,14 +162,14 @@ fn an_error_inside_the_program_counts_from_the_start_of_the_bundle() {
     let file = fixture("1.5.1/bundled/bundled.bpte");
     let start = Bpte::parse(file.bytes()).unwrap().program_offset().unwrap() as usize;
     let mut bytes = file.bytes().to_vec();
-    // The program's root offset.
+    // Damages the program's root offset.
     bytes[start..start + 4].copy_from_slice(&[0xff; 4]);
     let bpte = Bpte::parse(&bytes).unwrap();
     let error = bpte.program().unwrap_err();
     assert_eq!((error.path().to_string().as_str(), error.offset()), ("program", Some(start as u64)));
     let findings = bpte.verify(Level::Structure);
     assert_eq!((findings.len(), findings[0].rule, findings[0].offset), (1, "offset", Some(start as u64)));
-    // A finding too.
+    // The same fault as a finding.
     let mut bpte = Bpte::parse(file.bytes()).unwrap();
     let mut program = bpte.program().unwrap();
     program.program.version = 7;
@@ -180,7 +180,7 @@ fn an_error_inside_the_program_counts_from_the_start_of_the_bundle() {
 }
 
 #[test]
-fn numbers_are_compared_with_those_that_the_program_has() {
+fn numbers_are_compared_with_those_of_the_program() {
     let file = fixture("payloads/bundle_scalars.bpte");
     let mut bpte = Bpte::parse(file.bytes()).unwrap();
     let suites = bpte.bundled_program.method_test_suites.as_mut().unwrap();
@@ -199,7 +199,7 @@ fn numbers_are_compared_with_those_that_the_program_has() {
     );
 }
 
-/// One clear error or a tree that can be looked at and written back, never a panic.
+/// Reads bytes: the result is a clear error, or a tree that can be visited and written back, never a panic.
 fn read(bytes: &[u8]) {
     let parsed = Bpte::parse(bytes);
     assert_eq!(Bpte::verify_structure(bytes).err().as_ref(), parsed.as_ref().err());
@@ -211,7 +211,7 @@ fn read(bytes: &[u8]) {
 }
 
 #[test]
-fn every_byte_of_a_bundle_can_be_wrong_and_every_length_too_short() {
+fn damaged_and_truncated_bundles_never_panic() {
     let small = ["payloads/bundle_empty.bpte", "1.5.1/bundled/bundled.bpte"].map(fixture);
     each(&small, |file| {
         let mut bytes = file.bytes().to_vec();
@@ -227,7 +227,7 @@ fn every_byte_of_a_bundle_can_be_wrong_and_every_length_too_short() {
     });
 }
 
-/// A bundle with the test cases of another one, added one by one.
+/// Returns a bundle to which the test cases of another one were added one by one.
 fn rebuilt(bpte: &Bpte<'_>) -> Result<Bpte<'static>, executorch_format::Error> {
     let mut made = Bpte::new(bpte.bundled_program.program().to_vec());
     for (suite, _, case) in bpte.test_cases() {
@@ -245,7 +245,7 @@ fn rebuilt(bpte: &Bpte<'_>) -> Result<Bpte<'static>, executorch_format::Error> {
 }
 
 #[test]
-fn a_bundle_from_nothing_has_the_bytes_that_python_writes() {
+fn a_new_bundle_has_the_same_bytes_as_pythons() {
     let names =
         ["1.5.1/bundled/bundled", "payloads/bundle_xnnpack", "payloads/bundle_scalars", "payloads/bundle_methods"];
     for name in names {

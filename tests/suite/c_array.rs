@@ -8,7 +8,7 @@ use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Writes the array to standard output, and ends with 0 if it is aligned.
+/// A program that writes the array to standard output, and exits with 0 if it is aligned.
 const MAIN: &str = r#"#include <stdint.h>
 #include <stdio.h>
 #include "model.h"
@@ -83,7 +83,7 @@ fn named(name: &str) -> COptions {
 }
 
 #[test]
-fn arrays_compile_and_hold_the_file() {
+fn arrays_compile_and_contain_the_file() {
     if !has_compilers() {
         return;
     }
@@ -104,7 +104,7 @@ fn arrays_compile_and_hold_the_file() {
 }
 
 #[test]
-fn the_assembler_takes_the_bytes_from_the_file_and_says_where_it_changed() {
+fn the_assembler_includes_the_file_and_detects_a_changed_one() {
     if !has_compilers() || cfg!(not(target_os = "linux")) {
         return;
     }
@@ -112,7 +112,7 @@ fn the_assembler_takes_the_bytes_from_the_file_and_says_where_it_changed() {
     let options = named("model").with_bytes(CBytes::Incbin);
     check(file.bytes(), &options, "a file.pte").unwrap();
     check(file.bytes(), &options.clone().with_section(Some(".model".into())), "file.pte").unwrap();
-    // The size that the header has is that of another file.
+    // The size in the header is that of a different file.
     let model = Model::parse(file.bytes()).unwrap();
     let array = CArray::new(&model, file.bytes(), &options).unwrap();
     let folder = std::env::temp_dir().join(format!("executorch-format-incbin-{}", std::process::id()));
@@ -125,9 +125,9 @@ fn the_assembler_takes_the_bytes_from_the_file_and_says_where_it_changed() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// No compiler here has `#embed`.
+/// The compilers of the test machine do not support `#embed`.
 #[test]
-fn embed_stands_where_the_bytes_would() {
+fn embed_replaces_the_bytes() {
     let file = fixture("1.5.1/add/add.pte");
     let model = Model::parse(file.bytes()).unwrap();
     let array = CArray::new(&model, file.bytes(), &named("model").with_bytes(CBytes::Embed)).unwrap();
@@ -136,7 +136,7 @@ fn embed_stands_where_the_bytes_would() {
 }
 
 #[test]
-fn names_from_a_file_are_only_names_in_c() {
+fn names_from_a_file_cannot_inject_c_code() {
     let plan = |name: &'static str| {
         let values = vec![EValue::from(Tensor::new(ScalarType::FLOAT, vec![2]))];
         ExecutionPlan::new(name, values, vec![], vec![], 64).with_inputs(vec![0]).with_outputs(vec![0])
@@ -155,7 +155,7 @@ fn names_from_a_file_are_only_names_in_c() {
     }
 }
 
-/// Ends with 0 if the macros are what the constant methods return.
+/// A program that exits with 0 if the macros equal the results of the constant methods.
 const CONSTANTS: &str = r#"#include <string.h>
 #include "model.h"
 static const long long list[] = MODEL_LIST_VALUES;
@@ -167,7 +167,7 @@ int main(void) {
 "#;
 
 #[test]
-fn constant_methods_are_constants() {
+fn constant_methods_become_constants() {
     let plan = |name: &'static str, values: Vec<EValue<'static>>| {
         ExecutionPlan::new(name, values, vec![], vec![], 0).with_outputs(vec![0])
     };
@@ -207,7 +207,7 @@ fn constant_methods_are_constants() {
 }
 
 #[test]
-fn an_array_is_aligned_to_what_every_segment_needs() {
+fn an_array_has_the_largest_alignment_of_its_segments() {
     for_each(&fixtures(), |file| {
         let model = Model::parse(file.bytes()).unwrap();
         let array = CArray::new(&model, file.bytes(), &named("model")).map_err(|error| error.to_string())?;
@@ -224,7 +224,7 @@ fn an_array_is_aligned_to_what_every_segment_needs() {
 }
 
 #[test]
-fn names_that_c_does_not_take_are_refused() {
+fn names_that_are_invalid_in_c_are_refused() {
     let file = fixture("1.5.1/add/add.pte");
     let model = Model::parse(file.bytes()).unwrap();
     for name in ["", "1a", "a-b", "int", "class", "main", "_a", "a__b", "é"] {
@@ -239,7 +239,7 @@ fn names_that_c_does_not_take_are_refused() {
 }
 
 #[test]
-fn the_operators_are_those_of_the_official_tool() {
+fn operators_agree_with_the_official_tool() {
     for_each(&fixtures(), |file| {
         let Some(expected) = file.is_pte().then(|| file.beside("oplist.yaml")).flatten() else { return Ok(()) };
         let lines = operator_lines(&Pte::parse(file.bytes()).unwrap(), "model").unwrap();

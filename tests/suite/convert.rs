@@ -1,4 +1,4 @@
-//! safetensors and `.npy`, against what their own libraries write and read.
+//! safetensors and `.npy`, compared with their own libraries.
 
 use allocation_counter::measure;
 use executorch_format::convert::{Dtype, Npy, SafeTensor, Safetensors, ShardIndex, Unsupported};
@@ -38,13 +38,13 @@ const DTYPES: &[(Dtype, usize)] = &[
     (Dtype::U64, 8),
 ];
 
-/// A file with that header, padding left to the caller, and so many bytes of data.
+/// Returns a file with the given header, padded by the caller, and this many bytes of data.
 fn file(header: &str, data: usize) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &vec![0; data]].concat()
 }
 
 #[test]
-fn a_file_of_the_python_package_comes_back_byte_for_byte() {
+fn a_file_of_the_python_package_is_written_back_byte_for_byte() {
     let bytes = data("python.safetensors");
     let safetensors = Safetensors::parse(&bytes).unwrap();
     assert_eq!(safetensors.metadata, [("format".into(), "np".into())]);
@@ -64,7 +64,7 @@ fn a_file_of_the_python_package_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn a_name_with_nul_becomes_no_key() {
+fn a_name_with_nul_is_refused_as_a_key() {
     let header = r#"{"__metadata__":{"x\u0000y":"z"},"a\u0000b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header.as_bytes());
@@ -114,7 +114,7 @@ fn weights_of_a_program_are_the_bytes_of_its_tensors() {
 }
 
 #[test]
-fn channels_last_weights_are_permuted_and_come_back() {
+fn channels_last_weights_are_permuted_and_restored() {
     let file = fixture("1.5.1/channels_last/channels_last.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let (weights, _) = pte.weights().unwrap();
@@ -134,7 +134,7 @@ fn channels_last_weights_are_permuted_and_come_back() {
             assert_eq!(value.to_bits(), stored[((a * h + x) * w + y) * c + b].to_bits());
         }
     }
-    // A tool that only copies metadata does not lose the order; one that changes the rank makes it a text like any other.
+    // Tools that only copy metadata keep the order; if a tool changes the rank, the order becomes ordinary metadata.
     let bytes = safetensors.image().unwrap().to_vec().unwrap();
     let mut read = Safetensors::parse(&bytes).unwrap();
     assert_eq!(read, safetensors);
@@ -149,7 +149,7 @@ fn channels_last_weights_are_permuted_and_come_back() {
 }
 
 #[test]
-fn what_the_other_format_cannot_say_is_refused_by_name_or_left_out() {
+fn unsupported_entries_are_refused_by_name_or_left_out() {
     let tensor = |key: &'static str, scalar_type| NewEntry::tensor(key, scalar_type, vec![1], vec![0; 1]);
     let entries =
         [tensor("good", ScalarType::CHAR), tensor("quantized", ScalarType::QINT8), NewEntry::blob("blob", &b"x"[..])];
@@ -184,8 +184,8 @@ fn what_the_other_format_cannot_say_is_refused_by_name_or_left_out() {
 }
 
 #[test]
-fn a_bad_header_is_an_error_that_says_where() {
-    // JSON's reader says where, to a character or two.
+fn a_bad_header_is_an_error_with_a_position() {
+    // JSON's reader gives the position to within a character or two.
     const INSIDE: u64 = u64::MAX;
     let tensor =
         |from: u64, to: u64| format!(r#"{{"dtype":"U8","shape":[{}],"data_offsets":[{from},{to}]}}"#, to - from);
@@ -277,7 +277,7 @@ fn shards_are_joined_as_they_were_split() {
         assert_eq!(read.weight_map, index.weight_map);
         let named = || files.iter().map(String::as_str).zip(shards.clone());
         assert_eq!(Safetensors::join(named().collect(), &read, Unsupported::Refuse).unwrap(), (all.clone(), vec![]));
-        // A shard that is another's, and tensors that are not where the index has them.
+        // A shard given twice, and tensors that are in a shard other than the index states.
         let twice = named().chain([("again", shards[0].clone())]).collect();
         let error = Safetensors::join(twice, &read, Unsupported::Refuse).unwrap_err();
         assert!(error.to_string().contains("tensor \"a\" is in two shards"), "{error}");
@@ -287,7 +287,7 @@ fn shards_are_joined_as_they_were_split() {
 }
 
 #[test]
-fn an_index_leads_to_no_other_folder() {
+fn an_index_cannot_refer_to_other_folders() {
     for file in ["../x", "/etc/passwd", "a\\\\b", "..", "", "C:x"] {
         let index = format!(r#"{{"weight_map":{{"a":"{file}"}}}}"#);
         let error = ShardIndex::parse(index.as_bytes()).unwrap_err();
@@ -298,7 +298,7 @@ fn an_index_leads_to_no_other_folder() {
 }
 
 #[test]
-fn arrays_of_numpy_are_read_and_written_byte_for_byte() {
+fn numpy_arrays_are_read_and_written_byte_for_byte() {
     let types = [
         ("bool", "bool"),
         ("uint8", "u8"),
@@ -343,7 +343,7 @@ fn arrays_of_numpy_are_read_and_written_byte_for_byte() {
 }
 
 #[test]
-fn a_bad_array_is_an_error_that_says_where() {
+fn a_bad_array_is_an_error_with_a_position() {
     let good = data("float32.npy");
     let with = |old: &str, new: &str| {
         let text = String::from_utf8_lossy(&good[10..128]).replace(old, new);
@@ -391,8 +391,8 @@ fn types_that_numpy_does_not_have_are_integers_of_the_same_size() {
     assert_eq!(ScalarType::BFLOAT16.numpy_type(), Some(ScalarType::UINT16));
 }
 
-/// A tensor: type, sizes, dim order, bytes.
-/// The same type as the official crate has it.
+/// Returns a tensor: type, sizes, dim order, bytes.
+/// Returns the same type in the official crate.
 fn official_dtype(dtype: Dtype) -> safetensors::Dtype {
     serde_json::from_value(dtype.name().into()).unwrap()
 }
@@ -457,7 +457,7 @@ proptest! {
         let image = file.image().unwrap();
         let bytes = image.to_vec().unwrap();
         prop_assert_eq!(bytes.len() as u64, image.size());
-        // The official reader finds the same.
+        // The official reader reads the same.
         let official = safetensors::SafeTensors::deserialize(&bytes).unwrap();
         prop_assert_eq!(official.len(), tensors.len());
         for (name, (dtype, shape, _, bytes)) in &tensors {

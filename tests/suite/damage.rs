@@ -6,21 +6,21 @@ use executorch_format_support::fixtures::{Fixture, fixtures};
 use executorch_format_support::visit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The largest file for which every byte is changed and every length is tried.
+/// The size of the largest file for which every byte is changed and every length is tried.
 const SMALL: usize = 2500;
 
-/// Tests try one in this many bytes, words and lengths of each file: by default three, so that in many files of the same tables
-/// each field has its turn, or as the environment variable `SUITE_STRIDE` says: 1 for all, more for slow machines.
+/// Returns the stride at which tests try bytes, words and lengths of each file: 3 by default, so that over many files with the same tables
+/// each field has its turn, or the value of the environment variable `SUITE_STRIDE`: 1 for all, more for slow machines.
 pub fn stride() -> usize {
     std::env::var("SUITE_STRIDE").map_or(3, |stride| stride.parse().unwrap())
 }
 
-/// How much larger than necessary a test may make what would show quadratic time: less on slow machines, as for [`stride`].
+/// Returns a count for tests that would show quadratic time, reduced on slow machines like [`stride`].
 pub fn scaled(count: usize) -> usize {
     if stride() > 3 { count / 8 } else { count }
 }
 
-/// The valid files of `tests/data`.
+/// Returns the valid files of `tests/data`.
 pub fn files() -> Vec<Fixture> {
     let mut files = fixtures();
     files.retain(|file| !file.name().starts_with("malformed"));
@@ -53,7 +53,7 @@ impl Drop for OnPanic<'_> {
     }
 }
 
-/// Decodes and checks the file, and visits the tree. Returns a hash of the tree.
+/// Decodes and checks a file, and visits the tree. Returns a hash of the tree.
 fn read(pte: bool, bytes: &[u8]) -> Result<u64, Error> {
     let (checked, read) = match pte {
         true => (Pte::verify_structure(bytes), Pte::parse(bytes).map(|file| visit::pte(bytes, &file))),
@@ -71,21 +71,21 @@ fn read(pte: bool, bytes: &[u8]) -> Result<u64, Error> {
 fn valid_files_can_be_read_completely() {
     each(&files(), |file| {
         read(file.is_pte(), file.bytes()).unwrap();
-        // The parser of the other kind of file refuses it.
+        // The parser for the other kind of file refuses it.
         let error = read(!file.is_pte(), file.bytes()).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Foreign { .. }), "{error}");
     });
 }
 
-/// A file without a header may end in padding, which may be missing. In any other file every part is needed.
+/// A file without a header may end in padding, which may be missing. In any other file, every part is needed.
 #[test]
-fn files_truncated_at_any_length_are_refused_or_read_the_same() {
+fn files_truncated_at_any_length_are_refused_or_give_the_same_tree() {
     each(&files(), |file| {
         let whole = read(file.is_pte(), file.bytes()).unwrap();
         let probe = probe(file.bytes()).unwrap();
         let size = file.bytes().len() as u64;
         let (metadata_end, data) = (probe.metadata(size).unwrap().end as usize, probe.data(size).unwrap());
-        // An old header does not say where the data ends: at the end of any file.
+        // An old header does not state the end of the data, which is then the end of any file.
         let data_end = data.as_ref().map(|data| data.end).filter(|_| probe.data(size + 1).unwrap() == data);
         let stride = stride() * if file.bytes().len() <= SMALL { 1 } else { 1 + file.bytes().len() / 800 };
         let lengths =
@@ -98,7 +98,7 @@ fn files_truncated_at_any_length_are_refused_or_read_the_same() {
                         assert!(matches!(error.kind(), ErrorKind::Truncated { .. }), "{len}: {error}");
                     }
                 }
-                // An old header does not say where the data ends.
+                // An old header does not state the end of the data.
                 Ok(seen) => {
                     assert!(len >= metadata_end || probe.header.is_none(), "{len}");
                     assert!(data_end.is_none_or(|end| len as u64 >= end), "{len}");
@@ -110,7 +110,7 @@ fn files_truncated_at_any_length_are_refused_or_read_the_same() {
     });
 }
 
-/// The metadata alone decodes to the same tree, with or without part of the data.
+/// Checks that the metadata alone decodes to the same tree, with or without part of the data.
 fn metadata_is_enough(file: &Fixture, cut: &[u8], metadata_end: usize) {
     if probe(file.bytes()).unwrap().header.is_none() {
         return;
@@ -132,7 +132,7 @@ fn metadata_is_enough(file: &Fixture, cut: &[u8], metadata_end: usize) {
 }
 
 #[test]
-fn the_first_64_bytes_say_where_metadata_and_data_are() {
+fn the_first_64_bytes_give_the_places_of_metadata_and_data() {
     each(&files(), |file| {
         let whole = probe(file.bytes()).unwrap();
         assert_eq!(probe(&file.bytes()[..64.min(file.bytes().len())]).unwrap(), whole);
@@ -147,7 +147,7 @@ fn the_first_64_bytes_say_where_metadata_and_data_are() {
     });
 }
 
-/// Values to replace a byte with: small values, extremes of signed and unsigned numbers, single flipped bits, all bits flipped.
+/// Returns values to replace a byte with: small values, extremes of signed and unsigned numbers, single flipped bits, all bits flipped.
 fn damaged(byte: u8) -> impl Iterator<Item = u8> {
     let values = [0, 1, 4, 0x7f, 0x80, 0xff, !byte, byte ^ 1, byte ^ 0x10, byte.wrapping_add(4), byte.wrapping_sub(4)];
     (0..values.len())
@@ -178,7 +178,7 @@ fn small_files_with_a_changed_byte_are_refused_or_can_be_walked() {
     assert!(refused > accepted / 10 && accepted > refused / 10);
 }
 
-/// Every aligned u32, as most offsets and counts are, set to values that make sums overflow.
+/// Sets every aligned u32, the size of most offsets and counts, to values that make sums overflow.
 #[test]
 fn small_files_with_a_changed_word_are_refused_or_can_be_walked() {
     let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= SMALL).collect();
@@ -196,7 +196,7 @@ fn small_files_with_a_changed_word_are_refused_or_can_be_walked() {
     });
 }
 
-/// Each number of the extended header set to extreme values, which make sums overflow.
+/// Sets each number of the extended header to extreme values, which make sums overflow.
 #[test]
 fn headers_with_extreme_numbers_are_refused_or_can_be_walked() {
     each(&files(), |file| {

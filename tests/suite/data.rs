@@ -1,4 +1,4 @@
-//! Compares the position of every blob with what the official Python reader found.
+//! Compares the position of every blob with that from the official Python reader.
 
 use executorch_format::schema::program::{DataLocation, ExecutionPlan, Tensor};
 use executorch_format::{DataRef, Ptd, Pte, TensorData, offset_in};

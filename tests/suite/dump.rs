@@ -1,4 +1,4 @@
-//! Compares the tree as JSON with what flatc prints for the same file.
+//! Compares the tree as JSON with flatc's output for the same file.
 
 use executorch_format::schema::program::{DoubleList, EValue, Int, KernelTypes, Tensor, TensorShapeDynamism};
 use executorch_format::schema::{DataSegment, ScalarType, Unknown, UnknownValue};

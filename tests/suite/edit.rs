@@ -1,4 +1,4 @@
-//! Operations on finished files: every fixture that they apply to.
+//! Operations on finished files, on every fixture that they apply to.
 
 use executorch_format::edit::{
     Action, NewData, SavingKind, Selector, Strip, Subject, copies, findings_of_pair, new_errors, new_errors_of_pair,
@@ -25,7 +25,7 @@ fn text(error: executorch_format::Error) -> String {
     format!("  {error}")
 }
 
-/// As it is laid out anew, whatever it was before.
+/// Returns the file with a new layout, whatever the old one was.
 fn anew(pte: Pte<'_>) -> Result<Vec<u8>, String> {
     let options = PteOptions::default().with_constant_alignment(Some(16));
     pte.lay_out(&options).and_then(|pte| pte.image()?.to_vec()).map_err(text)
@@ -35,7 +35,7 @@ fn written(pte: &Pte<'_>) -> Result<Vec<u8>, String> {
     pte.image().and_then(|image| image.to_vec()).map_err(text)
 }
 
-/// The bytes of every tensor, payload and named blob: what must not change.
+/// Returns the bytes of every tensor, payload and named blob, which must not change.
 fn contents(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let mut contents = BTreeMap::new();
     for (user, place) in pte.data_users() {
@@ -67,14 +67,14 @@ fn contents(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Result<BTreeMap<String, Vec<u8>>
     Ok(contents)
 }
 
-/// What was good stays good.
+/// Checks that a valid file stays valid.
 fn no_worse(before: &Fixture, after: &Pte<'_>) -> Result<(), String> {
     let (before, after) = (Model::parse(before.bytes()).map_err(text)?, Model::Pte(after.clone()));
     equal("new errors", new_errors(&before, &after).map_err(text)?, vec![])
 }
 
 #[test]
-fn what_is_externalized_and_internalized_again_is_the_file_laid_out_anew() {
+fn externalizing_and_internalizing_gives_the_file_with_a_new_layout() {
     for_each(&programs(), |fixture| {
         let original = Pte::parse(fixture.bytes()).map_err(text)?;
         let before = contents(&original, &[])?;
@@ -93,7 +93,7 @@ fn what_is_externalized_and_internalized_again_is_the_file_laid_out_anew() {
         )?;
         equal("new errors of the pair", new_errors_of_pair(&findings_of_pair(&original, &[]), (&pte, &data)), vec![])?;
         no_worse(fixture, &pte)?;
-        // As read from two files.
+        // As if parsed from two files.
         let (program, data) = (written(&pte)?, data[0].image().and_then(|image| image.to_vec()).map_err(text)?);
         let (mut pte, data) = (Pte::parse(&program).map_err(text)?, Ptd::parse(&data).map_err(text)?);
         equal("findings in the data", data.verify(Default::default()), vec![])?;
@@ -106,14 +106,14 @@ fn what_is_externalized_and_internalized_again_is_the_file_laid_out_anew() {
         }
         equal("what came back", again.map_err(text)?.bytes_saved(), -report.bytes_saved())?;
         equal("contents", contents(&pte, &[])? == before, true)?;
-        // Constants inside the FlatBuffer come back into a segment, and the alignment of named data is not stored.
+        // Constants inside the FlatBuffer are put back into a segment, and the alignment of named data is not stored.
         let exact = original.program.constant_buffer().len() < 2 && original.named_data().is_empty();
         equal("the file laid out anew", !exact || anew(pte)? == anew(original)?, true)
     });
 }
 
 #[test]
-fn internalizing_makes_of_an_exporters_pair_one_good_file() {
+fn internalizing_an_exporters_pair_gives_one_valid_file() {
     let mut pairs = 0;
     let data_files = data_files();
     for_each(&programs(), |fixture| {
@@ -140,7 +140,7 @@ fn internalizing_makes_of_an_exporters_pair_one_good_file() {
 }
 
 #[test]
-fn the_exporters_own_external_file_comes_out_of_the_one_with_constants_inside() {
+fn externalizing_reproduces_the_exporters_own_external_file() {
     let (inside, outside) =
         (fixture("1.5.1/add_mul/add_mul.pte"), fixture("1.5.1/add_mul_external/add_mul_external.pte"));
     let data = fixture("1.5.1/add_mul_external/_default_external_constant.ptd");
@@ -149,7 +149,7 @@ fn the_exporters_own_external_file_comes_out_of_the_one_with_constants_inside() 
         .externalize(&PtdOptions::default(), |data| Some(if data.index == 0 { "a" } else { "b" }.to_owned()))
         .unwrap();
     assert_eq!(weights.image().unwrap().to_vec().unwrap(), data.bytes());
-    // The exporter leaves indices that nothing looks at; here they are 0.
+    // The exporter leaves indices that are never used; here they are 0.
     let mut outside = Pte::parse(outside.bytes()).unwrap().program;
     for value in outside.execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
         if let KernelTypes::Tensor(tensor) = &mut value.val {
@@ -160,7 +160,7 @@ fn the_exporters_own_external_file_comes_out_of_the_one_with_constants_inside() 
 }
 
 #[test]
-fn what_was_wrong_with_a_program_is_not_the_fault_of_externalizing() {
+fn externalizing_is_not_blamed_for_existing_faults() {
     let file = fixture("malformed/xnnpack-constant-size.pte");
     let before = Pte::parse(file.bytes()).unwrap();
     let mut after = before.clone();
@@ -171,7 +171,7 @@ fn what_was_wrong_with_a_program_is_not_the_fault_of_externalizing() {
 }
 
 #[test]
-fn a_key_means_one_thing() {
+fn a_key_has_one_content() {
     let fixture = fixture("1.5.1/multi_method/multi_method.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
     let before = pte.clone();
@@ -185,7 +185,7 @@ fn a_key_means_one_thing() {
 }
 
 #[test]
-fn what_is_stripped_is_not_needed() {
+fn stripped_data_is_not_needed() {
     for_each(&programs(), |fixture| {
         let original = Pte::parse(fixture.bytes()).map_err(text)?;
         let mut pte = original.clone();
@@ -200,7 +200,7 @@ fn what_is_stripped_is_not_needed() {
 }
 
 #[test]
-fn a_method_keeps_what_it_uses_when_others_go() {
+fn a_selected_method_keeps_the_data_that_it_uses() {
     for_each(&programs(), |fixture| {
         let original = Pte::parse(fixture.bytes()).map_err(text)?;
         for plan in original.methods() {
@@ -212,7 +212,7 @@ fn a_method_keeps_what_it_uses_when_others_go() {
             let mut alone = original.clone();
             alone.program.execution_plan = Some(vec![plan.clone()]);
             let mut expected = contents(&alone, &[])?;
-            // Named data goes where only payloads of other methods name it.
+            // Named data is removed if only payloads of other methods refer to it.
             let named = |key: &str| alone.named_data().iter().any(|named| named.key() == key);
             let (others, own) = (original.xnnpack_keys(), alone.xnnpack_keys());
             expected
@@ -255,7 +255,7 @@ fn equal_blobs_are_stored_once() {
 }
 
 #[test]
-fn the_one_that_stays_of_equal_blobs_has_the_alignments_of_all() {
+fn the_remaining_copy_of_equal_blobs_has_the_alignments_of_all() {
     let alignments = [16, 1024, 3, 16];
     let same = NewData::bytes("sevens", vec![7; 100]);
 
@@ -264,7 +264,7 @@ fn the_one_that_stays_of_equal_blobs_has_the_alignments_of_all() {
         data.named(key, key.repeat(100).into_bytes(), alignment).unwrap();
     }
     let mut pte = data.finish(Program::default(), &PteOptions::default().with_segment_alignment(1)).unwrap();
-    // A blob in front, so that the offset of those that are shared is not 0.
+    // Inserts a blob at the front, so that the offset of the shared blobs is not 0.
     pte.replace(&Selector::Name("a"), &NewData::bytes("front", vec![1; 100])).unwrap();
     for key in ["b", "c", "d"] {
         pte.replace(&Selector::Name(key), &same).unwrap();
@@ -286,7 +286,7 @@ fn the_one_that_stays_of_equal_blobs_has_the_alignments_of_all() {
 }
 
 #[test]
-fn replaced_data_changes_nothing_else_in_the_file() {
+fn replacing_data_changes_nothing_else_in_the_file() {
     for_each(&programs(), |fixture| {
         let original = Pte::parse(fixture.bytes()).map_err(text)?;
         for (method, plan) in original.methods().iter().enumerate() {
@@ -308,7 +308,7 @@ fn replaced_data_changes_nothing_else_in_the_file() {
     });
 }
 
-/// Replaces the data of each value and key, alone: it has the new bytes then, and everything else what it had.
+/// Replaces the data of each value and key by itself: it gets the new bytes, and everything else keeps the old ones.
 fn replaced_alone(file: &[u8]) -> Result<usize, String> {
     let original = Pte::parse(file).map_err(text)?;
     let before = contents(&original, &[])?;
@@ -329,7 +329,7 @@ fn replaced_alone(file: &[u8]) -> Result<usize, String> {
         shared += usize::from(!report.changes[0].others.is_empty());
         let after = contents(&Pte::parse(&written(&pte)?).map_err(text)?, &[])?;
         for (other, bytes) in &before {
-            // Payloads of XNNPACK have the new key, and so has the data.
+            // Payloads of XNNPACK refer to the new key, and so does the data.
             let renamed = report.changes[0].name == "new.key" && (*other == path || other.contains("processed"));
             let expected = if *other == path { &new } else { bytes };
             equal(other, renamed || after.get(other) == Some(expected), true)?;
@@ -341,16 +341,16 @@ fn replaced_alone(file: &[u8]) -> Result<usize, String> {
 }
 
 #[test]
-fn what_shares_the_bytes_of_replaced_data_keeps_them() {
+fn users_that_share_replaced_bytes_keep_the_old_ones() {
     for_each(&programs(), |fixture| replaced_alone(fixture.bytes()).map(drop));
-    // A segment that is a list of constants and named data, and one that is constants and initial states.
+    // One segment contains a list of constants and named data, another one constants and initial states.
     for (name, shared) in [("const_named_same_seg.pte", 2), ("mut_const_same_seg.pte", 0)] {
         assert_eq!(replaced_alone(&regression(name)), Ok(shared), "{name}");
     }
 }
 
 #[test]
-fn constants_without_elements_stay_where_another_is_replaced() {
+fn constants_without_elements_stay_when_another_is_replaced() {
     let file = fixture("1.5.1/linear/linear.pte").bytes().to_vec();
     let mut pte = Pte::parse(&file).unwrap();
     let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
@@ -363,7 +363,7 @@ fn constants_without_elements_stay_where_another_is_replaced() {
     let values = plan.values.as_mut().unwrap();
     values.push(EValue { val: KernelTypes::Tensor(empty) });
     let added = values.len() - 1;
-    // As after a change of the list of constants: parts, an empty one at the end, after padding.
+    // As after a change to the list of constants: parts, with an empty one at the end, after padding.
     let bytes = vec![1; segment.size as usize];
     segment.size += 16;
     offsets.to_mut().push(segment.size);
@@ -377,7 +377,7 @@ fn constants_without_elements_stay_where_another_is_replaced() {
 }
 
 #[test]
-fn all_that_share_bytes_are_replaced_on_request_and_named() {
+fn all_users_that_share_bytes_are_replaced_on_request_and_listed() {
     let file = regression("const_named_same_seg.pte");
     let mut pte = Pte::parse(&file).unwrap();
     let report = pte.replace(&Selector::Name("a"), &NewData::bytes("new", vec![7; 16]).with_shared()).unwrap();
@@ -391,7 +391,7 @@ fn regression(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_rules_on_layouts_are_for_early_files_too_so_that_a_merge_of_one_finds_nothing_new() {
+fn merging_a_file_of_an_early_schema_adds_no_findings_about_layouts() {
     let file = regression("edit-0.6-dim-order.ptd");
     let before = Ptd::parse(&file).unwrap();
     let found = before.verify(Level::Strict);
@@ -402,8 +402,8 @@ fn the_rules_on_layouts_are_for_early_files_too_so_that_a_merge_of_one_finds_not
 }
 
 #[test]
-fn nothing_is_stripped_that_makes_the_file_larger() {
-    // The constant that nothing uses is in a segment that is named data too: the other one would get a segment of its own.
+fn strip_never_makes_a_file_larger() {
+    // The unused constant is in a segment that is also named data: the other constant would need its own segment.
     let file = regression("const_named_same_seg.pte");
     let mut pte = Pte::parse(&file).unwrap();
     let offsets = &mut pte.program.constant_segment.as_mut().unwrap().offsets;
@@ -425,7 +425,7 @@ fn nothing_is_stripped_that_makes_the_file_larger() {
 }
 
 #[test]
-fn data_of_another_shape_is_refused_and_another_dim_order_permuted_on_request() {
+fn another_shape_is_refused_and_another_dim_order_permuted_on_request() {
     let fixture = fixture("1.5.1/channels_last/channels_last.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
     let before = pte.clone();
@@ -435,7 +435,7 @@ fn data_of_another_shape_is_refused_and_another_dim_order_permuted_on_request() 
     let view = before.tensor_view(tensor).unwrap().unwrap();
     let target = Selector::Value { method: "forward", value };
 
-    // The elements by their indices, in the natural order.
+    // The elements by index, in the natural order.
     let natural =
         NewEntry::tensor("w.npy", view.shape().scalar_type, view.shape().sizes, &[][..]).tensor_layout.unwrap();
     let strides = view.shape().strides().unwrap();
@@ -502,7 +502,7 @@ fn new_content_of_a_constant_of_xnnpack_needs_a_new_key() {
         let refused = pte.replace(&Selector::Name(key), &short).unwrap_err().to_string();
         assert!(refused.contains("short holds 4 bytes") && pte == original, "{refused}");
 
-        // A new key, of another length than the old one, in named data and in the payload.
+        // A new key of a different length, in named data and in the payload.
         let report = pte.replace(&Selector::Name(key), &new.clone().with_key(Some("other".into()))).unwrap();
         assert_eq!((report.changes.len(), report.changes[0].name.as_str()), (1, "other"));
         let file = written(&pte).unwrap();
@@ -512,11 +512,11 @@ fn new_content_of_a_constant_of_xnnpack_needs_a_new_key() {
         assert_eq!(again.bytes(&again.named_data_ref(named).unwrap()).unwrap(), vec![7; old.len()]);
         assert!(!again.named_data().iter().any(|named| named.key() == key));
         no_worse(&fixture, &pte).unwrap();
-        // And back: the file as it was, laid out anew.
+        // And back: the original file with a new layout.
         pte.replace(&Selector::Name("other"), &NewData::bytes("old", old).with_key(Some(key.clone()))).unwrap();
         assert_eq!(anew(pte).unwrap(), anew(original.clone()).unwrap());
 
-        // The old key on purpose, and the old content, change nothing but the bytes.
+        // With the old key kept on purpose, only bytes change, and the old content restores the file.
         let mut same = original.clone();
         let report = same.replace(&Selector::Name(key), &new.with_key(Some(key.clone()))).unwrap();
         assert_eq!((report.notes.len(), same.xnnpack_keys()), (1, original.xnnpack_keys()));
@@ -534,10 +534,10 @@ fn new_content_of_a_constant_of_xnnpack_needs_a_new_key() {
 }
 
 #[test]
-fn named_data_goes_with_the_only_method_whose_payloads_name_it() {
+fn named_data_is_removed_with_the_only_method_that_uses_it() {
     let fixture = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let mut original = Pte::parse(fixture.bytes()).unwrap();
-    // A second method that computes nothing, and one with a payload of its own.
+    // Adds a second method that computes nothing, and one with a separate payload.
     let mut second = original.methods()[0].clone();
     second.name = Some("second".into());
     let mut without = second.clone();
@@ -554,10 +554,10 @@ fn named_data_goes_with_the_only_method_whose_payloads_name_it() {
     let mut none = original.clone();
     let report = none.select(|name| name == "without").unwrap();
     let keys: Vec<&str> = none.named_data().iter().map(|named| named.key()).collect();
-    // The segment of constants, which is empty, and that of the metadata.
+    // The empty segment of constants, and the segment of the metadata.
     assert_eq!((keys, none.segments.len()), (vec!["metadata.note"], 2), "{report:?}");
 
-    // A payload that does not say what it looks up.
+    // A payload whose keys are unknown.
     let mut opaque = original;
     let delegate = opaque.program.execution_plan.as_mut().unwrap()[1].delegates.as_mut().unwrap();
     delegate[0].id = Some("Other".into());
@@ -609,7 +609,7 @@ fn metadata_is_set_and_removed() {
 }
 
 #[test]
-fn what_is_split_and_merged_has_the_same_keys_and_bytes() {
+fn splitting_and_merging_keeps_keys_and_bytes() {
     for_each(&data_files(), |fixture| {
         let ptd = Ptd::parse(fixture.bytes()).map_err(text)?;
         if ptd.header.is_none() {
@@ -662,7 +662,7 @@ fn what_is_split_and_merged_has_the_same_keys_and_bytes() {
 }
 
 #[test]
-fn a_key_with_two_contents_is_not_merged_and_a_name_not_given_twice() {
+fn a_key_with_two_contents_is_not_merged_and_no_name_is_used_twice() {
     let options = PtdOptions::default();
     let file = |bytes: &'static [u8]| {
         Ptd::build([NewEntry::blob("k", bytes), NewEntry::blob("l", &b"x"[..])], &options).unwrap()
@@ -677,7 +677,7 @@ fn a_key_with_two_contents_is_not_merged_and_a_name_not_given_twice() {
 }
 
 #[test]
-fn every_blob_has_a_file_of_its_own() {
+fn every_blob_is_extracted_to_its_own_file() {
     for_each(&fixtures(), |fixture| {
         let model = Model::parse(fixture.bytes()).map_err(text)?;
         if model.header().is_none() && !fixture.is_pte() {
@@ -701,7 +701,7 @@ fn every_blob_has_a_file_of_its_own() {
 }
 
 #[test]
-fn externalizing_changes_nothing_but_where_data_is() {
+fn externalizing_changes_only_the_place_of_data() {
     for_each(&programs(), |fixture| {
         let original = Pte::parse(fixture.bytes()).map_err(text)?;
         let mut pte = original.clone();
@@ -720,7 +720,7 @@ fn externalizing_changes_nothing_but_where_data_is() {
                     delegate.processed = None;
                 }
             }
-            // Not by comparison, which no NaN passes.
+            // Compared as text, since a NaN does not equal itself.
             equal("method", format!("{before:?}") == format!("{after:?}"), true)?;
         }
         Ok(())
@@ -728,7 +728,7 @@ fn externalizing_changes_nothing_but_where_data_is() {
 }
 
 #[test]
-fn what_is_stripped_of_padding_is_what_the_file_is_smaller_by() {
+fn stripped_padding_equals_the_saved_bytes() {
     // Bytes after the last segment.
     let file = [fixture("1.5.1/multi_method/multi_method.pte").bytes(), &[1; 100]].concat();
     let mut pte = Pte::parse(&file).unwrap();
@@ -748,8 +748,7 @@ fn data_collected_for_a_program_can_be_printed() {
     assert!(format!("{data:?}").contains("[1, 2, 3]"));
 }
 
-/// A program with an XNNPACK delegate whose weights are named data, and with constants in a segment of their own: these bytes, each as a
-/// constant of its own.
+/// Returns a program with an XNNPACK delegate whose weights are named data, and with a segment of constants with these contents.
 fn with_constants(blobs: &[Vec<u8>]) -> Vec<u8> {
     let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
@@ -781,7 +780,7 @@ fn with_constants(blobs: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn a_constant_that_is_named_data_too_is_stored_once() {
+fn a_constant_that_is_also_named_data_is_stored_once() {
     let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let key = pte.named_data()[0].key().to_owned();
@@ -790,7 +789,7 @@ fn a_constant_that_is_named_data_too_is_stored_once() {
     let tied = with_constants(std::slice::from_ref(&weight));
     let before = Model::parse(&tied).unwrap();
     let saving = before.savings().into_iter().find(|saving| saving.kind == SavingKind::EqualBlobs).unwrap();
-    // Less than the weight takes, since a segment that two kinds of data share keeps both alignments.
+    // The saving is less than the size of the weight, since a segment shared by two kinds of data keeps both alignments.
     assert!(saving.size > 0, "{saving:?}");
     let mut pte = Pte::parse(&tied).unwrap();
     let report = pte.dedup().unwrap();
@@ -803,7 +802,7 @@ fn a_constant_that_is_named_data_too_is_stored_once() {
     assert_eq!(contents(&after, &[]).unwrap(), contents(&Pte::parse(&tied).unwrap(), &[]).unwrap());
     assert_eq!(new_errors(&before, &Model::Pte(after)).unwrap(), []);
 
-    // With a second constant, the segment is not the key's bytes.
+    // With a second constant, the segment differs from the key's bytes.
     let tied = with_constants(&[weight.clone(), vec![7; 32]]);
     let mut pte = Pte::parse(&tied).unwrap();
     let report = pte.dedup().unwrap();
@@ -812,7 +811,7 @@ fn a_constant_that_is_named_data_too_is_stored_once() {
     assert_eq!(written(&pte).unwrap(), tied);
 }
 
-/// The offset of a single payload can be a multiple of more than its alignment.
+/// The offset of a single payload may be a multiple of more than its alignment.
 #[test]
 fn an_edit_does_not_align_more_than_the_exporter_did() {
     let with_filler = |size: usize| {

@@ -1,4 +1,4 @@
-//! Any operations on any files, one after the other.
+//! Arbitrary sequences of operations on arbitrary files.
 
 use executorch_format::testing::Choices;
 use executorch_format::testing::strategies::{any_programs, valid_pairs};
@@ -8,7 +8,7 @@ use executorch_format_support::fixtures::{Fixture, fixtures};
 use proptest::prelude::*;
 use std::sync::OnceLock;
 
-/// The files that are edited many times.
+/// Returns the files that are edited many times.
 fn small() -> &'static [Fixture] {
     static SMALL: OnceLock<Vec<Fixture>> = OnceLock::new();
     SMALL.get_or_init(|| fixtures().into_iter().filter(|fixture| fixture.bytes().len() < 20_000).collect())

@@ -1,4 +1,4 @@
-//! Whole files: their kind, parts of them, owned copies.
+//! Whole files: their kind, their parts, owned copies.
 
 use executorch_format::schema::any::AnyTable;
 use executorch_format::{Error, ErrorKind, FileKind, Header, PROBE_SIZE, ParseOptions, Ptd, Pte, probe};
@@ -9,7 +9,7 @@ fn text(error: Error) -> String {
     error.to_string()
 }
 
-/// An error if the two trees differ. NaN equals NaN.
+/// Returns an error if the two trees differ. NaN equals NaN.
 fn same(what: &str, found: &dyn AnyTable, expected: &dyn AnyTable) -> Result<(), String> {
     if tree(found) == tree(expected) { Ok(()) } else { Err(format!("  {what}: differs")) }
 }
@@ -38,7 +38,7 @@ fn tests_data_has_every_version_and_reference_output_for_each_file() {
         let count = fixtures.iter().filter(|fixture| fixture.version() == version).count();
         assert!(count >= 3, "{version}: {count} files under {}", root().display());
     }
-    // These are there for what they measure, for what is inside, for what kernels do with them, and for their names.
+    // These files are for measurements, payloads, kernels, and names.
     let others = ["bench", "payloads", "kernels", "etrecord"];
     for fixture in fixtures.iter().filter(|fixture| !others.contains(&&*fixture.version())) {
         assert!(fixture.beside("json").is_some(), "{}", fixture.name());
@@ -77,7 +77,7 @@ fn headers_match_the_official_reader() {
 }
 
 #[test]
-fn the_first_bytes_say_where_the_metadata_is() {
+fn the_first_bytes_give_the_place_of_the_metadata() {
     for_each(&fixtures(), |fixture| {
         let bytes = fixture.bytes();
         let found = probe(&bytes[..bytes.len().min(PROBE_SIZE)]).map_err(text)?;
@@ -99,7 +99,7 @@ fn the_first_bytes_say_where_the_metadata_is() {
     });
 }
 
-/// Checks that every segment that is not empty is absent.
+/// Checks that every non-empty segment is absent.
 fn absent(
     segments: &[executorch_format::schema::DataSegment],
     find: impl Fn(u32) -> Result<usize, Error>,
@@ -174,7 +174,7 @@ fn a_model_has_the_header_of_its_file() {
 }
 
 #[test]
-fn a_file_that_ends_with_its_program_is_whole() {
+fn a_file_that_ends_with_its_program_is_complete() {
     let file = fixture("1.5.1/linear/linear.pte");
     let size = Pte::parse(file.bytes()).unwrap().header.unwrap().program_size;
     let found = probe(file.bytes()).unwrap();
@@ -183,7 +183,7 @@ fn a_file_that_ends_with_its_program_is_whole() {
 }
 
 #[test]
-fn zeros_up_to_where_the_header_says_that_the_data_ends_are_padding() {
+fn zeros_up_to_the_end_of_the_data_in_the_header_are_padding() {
     let file = fixture("1.5.1/linear/linear.pte");
     let announced = Pte::parse(file.bytes()).unwrap().header.unwrap().segment_data_size.unwrap() + 16;
     let trailing = |rest: [u8; 16]| {

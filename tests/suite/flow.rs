@@ -1,4 +1,4 @@
-//! What instructions do to memory: programs whose results are known, and that all answers about memory agree.
+//! The effects of instructions on memory, with programs whose results are known. All answers about memory agree.
 
 use executorch_format::Pte;
 use executorch_format::inspect::{Argument, MethodCode, MethodMemory, Operation, PlannedTensor};
@@ -6,7 +6,7 @@ use executorch_format::verify::Level;
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Programs of `tests/data/flow`, and the rules that they break: what the official runtime shows is in its README.
+/// Programs of `tests/data/flow`, and the rules that they break. The README there describes the results of the official runtime.
 const PROGRAMS: &[(&str, &[&str])] = &[
     ("false_alarm_cond_valid_plan", &[]),
     ("free_then_use", &["free-used", "use-after-free"]),
@@ -39,7 +39,7 @@ fn program(name: &str) -> Fixture {
     fixture(&format!("flow/{name}.pte"))
 }
 
-/// The rules about what happens when a program is run.
+/// The rules about running a program.
 const RULES: [&str; 6] = [
     "planned-memory-overlap",
     "planned-memory-unknown",
@@ -64,7 +64,7 @@ fn programs_are_judged_by_what_the_official_runtime_computes() {
 }
 
 #[test]
-fn an_overlap_is_told_with_its_instructions_values_and_path() {
+fn an_overlap_is_reported_with_its_instructions_values_and_path() {
     let fixture = program("two_conds");
     let findings = Pte::parse(fixture.bytes()).unwrap().verify(Level::Strict);
     let texts: Vec<String> = findings.iter().map(|finding| finding.message.clone()).collect();
@@ -80,7 +80,7 @@ fn tensor<'m, 't>(memory: &'m MethodMemory<'t>, value: usize) -> Option<&'m Plan
     memory.buffers.iter().flat_map(|buffer| &buffer.tensors).find(|tensor| tensor.value == value)
 }
 
-/// The arguments of each instruction, over all chains.
+/// Returns the arguments of each instruction, over all chains.
 fn arguments<'c>(code: &'c MethodCode<'_>) -> Vec<&'c [Argument]> {
     let instructions = code.chains.iter().flat_map(|chain| &chain.instructions);
     let arguments = instructions.map(|code| match &code.operation {
@@ -90,7 +90,7 @@ fn arguments<'c>(code: &'c MethodCode<'_>) -> Vec<&'c [Argument]> {
     arguments.collect()
 }
 
-/// Whether disassembly, memory and graph of each method say the same.
+/// Checks that disassembly, memory and graph of each method agree.
 fn agree(pte: &Pte<'_>) -> Result<(), String> {
     let (disassembly, memory, graphs) = (pte.disassembly(), pte.memory(), pte.graphs());
     for (code, memory) in disassembly.methods.iter().zip(&memory.methods) {
@@ -98,7 +98,7 @@ fn agree(pte: &Pte<'_>) -> Result<(), String> {
         if !memory.assumed.is_empty() {
             continue;
         }
-        // Views that no instruction makes.
+        // Views that are not created by an instruction.
         let mut bases: BTreeMap<usize, i32> = BTreeMap::new();
         for argument in arguments(code).into_iter().flatten().filter(|argument| !argument.output) {
             let value = argument.value as usize;
@@ -119,7 +119,7 @@ fn agree(pte: &Pte<'_>) -> Result<(), String> {
                 return Err(format!("{}: %{} is a view in memory alone", code.name, tensor.value));
             }
         }
-        // An edge brings bytes from an instruction, after which they are needed.
+        // An edge carries bytes from an instruction, after which they are needed.
         let mut starts = vec![0];
         for chain in &code.chains {
             starts.push(starts[starts.len() - 1] + chain.instructions.len());
@@ -154,20 +154,20 @@ fn disassembly_memory_and_graph_agree() {
 }
 
 #[test]
-fn what_paths_and_loops_make_of_memory_is_in_all_answers() {
-    // Each item of a list of outputs is written, and no view of what was at its place before.
+fn all_answers_respect_paths_and_loops() {
+    // Each item of a list of outputs is written, and is not a view of the bytes that were at its place before.
     let fixture = program("list_out_alias");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let code = &pte.disassembly().methods[0];
     let views: Vec<_> = arguments(code).into_iter().flatten().filter_map(|argument| argument.view_of).collect();
     assert_eq!(views, [0]);
-    // The result of a map is written row by row: what was at its place before is not read.
+    // The result of a map is written row by row: the bytes that were at its place before are not read.
     let fixture = program("map_leftover");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let memory = pte.memory();
     assert_eq!(tensor(&memory.methods[0], 4).map(|tensor| (tensor.first, tensor.last)), Some((1, 2)));
     assert_eq!(tensor(&memory.methods[0], 8).map(|tensor| tensor.views.len()), Some(0));
-    // A scratch tensor without bytes is no view.
+    // A scratch tensor without bytes is not a view.
     let fixture = program("kws");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     assert!(

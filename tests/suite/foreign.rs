@@ -1,4 +1,4 @@
-//! What is foreign in a file is found, and nothing of what writers put into files is.
+//! Foreign content in a file is reported, and the normal content of files is not.
 
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan, Program};
 use executorch_format::verify::Level;
@@ -12,7 +12,7 @@ const PICKLE: &[u8] =
 
 const RULES: [&str; 4] = ["also-zip", "foreign-format", "native-code", "padding"];
 
-/// Which of these rules a file breaks, and where.
+/// Returns which of these rules a file breaks, and where.
 fn broken(model: &Model<'_>) -> Vec<(&'static str, Option<u64>, String)> {
     let findings = model.verify(Level::Strict).into_iter().filter(|finding| RULES.contains(&finding.rule));
     findings.map(|finding| (finding.rule, finding.offset, finding.path.to_string())).collect()
@@ -23,16 +23,16 @@ fn rules(model: &Model<'_>) -> Vec<&'static str> {
 }
 
 #[test]
-fn no_file_of_a_writer_has_anything_foreign() {
+fn files_of_real_writers_have_no_foreign_content() {
     for_each(&fixtures(), |file| match broken(&Model::parse(file.bytes()).unwrap()).first() {
-        // Machine code is where it is said to be.
+        // Machine code is at the reported place.
         None | Some(("native-code", ..)) => Ok(()),
         Some(found) => Err(format!("  {found:?}")),
     });
 }
 
 #[test]
-fn what_is_found_has_its_place() {
+fn findings_have_a_place() {
     let file = fixture("1.5.1/linear/linear.pte");
     let mut bytes = file.bytes().to_vec();
     bytes[1536..][..PICKLE.len()].copy_from_slice(PICKLE);
@@ -50,7 +50,7 @@ fn a_library_under_the_key_of_aot_inductor_is_native_code() {
     assert_eq!(with_key("weights"), ["foreign-format"]);
 }
 
-/// A program with a delegate, its payload and named data under the keys of AOTInductor.
+/// Returns a program with a delegate, its payload and named data under the keys of AOTInductor.
 fn delegated(id: &'static str, payload: &[u8], named: &[u8]) -> Vec<&'static str> {
     let mut data = DataCollector::new();
     let processed = Some(data.delegate(payload.to_vec()));
@@ -63,7 +63,7 @@ fn delegated(id: &'static str, payload: &[u8], named: &[u8]) -> Vec<&'static str
 }
 
 #[test]
-fn payloads_that_may_be_machine_code_may_be() {
+fn machine_code_is_allowed_in_payloads_that_may_contain_it() {
     let keys = b"5e_so_blob\n5e_weights_blob";
     assert_eq!(delegated("CudaBackend", keys, LIBRARY), ["native-code"]);
     assert_eq!(delegated("NobodysBackend", keys, LIBRARY), ["foreign-format"]);
@@ -72,9 +72,9 @@ fn payloads_that_may_be_machine_code_may_be() {
     assert_eq!(delegated("NobodysBackend", LIBRARY, b"xml"), ["foreign-format"]);
 }
 
-/// Pickles of many opcodes, in segments that overlap, are not walked again and again.
+/// Pickles of many opcodes in overlapping segments are not walked repeatedly.
 #[test]
-fn work_on_pickles_is_bounded_by_the_file() {
+fn work_on_pickles_is_bounded_by_the_size_of_the_file() {
     let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
     let marks: &[u8] = &[b'('; 1 << 20];
@@ -84,7 +84,7 @@ fn work_on_pickles_is_bounded_by_the_file() {
         data.named(&**key, marks, 1).unwrap();
     }
     pte = data.finish(pte.program.clone(), &PteOptions::default()).unwrap();
-    // Equal blobs are one segment, which 4,096 keys name.
+    // Equal blobs share one segment, which 4,096 keys refer to.
     let bytes = pte.image().unwrap().to_vec().unwrap();
     assert!(bytes.len() < 4 << 20);
     let start = std::time::Instant::now();

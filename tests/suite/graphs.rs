@@ -1,4 +1,4 @@
-//! Graphs in outline, and what remains of a file that is cut.
+//! Outlines of graphs, and the parts of a truncated file.
 
 use executorch_format::inspect::{GroupKind, NodeKind, salvage};
 use executorch_format::{FileKind, Pte};
@@ -40,7 +40,7 @@ fn an_outline_has_every_node_once_and_the_edges_between_its_boxes() {
 }
 
 #[test]
-fn a_high_graph_is_cut_into_columns_in_which_no_nodes_overlap() {
+fn a_high_graph_is_split_into_columns_without_overlapping_nodes() {
     let file = std::fs::read(data().join("bench/llama6_external.pte")).unwrap();
     let pte = Pte::parse(&file).unwrap();
     let graph = &pte.graphs()[0];
@@ -57,7 +57,7 @@ fn a_high_graph_is_cut_into_columns_in_which_no_nodes_overlap() {
             assert!(apart, "{index}: {one:?} {other:?}");
         }
     }
-    // The way of an edge leads downwards from its node to the other, past all nodes.
+    // The route of an edge leads downwards from its node to the other, past all nodes.
     assert!(!layout.routes.is_empty());
     for route in &layout.routes {
         let (from, to) = (layout.nodes[route.from], layout.nodes[route.to]);
@@ -76,7 +76,7 @@ fn a_high_graph_is_cut_into_columns_in_which_no_nodes_overlap() {
 }
 
 #[test]
-fn what_remains_of_a_cut_file_is_part_of_what_was_there() {
+fn salvage_of_a_truncated_file_is_a_part_of_the_original() {
     let file = fixture("1.5.1/add_mul/add_mul.pte");
     let whole = salvage(file.bytes(), FileKind::Pte);
     let pte = Pte::parse(file.bytes()).unwrap();

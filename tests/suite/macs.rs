@@ -1,4 +1,4 @@
-//! Multiply-accumulates, against numbers computed by hand.
+//! Multiply-accumulates, compared with numbers computed by hand.
 
 use executorch_format::Pte;
 use executorch_format::inspect::MethodMacs;
@@ -7,7 +7,7 @@ use executorch_format::schema::program::{KernelTypes, TensorShapeDynamism};
 use executorch_format_support::data;
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
-/// The multiply-accumulates, the parameters, whether they are bounds, and whether they are complete.
+/// Returns the multiply-accumulates, the parameters, whether they are bounds, and whether they are complete.
 fn sums(method: &MethodMacs<'_>) -> (u64, u64, bool, bool) {
     (method.macs, method.parameters, method.is_bound, method.is_complete)
 }
@@ -34,12 +34,12 @@ fn products_are_counted_in_kernels_and_inside_delegates() {
     }
     let file = fixture("payloads/depthwise.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
-    // 3 by 3 for 4 channels, then 3 by 5 for 8 channels of the output, each of one channel of the input.
+    // 3 by 3 for 4 channels, then 3 by 5 for 8 output channels, each of one input channel.
     let (first, second) = (8 * 8 * 4 * 9, 6 * 2 * 8 * 15);
     assert_eq!(sums(&pte.macs().methods[0]), (first + second, 4 * 9 + 4 + 8 * 15 + 8, false, true));
 }
 
-/// The input of a transposed convolution meets the whole filter, and not its output.
+/// In a transposed convolution, each input element meets the whole filter.
 #[test]
 fn transposed_convolutions_are_counted_by_their_input() {
     let file = fixture("1.5.1/channels_last/channels_last.pte");
@@ -54,7 +54,7 @@ fn transposed_convolutions_are_counted_by_their_input() {
             _ => {}
         }
     }
-    // 4 channels of the input, 3 of the output, and a filter of 2 by 2.
+    // 4 input channels, 3 output channels, and a filter of 2 by 2.
     assert_eq!(pte.macs().methods[0].macs, 5 * 5 * 4 * 3 * 2 * 2);
 }
 
@@ -72,7 +72,7 @@ fn a_dynamic_shape_counts_with_its_upper_bound() {
 }
 
 #[test]
-fn what_is_not_known_is_not_zero() {
+fn unknown_counts_are_not_zero() {
     for name in ["payloads/other/ethosu.pte", "1.5.1/evalue_custom/evalue_custom.pte"] {
         let file = fixture(name);
         let pte = Pte::parse(file.bytes()).unwrap();

@@ -1,6 +1,6 @@
 //! Tests the crate's public interface, mostly on files that ExecuTorch wrote.
 //!
-//! The files are in `tests/data`, or in the folder that the environment variable `EXECUTORCH_FIXTURES` names, which has the
+//! The files are in `tests/data`, or in the folder given by the environment variable `EXECUTORCH_FIXTURES`, which has the
 //! same structure.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! Checks that each file of `tests/data/malformed`, made by the program `malformed` of `tests/support`, breaks exactly its rule.
+//! Checks that each file of `tests/data/malformed`, written by the program `malformed` of `tests/support`, breaks exactly its rule.
 
 use executorch_format::verify::{Finding, Level, RULES};
 use executorch_format_support::corpus;
@@ -10,7 +10,7 @@ fn findings(files: &[Vec<u8>], level: Level) -> Vec<Finding> {
     verdict::findings(&files, level)
 }
 
-/// The files of a case. `BLESS=1` first writes the files of all cases.
+/// Returns the files of a case. `BLESS=1` first writes the files of all cases.
 fn read(case: &corpus::Case) -> Vec<Vec<u8>> {
     bless();
     case.names().iter().map(|name| std::fs::read(corpus::folder().join(name)).expect(name)).collect()
@@ -48,7 +48,7 @@ fn each_malformed_file_breaks_its_rule_and_no_other() {
         if rules != [Some(case.rule), case.also].into_iter().flatten().collect() {
             wrong += &format!("{}: expected {}, found {found:#?}\n", case.name, case.rule);
         }
-        // Its own level and the levels above find it.
+        // It is found at its own level and the levels above.
         for level in [Level::Structure, Level::Runtime] {
             let found = findings(&files, level);
             if found.iter().any(|finding| finding.rule == case.rule) != (case.level <= level) {

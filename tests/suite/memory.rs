@@ -12,7 +12,7 @@ use executorch_format::{Model, Pte};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeSet;
 
-/// The most bytes that are needed at one time, by counting each byte at each time.
+/// Returns the maximum number of bytes needed at one time, by counting each byte at each time.
 fn counted(buffer: &BufferMemory<'_>) -> u64 {
     let needed = |time: usize| {
         let tensors = buffer.tensors.iter().filter(|tensor| tensor.is_needed_at(time));
@@ -46,7 +46,7 @@ fn planned(fixture: &Fixture) -> Result<(), String> {
 }
 
 #[test]
-fn every_planned_tensor_is_in_its_buffer_and_what_is_needed_at_once_is_counted() {
+fn every_planned_tensor_is_in_its_buffer_and_the_peak_is_counted() {
     for_each(&fixtures(), planned);
 }
 
@@ -55,7 +55,7 @@ fn tensor<'b, 't>(buffer: &'b BufferMemory<'t>, value: usize) -> &'b PlannedTens
 }
 
 #[test]
-fn a_tensor_has_its_place_and_the_time_in_which_it_is_needed() {
+fn a_tensor_has_its_place_and_lifetime() {
     let fixture = fixture("1.5.1/multi_method/multi_method.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let memory = pte.memory();
@@ -67,7 +67,7 @@ fn a_tensor_has_its_place_and_the_time_in_which_it_is_needed() {
     assert_eq!(places, [(4, 32, 16), (5, 0, 32), (9, 48, 8), (12, 0, 32), (16, 32, 16)]);
     let times: Vec<_> = buffer.tensors.iter().map(|tensor| (tensor.first, tensor.last)).collect();
     assert_eq!(times, [(0, 2), (1, 2), (2, 4), (3, 4), (4, 5)]);
-    // The result of the second layer takes the place of what the first one had.
+    // The result of the second layer takes the place of the first layer's data.
     assert_eq!(tensor(buffer, 12).replaces, [5]);
     assert_eq!(tensor(buffer, 16).replaces, [4]);
     assert!(buffer.tensors.iter().all(|tensor| tensor.shares_with.is_empty() && !tensor.kept));
@@ -76,7 +76,7 @@ fn a_tensor_has_its_place_and_the_time_in_which_it_is_needed() {
 }
 
 #[test]
-fn what_is_computed_in_place_shares_its_bytes() {
+fn in_place_results_share_bytes() {
     let fixture = fixture("1.5.1/multi_method/multi_method.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
     let plan = pte.program.execution_plan.as_mut().unwrap().iter_mut().find(|plan| plan.name() == "forward").unwrap();
@@ -92,7 +92,7 @@ fn what_is_computed_in_place_shares_its_bytes() {
 }
 
 #[test]
-fn a_state_is_kept_from_run_to_run() {
+fn a_state_is_kept_between_runs() {
     let fixture = fixture("1.5.1/mutable_init/mutable_init.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let memory = pte.memory();
@@ -104,7 +104,7 @@ fn a_state_is_kept_from_run_to_run() {
 }
 
 #[test]
-fn a_tensor_in_memory_that_is_not_there_is_a_fault() {
+fn a_tensor_in_missing_memory_is_a_fault() {
     let fixture = fixture("1.5.1/multi_method/multi_method.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
     let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
@@ -120,7 +120,7 @@ fn a_tensor_in_memory_that_is_not_there_is_a_fault() {
     assert!(told.contains("planned buffer 7, but there are 1"), "{told}");
 }
 
-/// A method of one chain. Operators are named with their overloads; tensors are `f32`.
+/// Returns a method of one chain. Operators are named with their overloads; tensors are `f32`.
 fn method<'a>(
     values: Vec<EValue<'a>>,
     calls: &[(&'static str, &[i32])],
@@ -151,7 +151,7 @@ fn jump<'a>(cond_value_index: i32, destination_instruction: i32) -> InstructionA
     JumpFalseCall { cond_value_index, destination_instruction }.into()
 }
 
-/// What the exporter writes for `torch.map` over eight numbers.
+/// Returns the program that the exporter writes for `torch.map` over eight numbers.
 fn map_loop<'a>() -> Pte<'a> {
     let values = vec![
         floats(&[8], 0),
@@ -177,7 +177,7 @@ fn map_loop<'a>() -> Pte<'a> {
 }
 
 #[test]
-fn what_a_loop_reads_is_needed_in_all_of_it() {
+fn data_read_by_a_loop_is_needed_during_the_whole_loop() {
     let pte = map_loop();
     let memory = pte.memory();
     let method = &memory.methods[0];
@@ -185,7 +185,7 @@ fn what_a_loop_reads_is_needed_in_all_of_it() {
     assert_eq!((buffer.needed, buffer.needed_at, method.jumps), (72, 3, true));
     assert!(method.assumed.is_empty());
     let times = |value| (tensor(buffer, value).first, tensor(buffer, value).last);
-    // The input is read in each round, and what the result has of one round must last through the others.
+    // Each round reads the input, and the part of the result from one round must last through the others.
     assert_eq!(times(0), (0, 7));
     assert_eq!(times(6), (2, 9));
     assert_eq!((times(4), times(5)), ((2, 3), (3, 4)));
@@ -193,7 +193,7 @@ fn what_a_loop_reads_is_needed_in_all_of_it() {
 }
 
 #[test]
-fn what_one_branch_needs_is_not_needed_in_the_other() {
+fn data_needed_by_one_branch_is_not_needed_in_the_other() {
     let fixture = fixture("1.5.1/cond/cond.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let memory = pte.memory();
@@ -204,14 +204,14 @@ fn what_one_branch_needs_is_not_needed_in_the_other() {
     assert_eq!((input.first, input.last), (0, 7));
     assert_eq!(input.idle.iter().map(|idle| (idle.first, idle.last)).collect::<Vec<_>>(), [(3, 6)]);
     assert!(!input.is_needed_at(5) && input.is_needed_at(7));
-    // The output is one of the branches' results: its own memory is not used.
+    // The output is one of the branches' results, so its own memory is unused.
     assert_eq!(method.unused, 1);
     assert_eq!((tensor(buffer, 8).last, tensor(buffer, 10).last), (9, 9));
 }
 
 #[test]
 fn a_view_keeps_the_bytes_that_it_reads() {
-    // Value 1 is computed; 2 is the same bytes by its place, 3 by an instruction; 4 takes the place after both.
+    // Value 1 is computed; 2 has the same bytes by its place, 3 by an instruction; 4 takes the place after both.
     let values = vec![
         floats(&[4], 0),
         floats(&[4], 16),
@@ -268,7 +268,7 @@ fn a_view_that_is_read_after_its_bytes_were_overwritten_is_an_error() {
 
 #[test]
 fn a_state_without_an_initial_value_is_kept_too() {
-    // A cache of which each run changes some, and reads all.
+    // A cache: each run changes some elements, and reads all.
     let values = vec![
         floats(&[4], 0),
         floats(&[4], 16),
@@ -290,7 +290,7 @@ fn a_state_without_an_initial_value_is_kept_too() {
 }
 
 #[test]
-fn what_an_unknown_operator_writes_is_assumed() {
+fn outputs_of_an_unknown_operator_are_assumed() {
     let calls: &[(&str, &[i32])] = &[("my::op.out", &[0, 1, 1]), ("aten::abs.out", &[1, 2, 2])];
     let values = vec![floats(&[4], 0), floats(&[4], 16), floats(&[4], 32)];
     let pte = method(values, calls, &[], (&[0], &[2]));
@@ -302,7 +302,7 @@ fn what_an_unknown_operator_writes_is_assumed() {
 }
 
 #[test]
-fn a_method_that_jumps_everywhere_takes_no_quadratic_time() {
+fn a_method_that_jumps_everywhere_does_not_take_quadratic_time() {
     let count = scaled(20_000);
     let mut values: Vec<EValue> = (0..count as u64).map(|index| floats(&[1], 4 * index)).collect();
     values.push(EValue { val: Bool { bool_val: true }.into() });
@@ -318,14 +318,14 @@ fn a_method_that_jumps_everywhere_takes_no_quadratic_time() {
     let plan = plan.with_inputs(vec![0, condition]).with_outputs(vec![count as i32 - 1]);
     let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
     let pte = Pte { program, ..Pte::default() };
-    // All ways would be the square of that many steps.
+    // Following all paths would take the square of that many steps.
     let memory = pte.memory();
     assert!(memory.methods[0].assumed[0].why.contains("jumps so often"), "{:?}", memory.methods[0].assumed);
     assert!(pte.verify(Level::Strict).iter().any(|finding| finding.rule == "planned-memory-unknown"));
 }
 
 #[test]
-fn what_each_round_of_a_loop_writes_anew_is_not_needed_before_it() {
+fn data_rewritten_in_each_round_of_a_loop_is_not_needed_before_it() {
     let values = vec![floats(&[4], 0), floats(&[4], 16), floats(&[4], 32), floats(&[4], 48), false.into()];
     let calls: &[(&str, &[i32])] =
         &[("aten::abs.out", &[0, 3, 3]), ("aten::abs.out", &[3, 1, 1]), ("aten::abs.out", &[1, 2, 2])];
@@ -337,7 +337,7 @@ fn what_each_round_of_a_loop_writes_anew_is_not_needed_before_it() {
 }
 
 #[test]
-fn what_a_move_fills_needs_no_memory_of_its_own() {
+fn the_target_of_a_move_needs_no_memory_of_its_own() {
     let nowhere = || Tensor::new(ScalarType::FLOAT, vec![4]).into();
     let found = |moves: &[(usize, InstructionArguments<'static>)]| {
         let calls: &[(&str, &[i32])] = &[("aten::abs.out", &[1, 2, 2])];

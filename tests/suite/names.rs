@@ -13,7 +13,7 @@ fn file(name: &str) -> Vec<u8> {
     fixture(&format!("etrecord/{name}")).bytes().to_vec()
 }
 
-/// The names of a program's values, and where they are known from.
+/// Returns the names of a program's values, and their sources.
 fn values(pte: &Pte<'_>, sources: &[NameSource<'_>]) -> Vec<(usize, String, NamedBy)> {
     let names = Names::new(pte, &pte.disassembly(), sources).unwrap();
     let values = names.methods[0].values.iter().enumerate();
@@ -21,7 +21,7 @@ fn values(pte: &Pte<'_>, sources: &[NameSource<'_>]) -> Vec<(usize, String, Name
 }
 
 #[test]
-fn a_record_names_every_constant_that_an_instruction_takes() {
+fn an_etrecord_names_every_constant_that_an_instruction_takes() {
     let (program, record) = (file("net_portable.pte"), file("net_portable.etrecord"));
     let pte = Pte::parse(&program).unwrap();
     let sources = [NameSource::parse(&record).unwrap()];
@@ -56,7 +56,7 @@ fn a_record_names_every_constant_that_an_instruction_takes() {
 }
 
 #[test]
-fn a_record_names_the_constants_inside_delegates() {
+fn an_etrecord_names_the_constants_inside_delegates() {
     let (program, record) = (file("net_xnnpack.pte"), file("net_xnnpack.etrecord"));
     let pte = Pte::parse(&program).unwrap();
     let sources = [NameSource::parse(&record).unwrap()];
@@ -69,7 +69,7 @@ fn a_record_names_the_constants_inside_delegates() {
     // A delegate's module contains all of its nodes.
     let modules: Vec<_> = names.methods[0].chains[0].iter().map(|code| code.module.unwrap()).collect();
     assert_eq!(modules, ["", "", "head"]);
-    // Without a record, nodes name them.
+    // Without an ETRecord, names come from nodes.
     let names = Names::new(&pte, &pte.disassembly(), &[]).unwrap();
     assert_eq!(
         names.methods[0].delegates[1].constants.iter().flatten().next().unwrap().name,
@@ -86,7 +86,7 @@ fn a_state_dict_names_constants_with_its_bytes() {
     let named: Vec<_> = found.iter().filter(|(.., by)| *by == NamedBy::StateDict).map(|(_, name, _)| &**name).collect();
     let convolutions =
         ["layers.0.conv.weight", "layers.0.conv.bias", "layers.1.conv.weight", "layers.1.conv.bias"].as_slice();
-    // The batch norms have equal weights, which name nothing.
+    // The batch norms have equal weights, which identify no name.
     assert_eq!(named, [&["stem.weight", "stem.bias"], convolutions, &["head.weight", "head.bias"]].concat());
 }
 
@@ -103,7 +103,7 @@ fn without_other_files_the_instruction_names_a_value() {
 }
 
 #[test]
-fn a_record_of_another_program_is_refused_with_the_reason() {
+fn an_etrecord_of_another_program_is_refused_with_the_reason() {
     let (portable, xnnpack) = (file("net_portable.pte"), file("net_xnnpack.pte"));
     let refused = |program: &[u8], record: EtRecord| {
         let pte = Pte::parse(program).unwrap();
@@ -128,7 +128,7 @@ fn a_record_of_another_program_is_refused_with_the_reason() {
     assert!(refused(&portable, renamed).contains("generate"));
 }
 
-/// A ZIP file with these entries.
+/// Returns a ZIP file with these entries.
 fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in entries {
@@ -140,7 +140,7 @@ fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn a_hostile_record_is_an_error_and_takes_no_more_memory_than_its_size_allows() {
+fn a_hostile_etrecord_is_an_error_and_takes_memory_in_proportion_to_its_size() {
     let message = |entries: &[(&str, &[u8])]| EtRecord::parse(&zip(entries)).unwrap_err().to_string();
     assert!(message(&[("data.pkl", b"")]).contains("without the entry ETRECORD_V0"));
     assert!(message(&[("ETRECORD_V0", b"")]).contains("debug_handle_map"));
@@ -158,7 +158,7 @@ fn a_hostile_record_is_an_error_and_takes_no_more_memory_than_its_size_allows() 
 }
 
 #[test]
-fn damaged_records_never_panic() {
+fn damaged_etrecords_never_panic() {
     let (program, record) = (file("net_portable.pte"), file("net_portable.etrecord"));
     let pte = Pte::parse(&program).unwrap();
     let disassembly = pte.disassembly();
@@ -181,12 +181,12 @@ fn damaged_records_never_panic() {
     assert!(good > 0 && bad > 0, "{good} {bad}");
 }
 
-/// The rows of a tree of modules: path, depth, own and whole amount.
+/// Returns the rows of a tree of modules: path, depth, own and total amount.
 fn rows<'t>(modules: &[ModuleTotal<'t>]) -> Vec<(Option<&'t str>, usize, u64, u64)> {
     modules.iter().map(|module| (module.path, module.depth, module.own, module.total)).collect()
 }
 
-/// Calls a function with a program and the names that its record has.
+/// Calls a function with a program and the names in its ETRecord.
 fn with_record(name: &str, call: impl FnOnce(&Pte<'_>, &Names<'_>)) {
     let (program, record) = (file(&format!("{name}.pte")), file(&format!("{name}.etrecord")));
     let pte = Pte::parse(&program).unwrap();
@@ -205,7 +205,7 @@ fn each_byte_of_a_file_is_counted_for_one_module() {
         assert!(found.contains(&(Some("head"), 1, 180, 180)), "{found:?}");
         assert_eq!(found[1].0, Some("layers"), "the largest comes first");
     });
-    // The weights are named data, and the rest of a payload is that of the module that contains the delegate.
+    // The weights are named data; the rest of a payload belongs to the module that contains the delegate.
     with_record("net_xnnpack", |pte, names| {
         let report = pte.size_report().unwrap();
         let modules = names.size_by_module(pte, &report);
@@ -237,7 +237,7 @@ fn tensors_in_memory_have_the_instructions_that_write_and_need_them() {
     with_record("net_xnnpack", |pte, _| assert_eq!(pte.memory().methods[0].not_counted, ["XnnpackBackend"]));
 }
 
-/// Model Explorer's layers of the nodes of the first graph.
+/// Returns Model Explorer's layers of the nodes of the first graph.
 fn namespaces(graphs: &[Graph<'_>]) -> Vec<String> {
     let explorer = serde_json::to_value(model_explorer("net", graphs)).unwrap();
     let nodes = explorer["graphs"][0]["nodes"].as_array().unwrap();
@@ -292,7 +292,7 @@ fn a_report_has_the_names_in_all_its_answers() {
 fn ticks_are_counted_for_the_modules_of_instructions_and_of_steps_inside_delegates() {
     let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_xnnpack.pte"));
     let (etdp, pte) = (Etdp::parse(trace.bytes()).unwrap(), Pte::parse(program.bytes()).unwrap());
-    // No record of this program is at hand: it is made here, with the handles that the payload has.
+    // No ETRecord of this program is available: it is created here, with the handles in the payload.
     let mut method = RecordedMethod::default();
     method.name = "forward".into();
     for (handle, module) in [(1, "head.linear"), (2, "cumsum"), (3, "head")] {

@@ -15,7 +15,7 @@ fn operators(name: &str) -> Operators {
 /// Names of operators, and kernel keys by name.
 type Essence = (BTreeSet<String>, BTreeMap<String, BTreeSet<String>>);
 
-/// What ExecuTorch's own tool finds.
+/// Returns the result of ExecuTorch's own tool.
 fn official(fixture: &Fixture) -> Option<Essence> {
     let list: Value = yaml_serde::from_str(&fixture.beside("oplist.yaml")?).unwrap();
     let names =
@@ -37,7 +37,7 @@ fn same(fixture: &Fixture) -> Result<(), String> {
 }
 
 #[test]
-fn operators_and_kernels_are_those_that_the_official_tool_finds() {
+fn operators_and_kernels_agree_with_the_official_tool() {
     let fixtures = fixtures();
     assert!(fixtures.iter().filter(|fixture| official(fixture).is_some()).count() > 50);
     for_each(&fixtures, same);
@@ -64,7 +64,7 @@ fn operators_inside_delegates_are_counted() {
 }
 
 #[test]
-fn two_models_together_need_what_either_needs() {
+fn two_models_together_need_the_union_of_their_needs() {
     let (one, other) = (operators("1.5.1/multi_method/multi_method.pte"), operators("1.5.1/cond/cond.pte"));
     let mut both = one.clone();
     both.merge(other.clone());
@@ -80,7 +80,7 @@ fn two_models_together_need_what_either_needs() {
 }
 
 #[test]
-fn a_target_lacks_what_it_does_not_name() {
+fn a_target_lacks_everything_that_it_does_not_list() {
     let unmet = |name: &str, target: &Target| {
         let fixture = fixture(name);
         let missing = Pte::parse(fixture.bytes()).unwrap().fit(target);
@@ -100,7 +100,7 @@ fn a_target_lacks_what_it_does_not_name() {
     let fewer = listed(&[(addmm, &[])]);
     assert_eq!(unmet(model, &fewer), [missing("\"aten::permute_copy.out\"")]);
     assert_eq!(unmet(model, &fewer.with_all_operators()), [""; 0]);
-    // For halves only, as a combination and as a type.
+    // Only for halves, as a combination and as a type.
     let halves = listed(&[(addmm, &["FLOAT"]), (permute, &["v1/5;0,1|5;0,1|5;0,1"])]);
     assert_eq!(unmet(model, &halves), [missing("\"aten::permute_copy.out\" for v1/6;0,1|6;0,1|6;0,1")]);
     assert_eq!(unmet(model, &listed(&[(addmm, &[]), (permute, &["default"])])), [""; 0]);
@@ -125,7 +125,7 @@ fn a_target_with_a_runtime_has_the_operators_of_its_libraries() {
     };
     let old = Target::default().with_runtime(Some("0.5".parse().unwrap()));
     assert!(told(&old)[0].contains("0.5 refuses: missing-operators"), "{:?}", told(&old));
-    // A list without libraries says all; with libraries, what is there besides.
+    // A list without libraries is complete; with libraries, it lists additional operators.
     let upsample = || Some([("aten::upsample_bilinear2d.vec_out".to_owned(), vec![])].into());
     let listed = old.clone().with_operators(upsample());
     assert!(told(&listed).iter().all(|lack| lack.contains("no operator")), "{:?}", told(&listed));
@@ -136,7 +136,7 @@ fn a_target_with_a_runtime_has_the_operators_of_its_libraries() {
 }
 
 #[test]
-fn what_a_target_cannot_know_is_not_called_there() {
+fn unknown_needs_are_not_reported_as_met() {
     let fixture = fixture("1.5.1/blob_inline/blob_inline.pte");
     let target = Target::default().with_runtime(Some("1.2".parse().unwrap())).with_method_allocator(Some(1 << 20));
     let check = Pte::parse(fixture.bytes()).unwrap().fit_with(&target, None);
@@ -147,8 +147,8 @@ fn what_a_target_cannot_know_is_not_called_there() {
     assert!(unknown[2].contains("the sizes are those of 1.5"), "{unknown:?}");
 }
 
-/// Bytes that ExecuTorch 1.5.1 took from the method allocator to load `forward`, as `etcheck --no-exec` and `etcheck --no-exec --no-temp`
-/// print them: with a temporary allocator, and without.
+/// Bytes that ExecuTorch 1.5.1 took from the method allocator to load `forward`, as printed by `etcheck --no-exec` and
+/// `etcheck --no-exec --no-temp`: with a temporary allocator, and without.
 const TAKEN: &[(&str, u64, u64)] = &[
     ("1.5.1/add_mul/add_mul.pte", 616, 896),
     ("1.5.1/linear_xnnpack/linear_xnnpack.pte", 584, 632),
@@ -161,7 +161,7 @@ const TAKEN: &[(&str, u64, u64)] = &[
 ];
 
 #[test]
-fn a_method_allocator_that_is_too_small_for_the_runtime_lacks() {
+fn a_method_allocator_that_is_too_small_is_missing_memory() {
     for (name, with, without) in TAKEN {
         let fixture = fixture(name);
         let pte = Pte::parse(fixture.bytes()).unwrap();
@@ -196,7 +196,7 @@ fn an_index_out_of_range_is_a_fault_with_a_path() {
 }
 
 #[test]
-fn a_value_that_is_freed_is_said_so() {
+fn a_freed_value_is_described_as_freed() {
     use executorch_format::inspect::Operation;
     use executorch_format::schema::program::{ExecutionPlan, FreeCall, Instruction, Program};
     let instruction = Instruction { instr_args: FreeCall { value_index: 3 }.into() };
@@ -209,7 +209,7 @@ fn a_value_that_is_freed_is_said_so() {
 }
 
 #[test]
-fn an_item_that_a_list_lacks_is_called_none() {
+fn a_missing_item_of_a_list_is_shown_as_none() {
     use executorch_format::schema::ScalarType;
     use executorch_format::schema::program::{
         EValue, ExecutionPlan, Instruction, KernelTypes, Operator, OptionalTensorList, Program, Tensor,

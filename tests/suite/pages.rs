@@ -1,4 +1,4 @@
-//! Pages for contributors and users are true: paths exist, lists are complete, numbers and rows are those of the code.
+//! Pages for contributors and users are correct: paths exist, lists are complete, numbers and rows agree with the code.
 
 use executorch_format_support::crate_root;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files in a folder of the repository and the folders in it, with their paths in the repository.
+/// Returns the files in a folder of the repository and below, by their paths in the repository.
 fn files(folder: &str) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![PathBuf::from(folder)];
@@ -28,19 +28,19 @@ fn files(folder: &str) -> Vec<String> {
     files
 }
 
-/// The texts in backquotes, without blocks of code.
+/// Returns the texts in backquotes, except blocks of code.
 fn quoted(page: &str) -> impl Iterator<Item = &str> {
     let texts = page.split("```").step_by(2);
     texts.flat_map(|text| text.lines()).flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
-/// The part of a page under a heading.
+/// Returns the part of a page under a heading.
 fn section<'p>(page: &'p str, heading: &str) -> &'p str {
     let after = page.split_once(&format!("## {heading}\n")).unwrap_or_else(|| panic!("no heading {heading}")).1;
     after.split("\n## ").next().unwrap()
 }
 
-/// The first column of the rows of a table in Markdown.
+/// Returns the first column of a Markdown table.
 fn first_column(section: &str) -> impl Iterator<Item = &str> {
     section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next())
 }
@@ -65,7 +65,7 @@ fn paths_that_pages_name_exist() {
             if !folders.contains(folder) && !is_source || rest.contains(['*', '(', ':', '=']) {
                 continue;
             }
-            // What a word in capitals stands for is not there.
+            // A word in capitals is a placeholder.
             let is_placeholder = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_uppercase());
             let path = word.split('/').take_while(|part| !is_placeholder(part)).collect::<PathBuf>();
             assert!(root.join(&path).exists() || root.join("src").join(&path).exists(), "{page} names {word}");
@@ -75,7 +75,7 @@ fn paths_that_pages_name_exist() {
     assert!(count > 50, "only {count} paths were found");
 }
 
-/// The modules at the top of the library, in the rows of the table.
+/// Returns the modules at the top of the library, in the rows of the table.
 fn modules() -> Vec<Vec<String>> {
     let page = read("ARCHITECTURE.md");
     let rows = first_column(section(&page, "Modules"));
@@ -111,7 +111,7 @@ fn modules_use_only_modules_above_or_beside_them() {
     {
         let own = row_of[file.split('/').nth(1).unwrap().trim_end_matches(".rs")];
         let text = read(file);
-        // Without unit tests, which may use anything, and comments.
+        // Unit tests, which may use anything, and comments are left out.
         let text = text.split("#[cfg(test)]").next().unwrap();
         for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
             for used in line.split("crate::").skip(1) {
@@ -125,7 +125,7 @@ fn modules_use_only_modules_above_or_beside_them() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// The files, besides tests of single commands and generated ones, that contain nearly all of the names.
+/// Returns the files that contain nearly all of the names, except tests of single commands and generated files.
 fn lists_of(names: &[&str], folders: &[&str]) -> BTreeSet<String> {
     let of_folders = folders.iter().flat_map(|folder| files(folder));
     let files = of_folders.chain(["README.md".to_owned()]).filter(|file| !file.contains("/schema/"));
@@ -157,7 +157,7 @@ fn the_recipe_for_a_rule_names_every_list_of_rules() {
 
 #[test]
 fn the_recipe_for_a_subcommand_names_every_list_of_subcommands() {
-    // Those in the help, where each is in one group.
+    // Each command is in one group of the help.
     let help = read("cli/src/help.rs");
     let groups = help.split_once("const GROUPS").unwrap().1.split_once("];\n").unwrap().0;
     let names: Vec<&str> =
@@ -176,7 +176,7 @@ fn the_readme_states_the_number_of_rules_and_the_releases() {
     assert!(page.contains(&format!("each release from {first} to {last}")), "releases are {first} to {last}");
 }
 
-/// The types of one kind in the list of the public API: path, and whether it is `#[non_exhaustive]`.
+/// Returns the types of one kind in the list of the public API: path, and whether it is `#[non_exhaustive]`.
 fn types<'l>(list: &'l str, kind: &str) -> Vec<(&'l str, bool)> {
     let start = format!("pub {kind} ");
     let lines = list.lines().filter_map(|line| line.split_once(&start));
@@ -202,8 +202,8 @@ fn the_page_of_stability_has_each_type_that_others_build_or_match() {
     }
     assert!(complete.iter().all(|listed| enums.iter().any(|(path, _)| name(path) == *listed)), "{complete:?}");
 
-    // A struct without private fields can be built, unless it is `#[non_exhaustive]`. The list has public fields only, so a struct that has
-    // both is not exhaustive or stands in the row.
+    // A struct without private fields can be built, unless it is `#[non_exhaustive]`. The list has only public fields, so a struct that has
+    // both must be `#[non_exhaustive]` or in the row.
     let fields: BTreeSet<&str> = list
         .lines()
         .filter_map(|line| line.strip_prefix("pub ")?.split_once(": ")?.0.rsplit_once("::"))

@@ -1,4 +1,4 @@
-//! Payloads of other backends than XNNPACK: what is in real ones, and what is said of damaged ones.
+//! Payloads of backends other than XNNPACK: the contents of real ones, and the errors of damaged ones.
 
 use crate::damage::stride;
 use executorch_format::delegate::{CoreMl, EthosU, Payload, PayloadKind, PayloadSummary, VulkanPlace};
@@ -7,7 +7,7 @@ use executorch_format::verify::Level;
 use executorch_format::{ErrorKind, Pte};
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
-/// The payload of the only delegate of a program.
+/// Returns the payload of the only delegate of a program.
 fn payload(name: &str) -> Vec<u8> {
     let file = fixture(&format!("payloads/other/{name}.pte"));
     let pte = Pte::parse(file.bytes()).unwrap();
@@ -16,7 +16,7 @@ fn payload(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn every_real_payload_is_what_its_delegates_id_says() {
+fn every_real_payload_matches_the_id_of_its_delegate() {
     let mut known = 0;
     for file in fixtures().iter().filter(|file| file.is_pte()) {
         let pte = Pte::parse(file.bytes()).unwrap();
@@ -38,7 +38,7 @@ fn every_real_payload_is_what_its_delegates_id_says() {
 
 #[cfg(feature = "serde")]
 #[test]
-fn a_vulkan_graph_is_what_flatc_prints() {
+fn a_vulkan_graph_agrees_with_flatc() {
     use executorch_format_support::flatc_json::{compare, quoted};
 
     let bytes = payload("vulkan");
@@ -64,7 +64,7 @@ fn the_constants_of_a_vulkan_graph_are_in_named_data() {
 }
 
 #[test]
-fn what_a_firmware_engineer_asks_of_an_ethos_u_payload() {
+fn an_ethos_u_payload_has_its_command_stream_scratch_size_and_accelerator() {
     let bytes = payload("ethosu");
     let ethos_u = EthosU::parse(&bytes).unwrap();
     let names: Vec<_> = ethos_u.blocks.iter().map(|block| String::from_utf8_lossy(block.name)).collect();
@@ -99,7 +99,7 @@ fn the_files_of_a_core_ml_package_have_their_paths() {
     assert_eq!(names, expected);
     let metadata = &bytes[files[0].1.start as usize..files[0].1.end as usize];
     assert!(metadata.starts_with(b"{\"inputNames\"") && metadata.ends_with(b"}"));
-    // One file comes after the other, and the JSON after the last one.
+    // The files are contiguous, and the JSON follows the last one.
     assert_eq!(files.windows(2).find(|pair| pair[0].1.end != pair[1].1.start), None);
     assert_eq!(files[5].1.end, 5320);
 }
@@ -113,7 +113,7 @@ fn a_core_ml_package_that_several_methods_share_is_named_by_its_key() {
 }
 
 #[test]
-fn folders_in_a_circle_have_paths_that_end() {
+fn circular_folders_have_finite_paths() {
     let json = r#"{"nodes":[
         {"name":"a","kind":1,"children":{"b":1},"dataRegion":{"offset":0,"size":0}},
         {"name":"b","kind":1,"children":{"a":0,"c":2},"dataRegion":{"offset":0,"size":0}},
@@ -125,7 +125,7 @@ fn folders_in_a_circle_have_paths_that_end() {
 }
 
 #[test]
-fn what_other_backends_headers_say_is_told_where_it_fits() {
+fn headers_of_other_backends_are_reported_if_they_match() {
     let parts = |id: &str, bytes: &[u8]| {
         let summary = PayloadSummary::of(id, &Payload::parse(bytes));
         summary.parts.into_iter().map(|part| (part.name, part.offset, part.size)).collect::<Vec<_>>()
@@ -146,7 +146,7 @@ fn what_other_backends_headers_say_is_told_where_it_fits() {
 }
 
 #[test]
-fn every_byte_of_a_payload_can_be_wrong_and_every_length_too_short() {
+fn damaged_and_truncated_payloads_never_panic() {
     let read = |bytes: &[u8]| {
         let payload = Payload::parse(bytes);
         if let Err(error) = &payload {
@@ -184,7 +184,7 @@ fn good_payloads_have_no_findings() {
 }
 
 #[test]
-fn braces_in_the_names_of_a_core_ml_package_end_nothing() {
+fn braces_in_the_names_of_a_core_ml_package_are_not_syntax() {
     let json = r#"{"nodes":[{"name":"}{[\"]","kind":0,"children":{},"dataRegion":{"offset":0,"size":0}}]}"#;
     let payload: Vec<u8> = json.bytes().rev().collect();
     let files: Vec<_> = CoreMl::parse(&payload).unwrap().files().collect();
@@ -282,12 +282,12 @@ mod unpacked {
         let text = "meta=1.0;ov=2026.4.1";
         let newer = [b"RR_UPCVO\x01\0\0\0", &(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &blob].concat();
         check("OpenvinoBackend", &newer, &[&parts[..], &[("model.blob", newer.len())]].concat());
-        // Models of releases to come are whole.
+        // Models of future releases are kept whole.
         check("OpenvinoBackend", &blob[8..], &[("model.blob", 2551)]);
     }
 
     #[test]
-    fn payloads_that_are_known_from_sources_only_have_their_parts() {
+    fn payloads_known_only_from_sources_have_their_parts() {
         let mut qnn = vec![7; 300];
         qnn[..4].copy_from_slice(&0x5678_abcd_u32.to_le_bytes());
         qnn[12..20].copy_from_slice(&44u64.to_le_bytes());
@@ -351,7 +351,7 @@ mod unpacked {
         }
     }
 
-    /// The program of a fixture, with another payload of the same size.
+    /// Returns the program of a fixture with a different payload of the same size.
     fn with_package(json: &str) -> Vec<u8> {
         let file = fixture("payloads/other/coreml.pte");
         let mut file = file.bytes().to_vec();
@@ -369,7 +369,7 @@ mod unpacked {
     }
 
     #[test]
-    fn no_file_of_a_payload_leaves_the_folder() {
+    fn files_of_a_payload_stay_in_the_folder() {
         let names = ["../up", "/etc/passwd", "a/../../b", "nul", "COM1.txt", "C:\\x", "-rf", "a b", ".ssh", "lpt9"];
         let nodes: Vec<String> = names.iter().map(|name| node(name)).collect();
         let file = with_package(&format!(r#"{{"nodes":[{}]}}"#, nodes.join(",")));
@@ -383,7 +383,7 @@ mod unpacked {
             ["_../up", "_/etc/passwd", "a/_../_../b", "_nul", "_COM1.txt", "C__x", "_-rf", "a_b", "_.ssh", "_lpt9"];
         assert_eq!(paths, expected);
         assert_eq!(parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(), names);
-        // NUL is no character of a path.
+        // A path cannot contain NUL.
         let file = with_package(&format!(r#"{{"nodes":[{}]}}"#, node("a").replace("\"a\"", "\"a\\u0000b\"")));
         let model = Model::parse(&file).unwrap();
         let mut extraction = model.extraction().unwrap();
@@ -392,7 +392,7 @@ mod unpacked {
     }
 
     #[test]
-    fn files_that_are_one_on_some_systems_and_files_that_overlap_are_refused() {
+    fn files_whose_names_collide_on_some_systems_and_overlapping_files_are_refused() {
         let fault = |json: &str| {
             let file = with_package(json);
             let model = Model::parse(&file).unwrap();
@@ -415,7 +415,7 @@ mod unpacked {
     }
 
     #[test]
-    fn a_damaged_payload_is_named_at_its_byte_in_the_file() {
+    fn a_damaged_payload_is_reported_with_its_offset_in_the_file() {
         let file = with_package(r#"{"nodes":[{}]}"#);
         let model = Model::parse(&file).unwrap();
         let error = model.extraction().unwrap().unpack(&model).unwrap_err();

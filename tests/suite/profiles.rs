@@ -1,4 +1,4 @@
-//! ETDumps: what is in real ones, and how long things took.
+//! ETDumps: the contents of real ones, and their times.
 
 use crate::damage::{each, stride};
 use executorch_format::inspect::{EventKind, EventProfile, EventTarget, Profile};
@@ -15,7 +15,7 @@ fn traces() -> Vec<Fixture> {
 
 #[cfg(feature = "serde")]
 #[test]
-fn the_events_are_what_flatc_prints() {
+fn events_agree_with_flatc() {
     use executorch_format_support::flatc_json::{compare, quoted};
 
     let with_json: Vec<_> = traces().into_iter().filter(|file| file.beside("json").is_some()).collect();
@@ -38,7 +38,7 @@ fn good_traces_have_no_findings() {
     });
 }
 
-/// What makes an event, and its numbers: instruction, name, count, shortest, middle, average and longest time in ticks.
+/// The identity of an event, and its numbers: instruction, name, count, shortest, median, average and longest time in ticks.
 type Row = (i64, String, usize, u64, f64, f64, u64);
 
 fn row(event: &EventProfile<'_>) -> Row {
@@ -47,10 +47,10 @@ fn row(event: &EventProfile<'_>) -> Row {
     (instruction, (*name).to_owned(), *count, *min, *median, *mean, *max)
 }
 
-/// `inspector.json` holds what `EventBlock._gen_from_etdump` of ExecuTorch 1.5.1 gives, in milliseconds.
+/// `inspector.json` has the result of `EventBlock._gen_from_etdump` of ExecuTorch 1.5.1, in milliseconds.
 fn inspected(event: &Value) -> Row {
     let delegate = event["delegate"].as_str();
-    // Without a converter it gives a delegate's ticks as they are.
+    // Without a converter, it returns a delegate's ticks unchanged.
     let unit = if delegate.is_some() { 1.0 } else { 1e6 };
     let ticks = |value: &Value| (value.as_f64().unwrap() * unit * 2.0).round() / 2.0;
     let name = delegate.or(event["name"].as_str()).unwrap().to_owned();
@@ -60,7 +60,7 @@ fn inspected(event: &Value) -> Row {
 }
 
 #[test]
-fn the_numbers_are_those_of_the_official_inspector() {
+fn times_agree_with_the_official_inspector() {
     let expected = std::fs::read(executorch_format_support::data().join("payloads/inspector.json")).unwrap();
     let expected: Value = serde_json::from_slice(&expected).unwrap();
     let mut compared = 0;
@@ -96,7 +96,7 @@ fn targets(profile: &Profile<'_>, run: usize) -> Vec<String> {
 }
 
 #[test]
-fn with_the_program_instructions_have_the_names_of_what_they_run() {
+fn with_the_program_instructions_have_names() {
     with_program("profile_xnnpack", |etdp, pte| {
         let profile = etdp.profile(Some(pte), None);
         assert_eq!(profile.errors, []);
@@ -120,12 +120,12 @@ fn the_method_is_the_only_one_that_fits() {
         let methods: Vec<_> = profile.runs.iter().map(|run| run.method).collect();
         assert_eq!(methods, [None, Some("forward"), Some("forward"), Some("other")]);
         assert_eq!(targets(&profile, 3), ["aten::cumsum.out"]);
-        // The longest first.
+        // Longest first.
         let mut sorted = profile.clone();
         sorted.sort_by_total();
         assert_eq!(targets(&sorted, 1)[..2], ["aten::add.out", "JumpFalseCall"]);
 
-        // What was asked for is taken where it fits.
+        // The requested method is used if it fits.
         assert_eq!(etdp.profile(Some(pte), Some("other")), profile);
         let unknown = etdp.profile(Some(pte), Some("backward"));
         assert!(unknown.errors[0].message.contains("no method \"backward\""));
@@ -133,7 +133,7 @@ fn the_method_is_the_only_one_that_fits() {
 }
 
 #[test]
-fn of_methods_that_are_alike_the_one_asked_for_is_taken() {
+fn among_similar_methods_the_requested_one_is_used() {
     with_program("profile_control", |etdp, pte| {
         let mut pte = pte.clone();
         let plans = pte.program.execution_plan.as_mut().unwrap();
@@ -149,9 +149,9 @@ fn of_methods_that_are_alike_the_one_asked_for_is_taken() {
     });
 }
 
-/// What a run timed inside delegates says which of them it called, and a run of all instructions is not the start of a longer one.
+/// The times inside delegates identify the delegates that a run called, and a run of all instructions is not the start of a longer one.
 #[test]
-fn of_methods_with_the_same_instructions_the_one_that_fits_best_is_taken() {
+fn among_methods_with_the_same_instructions_the_best_match_is_used() {
     with_program("shared_methods", |etdp, pte| {
         let methods = |method: Option<&str>| -> Vec<_> {
             etdp.profile(Some(pte), method).runs.iter().map(|run| run.method.map(str::to_owned)).collect()
@@ -174,9 +174,9 @@ fn of_methods_with_the_same_instructions_the_one_that_fits_best_is_taken() {
     });
 }
 
-/// Where thousands of methods have the instructions of thousands of runs, not every pair is compared.
+/// If thousands of methods have the instructions of thousands of runs, not every pair is compared.
 #[test]
-fn a_run_that_fits_too_many_methods_is_said_to() {
+fn a_run_that_fits_too_many_methods_is_reported() {
     with_program("profile_control", |etdp, pte| {
         let known = etdp.profile(Some(pte), None);
         let mut pte = pte.clone();
@@ -188,7 +188,7 @@ fn a_run_that_fits_too_many_methods_is_said_to() {
             known.runs[1].events.iter().find(is_it).unwrap().instruction.unwrap()
         };
         let (add, jump) = (place("aten::add.out"), place("JumpFalseCall"));
-        // Each of these has all instructions of the run but one.
+        // Each of these has all instructions of the run except one.
         for index in 0..600 {
             let (mut plan, mut instructions) = (forward.clone(), instructions.clone());
             let [to, from] = if index % 2 == 0 { [add, jump] } else { [jump, add] };
@@ -205,7 +205,7 @@ fn a_run_that_fits_too_many_methods_is_said_to() {
 }
 
 #[test]
-fn another_program_is_said_not_to_fit() {
+fn a_program_that_does_not_fit_is_reported() {
     with_program("profile_portable", |etdp, _| {
         let other = fixture("payloads/profile_xnnpack.pte");
         let pte = Pte::parse(other.bytes()).unwrap();
@@ -240,7 +240,7 @@ fn an_instruction_that_ran_several_times_in_one_run_counts_as_often() {
 }
 
 #[test]
-fn a_trace_that_was_cut_off_is_named_as_that() {
+fn a_truncated_trace_is_reported_as_truncated() {
     let file = fixture("1.5.1/etdump/etdump.etdp");
     let bytes = file.bytes();
     let error: Error = Etdp::parse(&bytes[..bytes.len() - 1]).unwrap_err();
@@ -263,7 +263,7 @@ fn read(bytes: &[u8], program: &Pte<'_>) {
 }
 
 #[test]
-fn every_byte_of_a_trace_can_be_wrong_and_every_length_too_short() {
+fn damaged_and_truncated_traces_never_panic() {
     let program = fixture("payloads/profile_debug.pte");
     let program = Pte::parse(program.bytes()).unwrap();
     each(&[fixture("payloads/profile_debug.etdp")], |file| {
@@ -281,7 +281,7 @@ fn every_byte_of_a_trace_can_be_wrong_and_every_length_too_short() {
 }
 
 #[test]
-fn runs_in_which_the_same_happened_are_counted_and_added_up() {
+fn runs_with_the_same_events_are_counted_and_added_up() {
     let file = fixture("payloads/profile_portable.etdp");
     let mut etdp = Etdp::parse(file.bytes()).unwrap();
     let once = etdp.profile(None, None);
@@ -311,12 +311,12 @@ fn a_node_has_the_time_that_it_took_in_one_run() {
     });
 }
 
-/// Python's `serialize_to_etdump_flatcc` aligns times from the start of the FlatBuffer, and its size is put before it.
+/// Python's `serialize_to_etdump_flatcc` aligns times from the start of the FlatBuffer, and then prefixes its size.
 #[test]
-fn a_trace_that_is_aligned_from_after_its_size_is_read() {
+fn a_trace_aligned_from_after_its_size_is_read() {
     let file = fixture("payloads/profile_portable.etdp");
     let good = Etdp::parse(file.bytes()).unwrap();
-    // Four bytes more after the root's offset and the identifier: all offsets but the root's are relative.
+    // Inserts four bytes after the root's offset and the identifier: all offsets except the root's are relative.
     let bytes = file.bytes();
     let [size, root] = [0, 4].map(|at| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap()) + 4);
     let moved = [&size.to_le_bytes()[..], &root.to_le_bytes(), b"ED00", &[0; 4], &bytes[12..]].concat();
@@ -324,7 +324,7 @@ fn a_trace_that_is_aligned_from_after_its_size_is_read() {
     let read = Etdp::parse(&moved).unwrap();
     assert_eq!(read, good);
     assert_eq!(read.verify(Level::Strict), []);
-    // From neither start.
+    // Aligned from neither start.
     let [size, root] = [size + 2, root + 2];
     let odd = [&size.to_le_bytes()[..], &root.to_le_bytes(), b"ED00", &[0; 6], &bytes[12..]].concat();
     assert!(Etdp::parse(&odd).is_err());

@@ -3,7 +3,7 @@
 use executorch_format::{DataRef, Error, Model, PROBE_SIZE, ParseOptions, TensorData, probe};
 use executorch_format_support::fixtures::fixture;
 
-/// Whoever fetches a file in parts asks for nothing outside it, whatever its header and its segments say.
+/// A program that fetches a file in parts never requests bytes outside it, whatever its header and segments claim.
 #[test]
 fn no_range_of_metadata_alone_is_outside_the_file() {
     let damage = |at: usize, value: u64, file: &[u8]| {
@@ -54,7 +54,7 @@ fn no_range_of_metadata_alone_is_outside_the_file() {
     }
 }
 
-/// Where the data of constants and keys is.
+/// Returns the places of the data of constants and keys.
 fn ranges(model: &Model<'_>) -> Vec<Option<std::ops::Range<u64>>> {
     let range = |data: Result<DataRef, Error>| {
         data.ok().and_then(|data| match model {

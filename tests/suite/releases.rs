@@ -1,4 +1,4 @@
-//! What the releases of ExecuTorch do with a file, compared with what their runtimes did: `tests/data/releases`.
+//! The predicted behaviour of ExecuTorch's releases, compared with that of their runtimes: `tests/data/releases`.
 
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::{DataLocation, ExecutionPlan, Instruction, Operator};
@@ -15,17 +15,17 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// The releases whose runtimes were run, as the tables name them.
+/// The releases whose runtimes were run, by their names in the tables.
 const RUN: [&str; 13] = [
     "0.2.0", "0.2.1", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "1.0.0", "1.0.1", "1.1.0", "1.2.0", "1.3.1", "1.4.0", "1.4.1",
 ];
 
-/// What a runtime did: the behaviour that a verdict must have, or why it says nothing about the file.
+/// Returns the behaviour that a verdict must have, by the result of a runtime, or the reason why the result does not apply to the file.
 fn observed(file: &str, result: &str) -> Result<Behaviour, &'static str> {
     if result == "ok" {
         return Ok(Behaviour::Loads);
     }
-    // They died while Python took the result of a method that the loading had run.
+    // These died while Python converted the result of a method that had run during loading.
     if result.starts_with("signal")
         && ["multi_method", "const_complex", "const_methods"].iter().any(|name| file.contains(name))
     {
@@ -41,7 +41,7 @@ fn observed(file: &str, result: &str) -> Result<Behaviour, &'static str> {
     Ok(if result.starts_with("signal") { Behaviour::Dies } else { Behaviour::Refuses })
 }
 
-/// The differences that are right: part of a file's name, the first and the last release, and why.
+/// The accepted differences: part of a file's name, the first and the last release, and the reason.
 const DIFFERENT: &[(&str, &str, &str, &str)] = &[
     ("buffer-device-unique", "1.4", "1.4", "it loads all the same: what it does with the second device is not known"),
     ("buffer-device-index", "1.4", "1.4", "the device is that of a planned buffer which does not exist"),
@@ -63,7 +63,7 @@ const DIFFERENT: &[(&str, &str, &str, &str)] = &[
 
 struct Table {
     file: PathBuf,
-    /// Where the files are that it names.
+    /// The folder of the files in the table.
     folder: PathBuf,
 }
 
@@ -74,7 +74,7 @@ impl Table {
         rows.into_iter().collect()
     }
 
-    /// Compares each verdict with what each release did. A row says what a runtime did from a release on until the next one.
+    /// Compares each verdict with the behaviour of each release. A row gives the result of a runtime from a release on, until the next row.
     fn compare(&self) {
         let (mut counts, mut wrong) = (BTreeMap::<String, usize>::new(), String::new());
         for (file, row) in self.rows() {
@@ -87,13 +87,13 @@ impl Table {
                 let verdict = verdicts.iter().find(|verdict| verdict.release == release).unwrap();
                 let what = match observed(&file, result) {
                     Err(reason) => {
-                        // Of payloads that no XNNPACK understands nothing is promised.
+                        // Nothing is promised for payloads that XNNPACK does not recognize.
                         let promised = verdict.behaviour == Behaviour::Loads && verdict.not_checked().is_none();
                         assert!(!(result.contains("Backend") && promised), "{file}: {run}: {result}");
                         format!("aside: {reason}")
                     }
                     Ok(behaviour) if behaviour == verdict.behaviour => format!("agree: {behaviour}"),
-                    // What it computes, loading does not show.
+                    // Loading does not show wrong results.
                     Ok(Behaviour::Loads) if verdict.behaviour == Behaviour::Miscomputes => {
                         format!("agree: {}", verdict.behaviour)
                     }
@@ -114,7 +114,7 @@ impl Table {
     }
 }
 
-/// As the runtimes were run: with the kernels of their wheels, and without a `.ptd` file.
+/// Returns verdicts for the conditions of the runs: with the kernels of the wheels, and without a `.ptd` file.
 fn verdicts(bytes: &[u8]) -> Vec<ReleaseVerdict> {
     let deployment =
         Deployment::default().with_libraries(Some(&[Library::PythonWheel])).with_custom(false).with_data(Some(&[]));
@@ -130,12 +130,12 @@ fn difference(file: &str, release: Release) -> Option<&'static str> {
 }
 
 #[test]
-fn verdicts_on_real_programs_are_what_the_releases_did() {
+fn verdicts_on_real_programs_agree_with_the_releases() {
     Table { file: data().join("releases/programs.json"), folder: data() }.compare();
 }
 
 #[test]
-fn verdicts_on_other_fixtures_are_what_the_releases_did() {
+fn verdicts_on_other_fixtures_agree_with_the_releases() {
     let Some(folder) = std::env::var_os("EXECUTORCH_FIXTURES").map(PathBuf::from) else { return };
     let file = folder.join("releases.json");
     if file.is_file() {
@@ -144,12 +144,12 @@ fn verdicts_on_other_fixtures_are_what_the_releases_did() {
 }
 
 #[test]
-fn verdicts_on_malformed_programs_are_what_the_releases_did() {
+fn verdicts_on_malformed_programs_agree_with_the_releases() {
     Table { file: data().join("releases/malformed.json"), folder: data().join("malformed") }.compare();
 }
 
 #[test]
-fn every_history_names_a_rule_and_files_by_which_it_was_seen() {
+fn every_history_names_a_rule_and_the_files_that_show_it() {
     let cases = corpus::cases();
     for history in HISTORIES {
         assert!(RULES.iter().any(|rule| rule.name == history.rule), "{}", history.rule);
@@ -190,7 +190,7 @@ fn release(name: &str) -> Release {
     name.parse().unwrap()
 }
 
-/// What one release does with a fixture.
+/// Returns the verdict about one release with a fixture.
 fn verdict(name: &str, release_name: &str, deployment: &Deployment<'_>) -> ReleaseVerdict {
     let fixture = fixtures::fixture(name);
     let verdicts = Pte::parse(fixture.bytes()).unwrap().releases_with(deployment);
@@ -208,13 +208,13 @@ fn a_release_whose_library_lacks_an_operator_refuses_and_names_it() {
     assert!(reason.path.to_string().starts_with("execution_plan[0].operators["), "{reason}");
     assert_eq!(reason.message, "no aten::upsample_bilinear2d.vec_out (since 0.6) in its portable kernels");
     assert_eq!(verdict(name, "0.6", &portable).behaviour, Behaviour::Loads);
-    // Kernels of one's own.
+    // With custom kernels.
     let kernels = portable.with_kernels(&["aten::upsample_bilinear2d.vec_out", "zzz::last"]);
     assert_eq!(verdict(name, "0.5", &kernels).behaviour, Behaviour::Loads);
-    // The optimized library alone has few.
+    // The optimized library alone has few operators.
     let optimized = portable.with_libraries(Some(&[Library::Optimized]));
     assert_eq!(verdict(name, "1.5", &optimized).operators.behaviour, Behaviour::Refuses);
-    // Custom kernels are named, unless the deployment has none.
+    // Custom kernels are listed, unless the deployment has none.
     let name = "1.5.1/evalue_custom/evalue_custom.pte";
     let custom = verdict(name, "1.5", &portable);
     let needed = "1.5 loads: needs kernels outside the portable library: custom: fx::probe.out";
@@ -223,7 +223,7 @@ fn a_release_whose_library_lacks_an_operator_refuses_and_names_it() {
     assert_eq!(without.because.unwrap().message, "no fx::probe.out (in no release) in its portable kernels");
 }
 
-/// A program that calls each of these operators once.
+/// Returns a program that calls each of these operators once.
 fn calling(operators: &[(&'static str, &'static str)]) -> Pte<'static> {
     let calls = (0..operators.len()).map(|index| Instruction::kernel_call(index as i32, vec![])).collect();
     let operators = operators.iter().map(|(name, overload)| Operator::new(*name, *overload)).collect();
@@ -250,7 +250,7 @@ fn kernels_of_other_libraries_are_named_and_bound_the_releases() {
     let takes = |verdicts: Vec<(&'static str, Behaviour)>| {
         verdicts.into_iter().find(|(_, behaviour)| *behaviour == Behaviour::Loads).map(|(release, _)| release)
     };
-    // `pad` came with 1.2.
+    // `pad` was added in 1.2.
     assert_eq!(takes(operators(None)), Some("1.2"));
     assert_eq!(takes(operators(Some(&[Library::Portable]))), None);
     assert_eq!(takes(operators(Some(&[Library::Portable, Library::Quantized, Library::CortexM]))), Some("1.2"));
@@ -262,12 +262,12 @@ fn kernels_of_other_libraries_are_named_and_bound_the_releases() {
                  cortex_m: pad, quantize_per_tensor; custom: my::kernel.out";
     assert_eq!(kernels.needs_kernels().as_deref(), Some(needs));
     assert_eq!(kernels.kernels[1].operators, ["cortex_m::pad.out", "cortex_m::quantize_per_tensor.out"]);
-    // Operators of ExecuTorch's own namespaces that no library has are refused.
+    // Operators of ExecuTorch's own namespaces that are in no library are refused.
     let nowhere = calling(&[("aten::bucketize", "Tensor_out")]).releases();
     assert!(nowhere.loads_in.kernels.is_empty());
     let reason = nowhere.releases.last().unwrap().operators.because.clone().unwrap();
     assert_eq!(reason.message, "no aten::bucketize.Tensor_out (in no release) in its kernel libraries");
-    // A long list is cut, and counted.
+    // A long list is shortened, with the number of left-out names.
     let names = "abcdefghijklmnopqrstuvwxyz".split_inclusive(|_| true).map(|letter| (letter, "x"));
     let names: Vec<_> =
         names.flat_map(|(name, _)| [(name, "1"), (name, "2"), (name, "3"), (name, "4"), (name, "5")]).collect();
@@ -277,7 +277,7 @@ fn kernels_of_other_libraries_are_named_and_bound_the_releases() {
 }
 
 #[test]
-fn every_reason_of_a_verdict_is_known() {
+fn every_reason_of_a_verdict_is_documented() {
     let known: BTreeSet<&str> = RULES
         .iter()
         .map(|rule| rule.name)
@@ -318,7 +318,7 @@ fn prim_operators_are_part_of_every_runtime() {
 }
 
 #[test]
-fn nothing_is_known_of_a_release_that_was_not_run_and_of_other_backends() {
+fn untested_releases_and_other_backends_are_unknown() {
     let name = "1.5.1/blob_inline/blob_inline.pte";
     let unseen = verdict(name, "0.3", &Deployment::default());
     let parts = [&unseen.format, &unseen.operators, &unseen.delegates];
@@ -329,7 +329,7 @@ fn nothing_is_known_of_a_release_that_was_not_run_and_of_other_backends() {
 }
 
 #[test]
-fn external_data_is_needed_where_none_is_given() {
+fn missing_external_data_is_reported() {
     let (tensors, weights) =
         ("1.5.1/add_mul_external/add_mul_external.pte", "1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte");
     let none = Deployment::default().with_data(Some(&[]));
@@ -354,7 +354,7 @@ fn external_data_is_needed_where_none_is_given() {
     assert_eq!(pte.missing_data(&list), None);
 }
 
-/// A program with one XNNPACK payload, which has this graph.
+/// Returns a program with one XNNPACK payload that has this graph.
 fn with_graph(graph: XNNGraph<'static>) -> Vec<(Release, Behaviour, Option<String>)> {
     let fixture = fixtures::fixture("payloads/conv2d.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
@@ -375,7 +375,7 @@ fn with_graph(graph: XNNGraph<'static>) -> Vec<(Release, Behaviour, Option<Strin
     pte.releases().releases.into_iter().map(told).collect()
 }
 
-/// The last release that does this for that reason.
+/// Returns the last release with this behaviour for that reason.
 fn last(told: &[(Release, Behaviour, Option<String>)], behaviour: Behaviour, reason: &str) -> Option<String> {
     let holds = |(_, found, why): &&(Release, Behaviour, Option<String>)| {
         *found == behaviour && why.as_ref().is_some_and(|why| why.contains(reason))
@@ -413,13 +413,13 @@ fn xnnpack_nodes_datatypes_and_scales_newer_than_a_release_are_refused_by_it() {
     let groups = PerChannelGroupQuant { scale_buffer_idx: 1, ..PerChannelGroupQuant::default() };
     let found = graph(vec![], quantized(groups.into()));
     assert_eq!(last(&found, Behaviour::Refuses, "scales of"), None, "{found:?}");
-    // Since 0.6 they are looked up by their names.
+    // Since 0.6, constants are looked up by name.
     let named = XNNTensorValue { constant_buffer_idx: 1, ..tensor(XNNDatatype::FP32) };
     let found = graph(vec![], vec![XValue { xvalue_union: XValueUnion::XNNTensorValue(named) }]);
     assert_eq!(last(&found, Behaviour::Miscomputes, "named_key").as_deref(), Some("0.5"), "{found:?}");
 }
 
-/// The histories and features as a page of the documentation.
+/// Formats the histories and features as a page of the documentation.
 fn page() -> String {
     let mut page = String::from(
         "# What releases of ExecuTorch do\n\n\
@@ -462,7 +462,7 @@ fn page() -> String {
 }
 
 #[test]
-fn the_page_of_releases_is_made_of_the_histories() {
+fn the_page_of_releases_is_up_to_date() {
     let path = data().join("../../docs/releases.md");
     if std::env::var_os("BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

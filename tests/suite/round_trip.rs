@@ -1,4 +1,4 @@
-//! Property tests: any tree that is written is read back the same, with absent, empty, unknown and extreme values.
+//! Property tests: any tree that is written is read back equal, with absent, empty, unknown and extreme values.
 
 use executorch_format::schema::{FlatTensor, Program};
 use executorch_format::testing::strategies::{any_flat_tensors, any_programs, damage, styles, valid_pairs};
@@ -15,7 +15,7 @@ fn flat_tensors() -> impl Strategy<Value = FlatTensor<'static>> {
     any_flat_tensors(0..1200)
 }
 
-/// A file with only the tree: no header and no data.
+/// Returns a file with only the tree: no header and no data.
 fn pte(program: &Program<'static>, style: WriteStyle) -> Pte<'static> {
     let segments = vec![Segment::Absent; program.segments().len()];
     Pte { program: program.clone(), segments, style: Some(style), ..Pte::default() }

@@ -1,4 +1,4 @@
-//! Saving to a path: the whole file is written, or nothing.
+//! Saving to a path: writes the whole file, or nothing.
 
 use executorch_format::{Error, NewEntry, Ptd, PtdOptions, Pte};
 use executorch_format_support::fixtures::fixture;
@@ -50,7 +50,7 @@ impl Write for Failing {
     }
 }
 
-/// The system's kind of error.
+/// Returns the system's kind of error.
 fn kind(failed: executorch_format::Result<()>) -> io::ErrorKind {
     io::Error::from(failed.unwrap_err()).kind()
 }
@@ -104,7 +104,7 @@ fn a_file_is_replaced_and_keeps_its_permissions() {
     }
 }
 
-/// Windows limits paths to 260 characters unless they are absolute in a form of their own.
+/// Windows limits paths to 260 characters, unless they are absolute and in a special form.
 #[test]
 fn a_file_with_a_long_path_is_saved_and_replaced() {
     let folder = TempFolder::new("long");
@@ -122,7 +122,7 @@ fn a_file_with_a_long_path_is_saved_and_replaced() {
     assert_eq!(std::fs::read_dir(long).unwrap().count(), 1);
 }
 
-/// Other systems ask the folder whether a file in it may be replaced.
+/// On other systems, the permissions of the folder decide whether a file can be replaced.
 #[cfg(windows)]
 #[test]
 fn a_read_only_file_is_refused_and_no_other_file_is_left() {
@@ -147,7 +147,7 @@ fn a_read_only_file_is_refused_and_no_other_file_is_left() {
 
 #[cfg(windows)]
 #[test]
-fn a_file_that_another_program_has_open_is_replaced_only_when_it_is_closed() {
+fn a_file_that_another_program_has_open_is_replaced_once_it_is_closed() {
     use std::os::windows::fs::OpenOptionsExt;
 
     const SHARE_READ: u32 = 1;
@@ -168,7 +168,7 @@ fn a_file_that_another_program_has_open_is_replaced_only_when_it_is_closed() {
 /// `NUL` is a device in every folder.
 #[cfg(windows)]
 #[test]
-fn a_device_is_written_to_and_no_file_of_its_name_appears() {
+fn writing_to_a_device_creates_no_file() {
     let folder = TempFolder::new("device");
     let file = fixture("1.5.1/add/add.pte");
     let image = Pte::parse(file.bytes()).unwrap();
@@ -222,7 +222,7 @@ fn when_saving_fails_the_old_file_is_unchanged_and_no_other_file_is_left() {
     assert_eq!(folder.files(), ["model.pte"]);
 }
 
-/// Wants no more after so many reports of progress.
+/// Cancels after this many reports of progress.
 struct Impatient(usize);
 
 impl executorch_format::Progress for Impatient {
@@ -236,7 +236,7 @@ impl executorch_format::Progress for Impatient {
 }
 
 #[test]
-fn what_is_cancelled_leaves_the_old_file_and_nothing_else() {
+fn a_cancelled_save_keeps_the_old_file_and_leaves_no_other() {
     let folder = TempFolder::new("cancelled");
     let path = folder.0.join("a.ptd");
     std::fs::write(&path, b"old").unwrap();
@@ -255,7 +255,7 @@ fn what_is_cancelled_leaves_the_old_file_and_nothing_else() {
 
 #[cfg(all(feature = "tmpfile", target_os = "linux", target_arch = "x86_64"))]
 #[test]
-fn a_file_has_no_name_before_it_is_whole() {
+fn a_file_has_no_name_before_it_is_complete() {
     use std::os::unix::fs::OpenOptionsExt;
 
     let folder = TempFolder::new("unnamed");
@@ -265,7 +265,7 @@ fn a_file_has_no_name_before_it_is_whole() {
     let seen = Cell::new(0);
     let look = |_, _| seen.set(seen.get().max(folder.files().len()));
     ptd.image().unwrap().save_with(&path, look).unwrap();
-    // Not every file system has files without a name (`O_TMPFILE`, with x86's number).
+    // Some file systems do not support files without a name (`O_TMPFILE`, with x86's number).
     let mut options = std::fs::OpenOptions::new();
     let unnamed = options.write(true).custom_flags(0o20_200_000).open(&folder.0);
     assert_eq!(seen.get(), usize::from(unnamed.is_err()));
@@ -273,7 +273,7 @@ fn a_file_has_no_name_before_it_is_whole() {
 }
 
 #[test]
-fn what_is_prepared_changes_nothing_until_it_is_committed() {
+fn a_prepared_save_changes_nothing_until_it_is_committed() {
     let folder = TempFolder::new("prepared");
     let file = fixture("1.5.1/add/add.pte");
     let image = Pte::parse(file.bytes()).unwrap();
@@ -288,7 +288,7 @@ fn what_is_prepared_changes_nothing_until_it_is_committed() {
     assert_eq!((std::fs::read(&path).unwrap(), folder.files()), (file.bytes().to_vec(), vec!["old.pte".to_owned()]));
 }
 
-/// A `.ptd` with large tensors, written to a file and read again: the file, and its bytes in the place of a map.
+/// Returns a `.ptd` with large tensors, written to a file and read again: the file, and its bytes in place of a map.
 fn large(folder: &TempFolder) -> (std::fs::File, Vec<u8>) {
     let blobs: Vec<Vec<u8>> =
         [100_000, 70_001, 9].iter().map(|size| (0..*size).map(|byte| byte as u8).collect()).collect();
@@ -299,7 +299,7 @@ fn large(folder: &TempFolder) -> (std::fs::File, Vec<u8>) {
 }
 
 #[test]
-fn what_is_copied_from_a_file_is_what_would_be_written() {
+fn bytes_copied_from_a_file_equal_those_that_would_be_written() {
     let folder = TempFolder::new("copied");
     let (file, bytes) = large(&folder);
     let mut ptd = Ptd::parse(&bytes).unwrap();
@@ -307,7 +307,7 @@ fn what_is_copied_from_a_file_is_what_would_be_written() {
     let path = folder.0.join("new.ptd");
     ptd.image().unwrap().copy_from(&file, &bytes).save(&path).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), ptd.image().unwrap().to_vec().unwrap());
-    // The file is copied from, indeed: what changed in it since is copied.
+    // The bytes do come from the file: changes in it are copied.
     let zeros = vec![0; bytes.len()];
     (&file).seek(io::SeekFrom::Start(0)).unwrap();
     (&file).write_all(&zeros).unwrap();
@@ -319,7 +319,7 @@ fn what_is_copied_from_a_file_is_what_would_be_written() {
 }
 
 #[test]
-fn a_file_that_became_shorter_since_is_not_copied_from_and_the_old_one_stays() {
+fn a_file_that_became_shorter_is_not_copied_from_and_the_old_one_stays() {
     let folder = TempFolder::new("shorter");
     let (file, bytes) = large(&folder);
     let path = folder.0.join("old.ptd");
@@ -332,7 +332,7 @@ fn a_file_that_became_shorter_since_is_not_copied_from_and_the_old_one_stays() {
     assert_eq!(folder.files(), ["old.ptd", "source.ptd"]);
 }
 
-/// The error of a save into a folder that does not exist.
+/// Returns the error of a save into a folder that does not exist.
 fn nowhere_to_save() -> Error {
     let folder = TempFolder::new("nowhere");
     let file = fixture("1.5.1/add_mul/add_mul.pte");
@@ -340,13 +340,13 @@ fn nowhere_to_save() -> Error {
     pte.image().unwrap().save(folder.0.join("nowhere").join("file.pte")).unwrap_err()
 }
 
-/// The error of a file without its end.
+/// Returns the error for a truncated file.
 fn cut_off() -> Error {
     Pte::parse(&fixture("1.5.1/add_mul/add_mul.pte").bytes()[..700]).unwrap_err()
 }
 
 #[test]
-fn an_error_of_the_system_has_its_source_and_says_which_file() {
+fn an_error_of_the_system_has_its_source_and_the_file() {
     let error = nowhere_to_save();
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>()).unwrap();
     assert_eq!(source.kind(), io::ErrorKind::NotFound);
@@ -356,7 +356,7 @@ fn an_error_of_the_system_has_its_source_and_says_which_file() {
 
 #[cfg(feature = "serde")]
 #[test]
-fn an_error_as_json_has_its_rule_its_place_and_its_message() {
+fn an_error_as_json_has_its_rule_place_and_message() {
     let value = serde_json::to_value(nowhere_to_save()).unwrap();
     assert_eq!(
         (&value["rule"], &value["path"], &value["offset"]),

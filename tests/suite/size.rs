@@ -1,4 +1,4 @@
-//! Where the bytes of a file go.
+//! Sizes of the parts of files.
 
 use executorch_format::edit::SavingKind;
 use executorch_format::inspect::{BlobUser, SizeKind, SizePart, SizeReport};
@@ -12,13 +12,13 @@ fn bytes(size: &SizeReport<'_>, kind: SizeKind) -> u64 {
     size.parts.iter().filter(|part| part.kind == kind).map(|part| part.size).sum()
 }
 
-/// What is saved of that kind, and by what.
+/// Returns the possible saving of that kind, and its command.
 fn saving(file: &[u8], kind: SavingKind) -> Option<(u64, &'static str)> {
     let savings = Model::parse(file).unwrap().savings();
     savings.iter().find(|saving| saving.kind == kind).map(|saving| (saving.size, saving.command))
 }
 
-/// The bytes of the blobs that nothing overlaps, by what the list of blobs says.
+/// Checks the sizes of parts against the blobs that do not overlap others, as listed.
 fn accounted(fixture: &Fixture) -> Result<(), String> {
     let model = Model::parse(fixture.bytes()).map_err(|error| error.to_string())?;
     let size = model.size_report().map_err(|error| error.to_string())?;
@@ -35,7 +35,7 @@ fn accounted(fixture: &Fixture) -> Result<(), String> {
     // Many tables share a vtable, which takes at least four bytes.
     let vtables = size.parts.iter().find(|part| part.detail == Some("vtables"));
     equal("as many vtables as fit", vtables.is_some_and(|part| part.pieces as u64 * 4 > part.size), false)?;
-    // Exporters write nothing that nobody uses.
+    // Exporters write no unused data.
     equal("unreferenced", bytes(&size, SizeKind::Unreferenced), 0)?;
     let growth = size.growth(&size);
     equal("growth", growth.iter().find(|growth| growth.bytes() != 0), None)
@@ -52,7 +52,7 @@ fn the_parts_of_every_file_sum_up_to_its_size() {
 fn the_parts_of_bundles_traces_and_payloads_sum_up_to_their_size() {
     for extension in ["bpte", "etdp", "xnn"] {
         let mut files = with_extension(extension);
-        // Made by hand: nothing uses its constant data.
+        // Hand-made: its constant data is unused.
         files.retain(|file| !file.name().ends_with("handmade_every_node.0.xnn"));
         assert!(!files.is_empty(), "{extension}");
         for_each(&files, accounted);
@@ -85,7 +85,7 @@ fn each_kind_of_part_has_the_bytes_that_the_list_of_blobs_gives_it() {
 }
 
 #[test]
-fn a_payload_is_its_backends_and_so_is_what_it_says_of_itself() {
+fn a_payload_and_its_description_belong_to_the_backend() {
     let fixture = fixture("1.5.1/linear_xnnpack_inline/linear_xnnpack_inline.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let size = pte.size_report().unwrap();
@@ -116,11 +116,11 @@ fn an_old_payload_has_its_weights_inside() {
 }
 
 #[test]
-fn what_nothing_refers_to_is_told_apart_from_padding() {
+fn unreferenced_data_is_distinguished_from_padding() {
     let fixture = fixture("1.5.1/add_mul/add_mul.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let before = pte.size_report().unwrap();
-    // Zeros too: what is listed and not used is no padding.
+    // Even zeros: a listed but unused blob is not padding.
     for content in [vec![7; 300], vec![0; 300]] {
         let mut pte = pte.clone();
         pte.add_segment(content);
@@ -128,7 +128,7 @@ fn what_nothing_refers_to_is_told_apart_from_padding() {
         let pte = Pte::parse(&file).unwrap();
         let size = pte.size_report().unwrap();
         assert_eq!(bytes(&size, SizeKind::Unreferenced), 300);
-        // With the item of the list of segments that goes, and what the alignment adds.
+        // This includes the item in the list of segments, and the padding for alignment.
         let (saved, command) = saving(&file, SavingKind::Unreferenced).unwrap();
         assert!((300..500).contains(&saved) && command == "strip", "{saved} {command}");
         let growth = before.growth(&size);
@@ -144,7 +144,7 @@ fn what_nothing_refers_to_is_told_apart_from_padding() {
 }
 
 #[test]
-fn equal_blobs_could_be_stored_once_wherever_they_are() {
+fn equal_blobs_can_be_stored_once_wherever_they_are() {
     let fixture = fixture("1.5.1/add_mul/add_mul.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
     for key in ["a", "b", "c"] {
@@ -155,13 +155,13 @@ fn equal_blobs_could_be_stored_once_wherever_they_are() {
     }
     let file = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
     let (saved, command) = saving(&file, SavingKind::EqualBlobs).unwrap();
-    // Two copies, without what the alignments of all three add.
+    // Two copies, without the padding for the alignments of all three.
     assert!((60_000..80_500).contains(&saved) && command == "dedup", "{saved} {command}");
     assert_eq!(saving(fixture.bytes(), SavingKind::EqualBlobs), None);
 }
 
 #[test]
-fn copies_of_a_payload_inside_the_program_could_go() {
+fn copies_of_a_payload_inside_the_program_can_be_removed() {
     let fixture = fixture("1.5.1/linear_xnnpack_inline/linear_xnnpack_inline.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
     let copy = pte.program.backend_delegate_data()[0].clone();
@@ -180,7 +180,7 @@ fn copies_of_a_payload_inside_the_program_could_go() {
 }
 
 #[test]
-fn stack_traces_could_go() {
+fn stack_traces_can_be_removed() {
     let fixture = fixture("1.5.1/stacktrace/stacktrace.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let size = pte.size_report().unwrap();
@@ -191,7 +191,7 @@ fn stack_traces_could_go() {
     assert!(saved >= expected && command == "strip", "{saved} {command}");
 }
 
-/// What each type or operator takes.
+/// Returns the size and count of each type or operator.
 fn rows(rows: impl Iterator<Item = (String, u64, usize)>) -> BTreeMap<String, (u64, usize)> {
     rows.map(|(name, bytes, blobs)| (name, (bytes, blobs))).collect()
 }
@@ -227,7 +227,7 @@ fn weights_of_xnnpack_count_for_their_method_type_and_operator() {
 fn overlapping_blobs_are_counted_once() {
     let fixture = fixture("1.5.1/add_mul/add_mul.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
-    // Both constants start at the same byte, and one is cut short.
+    // Both constants start at the same byte, and one is shorter.
     for offset in pte.program.constant_segment.as_mut().unwrap().offsets.as_mut().unwrap().to_mut() {
         *offset = 0;
     }
@@ -254,9 +254,9 @@ fn without_the_whole_file_there_is_no_size() {
     assert!(Pte::default().size_report().is_err());
 }
 
-/// Damage that parsing does not refuse: what is asked about the tree answers all the same, and every byte is still in one part.
+/// For damage that parsing does not refuse, all answers about the tree still work, and every byte is still in one part.
 #[test]
-fn damaged_files_can_be_asked_about() {
+fn damaged_files_have_answers() {
     for name in ["1.5.1/cond/cond.pte", "1.5.1/tensor_lists/tensor_lists.pte"] {
         let fixture = fixture(name);
         let mut file = fixture.bytes().to_vec();

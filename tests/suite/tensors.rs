@@ -1,4 +1,4 @@
-//! Reads the elements of tensors as Rust numbers.
+//! Reading the elements of tensors as Rust numbers.
 
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
@@ -7,7 +7,7 @@ use executorch_format::schema::program::{
 use executorch_format::{DataCollector, Element, ErrorKind, Ptd, Pte, PteOptions, TensorShape, TensorView};
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
-/// The constants of a program with elements `T`, read both as a slice and as a copy.
+/// Returns the constants of a program with elements `T`, read both as a slice and as a copy.
 fn constants<T: Element + PartialEq + std::fmt::Debug>(pte: &Pte<'_>) -> Vec<Vec<T>> {
     let views = pte.methods().iter().flat_map(|plan| plan.tensors());
     let views = views.filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
@@ -16,7 +16,7 @@ fn constants<T: Element + PartialEq + std::fmt::Debug>(pte: &Pte<'_>) -> Vec<Vec
         .map(|view| {
             let copy = view.to_vec::<T>().unwrap();
             assert_eq!(copy.len(), view.elements());
-            // The elements are little-endian: a big-endian machine cannot borrow elements of more than a byte.
+            // The elements are little-endian: a big-endian machine can only borrow elements of one byte.
             match cfg!(target_endian = "little") || size_of::<T>() == 1 {
                 true => assert_eq!(view.as_slice::<T>().unwrap(), copy),
                 false => assert!(matches!(view.as_slice::<T>().unwrap_err().kind(), ErrorKind::Tensor(_))),
@@ -90,7 +90,7 @@ fn the_strides_of_channels_last_follow_the_dim_order() {
 }
 
 #[test]
-fn a_view_that_cannot_be_read_says_why() {
+fn a_view_that_cannot_be_read_gives_the_reason() {
     let shape = TensorShape { scalar_type: ScalarType::FLOAT, sizes: &[1], dim_order: &[0] };
     let view = TensorView::new(shape, &[0; 4]).unwrap();
     let kind = |error: executorch_format::Error| error.kind().clone();
@@ -111,7 +111,7 @@ fn a_view_that_cannot_be_read_says_why() {
 }
 
 #[test]
-fn a_view_has_as_many_bytes_as_its_shape_takes() {
+fn a_view_has_the_size_of_its_shape() {
     let shape = TensorShape { scalar_type: ScalarType::FLOAT, sizes: &[1, 3, 224, 224], dim_order: &[0, 1, 2, 3] };
     let error = TensorView::new(shape, &[0; 3]).unwrap_err().to_string();
     assert!(error.contains("f32[1, 3, 224, 224] takes 602112 bytes, but the data has 3 bytes"), "{error}");
@@ -165,7 +165,7 @@ fn every_tensor_of_a_ptd_has_a_view_and_strides() {
     });
 }
 
-/// A program that takes a weight of these sizes, with these scales and zero points, by an operator; `rest` are its other arguments.
+/// Returns a program with an operator that takes a weight with these sizes, scales and zero points; `rest` are its other arguments.
 fn quantized(
     operator: &'static str,
     (scalar_type, sizes, bytes): (ScalarType, [i32; 2], Vec<u8>),
@@ -195,7 +195,7 @@ fn quantized(
     data.finish(Program { execution_plan: Some(vec![plan]), ..Program::default() }, &PteOptions::default()).unwrap()
 }
 
-/// The numbers of the only quantized tensor.
+/// Returns the numbers of the only quantized tensor.
 fn only(pte: &Pte<'_>) -> Result<Vec<f32>, String> {
     let found = pte.dequantized();
     assert_eq!(found.len(), 1, "two calls take the same tensor");
@@ -204,7 +204,7 @@ fn only(pte: &Pte<'_>) -> Result<Vec<f32>, String> {
 }
 
 #[test]
-fn a_programs_own_weights_are_the_numbers_that_its_operators_take_them_for() {
+fn a_programs_own_weights_are_dequantized_as_its_operators_do() {
     let floats = |sizes: &[i32]| -> EValue<'static> { Tensor::new(ScalarType::FLOAT, sizes.to_vec()).into() };
     let none = || EValue { val: Null {}.into() };
     let bytes = || (ScalarType::CHAR, [2, 2], vec![1, 3, 0xff, 1]);
@@ -229,11 +229,11 @@ fn a_programs_own_weights_are_the_numbers_that_its_operators_take_them_for() {
     ] {
         assert_eq!(only(&pte).unwrap(), expected);
     }
-    // Two numbers in a byte, the first one in its high half; 8 stands for 0. Each column of bytes is a group.
+    // Two numbers per byte, the first one in the high half; 8 stands for 0. Each column of bytes is a group.
     let halves = (ScalarType::BYTE, [1, 2], vec![0x8f, 0x09]);
     let pte = quantized("quantized_decomposed::embedding_4bit", halves, floats(&[1, 2]), none(), no_more);
     assert_eq!(only(&pte).unwrap(), [0.0, 3.5, -16.0, 2.0]);
-    // Four in a byte, the first one in its lowest bits; 2 stands for 0.
+    // Four numbers per byte, the first one in the lowest bits; 2 stands for 0.
     let quarters = (ScalarType::BYTE, [2, 1], vec![0b11_10_01_00, 0b00_00_00_11]);
     let pte = quantized("quantized_decomposed::embedding_2bit", quarters, floats(&[2]), none(), no_more);
     assert_eq!(only(&pte).unwrap(), [-1.0, -0.5, 0.0, 0.5, 2.0, -4.0, -4.0, -4.0]);

@@ -1,4 +1,4 @@
-//! The standard traits that the public types implement.
+//! The standard traits implemented by public types.
 
 use executorch_format::inspect::{Blob, BlobKind, Summary};
 use executorch_format::schema::ScalarType;
@@ -40,7 +40,7 @@ fn keys_are_ord_and_hash_and_printed_types_are_display() {
 
 #[cfg(feature = "testing")]
 #[test]
-fn good_programs_made_of_choices_have_something_in_them() {
+fn generated_valid_programs_are_not_empty() {
     use executorch_format::testing::{Choices, valid_program};
     let made: Vec<Pte<'_>> = (0..8u8)
         .map(|seed| {
@@ -54,7 +54,7 @@ fn good_programs_made_of_choices_have_something_in_them() {
 
 #[cfg(feature = "testing")]
 #[test]
-fn choices_and_damages_are_what_they_are_called() {
+fn choices_and_damages_match_their_descriptions() {
     use executorch_format::testing::{Choices, WORD_DAMAGES, damage_word};
     assert_eq!([0, 1, 2, 3].map(|choice| Choices::new(&[choice]).one_of(10, &[20, 30])), [10, 20, 30, 10]);
     let file: Vec<u8> = (0..24).collect();

@@ -1,4 +1,4 @@
-//! The rules on valid files, and cases that no file of the malformed corpus covers.
+//! The rules on valid files, and cases that the malformed corpus does not cover.
 
 use crate::damage::{scaled, stride};
 use executorch_format::Pte;
@@ -7,7 +7,7 @@ use executorch_format::verify::{Finding, Level, Severity};
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures};
 use executorch_format_support::verdict;
 
-/// All findings of a fixture with its `.ptd` files: those in its folder, or in a shared folder those with its name.
+/// Returns all findings of a fixture with its `.ptd` files: those in its folder, or in a shared folder those with its name.
 fn findings(fixture: &Fixture, all: &[Fixture]) -> Vec<Finding> {
     let folder = || all.iter().filter(|other| other.path.parent() == fixture.path.parent());
     let shared = folder().filter(|other| other.is_pte()).count() > 4;
@@ -19,9 +19,9 @@ fn findings(fixture: &Fixture, all: &[Fixture]) -> Vec<Finding> {
     verdict::findings(&[&[fixture.bytes()], files.as_slice()].concat(), Level::Strict)
 }
 
-/// The rules that official files break. ExecuTorch 1.5 refuses these files or cannot use them.
+/// Returns the rules that official files break. ExecuTorch 1.5 refuses these files or cannot use them.
 fn expected_errors(fixture: &Fixture) -> &'static [&'static str] {
-    // The constants are inside the FlatBuffer, or there are none and no constant segment either.
+    // The constants are inside the FlatBuffer, or there are neither constants nor a constant segment.
     if fixture.beside("run.txt").is_some_and(|verdict| verdict.contains("relies on the constant_buffer path")) {
         return &["constant-buffer"];
     }
@@ -73,7 +73,7 @@ fn official_files_have_only_expected_warnings() {
             "kernel-wrong-values" => {
                 ["mul_cl_broadcast", "se2_dim", "softmax_cl_last"].iter().any(|program| name.contains(program))
             }
-            // Its keys are as odd as can be.
+            // Its keys are deliberately strange.
             "name-deceptive" | "name-alike" => name.contains("ptd_names"),
             _ => false,
         };
@@ -95,11 +95,11 @@ fn only_files_of_an_old_flatbuffers_have_a_note_about_shared_vtables() {
 }
 
 #[test]
-fn a_table_at_the_end_without_the_padding_that_its_vtable_counts_has_a_note() {
+fn a_table_at_the_end_without_the_padding_in_its_vtable_gets_a_note() {
     for (inline_size, noted) in [(8u16, false), (12, true)] {
         let mut file = 16u32.to_le_bytes().to_vec();
         file.extend(b"ET12");
-        // A vtable with the version, and the table with it, which ends with the file.
+        // A vtable with the version, and its table, which ends with the file.
         [6, inline_size, 4, 0].into_iter().for_each(|word: u16| file.extend(word.to_le_bytes()));
         [8u32, 0].into_iter().for_each(|number| file.extend(number.to_le_bytes()));
         let found = Pte::parse(&file).unwrap().verify(Level::Strict);
@@ -121,7 +121,7 @@ fn files_that_the_runtime_refuses_to_load_have_an_error() {
             continue;
         }
         let refused = ["program load: error", "ptd load: error", "  load_method: error", "  meta: error"];
-        // The .ptd file of this one was not given or has a schema that the runtime cannot read.
+        // The `.ptd` file of this program was not given, or has a schema that the runtime cannot read.
         let without_data = fixture.name().ends_with("add_mul_external.pte");
         if refused.iter().any(|line| verdict.contains(line)) && !without_data {
             let errors = findings(fixture, &all).iter().filter(|finding| finding.severity == Severity::Error).count();
@@ -145,7 +145,7 @@ fn instructions(count: usize, args: &[i32]) -> ExecutionPlan<'static> {
 
 #[test]
 fn a_program_with_a_million_and_one_tables_breaks_the_table_limit() {
-    // The root, the method and the chain are one table each, each instruction is two.
+    // The root, the method and the chain are one table each; each instruction is two.
     for (count, rest, expected) in [(499_998, 1, 0), (499_998, 2, 1)] {
         let mut plan = instructions(count, &[]);
         plan.operators = Some(vec![Default::default(); rest]);
@@ -234,7 +234,7 @@ fn verifying_files_with_a_changed_byte_never_panics() {
 fn a_value_of_a_known_kind_without_content_is_found() {
     use executorch_format::schema::program::{EValue, KernelTypes};
     use executorch_format::schema::{Unknown, UnknownValue};
-    // The runtime reads the content of every kind but Null, which has the tag 1.
+    // The runtime reads the content of every kind except Null, which has tag 1.
     for (tag, level, expected) in
         [(1, Level::Runtime, 0), (1, Level::Strict, 1), (2, Level::Runtime, 1), (11, Level::Runtime, 1)]
     {
@@ -248,7 +248,7 @@ fn a_value_of_a_known_kind_without_content_is_found() {
 }
 
 #[test]
-fn what_a_device_lacks_of_memory_names_only_what_takes_some() {
+fn missing_memory_lists_only_users_of_memory() {
     use executorch_format::verify::Missing;
     let lack = |xnnpack, without_temporary, other_delegates| {
         let (method, needed, available) = ("forward".into(), 10, 4);

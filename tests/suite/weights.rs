@@ -1,9 +1,9 @@
-//! Reads many weights, on all cores with the feature `parallel`.
+//! Reading many weights, on all cores with the feature `parallel`.
 
 use executorch_format::inspect::{DiffOptions, Side, diff};
 use executorch_format::{Model, NewEntry, Ptd, PtdOptions};
 
-/// 16 tensors of 8,192 × (1 to 16) numbers, with the first of each increased by `more`.
+/// Returns 16 tensors of 8,192 × (1 to 16) numbers, with the first number of each increased by `more`.
 fn large(more: f32) -> Vec<u8> {
     let tensors = (1..=16).map(|rows| {
         let mut numbers = vec![0.5; 8192 * rows];
@@ -19,7 +19,7 @@ fn large(more: f32) -> Vec<u8> {
 }
 
 #[test]
-fn many_weights_that_are_read_at_once_keep_their_own_numbers() {
+fn weights_read_in_parallel_keep_their_own_numbers() {
     let (one, other) = (large(0.0), large(0.25));
     let (one, other) = (Model::parse(&one).unwrap(), Model::parse(&other).unwrap());
     let options = DiffOptions::default().with_tensors();
@@ -30,7 +30,7 @@ fn many_weights_that_are_read_at_once_keep_their_own_numbers() {
         assert!(found.name.starts_with(&format!("t{rows:02} ")), "{found}");
         assert_eq!((distance.elements, distance.changed, distance.absolute), (8192 * rows, 1, 0.25));
     }
-    // The largest comes first.
+    // Largest first.
     for (weight, rows) in other.weights().iter().zip((1..=16).rev()) {
         let histogram = weight.histogram.as_ref().unwrap();
         assert_eq!((histogram.min, histogram.max), (0.5, f64::from(rows) + 0.25));

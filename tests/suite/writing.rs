@@ -1,4 +1,4 @@
-//! Official files are written back byte for byte, and their recomputed layout is that of the official writers.
+//! Official files are written back byte for byte, and recomputed layouts equal those of the official writers.
 
 use executorch_format::schema::program::{
     BackendDelegateInlineData, Buffer, DataLocation, ExecutionPlan, Program, Tensor,
@@ -10,7 +10,7 @@ use executorch_format::{
 };
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 
-/// The file as this crate encodes it in the detected style.
+/// Returns the file as this crate encodes it in the detected style.
 fn encoded(fixture: &Fixture) -> executorch_format::Result<Vec<u8>> {
     if fixture.is_pte() {
         let mut pte = Pte::parse(fixture.bytes())?;
@@ -32,7 +32,7 @@ fn official_files_are_encoded_byte_for_byte() {
 }
 
 #[test]
-fn the_alignments_of_what_is_inside_the_flatbuffer_follow_from_its_places() {
+fn alignments_inside_the_flatbuffer_follow_from_places() {
     let blobs = |sizes: &[usize]| sizes.iter().map(|size| Some(vec![7u8; *size].into())).collect::<Vec<_>>();
     for (sizes, payloads) in
         [(&[0, 5, 70, 0, 33][..], &[9, 200, 1][..]), (&[0, 16], &[]), (&[], &[64]), (&[0, 64, 64], &[64, 64])]
@@ -72,7 +72,7 @@ fn files_are_written_back_unchanged() {
     });
 }
 
-/// The options with which the exporter wrote the file.
+/// Returns the options with which the exporter wrote the file.
 fn options(fixture: &Fixture) -> Option<(PteOptions, PtdOptions)> {
     let name = fixture.path.file_stem().unwrap().to_str().unwrap();
     let mut pte = PteOptions::default();
@@ -116,7 +116,7 @@ fn current_files_are_the_same_after_a_relayout_with_their_options() {
     });
 }
 
-/// The bytes of all blobs that the program refers to, in its order.
+/// Returns the bytes of all blobs that the program refers to, in its order.
 fn all_blobs(pte: &Pte<'_>) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for method in pte.methods() {
@@ -240,7 +240,7 @@ fn blobs_that_differ_in_one_byte_are_not_shared() {
     let expected: Vec<u32> = (1..=positions.len() as u32).collect();
     assert_eq!(indices, expected);
     assert_eq!(data.constant(differing(positions[70])), indices[70]);
-    // Shorter than the sample that is hashed.
+    // Shorter than the hashed sample.
     assert_ne!(data.constant(vec![1]), data.constant(vec![2]));
     assert_ne!(data.constant(vec![]), data.constant(vec![0]));
 }
@@ -341,7 +341,7 @@ fn reads_of_a_segment_must_be_inside_one_part() {
     assert_eq!(DataRef::Segment { index: 0, offset: 16, size: 6 }.size(), 6);
 }
 
-/// C++ `save_ptd` pads its FlatBuffer, and a file may end with that padding.
+/// C++ `save_ptd` pads its FlatBuffer, and a file may end with this padding.
 #[test]
 fn padding_after_the_flatbuffer_is_written() {
     let file = fixture("1.5.1/ptd_empty/ptd_empty.ptd");
@@ -369,9 +369,9 @@ fn an_empty_segment_at_the_end_is_inside_the_file() {
     }
 }
 
-/// A header of 24 bytes does not say how many bytes the segments take.
+/// A header of 24 bytes does not state the size of the segments.
 #[test]
-fn a_file_reaches_to_an_empty_constant_at_its_end() {
+fn a_file_includes_an_empty_constant_at_its_end() {
     for header_length in [24, 32] {
         let mut data = DataCollector::new();
         data.constant(vec![1; 100]);
@@ -384,9 +384,9 @@ fn a_file_reaches_to_an_empty_constant_at_its_end() {
     }
 }
 
-/// Segments that overlap stay where they are; laid out apart they could take thousands of times the file.
+/// Overlapping segments keep their places; laid out separately, they could take thousands of times the size of the file.
 #[test]
-fn segments_that_overlap_often_are_not_laid_out_apart() {
+fn overlapping_segments_are_not_laid_out_separately() {
     let scale = executorch_format_support::sharing::Scale { length: 3000, count: 50 };
     let files = executorch_format_support::sharing::files(scale);
     let file = files.iter().find(|file| file.kind == "nodes").unwrap();
@@ -415,7 +415,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_segment_that_nothing_refers_to_stays_where_payloads_go_into_the_flatbuffer() {
+fn an_unreferenced_segment_stays_when_payloads_move_into_the_flatbuffer() {
     let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
     let before = pte.program.segments().len();

@@ -1,4 +1,4 @@
-//! XNNPACK payloads: the graphs in real ones, and how they are written.
+//! XNNPACK payloads: the graphs in real ones, and writing.
 
 use crate::damage::stride;
 use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
@@ -14,7 +14,7 @@ use executorch_format_support::corpus::damaged;
 use executorch_format_support::fixtures::{self, Fixture, equal, fixtures};
 use executorch_format_support::xnnpack_programs;
 
-/// Every payload of the programs, and those that were cut out.
+/// Returns every payload of the programs, and those in separate files.
 fn payloads() -> Vec<(String, Vec<u8>)> {
     let mut payloads = Vec::new();
     for fixture in fixtures().iter().filter(|fixture| fixture.is_pte()) {
@@ -42,7 +42,7 @@ fn every_official_payload_is_written_back_byte_for_byte_from_its_graph_alone() {
         assert!(payload.to_vec().unwrap() == bytes, "{name}: unchanged");
         let by_hand = Xnnpack { source: None, ..payload };
         let encoded = by_hand.to_vec().unwrap();
-        // The handmade one in the form of ExecuTorch 0.1 was written by flatc from another order of fields.
+        // flatc wrote the handmade payload in the form of ExecuTorch 0.1, with a different order of fields.
         match &by_hand.identifier {
             b"XN00" => assert_eq!(Xnnpack::parse(&encoded).unwrap().graph, by_hand.graph, "{name}"),
             _ => assert!(encoded == bytes, "{name}: encoded"),
@@ -52,7 +52,7 @@ fn every_official_payload_is_written_back_byte_for_byte_from_its_graph_alone() {
 }
 
 #[test]
-fn a_payload_is_a_model_with_the_same_verbs() {
+fn a_payload_is_a_model_with_the_same_functions() {
     let mut seen = (0, 0);
     for (name, bytes) in payloads() {
         let payload = Xnnpack::parse(&bytes).unwrap();
@@ -84,7 +84,7 @@ fn a_payload_is_a_model_with_the_same_verbs() {
         seen = (seen.0 + blobs.blobs.len(), seen.1 + content.keyed.count);
     }
     assert!(seen.0 > 10 && seen.1 > 10, "{seen:?}");
-    // Damage is found by the same rule, whether the graph is built or not.
+    // Damage is reported by the same rule, whether the graph is built or not.
     let (_, bytes) = payloads().swap_remove(0);
     for at in (0..bytes.len()).step_by(stride()) {
         let mut damaged = bytes.clone();
@@ -95,7 +95,7 @@ fn a_payload_is_a_model_with_the_same_verbs() {
 
 #[cfg(feature = "serde")]
 #[test]
-fn the_graph_is_what_flatc_prints() {
+fn the_graph_agrees_with_flatc() {
     use executorch_format_support::flatc_json::{compare, quoted};
 
     let files: Vec<_> = cut_out().into_iter().filter(|file| file.path.with_extension("json").exists()).collect();
@@ -116,7 +116,7 @@ fn the_graph_is_what_flatc_prints() {
     });
 }
 
-/// flatc prints six digits of a 32-bit float.
+/// Rounds to six digits, as flatc prints 32-bit floats.
 #[cfg(feature = "serde")]
 fn rounded(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
@@ -132,7 +132,7 @@ fn rounded(value: serde_json::Value) -> serde_json::Value {
 }
 
 #[test]
-fn a_changed_graph_is_encoded_and_comes_back() {
+fn a_changed_graph_is_encoded_and_read_back() {
     let file = fixtures::fixture("payloads/v0.4.0_conv2d.0.xnn");
     let mut payload = Xnnpack::parse(file.bytes()).unwrap();
     let constants = payload.constant_data.to_vec();
@@ -216,7 +216,7 @@ fn every_node_names_its_values() {
 }
 
 #[test]
-fn four_bit_rows_start_with_a_byte_of_their_own() {
+fn rows_of_four_bit_numbers_start_at_a_byte() {
     use executorch_format::delegate::xnnpack::tensor_bytes;
     assert_eq!(tensor_bytes(XNNDatatype::QBINT4, &[3, 5]), Some(9));
     assert_eq!(tensor_bytes(XNNDatatype::FP32, &[3, 5]), Some(60));
@@ -226,7 +226,7 @@ fn four_bit_rows_start_with_a_byte_of_their_own() {
 }
 
 #[test]
-fn a_call_gives_the_graph_its_arguments_in_order() {
+fn a_call_passes_its_arguments_to_the_graph_in_order() {
     let file = fixtures::fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let delegate = &pte.methods()[0].delegates()[0];
@@ -238,7 +238,7 @@ fn a_call_gives_the_graph_its_arguments_in_order() {
     }
 }
 
-/// Reads a payload, judges it, looks at each constant, and writes it back.
+/// Reads a payload, verifies it, reads each constant, and writes it back.
 fn read(bytes: &[u8]) {
     let payload = match Xnnpack::parse(bytes) {
         Ok(payload) => payload,
@@ -258,7 +258,7 @@ fn read(bytes: &[u8]) {
 }
 
 #[test]
-fn every_byte_of_a_payload_can_be_wrong_and_every_length_too_short() {
+fn damaged_and_truncated_payloads_never_panic() {
     for file in cut_out() {
         let mut bytes = file.bytes().to_vec();
         for index in (0..bytes.len()).step_by(stride()) {
@@ -274,7 +274,7 @@ fn every_byte_of_a_payload_can_be_wrong_and_every_length_too_short() {
 }
 
 #[test]
-fn the_payload_of_another_backend_is_not_judged_as_one_of_xnnpack() {
+fn payloads_of_other_backends_are_not_verified_as_xnnpack() {
     let rules = |file: &[u8]| -> Vec<&str> {
         let findings = Pte::parse(file).unwrap().verify(Level::Strict);
         let rules = findings.into_iter().map(|finding| finding.rule);
@@ -292,7 +292,7 @@ fn the_payload_of_another_backend_is_not_judged_as_one_of_xnnpack() {
     }
 }
 
-/// The rules that a made program's graph breaks at a level after a change.
+/// Returns the rules that the graph of a generated program breaks at a level after a change.
 fn broken(name: &str, level: Level, change: impl FnOnce(&mut XNNGraph<'_>)) -> Vec<&'static str> {
     let programs = xnnpack_programs::all();
     let (_, file) = programs.iter().find(|(other, _)| other == name).expect(name);
@@ -311,7 +311,7 @@ fn typed(graph: &mut XNNGraph<'_>, value: usize, datatype: XNNDatatype) {
 
 #[test]
 fn a_cycle_after_a_node_that_writes_one_value_twice_is_found_and_ends() {
-    // The sum waits for the value, and for its own result, but is told twice that the value is there.
+    // The sum waits for the value and for its own result, but is notified twice about the value.
     let broken = broken("add-fp32", Level::Strict, |graph| {
         let pool = XNodeUnion::XNNArgMaxPooling2d(XNNArgMaxPooling2d {
             pooling_height: 2,
@@ -331,14 +331,14 @@ fn a_cycle_after_a_node_that_writes_one_value_twice_is_found_and_ends() {
 
 #[test]
 fn a_resize_to_the_other_type_of_8_bits_runs_and_is_strictly_an_error() {
-    // XNNPACK looks at each type alone, and that the scales are equal.
+    // XNNPACK checks each type separately, and that the scales are equal.
     let change = |graph: &mut XNNGraph<'_>| typed(graph, 1, XNNDatatype::QUINT8);
     assert_eq!(broken("resize-qint8", Level::Runtime, change), [""; 0]);
     assert!(broken("resize-qint8", Level::Strict, change).contains(&"xnnpack-node-datatypes"));
 }
 
 #[test]
-fn a_type_with_many_scales_may_have_one_where_nothing_reads_it() {
+fn a_type_with_many_scales_may_have_one_if_it_is_unused() {
     let unread = |graph: &mut XNNGraph<'_>| {
         typed(graph, 2, XNNDatatype::QBINT4);
         match &mut graph.xnodes.as_mut().unwrap()[2].xnode_union {
@@ -374,7 +374,7 @@ fn a_batch_of_matrices_is_multiplied_with_no_zero_point() {
 }
 
 #[test]
-fn a_transposed_convolution_of_8_bits_takes_no_packed_input() {
+fn an_8_bit_transposed_convolution_takes_no_packed_input() {
     let packed = |graph: &mut XNNGraph<'_>| {
         let nodes = graph.xnodes.iter_mut().flatten();
         nodes.for_each(|node| {
@@ -409,7 +409,7 @@ fn a_bias_of_grouped_weights_that_is_the_result_is_refused_although_the_node_wai
 }
 
 #[test]
-fn a_multiplication_that_waits_for_what_never_comes_takes_any_input() {
+fn a_multiplication_that_never_runs_takes_any_input() {
     let in_a_circle = |graph: &mut XNNGraph<'_>| {
         let nodes = graph.xnodes.as_mut().unwrap();
         let (input_id, output_id) = (nodes[1].xnode_union.ids().outputs[0].1, nodes[0].xnode_union.ids().outputs[0].1);
@@ -419,7 +419,7 @@ fn a_multiplication_that_waits_for_what_never_comes_takes_any_input() {
 }
 
 #[test]
-fn a_bias_of_grouped_weights_that_nothing_writes_is_no_bias_to_the_runtime() {
+fn an_unwritten_bias_of_grouped_weights_is_ignored_by_the_runtime() {
     let without_data = |graph: &mut XNNGraph<'_>| {
         let value = &mut graph.xvalues.as_mut().unwrap()[3].xvalue_union;
         let XValueUnion::XNNTensorValue(value) = value else { panic!("{value:?}") };
@@ -431,7 +431,7 @@ fn a_bias_of_grouped_weights_that_nothing_writes_is_no_bias_to_the_runtime() {
 }
 
 #[test]
-fn an_empty_output_is_found_in_whichever_order_nodes_come() {
+fn an_empty_output_is_found_in_any_order_of_nodes() {
     fn pad(payload: &mut Xnnpack<'_>) {
         let node = &mut payload.graph.xnodes.as_mut().unwrap()[1].xnode_union;
         let XNodeUnion::XNNConv2d(mut conv) = *node else { panic!("{node:?}") };
@@ -494,7 +494,7 @@ fn channels_of_a_depthwise_convolution_are_divided_by_the_runtime() {
     assert!(broken(name, Level::Strict, channels(2, 5)).contains(&"xnnpack-node-shape"));
 }
 
-/// The constant tensors of a program's payloads, as numbers.
+/// Returns the constant tensors of a program's payloads, as numbers.
 fn numbers(file: &str) -> Vec<(XNNDatatype, Vec<u32>, Vec<f32>)> {
     let file = fixtures::fixture(file);
     let pte = Pte::parse(file.bytes()).unwrap();
@@ -515,7 +515,7 @@ fn numbers(file: &str) -> Vec<(XNNDatatype, Vec<u32>, Vec<f32>)> {
     all
 }
 
-/// Whether two lists of tensors have the same shapes, and numbers no further apart than a part of the largest of each.
+/// Checks that two lists of tensors have the same shapes, and that numbers differ by at most a fraction of the largest number of each.
 fn close(one: &[(XNNDatatype, Vec<u32>, Vec<f32>)], other: &[(XNNDatatype, Vec<u32>, Vec<f32>)], part: f32) {
     assert!(!one.is_empty() && one.len() == other.len());
     for ((_, dims, one), (_, other_dims, other)) in one.iter().zip(other) {
@@ -528,7 +528,7 @@ fn close(one: &[(XNNDatatype, Vec<u32>, Vec<f32>)], other: &[(XNNDatatype, Vec<u
 }
 
 #[test]
-fn a_weight_is_the_same_numbers_however_it_is_quantized() {
+fn a_weight_has_the_same_numbers_however_it_is_quantized() {
     // The same network, quantized with a scale for each channel, in the payload, and with one scale, in named data.
     close(&numbers("payloads/v0.4.0_quant_per_channel.pte"), &numbers("payloads/quant_per_tensor.pte"), 1.0 / 127.0);
     // Groups of 4 bits: scales of 32 bits in the FlatBuffer, and of 16 bits in named data.
@@ -538,7 +538,7 @@ fn a_weight_is_the_same_numbers_however_it_is_quantized() {
 }
 
 #[test]
-fn floats_are_what_their_view_says() {
+fn floats_agree_with_their_view() {
     let file = fixtures::fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let blobs = NamedBlobs::new(&pte, []);
@@ -551,7 +551,7 @@ fn floats_are_what_their_view_says() {
 }
 
 #[test]
-fn numbers_need_as_many_bytes_and_scales_as_the_shape_says() {
+fn numbers_need_bytes_and_scales_for_their_shape() {
     let file = fixtures::fixture("payloads/v0.4.0_quant_per_channel.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let Payload::Xnnpack(payload) = pte.delegate(&pte.methods()[0].delegates()[0]).unwrap() else { panic!() };
@@ -610,7 +610,7 @@ fn a_filter_for_channels_of_a_depthwise_convolution_has_four_dimensions() {
 }
 
 #[test]
-fn a_payload_whose_graph_alone_was_changed_is_written_anew() {
+fn a_payload_with_a_changed_graph_is_written_again() {
     let file = fixtures::fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let Payload::Xnnpack(mut payload) = pte.delegate(&pte.methods()[0].delegates()[0]).unwrap() else { panic!() };
@@ -624,7 +624,7 @@ fn a_payload_whose_graph_alone_was_changed_is_written_anew() {
 }
 
 #[test]
-fn an_output_that_nothing_reads_may_be_written_twice() {
+fn an_unused_output_may_be_written_twice() {
     let twice = |graph: &mut XNNGraph<'_>| {
         let nodes = graph.xnodes.as_mut().unwrap();
         nodes.push(nodes[0].clone());

@@ -55,7 +55,7 @@ impl Fixture {
         folder.as_os_str().to_string_lossy().into_owned()
     }
 
-    /// Returns what the official Python package reads from it, or `None` if that failed or was not run.
+    /// Returns the content that the official Python package reads from it, or `None` if that failed or was not run.
     pub fn oracle(&self) -> Option<Value> {
         let oracle = self.beside("oracle.json").map(|text| serde_json::from_str::<Value>(&text).unwrap())?;
         oracle.get("kind").is_some().then_some(oracle)

@@ -1,4 +1,4 @@
-//! A hostile web server on loopback: endless answers, listings that never end, keys that are not paths, redirects.
+//! A hostile web server on loopback: endless responses, endless listings, keys that are not paths, redirects.
 //!
 //! It is bounded itself: it stops when it is dropped, sends at most [`MAX_SENT`] bytes in an answer, and answers at most [`MAX_REQUESTS`]
 //! requests.

@@ -46,7 +46,7 @@ pub fn files(scale: Scale) -> Vec<Shared> {
     let constants = |count: usize| -> Vec<EValue<'static>> {
         (1..=count).map(|index| Tensor::new(ScalarType::BYTE, vec![4]).with_data(index as u32).into()).collect()
     };
-    // A value that each instruction names eight times.
+    // A value that each instruction refers to eight times.
     let named_often = |value: EValue<'static>, operator: Operator<'static>| {
         let calls = (0..count).map(|_| Instruction::kernel_call(0, vec![0; 8])).collect();
         ExecutionPlan::new("forward", vec![value], vec![operator], calls, 64)

@@ -1,4 +1,4 @@
-//! Compares this crate's verdicts about planned memory with what the official runtime computes.
+//! Compares this crate's verdicts about planned memory with the results of the official runtime.
 //!
 //! Each case is a program with branches, loops, views, moves, lists, in-place operators and state, and a plan of its memory: a right plan,
 //! a plan of a planner with a fault, or a damaged plan. If every tensor has memory of its own (views with their bases, states in one
