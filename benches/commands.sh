@@ -3,7 +3,7 @@
 # Markdown table of medians.
 # usage: benches/commands.sh [FOLDER]
 #   FOLDER   a folder with space for the files (default: /dev/shm)
-#   RUNS=N   how often each command is run (default 15)
+#   RUNS=N   the number of runs of each command (default 15)
 #   PTE=FILE the command; without it, the command is built
 # needs: cargo, python3, openssl
 set -eu

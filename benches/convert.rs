@@ -1,4 +1,4 @@
-//! Compares the conversion of 1 GiB of safetensors to `.ptd` and back with copying the file, and with reading and writing it by
+//! Compares the conversion of 1 GiB of safetensors to `.ptd` and back with copying the file, and with reading and writing by
 //! Python's `safetensors`, if that is installed. Prints a Markdown table.
 //!
 //! Usage: cargo bench --features convert --bench convert [-- FOLDER]. The default folder is `/dev/shm`, or the temporary folder.
@@ -57,7 +57,7 @@ fn main() {
 /// Maps a file as the command does.
 fn map(path: &Path) -> (File, Mmap) {
     let file = File::open(path).unwrap();
-    // SAFETY: nothing else writes these files.
+    // SAFETY: no other process writes these files.
     let map = unsafe { Mmap::map(&file).unwrap() };
     (file, map)
 }

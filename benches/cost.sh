@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Measures the compilation of the crate and of other parsers as dependencies: CPU seconds (user and system) of a clean build with all
 # dependencies. Needs the crates registry. `.ci/budgets lines` counts the compiled lines of this crate.
-# Usage: benches/cost.sh [ROW]...      A row is `three` (the dependencies alone), `reader`, `default`, a feature, `all`, or a peer: `object`,
-# `wasmparser`, `gimli`, `flatbuffers`; without any: all of them. FLATC=PATH is a flatc, for the code that it generates from the official schemas
-# (`.ci/official/get.sh` has both).
+# Usage: benches/cost.sh [ROW]...      A row is `three` (only the dependencies), `reader`, `default`, a feature, `all`, or a peer: `object`,
+# `wasmparser`, `gimli`, `flatbuffers`. Default: all rows. FLATC=PATH is a flatc, for the code that it generates from the official schemas
+# (`.ci/official/get.sh` installs both).
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
 flatc=${FLATC:-}
@@ -11,7 +11,7 @@ wanted=" $* "
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
-# project NAME DEPENDENCY: makes a crate that depends on another one.
+# project NAME DEPENDENCY: creates a crate that depends on another one.
 project() {
     mkdir -p "$work/$1/src"
     printf '[package]\nname = "cost-%s"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n%s\n[workspace]\n' "$1" "$2" >"$work/$1/Cargo.toml"
@@ -19,14 +19,14 @@ project() {
     (cd "$work/$1" && cargo fetch --quiet)
 }
 
-# seconds NAME [FLAGS]: the CPU seconds of a clean build.
+# seconds NAME [FLAGS]: prints the CPU seconds of a clean build.
 seconds() {
     local name=$1
     shift
     rm -rf "$work/target"
     (
         cd "$work/$name"
-        # A dependency from a registry is not built incrementally, as one in a folder would be.
+        # Dependencies from a registry are not built incrementally, unlike those in a folder.
         export CARGO_TARGET_DIR="$work/target" CARGO_INCREMENTAL=0
         TIMEFORMAT='%U %S'
         { time cargo build --quiet --offline "$@" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }; } 2>&1
@@ -43,7 +43,7 @@ row() {
     printf '| %s | %s | %s | %s |\n' "$3" "$dev" "$rlib" "$release"
 }
 
-# All features of the library, without those that are only for tests.
+# All features of the library, except those that are only for tests.
 all='"convert", "devtools", "diff", "half", "layout", "parallel", "serde", "std", "tmpfile", "unicode"'
 path="path = \"$root\""
 project reader "executorch-format = { $path, default-features = false }"

@@ -207,7 +207,7 @@ fn merge(files: &[PathBuf; 2], out: &Path) {
 /// Maps a file as the command does.
 fn map(path: &Path) -> (File, Mmap) {
     let file = File::open(path).unwrap();
-    // SAFETY: nothing else writes these files.
+    // SAFETY: no other process writes these files.
     let map = unsafe { Mmap::map(&file).unwrap() };
     (file, map)
 }

@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// Runs alone, so that callgrind can count its instructions: `--toggle-collect='level::strict*'`.
+/// Called separately, so that callgrind can count its instructions: `--toggle-collect='level::strict*'`.
 #[inline(never)]
 fn strict(program: &Pte<'_>) {
     drop(program.verify(Level::Strict));

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Compares parse, check, encode and strict verification with the verifier of ExecuTorch's C++ runtime, in turns, for each FILE.
 # usage: benches/level.sh OFFICIAL FILE...
-#   OFFICIAL   a folder with `etcheck` (`.ci/official/get.sh` builds it); its verifier takes what loading with full verification takes
-#              longer than without it
+#   OFFICIAL   a folder with `etcheck` (`.ci/official/get.sh` builds it). The time of its verifier is the difference between loading
+#              with and without full verification
 set -euo pipefail
 official=$(cd "$1" && pwd)
 shift

@@ -1,18 +1,18 @@
 #!/bin/sh
 # Runs the commands that take one program on programs of growing metadata. Prints a Markdown table of CPU time and peak memory per byte of
-# the file, without what `pte --version` takes, and of both in proportion to those of the first program of the same kind: 1 is linear, and
-# up to 1.5 is meant. Times of under 3 ms are too short to be compared. Before each run, as much memory is used as the command may take: a
-# virtual machine that gives unused memory back to its host waits for each page that it takes again. The time in the command itself (user) is
-# printed too; of short processes it is a guess, from where the kernel's ticks fell.
+# the file, without the costs of `pte --version`, and of both in relation to those of the first program of the same kind: 1 is linear, and
+# up to 1.5 is accepted. Times below 3 ms are too short to be compared. Before each run, the script touches as much memory as the command may
+# use: a virtual machine that returns unused memory to its host waits for each page that it takes again. The time in the command itself (user)
+# is printed too; for short processes it is an estimate that depends on the kernel's ticks.
 # usage: benches/scale.sh [FOLDER]
 #   FOLDER    a folder with space for the files (default: the temporary folder)
-#   SIZES=... what to measure (default: instructions 25000 250000 800000 8000000;methods 1000 10000;keys 10000 100000)
+#   SIZES=... the programs (default: instructions 25000 250000 800000 8000000;methods 1000 10000;keys 10000 100000)
 #   COMMANDS=... the commands, separated by semicolons
 #   MEMORY=N  GiB of address space that a command may take (default 12)
 #   LIMIT=N   CPU seconds that it may take (default 300)
 #   PTE=FILE  the command; without it, the command is built
 #   WRITER=FILE  `scale_program`, which writes the programs; without it, it is built
-# `pte extract` is not among the commands: it writes a file for each blob, and waits for the disk.
+# `pte extract` is left out: it writes a file for each blob, and waits for the disk.
 # needs: cargo, python3, GNU time
 set -eu
 cd "$(dirname "$0")/.."
@@ -50,7 +50,7 @@ def run(command, file, takes=1 << 20):
     """CPU seconds, those of them in the command itself, and peak memory of the fastest of five runs, or of those within ten CPU seconds; or
     why there are none. `takes` is how much memory it may take, in bytes."""
     words = [word.replace("OUT", out + ".pte").replace("DATA", out + ".ptd").replace("FOLDER", out) for word in command.split()]
-    # By GNU time, because the peak of a process counts from when its parent made it: Python's own is higher than that of most commands.
+    # Measured by GNU time, because the peak of a process counts from its creation by the parent, and Python's own peak exceeds that of most commands.
     peak = Path(folder, "peak")
     words = ["time", "-o", peak, "-f", "%M", pte, *words, *([file] if file else []), *([file] if words[0] == "diff" else [])]
     best, all = None, 0
@@ -88,7 +88,7 @@ for kind in sizes.split(";"):
         first = None
         for count, file in files:
             size = os.path.getsize(file)
-            # Per byte, none takes more than for the first of the programs. What it writes takes memory of the kernel's.
+            # Per byte, no program may take more than the first. Output takes memory of the kernel.
             found = run(command, file, min(int(size * (first[1] + 1 if first else 20)), memory))
             line = f"| {command} | {count} {name} | {size / 1e6:.1f} |"
             if isinstance(found, str):

@@ -1,4 +1,4 @@
-# What scripts in this folder begin with, as `. benches/setup.sh` after `set -- FOLDER`: makes `$folder` in
+# The common start of the scripts in this folder, used as `. benches/setup.sh` after `set -- FOLDER`: creates `$folder` in
 # FOLDER, which is deleted at the end, and builds the command `$PTE` unless it is set.
 # shellcheck shell=sh
 folder=$(mktemp -d "$1/executorch-format-XXXXXX")

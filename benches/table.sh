@@ -22,14 +22,14 @@ if command -v valgrind >/dev/null; then
   instructions=$(for input in llama48_narrow ptd_8MB; do benches/instructions.sh $input | sed "s,^,$input/,"; done)
 fi
 
-# The best and the median sample of a benchmark, in microseconds.
+# samples ID: prints the best and the median sample of a benchmark, in microseconds.
 samples() {
   awk -F '[][]' '{ n = split($2, runs, ","); split($4, time, ","); for (i = 1; i <= n; i++) print time[i] / runs[i] / 1000 }' \
     "$results/$1/new/sample.json" | sort -g |
     awk '{ time[NR] = $1 } END { printf "%.1f %.1f\n", time[1], time[int((NR + 1) / 2)] }'
 }
 
-# row WHAT ID OF-ID TARGET: one line, with the ratio of the medians and of the best samples.
+# row WHAT ID OF-ID TARGET: prints one line, with the ratios of the medians and of the best samples.
 row() {
   # shellcheck disable=SC2046
   set -- "$1" "$2" "$3" "$4" $(samples "$2") $(samples "$3") "$(count "$2")" "$(count "$3")"
@@ -39,7 +39,7 @@ row() {
   }'
 }
 
-# The instructions of one call, if they were counted.
+# Prints the instructions of one call, if they were counted.
 count() {
   echo "$instructions" | awk -v what="$(echo "$1" | sed 's/peer_/peer\//')" '$1 == what { print $2 }'
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the bytes of code and constants that a firmware for an Arm Cortex-M7 links for one thing that it does with a program.
+# Prints the bytes of code and constants that a firmware for an Arm Cortex-M7 links for one operation on a program.
 # Needs Debian's `rustc-web`, `cargo-web` and `rust-web-src`, which have the source of `core` and `alloc`, and rustup's `rust-lld`.
 # Usage: benches/firmware/size.sh [check|parse|runtime]...
 set -euo pipefail
@@ -12,7 +12,7 @@ export CARGO_TARGET_THUMBV7EM_NONE_EABIHF_RUSTFLAGS="-C link-arg=--gc-sections -
 
 linked() {
     /usr/bin/cargo build --quiet --release -Zbuild-std=core,alloc --target thumbv7em-none-eabihf --features "$1" >&2
-    # The sections that are loaded from flash: code and constants, without the tables for unwinding.
+    # The sections loaded from flash: code and constants, without the tables for unwinding.
     python3 - "$target/thumbv7em-none-eabihf/release/executorch-format-firmware" <<'PYTHON'
 import struct, sys
 data = open(sys.argv[1], "rb").read()

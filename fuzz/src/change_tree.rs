@@ -1,4 +1,4 @@
-//! Trees changed by hand: no function of the library may panic on one, or take the memory that it only claims to need.
+//! Trees changed by hand: no function of the library may panic on such a tree, or allocate memory for sizes that it only claims.
 
 use executorch_format::convert::{CArray, COptions, Safetensors, Unsupported};
 use executorch_format::edit::{MetadataValue, NewData, Selector, Strip};
@@ -46,7 +46,7 @@ pub fn change_tree(bytes: &[u8]) {
     diff(&Side::new(&after, &[]), &Side::new(&before, &[]), &options);
 }
 
-/// Makes up to three of the changes that readers may handle wrongly.
+/// Makes up to three changes that readers may handle wrongly.
 fn change_fields(tree: &mut dyn AnyTable, choices: &mut Choices<'_>) {
     for _ in 0..choices.below(4) {
         let damages = Damage::all(tree);
@@ -57,7 +57,7 @@ fn change_fields(tree: &mut dyn AnyTable, choices: &mut Choices<'_>) {
     }
 }
 
-/// A small number, or one that no memory holds.
+/// Returns a small number, or one larger than any memory.
 fn number(choices: &mut Choices<'_>) -> u64 {
     match choices.below(5) {
         0 => 0,
@@ -68,7 +68,7 @@ fn number(choices: &mut Choices<'_>) -> u64 {
     }
 }
 
-/// Changes what the list says of a segment, and the segment's bytes.
+/// Changes the description of a segment in the list, and the segment's bytes.
 fn change_segments(table: Option<&mut Vec<DataSegment>>, segments: &mut Vec<Segment<'_>>, choices: &mut Choices<'_>) {
     let index = usize::from(choices.below(4));
     if let Some(segment) = segments.get_mut(index) {

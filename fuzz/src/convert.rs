@@ -1,16 +1,16 @@
-//! Files of other formats: any bytes are refused or read, as their own readers do.
+//! Files of other formats: any bytes are refused, or read like their own readers do.
 
 use executorch_format::convert::{Npy, Safetensors, Unsupported};
 use executorch_format::{Error, PtdOptions};
 
-/// Reads a safetensors file and compares with the official reader. Written again, also through a `.ptd`, the tensors are the same.
+/// Reads a safetensors file and compares with the official reader. The tensors stay the same when written again, also through a `.ptd`.
 pub fn read_safetensors(bytes: &[u8]) {
     let official = safetensors::SafeTensors::deserialize(bytes);
     let file = match Safetensors::parse(bytes) {
         Ok(file) => file,
         Err(error) => {
             check(&error, bytes);
-            // The official reader takes the last of two with the same name, and any number of dimensions.
+            // For equal names, the official reader takes the last tensor. It accepts any number of dimensions.
             let ours = ["occurs twice", "more than 256 dimensions"].iter().any(|rule| error.to_string().contains(rule));
             assert!(official.is_err() || ours, "{error}");
             return;
@@ -24,7 +24,7 @@ pub fn read_safetensors(bytes: &[u8]) {
                 assert_eq!((view.dtype().to_string(), view.data()), (tensor.dtype.to_string(), &*tensor.bytes));
             }
         }
-        // It parses data that it then ignores.
+        // The official reader parses data that it then ignores.
         Err(error) => assert!(error.to_string().contains("recursion limit"), "{error}"),
     }
     let Ok(image) = file.image().map(|image| image.to_vec().unwrap()) else { return };
@@ -37,7 +37,7 @@ pub fn read_safetensors(bytes: &[u8]) {
     assert_eq!(back.metadata, file.metadata);
 }
 
-/// Reads an array. Written again, it is the same.
+/// Reads an array. Written again, it stays the same.
 pub fn read_npy(bytes: &[u8]) {
     match Npy::parse(bytes) {
         Ok(array) => {

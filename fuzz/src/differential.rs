@@ -1,4 +1,4 @@
-//! Compares with the verifier of the `flatbuffers` crate: this crate must refuse what it refuses, except what `excused` lists.
+//! Compares with the verifier of the `flatbuffers` crate: this crate must refuse everything that the peer refuses, except faults in `excused`.
 
 use crate::round_trip::written;
 use executorch_format::{Ptd, Pte, probe};
@@ -14,7 +14,7 @@ pub fn differential(bytes: &[u8]) {
             assert_agrees(&written, peer::verify_program);
         }
     }
-    // The peer does not know the early schemas.
+    // The peer does not support the early schemas.
     let current = |ptd: &Ptd<'_>| ptd.flat_tensor.legacy.is_none();
     if let Some(ptd) = Ptd::parse(bytes).ok().filter(current) {
         assert_eq!(Ptd::verify_structure(bytes), Ok(()));

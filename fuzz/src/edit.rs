@@ -4,11 +4,11 @@ use executorch_format::Model;
 use executorch_format::testing::Choices;
 use executorch_format_support::edits::edit_file;
 
-/// How many bytes at the end of the input choose the operations.
+/// The number of bytes at the end of the input that choose the operations.
 const CHOICES: usize = 24;
 
-/// Decodes, edits, encodes, decodes: the trees must be equal, and break no rule, with severity error, that the input does not break. Each
-/// saving must be smaller than the file.
+/// Decodes, edits, encodes, decodes: the trees must be equal, and must break no rule, with severity error, that the input does not break.
+/// Each saving must be smaller than the file.
 pub fn edit(bytes: &[u8]) {
     if let Ok(model) = Model::parse(bytes) {
         assert!(model.savings().iter().all(|saving| saving.size < bytes.len() as u64));

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 const PROGRAM: &[u8] = include_bytes!("../../tests/data/etrecord/net_portable.pte");
 
-/// Reads an ETRecord or a state dict, and takes names from it.
+/// Reads an ETRecord or a state dict, and finds names with it.
 pub fn read_etrecord(bytes: &[u8]) {
     let Ok(source) = NameSource::parse(bytes) else { return };
     let pte = Pte::parse(PROGRAM).expect("a good file");

@@ -2,7 +2,7 @@
 
 use executorch_format::Model;
 
-/// Asks all questions of `inspect` about a file.
+/// Calls all functions of `inspect` for a file.
 pub fn inspect(bytes: &[u8]) {
     let Ok(model) = Model::parse(bytes) else { return };
     if !matches!(model, Model::Pte(_) | Model::Ptd(_)) {

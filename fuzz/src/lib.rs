@@ -27,7 +27,7 @@ pub use read::{read_bundled, read_etdump, read_payload, read_ptd, read_pte, read
 pub use round_trip::round_trip;
 pub use verify_agrees::verify_agrees;
 
-/// The `main` of a fuzz target's binary. Built without cargo-fuzz, it runs the target on the given files.
+/// Defines the `main` of a fuzz target's binary. Built without cargo-fuzz, it runs the target on the given files.
 #[macro_export]
 macro_rules! target {
     ($target:ident) => {

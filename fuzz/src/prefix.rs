@@ -39,7 +39,7 @@ pub fn prefix(bytes: &[u8]) {
     }
 }
 
-/// Whether the segments have no bytes. An empty segment may be present.
+/// Returns `true` if the segments have no bytes. An empty segment may be present.
 fn without_data(segments: &[Segment<'_>]) -> bool {
     segments.iter().flat_map(Segment::parts).all(|(_, bytes)| bytes.is_empty())
 }

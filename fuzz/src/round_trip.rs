@@ -6,8 +6,8 @@ use executorch_format_support::visit::tree;
 /// Files larger than this are not written to memory.
 const LARGEST: u64 = 1 << 22;
 
-/// An unchanged file must be written back byte for byte. Decoding, encoding and decoding must give the same tree, and encoding
-/// again the same bytes.
+/// Checks that an unchanged file is written back byte for byte, that decoding, encoding and decoding gives the same tree, and that encoding
+/// again gives the same bytes.
 pub fn round_trip(bytes: &[u8]) {
     if let Ok(mut pte) = Pte::parse(bytes) {
         assert_eq!(written(pte.image()).as_deref(), Some(bytes));
@@ -40,12 +40,12 @@ pub fn round_trip(bytes: &[u8]) {
     }
 }
 
-/// The bytes of segments, without empty ones: their offset may not be written.
+/// Returns the bytes of segments, without empty ones: their offset may not be written.
 fn segments<'s>(segments: &'s [executorch_format::Segment<'_>]) -> Vec<Vec<(u64, &'s [u8])>> {
     segments.iter().map(|segment| segment.parts().filter(|(_, bytes)| !bytes.is_empty()).collect()).collect()
 }
 
-/// The bytes of an image; `None` if the file is too large or cannot be written for an expected reason.
+/// Returns the bytes of an image; `None` if the file is too large or cannot be written for an expected reason.
 pub fn written(image: Result<Image<'_>, Error>) -> Option<Vec<u8>> {
     match image {
         Ok(image) if image.size() > LARGEST => None,

@@ -13,7 +13,7 @@ fn run(folder: &Path, target: fn(&[u8])) -> usize {
             .extension()
             .is_none_or(|extension| !["json", "txt", "md"].iter().any(|other| extension == *other))
         {
-            // Shown if the target fails.
+            // The output is shown if the target fails.
             println!("{}", path.display());
             target(&std::fs::read(&path).unwrap());
             count += 1;

@@ -52,7 +52,7 @@ def make(folder: Path, small: int, large: int) -> None:
     originals.mkdir(parents=True, exist_ok=True)
     for at in range(small):
         source = programs[at % len(programs)]
-        # A file has at most some ten thousand names.
+        # A file can have about ten thousand names at most.
         copy = originals / f"{at % len(programs)}-{at // 500_000}"
         if not copy.exists():
             shutil.copy(source, copy)

@@ -33,10 +33,10 @@ impl Drop for Folder {
     }
 }
 
-/// The rows of a table.
+/// Returns the rows of a table.
 fn table(catalog: &Path, name: &str) -> RecordBatch {
     let mut parts: Vec<_> = fs::read_dir(catalog.join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // The marker.
+    // Leaves out the marker.
     parts.retain(|part| !part.file_name().unwrap().to_str().unwrap().starts_with('.'));
     parts.sort();
     let schema = TABLES.iter().find(|table| table.name == name).unwrap().schema();
@@ -48,7 +48,7 @@ fn table(catalog: &Path, name: &str) -> RecordBatch {
     concat_batches(&schema, &batches).unwrap()
 }
 
-/// Rows without what only runs into the same folder know.
+/// Returns rows without columns that only runs into the same folder have.
 fn without_history(rows: &RecordBatch) -> RecordBatch {
     let schema = rows.schema();
     let kept =
@@ -70,7 +70,7 @@ fn path(path: &Path) -> String {
 }
 
 #[test]
-fn the_tables_say_what_the_library_says() {
+fn the_tables_agree_with_the_library() {
     let (stores, out) = (Stores::default(), Folder::new("library"));
     let options = Options::default().with_hash(true).with_part_files(100);
     let report = catalog(&stores, &[path(&data())], &out.0, &options).unwrap();
@@ -112,7 +112,7 @@ fn the_tables_say_what_the_library_says() {
     let hashes = table(&out.0, "blobs");
     let hashed = hashes.column_by_name("sha256").unwrap();
     let offsets = hashes.column_by_name("offset").unwrap();
-    // Each one that is in its file.
+    // Every blob that is in its file.
     assert!(offsets.len() - offsets.null_count() - (hashed.len() - hashed.null_count()) < 20);
 }
 
@@ -148,7 +148,7 @@ fn a_batch_has_the_rows_of_the_tables() {
 }
 
 #[test]
-fn what_did_not_change_is_not_read_again_and_the_rows_are_as_if_it_were() {
+fn unchanged_files_are_not_read_again_and_have_the_same_rows() {
     let (stores, from, out, fresh) =
         (Stores::default(), Folder::new("from"), Folder::new("again"), Folder::new("fresh"));
     let copy = |fixture: &str, to: &str| {
@@ -160,7 +160,7 @@ fn what_did_not_change_is_not_read_again_and_the_rows_are_as_if_it_were() {
     let options = Options::default().with_part_files(7);
     let run = || catalog(&stores, &[path(&from.0)], &out.0, &options).unwrap();
     assert_eq!((run().files, run().unchanged), (40, 40));
-    // One is another, one is gone, one is new, and one is no model.
+    // One file is replaced, one removed, one new, and one is not a model.
     copy("linear/linear.pte", "11.pte");
     fs::remove_file(from.0.join("20.pte")).unwrap();
     copy("linear_xnnpack/linear_xnnpack.pte", "205.pte");
@@ -172,12 +172,12 @@ fn what_did_not_change_is_not_read_again_and_the_rows_are_as_if_it_were() {
         let tables = [&out.0, &fresh.0].map(|folder| without_history(&table(folder, known.name)));
         assert_eq!(tables[0], tables[1], "{}", known.name);
     }
-    // Rows without hashes are no use where hashes are asked for.
+    // Rows without hashes cannot be reused if hashes are requested.
     assert_eq!(catalog(&stores, &[path(&from.0)], &out.0, &options.with_hash(true)).unwrap().unchanged, 0);
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_a_row_and_is_tried_again() {
+fn a_file_that_cannot_be_read_is_a_row_and_is_retried() {
     let (server, out) = (Server::start(), Folder::new("unreadable"));
     let mut access = Access::default();
     (access.retries, access.first_read) = (0, 64);
@@ -206,7 +206,7 @@ fn a_file_that_cannot_be_read_is_a_row_and_is_tried_again() {
 }
 
 #[test]
-fn an_overview_has_what_changed_and_what_is_stored_twice_and_limits_hold_or_do_not() {
+fn an_overview_has_changes_and_duplicates_and_checks_limits() {
     let (stores, from, out) = (Stores::default(), Folder::new("overview"), Folder::new("overview-out"));
     let copy = |fixture: &str, to: &str| {
         fs::copy(data().join("1.5.1").join(fixture), from.0.join(to)).unwrap();
@@ -220,7 +220,7 @@ fn an_overview_has_what_changed_and_what_is_stored_twice_and_limits_hold_or_do_n
     let first = Overview::read(&out.0).unwrap();
     assert_eq!((first.files, first.errors, first.added, first.changed.len()), (4, 1, 4, 0));
     assert_eq!(first.failed[0].file, path(&fs::canonicalize(from.0.join("d.pte")).unwrap()));
-    // Both models have the same five constants; some of them are equal to each other, too.
+    // Both models have the same five constants, some of which are equal to each other, too.
     assert!(first.duplicate_bytes.unwrap() >= 112, "{:?}", first.duplicates);
     assert!(first.duplicates.iter().all(|known| known.wasted == known.size * (known.copies - 1)));
     assert_eq!(first.operators.iter().find(|known| known.name == "aten::add.out").unwrap().files, 1);
@@ -242,7 +242,7 @@ fn an_overview_has_what_changed_and_what_is_stored_twice_and_limits_hold_or_do_n
     assert_eq!(exceeded("errors,growth=100%,findings,duplicates=100,release=1.5").unwrap(), 5);
     assert!(exceeded("release=9.9").is_err(), "nothing is known of that release");
     assert!("growth=-1%".parse::<Limit>().is_err() && "size".parse::<Limit>().is_err());
-    // Nothing changed in a third run.
+    // No file changed before the third run.
     catalog(&stores, &[path(&from.0)], &out.0, &options).unwrap();
     let third = Overview::read(&out.0).unwrap();
     assert_eq!((third.added, third.changed.len()), (0, 0));
@@ -251,7 +251,7 @@ fn an_overview_has_what_changed_and_what_is_stored_twice_and_limits_hold_or_do_n
 
 #[test]
 #[cfg(unix)]
-fn a_file_has_one_name_whatever_the_path_to_it() {
+fn a_file_has_the_same_name_for_every_path_to_it() {
     let (stores, from, out) = (Stores::default(), Folder::new("paths"), Folder::new("paths-out"));
     fs::create_dir(from.0.join("models")).unwrap();
     fs::copy(data().join("1.5.1/add/add.pte"), from.0.join("models/add.pte")).unwrap();
@@ -267,7 +267,7 @@ fn a_file_has_one_name_whatever_the_path_to_it() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_name_that_is_not_utf_8_is_a_row_and_endings_may_be_upper_case() {
+fn a_name_that_is_not_utf_8_is_a_row_and_extensions_may_be_upper_case() {
     use std::os::unix::ffi::OsStrExt;
 
     let (stores, from, out) = (Stores::default(), Folder::new("names"), Folder::new("names-out"));

@@ -26,10 +26,10 @@ from counting import Server
 from executorch_format import catalog
 
 
-# Tables that the engines take apart themselves.
+# Tables that the engines unpack themselves.
 SOME = ("files", "nodes")
 
-# Files that are also read from a server that counts.
+# Files that are also read from a counting server.
 COUNTED = 20
 
 
@@ -114,7 +114,7 @@ def by_spark(files: list[str], flag: str, server: Server) -> dict[str, pyarrow.T
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
     }
-    # Two executors, each a process.
+    # Two executors, each in its own process.
     builder = SparkSession.builder.master("local-cluster[2,1,1024]")
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -151,7 +151,7 @@ def main(written: Path, folder: str, engines: list[str]) -> None:
     column = expected["files"].schema.get_field_index("run")
     expected["files"] = expected["files"].set_column(column, "run", numbers)
     assert expected["files"].num_rows == len(files) > 50
-    # In this process.
+    # Runs in this process.
     alone = catalog.batch(files, hash=True)
     assert alone.schema == catalog.schema()
     for name, table in expected.items():

@@ -1,4 +1,4 @@
-//! Web servers that harm their clients: reading and listing end with an error, after few requests and bytes.
+//! Hostile web servers: reading and listing end with an error, after few requests and bytes.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use executorch_format_support::server::Server;
 use futures_util::TryStreamExt;
 use std::time::Duration;
 
-/// Small limits.
+/// Returns small limits.
 fn access() -> Access {
     let mut access = Access::default();
     (access.retries, access.timeout) = (1, Duration::from_secs(1));
@@ -29,11 +29,11 @@ fn list(url: &str) -> Result<Vec<String>, Error> {
     wait(stores.list(url)?.map_ok(|found| found.place.name).try_collect())
 }
 
-/// What sockets may hold besides the bytes that are read.
+/// The maximum number of bytes in socket buffers, in addition to those that are read.
 const BUFFERS: u64 = 32 << 20;
 
 #[test]
-fn the_body_of_an_error_is_read_only_in_part() {
+fn the_body_of_an_error_is_read_only_partly() {
     for (status, expected) in [(404, "there is no such file"), (400, "400"), (403, "access denied"), (500, "500")] {
         let server = HostileServer::start(Mode::EndlessError(status), program());
         let error = open(access(), &server.url("x.pte")).unwrap_err().to_string();
@@ -60,7 +60,7 @@ fn an_endless_file_or_page_is_an_error() {
 }
 
 #[test]
-fn a_page_that_comes_byte_by_byte_is_an_error() {
+fn a_page_that_arrives_byte_by_byte_is_an_error() {
     let server = HostileServer::start(Mode::SlowPage, program());
     assert!(list(&server.url("models")).is_err());
     assert!(server.requests() <= 2);
@@ -85,7 +85,7 @@ fn redirects_stay_on_the_server_unless_others_are_allowed() {
     assert_eq!(open(allowed.clone(), &server.url("x.pte")), Ok(program().len() as u64));
     let server = HostileServer::start(Mode::RedirectForEver, program());
     assert_eq!(open(access(), &server.url("x.pte")), Err(Error::Failed("more than 10 redirects".into())));
-    // A request on a connection that the server closes is sent again once.
+    // A request on a connection that the server closes is repeated once.
     assert!((11..=12).contains(&server.requests()), "{}", server.requests());
     let server = HostileServer::start(Mode::RedirectToMetadata, program());
     let error = open(allowed, &server.url("x.pte")).unwrap_err().to_string();
@@ -93,7 +93,7 @@ fn redirects_stay_on_the_server_unless_others_are_allowed() {
 }
 
 #[test]
-fn a_url_names_one_key_and_not_another() {
+fn a_url_refers_to_exactly_one_key() {
     for url in [
         "s3://bucket/../x.pte",
         "s3://bucket/a/./x.pte",

@@ -36,7 +36,7 @@ fn run(out: &Path) -> Result<u64, Error> {
     wait(write(&Stores::default(), &[from], out, &Options::default(), |_| ())).map(|report| report.files)
 }
 
-/// The files in a folder with their contents; links with their targets; folders.
+/// Returns the files in a folder with their contents; links with their targets; folders.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -69,7 +69,7 @@ enum Thing {
     Link,
 }
 
-/// Paths that a run uses, and others.
+/// Returns paths that a run uses, and others.
 fn places() -> impl Strategy<Value = String> {
     let first = prop::sample::select(vec![
         "files",
@@ -113,12 +113,12 @@ fn things() -> impl Strategy<Value = Thing> {
     ]
 }
 
-/// Puts things into a folder, where there is a place for them.
+/// Puts things into a folder wherever possible.
 fn put(out: &Path, outside: &Path, things: &[(String, Thing)]) -> Vec<PathBuf> {
     let mut made = Vec::new();
     for (place, thing) in things {
         let path = out.join(place);
-        // Not through a link: outside is another test.
+        // Not through a link: another test covers paths outside.
         let through = path.ancestors().skip(1).take_while(|above| *above != out).any(Path::is_symlink);
         if through || fs::create_dir_all(path.parent().unwrap()).is_err() {
             continue;
@@ -178,7 +178,7 @@ proptest! {
 }
 
 #[test]
-fn a_foreign_folder_or_file_where_a_run_writes_is_an_error_that_names_it() {
+fn a_foreign_folder_or_file_in_place_of_output_is_an_error_with_its_name() {
     for (place, named) in [
         ("files/weights.bin", "files"),
         ("catalog.json", "catalog.json"),
@@ -219,7 +219,7 @@ fn inputs_inside_the_output_are_an_error() {
         assert!(error.to_string().contains("is inside the output folder"), "{error}");
     }
     assert!(model.exists() && fs::read_dir(&out.0).unwrap().count() == 1);
-    // The output inside an input is fine.
+    // An output folder inside an input is allowed.
     let inside = out.0.join("catalog");
     assert_eq!(wait(write(&Stores::default(), &[folder], &inside, &Options::default(), |_| ())).unwrap().files, 1);
 }

@@ -65,7 +65,7 @@ fn main() {
     }
 }
 
-/// The function that callgrind counts, with everything it calls.
+/// Returns the function that callgrind counts, with everything it calls.
 #[inline(never)]
 fn measured<T>(run: impl FnOnce() -> T) -> T {
     run()
