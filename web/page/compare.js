@@ -42,9 +42,9 @@
   }
 
   const columns = [
-    { name: "what", words: true, of: (row) => `${subjectText(row.subject)} ${row.kind}` },
+    { name: "change", words: true, of: (row) => `${subjectText(row.subject)} ${row.kind}` },
     {
-      name: "which",
+      name: "item",
       wide: true,
       of: (row) => [row.method, row.tensor_name, row.name].filter(Boolean).join(" "),
     },

@@ -23,7 +23,7 @@
   page.roleText = (file, index, roles) => {
     const texts = {
       main: file.error && !file.kind ? "not readable" : "shown",
-      other: "compared with",
+      other: "compared with the shown file",
       data: "weights of the program",
       names: "names for the program",
       trace: "times of the program",

@@ -66,7 +66,8 @@
     return viewer.frequencies(nodes.filter(isOperator).map((node) => node.label));
   };
 
-  // The edges into and out of each node. An edge that would pass many layers is far: it is not drawn.
+  // The edges into and out of each node, those that are drawn, and the points that some of these pass. An edge that would pass many layers is
+  // far: it is not drawn.
   graphs.connections = ({ nodes, edges, layout }) => {
     const far = new Set(layout.far);
     const [into, outOf] = [nodes.map(() => []), nodes.map(() => [])];
@@ -75,7 +76,8 @@
       into[edge.to].push(connection);
       outOf[edge.from].push(connection);
     });
-    return { into, outOf, drawn: edges.filter((_, index) => !far.has(index)) };
+    const waypoints = new Map(layout.routes.map(({ from, to, points }) => [`${from} ${to}`, points]));
+    return { into, outOf, drawn: edges.filter((_, index) => !far.has(index)), waypoints };
   };
 
   // The start of an edge, and the numbers of each of its curves. It goes from the lower side of a box past some points to the upper side of

@@ -93,7 +93,6 @@
     constructor(graph, whole, parts, { groups, inside }) {
       const { nodes, layout } = graph;
       Object.assign(this, { graph, whole, parts, groups, inside, nodes, layout }, graphs.connections(graph));
-      this.waypoints = new Map(layout.routes.map(({ from, to, points }) => [`${from} ${to}`, points]));
       this.results = nodes.map(graphs.result);
       this.texts = nodes.map(graphs.searchText);
       this.canvas = viewer.canvas(parts.stage, (context, width, height) =>

@@ -23,7 +23,7 @@
   });
 
   const HELP =
-    "For each tensor argument, in order: its type and number of dimensions; f32 2D is a matrix of 32-bit floats. The result is listed again at the end, as ExecuTorch's selective build does. A dimension order is shown if it is not 0, 1, 2, …";
+    "The last column has the type and number of dimensions of each tensor argument, in order: f32 2D is a matrix of 32-bit floats. The result is listed again at the end, as in ExecuTorch's selective build. A dimension order is shown if it is not 0, 1, 2, …";
 
   const byCalls = (operators) => [...operators].sort((left, right) => right.calls - left.calls);
 

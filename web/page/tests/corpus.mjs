@@ -1,20 +1,20 @@
-// Every file of some folders through the module: it answers each question, or says why not, and never ends.
-// node corpus.mjs MODULE FOLDER…, where MODULE is the folder that web/build made.
+// Every file of some folders through the module: it answers each question, or says why not, and never ends; and what the views compute from
+// its answers makes sense. node corpus.mjs MODULE FOLDER…, where MODULE is the folder that web/build made.
+import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { runInThisContext } from "node:vm";
+import { load } from "../../viewer/tests/scripts.mjs";
+import { checkViews } from "./views.mjs";
 
 const [module, ...folders] = process.argv.slice(2);
 // Scripts of the page's worker: each defines names for those after it.
-const script = (...path) => readFileSync(join(import.meta.dirname ?? ".", ...path), "utf8");
-const scripts = [readFileSync(join(module, "page.js"), "utf8"), script("../vendor/fflate.min.js"), script("../zip.js")];
-const { bindings, entriesOf } = new Function(
-  "self",
-  `${scripts.join(";\n")}; const fflate = self.fflate; return { bindings: wasm_bindgen, entriesOf };`,
-)({});
+globalThis.self = globalThis;
+runInThisContext(readFileSync(join(module, "page.js"), "utf8"));
+const { bindings, entriesOf } = load(["page/vendor/fflate.min", "page/zip"], "({ bindings: wasm_bindgen, entriesOf })");
 bindings.initSync({ module: readFileSync(join(module, "page_bg.wasm")) });
-const { Page, takes_entry } = bindings;
-const parts = [
-  "first",
+
+const PARTS = [
   "size",
   "modules",
   "memory",
@@ -27,15 +27,11 @@ const parts = [
   "cases",
   "profile",
 ];
-const files = folders.flatMap((folder) =>
-  readdirSync(folder, { recursive: true })
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile()),
-);
-let [read, refused] = [0, 0];
-for (const path of files) {
+
+// The report of a file, with the parts that it has.
+function reportOf(path) {
   const bytes = readFileSync(path);
-  const page = new Page();
+  const page = new bindings.Page();
   const ask = (what, question) => {
     try {
       return JSON.parse(question());
@@ -47,14 +43,30 @@ for (const path of files) {
   };
   const reader = {
     read: (start, size) => bytes.subarray(start, start + size),
-    entries: () => entriesOf(bytes, takes_entry),
+    entries: () => entriesOf(bytes, bindings.takes_entry),
   };
   const added = ask("add", () => page.add(path, bytes.length, reader));
-  if (added && !added.error) read += 1;
-  else refused += 1;
-  for (const part of parts) ask(part, () => page.part(part));
+  const report = { ...ask("first", () => page.part("first")), isRead: Boolean(added && !added.error) };
+  for (const part of PARTS) report[part] = ask(part, () => page.part(part)) ?? undefined;
   ask("branch", () => page.branch(0, "", 0, false));
   page.free();
+  return report;
 }
-console.log(`${files.length} files: ${read} were read, ${refused} refused`);
-if (!read || !refused) process.exit(1);
+
+const files = folders.flatMap((folder) =>
+  readdirSync(folder, { recursive: true })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile()),
+);
+let read = 0;
+for (const path of files) {
+  const report = reportOf(path);
+  if (report.isRead) read += 1;
+  try {
+    checkViews(report);
+  } catch (error) {
+    throw new Error(path, { cause: error });
+  }
+}
+console.log(`${files.length} files: ${read} were read, ${files.length - read} refused`);
+assert.ok(read > 0 && read < files.length);

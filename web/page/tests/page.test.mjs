@@ -17,7 +17,7 @@ test("each file has one role", () => {
   const text = (index, file) => page.roleText({ file, kind: "pte" }, index, roles);
   assert.equal(text(0, "a.pte"), "shown");
   assert.equal(page.roleText({ file: "a.pte", error: {} }, 0, roles), "not readable");
-  assert.equal(text(1, "b.pte"), "compared with");
+  assert.equal(text(1, "b.pte"), "compared with the shown file");
   assert.equal(text(2, "w.ptd"), "weights of the program");
   assert.equal(text(3, "t.etdp"), "times of the program");
   assert.equal(text(4, "n.etrecord"), "names for the program");

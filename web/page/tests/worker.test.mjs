@@ -29,6 +29,14 @@ class Page {
   part = () => {
     throw "the module's error";
   };
+  // Two ranges of the second file, and the bytes of them.
+  spread = () => {
+    const bytes = [];
+    return { bytes, parts: () => [1, 0, 10, 1, 20, 30], add: (piece) => bytes.push(...piece) };
+  };
+  spread_out = ({ bytes }) => bytes.length;
+  // A format that converts the tensor's bytes.
+  export = (index, offset, size) => ({ header: () => undefined, finish: (bytes) => `${bytes.join(" ")} of ${size}` });
   compare = () => {
     throw new WebAssembly.RuntimeError("unreachable");
   };
@@ -89,6 +97,20 @@ test("a hash takes each byte once, and its progress ends at 1", async () => {
     messages.slice(0, -1).map(({ share }) => share),
     [PIECE / (PIECE + 5), 1],
   );
+});
+
+test("a histogram takes the bytes of all its ranges, with one progress", async () => {
+  const messages = await ask("spread", [0, 0]);
+  assert.equal(messages.at(-1).answer, 40);
+  assert.deepEqual(
+    messages.slice(0, -1).map(({ share }) => share),
+    [0.25, 1],
+  );
+});
+
+test("a tensor is converted from its own bytes", async () => {
+  const messages = await ask("save", [0, 1, 2, 1, true]);
+  assert.equal(await messages.at(-1).answer.text(), "84 69 of 2");
 });
 
 test("a job that is ended says so, and the next one runs", async () => {

@@ -26,7 +26,7 @@ const box = (x, y) => ({ x, y, width: 100, height: 40 });
 const layout = {
   nodes: [box(0, 0), box(0, 100), box(200, 110), box(0, 200)],
   far: [2],
-  routes: [],
+  routes: [{ from: 0, to: 1, points: [[70, 60]] }],
   width: 300,
   height: 240,
 };
@@ -87,8 +87,9 @@ test("operators are counted, and inputs are none", () => {
 });
 
 test("a far edge is connected, but not drawn", () => {
-  const { into, outOf, drawn } = graphs.connections(graph);
+  const { into, outOf, drawn, waypoints } = graphs.connections(graph);
   assert.deepEqual(drawn, edges.slice(0, 2));
+  assert.deepEqual([...waypoints], [["0 1", [[70, 60]]]]);
   assert.deepEqual(
     into[3].map(({ edge, far }) => [edge.from, far]),
     [
@@ -102,35 +103,38 @@ test("a far edge is connected, but not drawn", () => {
   );
 });
 
-test("an edge goes down through its points, and a jump from side to side", () => {
-  const [start, ...curves] = graphs.edgePath(box(0, 0), [[70, 60]], box(100, 100));
-  assert.deepEqual(start, [50, 40]);
-  assert.deepEqual(
-    curves.map((curve) => curve.slice(4)),
-    [
-      [70, 60],
-      [150, 100],
-    ],
-  );
-  // Straight down, nothing bends.
-  assert.deepEqual(graphs.edgePath(box(0, 0), [], box(0, 100))[1], [50, 40, 50, 100, 50, 100]);
-  const ends = (from, to) => {
-    const [start, curve] = graphs.edgePath(from, [], to);
-    return [start, curve.slice(4)];
-  };
-  assert.deepEqual(ends(box(0, 100), box(200, 0)), [
-    [100, 120],
-    [200, 20],
+test("an edge goes down through its points", () => {
+  const down = (points, to) => graphs.edgePath(box(0, 0), points, to);
+  assert.deepEqual(down([], box(100, 100)), [
+    [50, 40],
+    [50, 70, 150, 70, 150, 100],
   ]);
-  assert.deepEqual(ends(box(200, 100), box(0, 0)), [
+  assert.deepEqual(down([[70, 60]], box(100, 100)), [
+    [50, 40],
+    [50, 52, 70, 48, 70, 60],
+    [70, 80, 150, 80, 150, 100],
+  ]);
+  // Straight down, nothing bends; over a short way, an edge still does.
+  assert.deepEqual(down([], box(0, 100))[1], [50, 40, 50, 100, 50, 100]);
+  assert.deepEqual(down([], box(100, 41))[1], [50, 52, 150, 29, 150, 41]);
+});
+
+test("a jump goes from side to side, or around the right side of boxes above each other", () => {
+  const across = (from, to) => graphs.edgePath(from, [[1, 1]], to);
+  assert.deepEqual(across(box(0, 100), box(200, 0)), [
+    [100, 120],
+    [120, 120, 180, 20, 200, 20],
+  ]);
+  assert.deepEqual(across(box(200, 100), box(0, 0)), [
     [200, 120],
-    [100, 20],
+    [180, 120, 120, 20, 100, 20],
   ]);
-  // One above the other: around their right side.
-  assert.deepEqual(ends(box(0, 100), box(20, 0)), [
+  assert.deepEqual(across(box(0, 100), box(20, 0)), [
     [100, 120],
-    [120, 20],
+    [160, 120, 160, 20, 120, 20],
   ]);
+  // A box that starts where the other ends is not below it.
+  assert.deepEqual(across(box(0, 0), box(0, 40))[0], [100, 20]);
 });
 
 test("a place is that of the box there, or of one close to it", () => {
@@ -156,22 +160,33 @@ test("arrow keys follow edges up and down, and go to neighbours sideways", () =>
 
 test("the whole graph is in the window, at no more than its own size", () => {
   assert.equal(graphs.wholeView(layout, 1000, 1000).k, 1);
-  const { x, y, k } = graphs.wholeView(layout, 160, 1000);
-  assert.ok(x >= 0 && y >= 0 && x + layout.width * k <= 160, JSON.stringify({ x, y, k }));
+  assert.deepEqual(graphs.wholeView(layout, 160, 1000), { x: 20, y: 20, k: 0.4 });
+  assert.deepEqual(graphs.wholeView(layout, 1000, 64), { x: 485, y: 20, k: 0.1 });
 });
 
-test("the start of a wide graph is at its input, without empty space beside the graph", () => {
+test("a graph that fits starts in the middle, at a readable size", () => {
   const connections = graphs.connections(graph);
-  const wide = {
-    nodes,
-    layout: { ...layout, width: 5000, nodes: layout.nodes.map(({ x, ...rest }) => ({ ...rest, x: x + 4890 })) },
-  };
-  const { x, k } = graphs.startView(wide, connections, 800);
-  assert.equal(k, 0.75);
-  const [left, right] = [4890 * k + x, 4990 * k + x];
-  assert.ok(left > 0 && right <= 800, `${left} to ${right}`);
-  assert.ok(Math.abs(5000 * k + x - 780) < 1e-6, "the right end of the graph is at the margin");
   assert.deepEqual(graphs.startView(graph, connections, 800), { x: 250, y: 20, k: 1 });
+  assert.deepEqual(graphs.startView(graph, connections, 300), { x: 20, y: 20, k: 260 / 300 });
+});
+
+test("a wide graph starts at its input or the users of it, without empty space beside the graph", () => {
+  const connections = graphs.connections(graph);
+  const start = (boxes, kinds = nodes) => {
+    const wide = { nodes: kinds, layout: { ...layout, width: 5000, nodes: boxes } };
+    return graphs.startView(wide, connections, 800);
+  };
+  const rest = layout.nodes.slice(2);
+  // Both are in the window: the middle between them is in its middle.
+  assert.deepEqual(start([box(1000, 300), box(1200, 400), ...rest]), { x: 400 - 1150 * 0.75, y: -205, k: 0.75 });
+  // They are far apart: the user is in the middle.
+  assert.deepEqual(start([box(1000, 300), box(3000, 400), ...rest]).x, 400 - 3050 * 0.75);
+  // At the ends of the graph, its margin is that of the window.
+  assert.ok(Math.abs(start([box(0, 300), box(100, 400), ...rest]).x - 20) < 1e-9);
+  assert.ok(Math.abs(start([box(4900, 0), box(4800, 100), ...rest]).x + 5000 * 0.75 - 780) < 1e-9);
+  // Without an input, the highest box is the start.
+  const kernels = nodes.map((node) => ({ ...node, kind: "kernel" }));
+  assert.equal(start([box(1000, 300), box(3000, 200), box(2000, 400), box(0, 400)], kernels).x, 400 - 3050 * 0.75);
 });
 
 test("a box is shown in the middle", () => {

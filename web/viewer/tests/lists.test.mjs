@@ -104,6 +104,7 @@ test("rows are sorted as numbers or as texts, and a third click restores their o
   const numbers = { number: true, value: (row) => row };
   assert.deepEqual(viewer.sorted(numbers, [10, 9, 100], "ascending"), [9, 10, 100]);
   assert.deepEqual(viewer.sorted(numbers, [10, 9, 100], "descending"), [100, 10, 9]);
+  assert.deepEqual(viewer.sorted(numbers, [-1, 2, -10], "ascending"), [-10, -1, 2]);
   const texts = { value: (row) => row };
   assert.deepEqual(viewer.sorted(texts, ["%10", "%9", "a"], "ascending"), ["%9", "%10", "a"]);
   const orders = (column) => [null, "descending", "ascending"].map((order) => viewer.nextOrder(column, order));

@@ -66,7 +66,12 @@ test("addresses are round and at most seven", () => {
 });
 
 test("labels of times have 70 pixels each, and both ends have one", () => {
-  assert.deepEqual(viewer.labelledTimes(5, 100), [0, 1, 2, 3, 4, 5]);
+  assert.deepEqual(viewer.labelledTimes(5, 70), [0, 1, 2, 3, 4, 5]);
+  // Every tenth instruction: the time of instruction 10 is 11.
+  assert.deepEqual(viewer.labelledTimes(21, 10), [0, 11, 21]);
+  assert.deepEqual(viewer.labelledTimes(30, 10), [0, 11, 30]);
+  assert.deepEqual(viewer.labelledTimes(31, 10), [0, 11, 21, 31]);
+  assert.deepEqual(viewer.labelledTimes(100, 1e-5), [0, 100]);
   for (const [end, width] of [
     [13, 50],
     [454, 1.6],

@@ -56,6 +56,20 @@ test("weights of a delegate's nodes are in its box, wherever they are stored", (
   assert.equal(child(box, "payload").open, undefined);
 });
 
+test("a payload has the weights between its first and its last byte", () => {
+  const at = (offset, size) => ({ ...weights[0], offset, size });
+  const inPayload = (weight) => {
+    const root = viewer.kindTree({ parts }, [weight]);
+    const box = child(child(root, "delegate"), "delegate 0 XnnpackBackend");
+    return box.children?.some(({ name }) => name.startsWith("XNNConv2d")) || false;
+  };
+  assert.ok(inPayload(at(300, 20)));
+  assert.ok(inPayload(at(580, 20)));
+  assert.ok(!inPayload(at(299, 20)));
+  assert.ok(!inPayload(at(581, 20)));
+  assert.ok(!inPayload(at(null, 20)));
+});
+
 test("a kind with one piece that has no name is that piece", () => {
   const root = viewer.kindTree({ parts }, []);
   assert.equal(child(root, "header").children, undefined);

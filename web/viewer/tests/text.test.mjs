@@ -98,6 +98,11 @@ test("runs are of neighbours, frequencies of all", () => {
   assert.deepEqual(viewer.runs([]), []);
 });
 
+test("zero, an empty text and false are known", () => {
+  assert.deepEqual([0, "", false, NaN].map(viewer.isKnown), [true, true, true, true]);
+  assert.deepEqual([undefined, null].map(viewer.isKnown), [false, false]);
+});
+
 test(
   "a report has large integers with all their digits",
   { skip: !hasSource() && "this Node has no JSON source text" },
