@@ -1,25 +1,17 @@
 //! Runs every target on its seeds: the files of `tests/data` and `regressions/` (inputs that once failed).
 
+use executorch_format_support::fixtures::{files_below, has_extension};
 use std::path::Path;
 
 fn run(folder: &Path, target: fn(&[u8])) -> usize {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    let mut count = 0;
-    for entry in entries {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            count += run(&path, target);
-        } else if path
-            .extension()
-            .is_none_or(|extension| !["json", "txt", "md"].iter().any(|other| extension == *other))
-        {
-            // The output is shown if the target fails.
-            println!("{}", path.display());
-            target(&std::fs::read(&path).unwrap());
-            count += 1;
-        }
+    let mut seeds = if folder.is_dir() { files_below(folder) } else { Vec::new() };
+    seeds.retain(|path| !has_extension(path, &["json", "txt", "md"]));
+    for path in &seeds {
+        // The output is shown if the target fails.
+        println!("{}", path.display());
+        target(&std::fs::read(path).unwrap());
     }
-    count
+    seeds.len()
 }
 
 macro_rules! smoke {

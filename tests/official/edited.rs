@@ -79,9 +79,7 @@ fn edited_programs_compute_the_same() {
     let programs: Vec<Fixture> = fixtures().into_iter().filter(Fixture::is_pte).collect();
     let (judged, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
     for_all(&programs, |fixture| {
-        let folder = fixture.path.parent().unwrap();
-        let beside = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let data: Vec<PathBuf> = beside.filter(|path| path.extension().is_some_and(|ending| ending == "ptd")).collect();
+        let data = fixture.data_files();
         let expected = official.run(&fixture.path, &data, &[]);
         if !accepted(&expected) {
             refused.fetch_add(1, Ordering::Relaxed);

@@ -5,7 +5,6 @@ use executorch_format::inspect::{PointerSize, TempAllocator};
 use executorch_format_support::fixtures::{Fixture, fixtures};
 use executorch_format_support::official::{Official, for_all};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Returns the memory that the runtime took for each method that it loaded.
@@ -23,13 +22,6 @@ fn taken(told: &str) -> BTreeMap<String, u64> {
     taken
 }
 
-/// Returns the `.ptd` files in the folder of a program with external tensors.
-fn data(fixture: &Fixture) -> Vec<PathBuf> {
-    let folder = std::fs::read_dir(fixture.path.parent().unwrap()).unwrap();
-    let files = folder.map(|entry| entry.unwrap().path());
-    files.filter(|path| path.extension().is_some_and(|extension| extension == "ptd")).collect()
-}
-
 #[test]
 fn loading_a_method_takes_the_computed_memory() {
     let Some(official) = Official::find("memory") else { return };
@@ -38,7 +30,7 @@ fn loading_a_method_takes_the_computed_memory() {
     for_all(&fixtures, |fixture| {
         let Ok(pte) = Pte::parse(fixture.bytes()) else { return Ok(()) };
         let external = pte.methods().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()));
-        let data = if external { data(fixture) } else { Vec::new() };
+        let data = if external { fixture.data_files() } else { Vec::new() };
         for (temporary, options) in
             [(TempAllocator::Given, &["--no-exec"][..]), (TempAllocator::Missing, &["--no-exec", "--no-temp"])]
         {

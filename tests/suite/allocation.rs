@@ -1,11 +1,11 @@
 //! The cost of reading any file: memory in proportion to the program's size, no allocation when only checking, and work
 //! within the limits. Allocations are counted per thread.
 
-use crate::damage::{each, files, stride};
+use crate::damage::{each, stride};
 use allocation_counter::measure;
 use executorch_format::delegate::Payload;
 use executorch_format::{Error, ErrorKind, Limits, ParseOptions, Ptd, Pte, probe};
-use executorch_format_support::fixtures::Fixture;
+use executorch_format_support::fixtures::{Fixture, fixtures};
 
 /// The maximum number of bytes to allocate for each byte that the default limits allow to be covered.
 ///
@@ -45,7 +45,7 @@ fn program_size(bytes: &[u8]) -> u64 {
 
 #[test]
 fn checking_a_valid_file_allocates_nothing() {
-    each(&files(), |file| {
+    each(&fixtures(), |file| {
         let info = measure(|| check(file, file.bytes()).unwrap());
         assert_eq!((info.count_total, info.bytes_total), (0, 0));
     });
@@ -53,7 +53,7 @@ fn checking_a_valid_file_allocates_nothing() {
 
 #[test]
 fn decoding_a_valid_file_allocates_a_multiple_of_its_program() {
-    each(&files(), |file| {
+    each(&fixtures(), |file| {
         let (bytes, ok) = allocated(file, file.bytes());
         assert!(ok);
         let size = program_size(file.bytes());
@@ -64,7 +64,7 @@ fn decoding_a_valid_file_allocates_a_multiple_of_its_program() {
 
 #[test]
 fn decoding_a_damaged_file_does_not_allocate_more() {
-    let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= 2500).collect();
+    let small: Vec<_> = fixtures().into_iter().filter(|file| file.bytes().len() <= 2500).collect();
     each(&small, |file| {
         let mut worst = 0.0f64;
         for at in (0..program_size(file.bytes()) as usize).step_by(4 * stride()) {
@@ -192,7 +192,7 @@ fn a_file_at_the_limit_is_accepted_and_one_beyond_it_is_refused() {
 /// Official writers share only vtables, so every valid file is well within the default limits.
 #[test]
 fn valid_files_are_within_the_default_limits_and_reach_exact_limits() {
-    each(&files(), |file| {
+    each(&fixtures(), |file| {
         if !file.is_pte() {
             return;
         }
@@ -207,7 +207,7 @@ fn valid_files_are_within_the_default_limits_and_reach_exact_limits() {
 /// The memory of a file and its payloads by `Limits::memory` bounds the allocations for them.
 #[test]
 fn a_limit_on_memory_bounds_what_is_allocated() {
-    each(&files(), |file| {
+    each(&fixtures(), |file| {
         if !file.is_pte() {
             return;
         }

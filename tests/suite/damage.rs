@@ -20,13 +20,6 @@ pub fn scaled(count: usize) -> usize {
     if stride() > 3 { count / 8 } else { count }
 }
 
-/// Returns the valid files of `tests/data`.
-pub fn files() -> Vec<Fixture> {
-    let mut files = fixtures();
-    files.retain(|file| !file.name().starts_with("malformed"));
-    files
-}
-
 /// Runs `test` on each file, on all cores. Prints the name of a file that panics.
 pub fn each(files: &[Fixture], test: impl Fn(&Fixture) + Sync) {
     let next = AtomicUsize::new(0);
@@ -69,7 +62,7 @@ fn read(pte: bool, bytes: &[u8]) -> Result<u64, Error> {
 
 #[test]
 fn valid_files_can_be_read_completely() {
-    each(&files(), |file| {
+    each(&fixtures(), |file| {
         read(file.is_pte(), file.bytes()).unwrap();
         // The parser for the other kind of file refuses it.
         let error = read(!file.is_pte(), file.bytes()).unwrap_err();
@@ -80,7 +73,7 @@ fn valid_files_can_be_read_completely() {
 /// A file without a header may end in padding, which may be missing. In any other file, every part is needed.
 #[test]
 fn files_truncated_at_any_length_are_refused_or_give_the_same_tree() {
-    each(&files(), |file| {
+    each(&fixtures(), |file| {
         let whole = read(file.is_pte(), file.bytes()).unwrap();
         let probe = probe(file.bytes()).unwrap();
         let size = file.bytes().len() as u64;
@@ -133,7 +126,7 @@ fn metadata_is_enough(file: &Fixture, cut: &[u8], metadata_end: usize) {
 
 #[test]
 fn the_first_64_bytes_give_the_places_of_metadata_and_data() {
-    each(&files(), |file| {
+    each(&fixtures(), |file| {
         let whole = probe(file.bytes()).unwrap();
         assert_eq!(probe(&file.bytes()[..64.min(file.bytes().len())]).unwrap(), whole);
         assert!(whole.metadata(file.bytes().len() as u64).unwrap().end <= file.bytes().len() as u64);
@@ -157,7 +150,7 @@ fn damaged(byte: u8) -> impl Iterator<Item = u8> {
 
 #[test]
 fn small_files_with_a_changed_byte_are_refused_or_can_be_walked() {
-    let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= SMALL).collect();
+    let small: Vec<_> = fixtures().into_iter().filter(|file| file.bytes().len() <= SMALL).collect();
     assert!(small.len() >= 5, "only {} small files", small.len());
     let (refused, accepted) = (AtomicUsize::new(0), AtomicUsize::new(0));
     each(&small, |file| {
@@ -181,7 +174,7 @@ fn small_files_with_a_changed_byte_are_refused_or_can_be_walked() {
 /// Sets every aligned u32, the size of most offsets and counts, to values that make sums overflow.
 #[test]
 fn small_files_with_a_changed_word_are_refused_or_can_be_walked() {
-    let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= SMALL).collect();
+    let small: Vec<_> = fixtures().into_iter().filter(|file| file.bytes().len() <= SMALL).collect();
     each(&small, |file| {
         let metadata_end = probe(file.bytes()).unwrap().metadata(file.bytes().len() as u64).unwrap().end as usize;
         for at in (0..metadata_end / 4 * 4).step_by(4 * stride()) {
@@ -199,7 +192,7 @@ fn small_files_with_a_changed_word_are_refused_or_can_be_walked() {
 /// Sets each number of the extended header to extreme values, which make sums overflow.
 #[test]
 fn headers_with_extreme_numbers_are_refused_or_can_be_walked() {
-    each(&files(), |file| {
+    each(&fixtures(), |file| {
         for at in [12, 16, 24, 32, 40] {
             for value in [0u64, 1, 8, 1 << 31, u64::from(u32::MAX), 1 << 63, u64::MAX - 8, u64::MAX - 7, u64::MAX] {
                 let mut bytes = file.bytes().to_vec();

@@ -1,8 +1,9 @@
 //! Pages for contributors and users are correct: paths exist, lists are complete, numbers and rows agree with the code.
 
 use executorch_format_support::crate_root;
+use executorch_format_support::fixtures::files_below;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 fn read(path: impl AsRef<Path>) -> String {
     let path = crate_root().join(path);
@@ -11,21 +12,8 @@ fn read(path: impl AsRef<Path>) -> String {
 
 /// Returns the files in a folder of the repository and below, by their paths in the repository.
 fn files(folder: &str) -> Vec<String> {
-    let mut files = Vec::new();
-    let mut folders = vec![PathBuf::from(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(crate_root().join(&folder)).unwrap() {
-            let entry = entry.unwrap();
-            let path = folder.join(entry.file_name());
-            if entry.file_type().unwrap().is_dir() {
-                folders.push(path)
-            } else {
-                files.push(path.to_str().unwrap().replace(std::path::MAIN_SEPARATOR, "/"))
-            }
-        }
-    }
-    files.sort();
-    files
+    let name = |path: PathBuf| path.strip_prefix(crate_root()).unwrap().to_str().unwrap().replace(MAIN_SEPARATOR, "/");
+    files_below(&crate_root().join(folder)).into_iter().map(name).collect()
 }
 
 /// Returns the texts in backquotes, except blocks of code.

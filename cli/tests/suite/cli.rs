@@ -12,12 +12,22 @@ pub fn pte() -> Command {
     Command::new(env!("CARGO_BIN_EXE_pte"))
 }
 
-fn run(arguments: &[&str], file: &Path) -> Output {
-    pte().args(arguments).arg(file).output().unwrap()
+/// Runs the command with arguments and files.
+pub fn run(arguments: &[&str], files: &[&Path]) -> Output {
+    pte().args(arguments).args(files).output().unwrap()
+}
+
+/// Runs the command in a folder.
+pub fn run_in(folder: &Path, arguments: &[&str]) -> Output {
+    pte().current_dir(folder).args(arguments).output().unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 fn json_of(arguments: &[&str], fixture: &Fixture) -> Result<Value, String> {
-    let output = run(arguments, &fixture.path);
+    let output = run(arguments, &[&fixture.path]);
     if !output.status.success() || !output.stderr.is_empty() {
         return Err(format!("  {}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
     }
@@ -65,7 +75,7 @@ fn dump_prints_the_same_as_flatc() {
 
 #[test]
 fn dump_keeps_the_order_of_fields() {
-    let output = run(&["dump"], &fixture("1.5.1/add/add.pte").path);
+    let output = run(&["dump"], &[&fixture("1.5.1/add/add.pte").path]);
     let text = String::from_utf8(output.stdout).unwrap();
     let positions = ["\"version\"", "\"execution_plan\"", "\"name\"", "\"values\"", "\"inputs\"", "\"segments\""]
         .map(|field| text.find(field).unwrap());
@@ -169,7 +179,7 @@ fn list_uses_the_schemas_names_of_scalar_types() {
 
 #[test]
 fn the_table_of_list_has_one_line_per_blob() {
-    let output = run(&["list", "--hash"], &fixture("1.5.1/add_mul/add_mul.pte").path);
+    let output = run(&["list", "--hash"], &[&fixture("1.5.1/add_mul/add_mul.pte").path]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
     // The header, one segment, two constants, the total.
@@ -183,7 +193,7 @@ fn the_table_of_list_has_one_line_per_blob() {
 #[test]
 fn list_folds_users_and_sorts_by_size() {
     let file = fixture("1.5.1/multi_method/multi_method.pte");
-    let listed = |arguments: &[&str]| String::from_utf8(run(arguments, &file.path).stdout).unwrap();
+    let listed = |arguments: &[&str]| String::from_utf8(run(arguments, &[&file.path]).stdout).unwrap();
     let text = listed(&["list"]);
     assert!(text.contains("decode:%0, forward:%2") && text.contains("6 blobs with 10 users"), "{text}");
     let lines: Vec<String> = listed(&["list", "--sort", "size", "--top", "2"]).lines().map(str::to_owned).collect();
@@ -230,9 +240,9 @@ fn info_succeeds_on_valid_files() {
         if oracle["methods"].is_array() {
             equal("methods", plans, list(&oracle, "methods").len())?;
         }
-        equal("output", run(&["info"], &fixture.path).status.success(), true)
+        equal("output", run(&["info"], &[&fixture.path]).status.success(), true)
     });
-    let output = run(&["list"], &fixture("0.5.0/handmade/flatc_only.ptd").path);
+    let output = run(&["list"], &[&fixture("0.5.0/handmade/flatc_only.ptd").path]);
     let listed = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.code() == Some(1) && listed.contains("0 blobs"), "{listed}");
 }
@@ -240,7 +250,7 @@ fn info_succeeds_on_valid_files() {
 #[test]
 fn info_prints_readable_text() {
     let text = |name: &str| {
-        let output = run(&["info"], &fixture(name).path);
+        let output = run(&["info"], &[&fixture(name).path]);
         assert!(output.status.success());
         String::from_utf8(output.stdout).unwrap()
     };
@@ -286,17 +296,17 @@ fn an_invalid_file_is_reported_with_field_and_offset_and_nothing_is_printed() {
     bytes[..4].copy_from_slice(&0x7fff_0000u32.to_le_bytes());
     let bad = TempFile::new("root.pte", &bytes);
     for subcommand in ["info", "dump", "list"] {
-        let output = run(&[subcommand], &bad.0);
+        let output = run(&[subcommand], &[&bad.0]);
         assert_eq!(output.status.code(), Some(1), "{subcommand}");
         assert!(output.stdout.is_empty(), "{subcommand}");
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(stderr.contains("root.pte") && stderr.contains("(byte "), "{stderr}");
     }
     let cut = TempFile::new("cut.pte", &good.bytes()[..good.bytes().len() - 1]);
-    let stderr = String::from_utf8(run(&["list"], &cut.0).stderr).unwrap();
+    let stderr = String::from_utf8(run(&["list"], &[&cut.0]).stderr).unwrap();
     assert!(stderr.contains("1 byte missing") && stderr.contains("the segment data"), "{stderr}");
     let empty = TempFile::new("empty.pte", b"");
-    assert_eq!(run(&["dump"], &empty.0).status.code(), Some(1));
+    assert_eq!(run(&["dump"], &[&empty.0]).status.code(), Some(1));
 }
 
 #[test]
@@ -309,7 +319,7 @@ fn list_names_the_blob_whose_reference_is_out_of_range() {
     // Changes the offset of constant 2 inside the constant segment.
     bytes[at + 16..at + 24].copy_from_slice(&1_000_000u64.to_le_bytes());
     let bad = TempFile::new("dangling.pte", &bytes);
-    let output = run(&["list", "--hash"], &bad.0);
+    let output = run(&["list", "--hash"], &[&bad.0]);
     assert_eq!(output.status.code(), Some(1));
     // The other blobs are listed.
     let listed = String::from_utf8(output.stdout).unwrap();
@@ -318,7 +328,7 @@ fn list_names_the_blob_whose_reference_is_out_of_range() {
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
     assert!(stderr.contains("execution_plan[0].values[") && stderr.contains("1000000"), "{stderr}");
     // `info` still prints the rest.
-    let output = run(&["info"], &bad.0);
+    let output = run(&["info"], &[&bad.0]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stdout).unwrap().contains("method forward"));
 }
@@ -326,12 +336,12 @@ fn list_names_the_blob_whose_reference_is_out_of_range() {
 #[test]
 fn list_shows_the_other_blobs_if_a_payload_cannot_be_read() {
     let file = fixture("malformed/xnnpack-flatbuffer.pte");
-    let output = run(&["list"], &file.path);
+    let output = run(&["list"], &[&file.path]);
     let (listed, told) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(listed.contains("delegate") && listed.contains("segment 0"), "{listed}");
     assert!(told.contains("delegates[0].processed: bad extended header"), "{told}");
     assert_eq!(output.status.code(), Some(1));
-    let json: Value = serde_json::from_slice(&run(&["list", "--json"], &file.path).stdout).unwrap();
+    let json: Value = serde_json::from_slice(&run(&["list", "--json"], &[&file.path]).stdout).unwrap();
     let listing = &json["files"][0];
     assert!(!listing["blobs"].as_array().unwrap().is_empty());
     let fault = listing["errors"][0].as_str().unwrap();
@@ -344,10 +354,10 @@ fn wrong_usage_and_unreadable_files_exit_with_code_2() {
     assert_eq!(pte().output().unwrap().status.code(), Some(2));
     assert_eq!(pte().args(["info"]).output().unwrap().status.code(), Some(2));
     assert_eq!(pte().args(["list", "--no-such-option", "x"]).output().unwrap().status.code(), Some(2));
-    let output = run(&["dump"], Path::new("no such file.pte"));
+    let output = run(&["dump"], &[Path::new("no such file.pte")]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("cannot be read"));
-    assert_eq!(run(&["info"], &std::env::temp_dir()).status.code(), Some(2));
+    assert_eq!(run(&["info"], &[&std::env::temp_dir()]).status.code(), Some(2));
     assert_eq!(pte().arg("--help").output().unwrap().status.code(), Some(0));
 }
 
@@ -393,7 +403,7 @@ fn verify_prints_findings_grouped_by_file() {
 #[test]
 fn verify_prints_json() {
     let bad = fixture("malformed/CVE-2025-54951.pte").path;
-    let output = run(&["verify", "--json", "--level", "runtime"], &bad);
+    let output = run(&["verify", "--json", "--level", "runtime"], &[&bad]);
     assert_eq!(output.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let file = &report["files"][0];
@@ -410,7 +420,7 @@ fn verify_prints_json() {
 
 #[test]
 fn the_exit_code_of_verify_depends_on_the_level_and_the_data() {
-    let code = |arguments: &[&str], name: &str| run(arguments, &fixture(name).path).status.code();
+    let code = |arguments: &[&str], name: &str| run(arguments, &[&fixture(name).path]).status.code();
     assert_eq!(code(&["verify", "--level", "structure"], "malformed/CVE-2025-54951.pte"), Some(0));
     assert_eq!(code(&["verify", "--level", "runtime"], "malformed/jump-itself.pte"), Some(0));
     assert_eq!(code(&["verify"], "malformed/jump-itself.pte"), Some(1));
@@ -419,7 +429,7 @@ fn the_exit_code_of_verify_depends_on_the_level_and_the_data() {
     assert_eq!(code(&["verify", "--data", &good], "1.5.1/add_mul_external/add_mul_external.pte"), Some(0));
     let wrong = data("1.5.1/external_tied/_default_external_constant.ptd");
     assert_eq!(code(&["verify", "--data", &wrong], "1.5.1/add_mul_external/add_mul_external.pte"), Some(1));
-    assert_eq!(run(&["verify"], Path::new("no such file")).status.code(), Some(2));
+    assert_eq!(run(&["verify"], &[Path::new("no such file")]).status.code(), Some(2));
     assert_eq!(pte().arg("verify").output().unwrap().status.code(), Some(2));
 }
 

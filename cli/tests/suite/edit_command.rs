@@ -1,12 +1,11 @@
 //! The commands that change a file, run as a user runs them.
 
-use crate::cli::{TempFile, pte};
+use crate::cli::{TempFile, run_in};
 use executorch_format::convert::Npy;
 use executorch_format::{Bpte, Ptd, Pte, TensorView};
 use executorch_format_support::fixtures::{Fixture, fixture};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
 /// A separate folder for a test, removed at the end.
 pub struct Folder(PathBuf);
@@ -35,20 +34,16 @@ impl Drop for Folder {
     }
 }
 
-fn run(arguments: &[&str], folder: &Folder) -> Output {
-    pte().args(arguments).current_dir(&folder.0).output().unwrap()
-}
-
 #[track_caller]
 pub fn good(arguments: &[&str], folder: &Folder) -> String {
-    let output = run(arguments, folder);
+    let output = run_in(&folder.0, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Returns the exit code and the message.
 pub fn refused(arguments: &[&str], folder: &Folder) -> (Option<i32>, String) {
-    let output = run(arguments, folder);
+    let output = run_in(&folder.0, arguments);
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
@@ -444,7 +439,7 @@ fn a_quiet_edit_prints_only_requested_output() {
     let folder = Folder::new("quiet");
     folder.copy(&fixture("1.5.1/linear/linear.pte"), "m.pte");
     let silent = |arguments: &[&str]| {
-        let output = run(arguments, &folder);
+        let output = run_in(&folder.0, arguments);
         assert!(output.status.success(), "{arguments:?}");
         (output.stdout.len(), output.stderr.len())
     };
@@ -480,7 +475,7 @@ fn an_edit_without_changes_does_not_write_the_file() {
     let file = folder.copy(&original, "m.pte");
     let written = || std::fs::metadata(&file).unwrap().modified().unwrap();
     let before = written();
-    let output = run(&["dedup", "m.pte", "-i"], &folder);
+    let output = run_in(&folder.0, &["dedup", "m.pte", "-i"]);
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.starts_with("nothing to change: the file is the same") && output.stderr.is_empty(), "{told}");
     assert_eq!(written(), before);

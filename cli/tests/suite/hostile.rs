@@ -1,24 +1,15 @@
 //! Hostile files: limits on memory and time, and on the text that reaches other tools.
 
-use crate::cli::{TempFile, pte};
+use crate::cli::{TempFile, pte, run, text};
 use executorch_format::{NewEntry, Ptd, PtdOptions};
 use executorch_format_support::fixtures::fixture;
-use std::process::Output;
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-fn run(arguments: &[&str]) -> Output {
-    pte().args(arguments).output().unwrap()
-}
 
 #[test]
 fn invalid_operator_names_do_not_reach_a_build() {
     let file = fixture("attacks/cmake.pte");
     let path = file.path.to_str().unwrap();
     for arguments in [&["ops", "--yaml", path][..], &["to-c", path, "--operators", "--name", "model"]] {
-        let output = run(arguments);
+        let output = run(arguments, &[]);
         let (shown, error) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(
@@ -28,7 +19,7 @@ fn invalid_operator_names_do_not_reach_a_build() {
         assert!(!shown.contains("evil"), "{shown}");
     }
     // Commands that only show the name succeed.
-    assert_eq!(run(&["ops", path]).status.code(), Some(0));
+    assert_eq!(run(&["ops", path], &[]).status.code(), Some(0));
 }
 
 #[test]
@@ -46,11 +37,11 @@ fn noncharacters_are_never_printed() {
         &["memory", "--svg", path],
         &["verify", path],
     ] {
-        let output = run(arguments);
+        let output = run(arguments, &[]);
         let shown = text(&output.stdout) + &text(&output.stderr);
         assert!(shown.contains("fffe") && !shown.contains('\u{fffe}'), "{arguments:?}: {shown}");
     }
-    let error = text(&run(&["ops", "--yaml", path]).stderr);
+    let error = text(&run(&["ops", "--yaml", path], &[]).stderr);
     assert!(error.contains("aten::a\\u{fffe}b.out cannot be registered"), "{error}");
 }
 
@@ -60,7 +51,7 @@ fn a_name_of_any_length_is_shown_with_its_length() {
     let bytes = Ptd::build(keys, &PtdOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
     let file = TempFile::new("long.ptd", &bytes);
     for command in ["info", "list"] {
-        let output = run(&[command, file.0.to_str().unwrap()]);
+        let output = run(&[command, file.0.to_str().unwrap()], &[]);
         let shown = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         assert!(shown.contains("kkk…(70000 bytes)") && shown.len() < 2000, "{} bytes", shown.len());
@@ -137,13 +128,13 @@ fn calling(operator: String) -> Vec<u8> {
 fn a_name_too_long_for_other_readers_is_written_in_a_readable_form() {
     let name = format!("aten::{}", "x".repeat(17_000));
     let file = TempFile::new("long-operator.pte", &calling(name.clone()));
-    let yaml = text(&run(&["ops", "--yaml", file.0.to_str().unwrap()]).stdout);
+    let yaml = text(&run(&["ops", "--yaml", file.0.to_str().unwrap()], &[]).stdout);
     let read: yaml_serde::Value = yaml_serde::from_str(&yaml).unwrap();
     let key = format!("{name}.out");
     for map in ["operators", "et_kernel_metadata"] {
         assert!(read.get(map).unwrap().get(&key).is_some(), "{map}");
     }
-    let dot = text(&run(&["graph", "--dot", file.0.to_str().unwrap()]).stdout);
+    let dot = text(&run(&["graph", "--dot", file.0.to_str().unwrap()], &[]).stdout);
     assert!(dot.contains("label=\"aten::xxx") && dot.lines().all(|line| line.len() < 1000), "{} bytes", dot.len());
 }
 
@@ -151,7 +142,7 @@ fn a_name_too_long_for_other_readers_is_written_in_a_readable_form() {
 fn a_target_of_nested_brackets_is_refused_before_it_is_scanned() {
     let target = TempFile::new("nested.yaml", "[".repeat(200_000).as_bytes());
     let model = fixture("1.5.1/linear/linear.pte");
-    let output = run(&["fit", "--target", target.0.to_str().unwrap(), model.path.to_str().unwrap()]);
+    let output = run(&["fit", "--target", target.0.to_str().unwrap(), model.path.to_str().unwrap()], &[]);
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("more than 128 brackets are open in line 1: expected lists of names"), "{error}");
@@ -164,7 +155,7 @@ fn files_with_settings_are_read_up_to_a_limit() {
     let model = fixture("1.5.1/linear/linear.pte");
     let model = model.path.to_str().unwrap();
     for arguments in [&["verify", "--policy", "/dev/zero", model][..], &["fit", "--target", "/dev/zero", model]] {
-        let output = run(arguments);
+        let output = run(arguments, &[]);
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(error.contains("more than 16777216 bytes"), "{error}");

@@ -1,8 +1,9 @@
 //! Runs each job of `docs/jobs.md`, and compares the output with the page.
 
 use crate::cli::{pte, slashes};
+use executorch_format_support::fixtures::files_below;
 use executorch_format_support::{crate_root, data};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Returns words separated by single spaces, since the page does not repeat columns.
 fn words(text: &str) -> String {
@@ -11,10 +12,9 @@ fn words(text: &str) -> String {
 
 /// Returns the text of a file, or of all files in a folder.
 fn contents(path: &Path) -> String {
-    match std::fs::read_dir(path) {
-        Ok(entries) => entries.map(|entry| contents(&entry.unwrap().path())).collect(),
-        Err(_) => String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned(),
-    }
+    let files = if path.is_dir() { files_below(path) } else { vec![path.to_owned()] };
+    let text = |file: &PathBuf| String::from_utf8_lossy(&std::fs::read(file).unwrap_or_default()).into_owned();
+    files.iter().map(text).collect()
 }
 
 #[test]

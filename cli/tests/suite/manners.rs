@@ -1,20 +1,12 @@
 //! The behaviour of the command in scripts, in pipes, and with common mistakes.
 
-use crate::cli::{TempFile, pte, slashes};
+use crate::cli::{TempFile, pte, run, slashes, text};
 use executorch_format::{NewEntry, Ptd, PtdOptions};
 use executorch_format_support::fixtures::{fixture, list};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Output, Stdio};
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-fn run(arguments: &[&str], files: &[&Path]) -> Output {
-    pte().args(arguments).args(files).output().unwrap()
-}
 
 /// Runs the command with bytes on its standard input.
 fn piped(arguments: &[&str], bytes: &[u8]) -> Output {

@@ -1,27 +1,26 @@
 //! Names from ETRecords and state dicts in the input and output of commands.
 
-use crate::cli::{TempFile, pte};
+use crate::cli::{TempFile, run_in};
 use executorch_format::Ptd;
 use executorch_format::convert::Safetensors;
 use executorch_format_support::data;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::process::Output;
 
-fn run(arguments: &[&str]) -> Output {
-    pte().current_dir(data().join("etrecord")).args(arguments).output().unwrap()
+fn folder() -> PathBuf {
+    data().join("etrecord")
 }
 
 /// Returns the standard output of a command that succeeds.
 fn text(arguments: &[&str]) -> String {
-    let output = run(arguments);
+    let output = run_in(&folder(), arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Returns the message of a command that fails with the given code.
 fn error(arguments: &[&str], code: i32) -> String {
-    let output = run(arguments);
+    let output = run_in(&folder(), arguments);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     String::from_utf8(output.stderr).unwrap()
 }
@@ -136,7 +135,7 @@ fn names_come_from_the_given_file() {
     // A record of another program that was only found beside this one is reported, and is not an error.
     let record = PathBuf::from(path).with_extension("etrecord");
     std::fs::copy(data().join("etrecord/net_xnnpack.etrecord"), &record).unwrap();
-    let output = run(&["list", path]);
+    let output = run_in(&folder(), &["list", path]);
     std::fs::remove_file(&record).unwrap();
     assert!(output.status.success());
     assert!(String::from_utf8(output.stderr).unwrap().contains("is not used for names"));

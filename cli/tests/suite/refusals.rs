@@ -1,18 +1,9 @@
 //! Commands that would do nothing, or lose data, fail with a message.
 
-use crate::cli::{TempFile, pte};
+use crate::cli::{TempFile, pte, run, text};
 use executorch_format_support::fixtures::fixture;
 use serde_json::Value;
-use std::path::Path;
 use std::process::Output;
-
-fn run(arguments: &[&str], files: &[&Path]) -> Output {
-    pte().args(arguments).args(files).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
 
 #[track_caller]
 fn refused(output: &Output, words: &[&str]) {

@@ -1,19 +1,11 @@
 //! The releases that load a file: the same answer in each form, with reasons that can be explained. Also targets.
 
-use crate::cli::{TempFile, pte};
+use crate::cli::{TempFile, run, text};
 use executorch_format_support::fixtures::fixture;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-fn run(arguments: &[&str], files: &[&Path]) -> Output {
-    pte().args(arguments).args(files).output().unwrap()
-}
 
 fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()

@@ -2,6 +2,7 @@
 
 use crate::cli::{pte, slashes};
 use executorch_format_support::data;
+use executorch_format_support::fixtures::{files_below, has_extension};
 use executorch_format_support::server::{Fault, Server};
 use std::path::PathBuf;
 use std::process::Output;
@@ -9,20 +10,9 @@ use std::time::{Duration, Instant};
 
 /// Returns the fixtures, malformed ones too, by their paths from the data folder.
 fn files() -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut folders = vec![data()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if ["pte", "ptd", "bpte", "etdp"].iter().any(|ending| path.extension().is_some_and(|e| e == *ending))
-            {
-                files.push(path.strip_prefix(data()).unwrap().to_owned());
-            }
-        }
-    }
-    files.sort();
+    let mut files = files_below(&data());
+    files.retain(|path| has_extension(path, &["pte", "ptd", "bpte", "etdp"]));
+    let mut files: Vec<_> = files.iter().map(|path| path.strip_prefix(data()).unwrap().to_owned()).collect();
     // Only some of the malformed files.
     let mut count = 0;
     files.retain(|path| {

@@ -4,6 +4,7 @@ use crate::cli::pte;
 use crate::documents::{DOCUMENTS, document, target};
 use boon::{Compiler, SchemaIndex, Schemas};
 use executorch_format::testing::{AnyFile, Choices, ValidPair, ValidProgram, ValidTensors, WORD_DAMAGES, damage_word};
+use executorch_format_support::fixtures::{files_below, has_extension};
 use executorch_format_support::{crate_root, data, official};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -76,13 +77,6 @@ impl Validator {
         let text = document.to_string();
         Err(format!("  {name}: {}\n  {}", text.get(..400).unwrap_or(&text), wrong.get(..4000).unwrap_or(&wrong)))
     }
-}
-
-/// Returns all files below a folder, in order.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    files.into_iter().flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
 /// A folder that is removed at the end.
@@ -209,10 +203,7 @@ fn run(validator: &Validator, name: &'static str, arguments: &[String]) -> Resul
 #[test]
 fn every_command_follows_its_schema_on_all_files() {
     let validator = Validator::new();
-    let is_model = |path: &PathBuf| {
-        path.extension()
-            .is_some_and(|ending| ["pte", "ptd", "bpte", "etdp", "xnn"].iter().any(|other| ending == *other))
-    };
+    let is_model = |path: &PathBuf| has_extension(path, &["pte", "ptd", "bpte", "etdp", "xnn"]);
     let mut files: Vec<_> = files_below(&data()).into_iter().filter(is_model).collect();
     let (folder, made) = generated(&files);
     files.extend(made);

@@ -1,6 +1,6 @@
 //! `pte size`, `memory`, `ops` and `disasm`, run as a user runs them.
 
-use crate::cli::{TempFile, pte};
+use crate::cli::{TempFile, pte, run_in};
 use executorch_format::{Pte, PteOptions};
 use executorch_format_support::fixtures::{equal, fixture, fixtures, for_each, list};
 use executorch_format_support::{crate_root, data};
@@ -9,13 +9,9 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
 
-/// Runs a command on files of `tests/data`, which it names as they were given.
-fn run(arguments: &[&str], files: &[&str]) -> Output {
-    pte().current_dir(data()).args(arguments).args(files).output().unwrap()
-}
-
+/// Returns the output of a command for files of `tests/data`.
 fn text(arguments: &[&str], files: &[&str]) -> String {
-    let output = run(arguments, files);
+    let output = run_in(&data(), &[arguments, files].concat());
     assert!(output.status.success(), "{arguments:?} {files:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -117,14 +113,14 @@ fn a_target_that_lacks_something_gives_exit_code_1() {
     let lacking =
         TempFile::new("target.yaml", b"operators: [aten::addmm.out]\nscalar_types: [f32]\nbackends: [CoreMLBackend]\n");
     let target = lacking.0.to_str().unwrap();
-    let output = run(&["fit", "--target", target], &[model, "1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
+    let output = run_in(&data(), &["fit", "--target", target, model, "1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("method \"forward\": no operator \"aten::permute_copy.out\" (2 calls)\n"), "{text}");
     assert!(text.contains("method \"forward\": no backend \"XnnpackBackend\" (1 delegate)\n"), "{text}");
     for bad in ["operators: {", "scalar_types: [f31]", "operators: 7"] {
         let made = TempFile::new("target.yaml", bad.as_bytes());
-        let output = run(&["fit", "--target", made.0.to_str().unwrap()], &[model]);
+        let output = run_in(&data(), &["fit", "--target", made.0.to_str().unwrap(), model]);
         assert_eq!(output.status.code(), Some(2), "{bad}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("target.yaml"), "{bad}");
     }
@@ -221,11 +217,11 @@ fn hostile_names_are_text_in_svg_and_refused_in_yaml() {
 fn other_kinds_of_files_and_missing_files_are_reported() {
     let ptd = "1.5.1/ptd_shared/ptd_shared.ptd";
     for command in ["memory", "ops", "disasm"] {
-        let output = run(&[command], &[ptd]);
+        let output = run_in(&data(), &[command, ptd]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{command}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("a .ptd file, which has no program"));
     }
-    let output = run(&["disasm", "--method", "nothing"], &["1.5.1/cond/cond.pte"]);
+    let output = run_in(&data(), &["disasm", "--method", "nothing", "1.5.1/cond/cond.pte"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no method is called \"nothing\", there are: forward"));
 }
@@ -277,7 +273,7 @@ fn pte_of(arguments: &[&str], file: &TempFile) -> String {
 fn oneline_prints_one_line_per_instruction_selected_by_operator_and_number() {
     let model = ["bench/llama6_external.pte"];
     let whole = text(&["disasm", "--oneline"], &model);
-    let count = run(&["disasm", "--json"], &model);
+    let count = run_in(&data(), &["disasm", "--json", model[0]]);
     let document: Value = serde_json::from_slice(&count.stdout).unwrap();
     let instructions = list(&list(&document["files"][0]["methods"][0], "chains")[0], "instructions").len();
     assert_eq!(whole.lines().count(), 1 + instructions);
@@ -288,10 +284,10 @@ fn oneline_prints_one_line_per_instruction_selected_by_operator_and_number() {
     let range = text(&["disasm", "--oneline", "--range", "3..5"], &model);
     let numbers: Vec<_> = range.lines().skip(1).map(|line| line.split_whitespace().next().unwrap()).collect();
     assert_eq!(numbers, ["3", "4", "5"]);
-    let refused = run(&["disasm", "--operator", "aten::nn*"], &model);
+    let refused = run_in(&data(), &["disasm", "--operator", "aten::nn*", model[0]]);
     let told = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(2) && told.contains("no operator like \"aten::nn*\""), "{told}");
-    assert_eq!(run(&["disasm", "--range", "a..b"], &model).status.code(), Some(2));
+    assert_eq!(run_in(&data(), &["disasm", "--range", "a..b", model[0]]).status.code(), Some(2));
 }
 
 #[test]

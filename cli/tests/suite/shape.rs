@@ -1,15 +1,11 @@
 //! The shape of the command line: names of commands, files without a command, manual pages, completions.
 
-use crate::cli::{TempFile, pte};
+use crate::cli::{TempFile, pte, run};
 use executorch_format_support::crate_root;
 use executorch_format_support::fixtures::fixture;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
-
-fn run(arguments: &[&str], files: &[&Path]) -> Output {
-    pte().args(arguments).args(files).output().unwrap()
-}
 
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()

@@ -36,7 +36,7 @@ impl Fixture {
 
     /// Returns `true` if it has the extension of programs.
     pub fn is_pte(&self) -> bool {
-        self.path.extension().is_some_and(|extension| extension == "pte")
+        has_extension(&self.path, &["pte"])
     }
 
     /// Returns its extension.
@@ -66,6 +66,15 @@ impl Fixture {
         self.beside("oracle.json").is_some_and(|oracle| oracle.contains("ValueError: unknown identifier"))
     }
 
+    /// Returns the `.ptd` files in its folder.
+    pub fn data_files(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.path.parent().unwrap()).unwrap();
+        let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        files.retain(|path| has_extension(path, &["ptd"]));
+        files.sort();
+        files
+    }
+
     /// Returns the text of the file next to it with the same name, followed by a dot and `ending`.
     pub fn beside(&self, ending: &str) -> Option<String> {
         let path = format!("{}.{ending}", self.path.display());
@@ -83,36 +92,37 @@ pub fn root() -> PathBuf {
 
 /// Returns all fixtures except damaged ones, sorted by name.
 pub fn fixtures() -> Vec<Fixture> {
-    let mut paths = Vec::new();
-    walk(&root(), &mut paths);
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "pte" || extension == "ptd"));
-    paths.sort();
-    assert!(!paths.is_empty(), "no .pte or .ptd file under {}", root().display());
-    paths.into_iter().map(Fixture::read).filter(|fixture| !fixture.is_damaged()).collect()
+    let fixtures = read_all(&["pte", "ptd"]);
+    assert!(!fixtures.is_empty(), "no .pte or .ptd file under {}", root().display());
+    fixtures.into_iter().filter(|fixture| !fixture.is_damaged()).collect()
 }
 
-/// Returns all files with that extension.
+/// Returns all files with that extension, sorted by name.
 pub fn with_extension(extension: &str) -> Vec<Fixture> {
-    let mut paths = Vec::new();
-    walk(&root(), &mut paths);
-    paths.retain(|path| path.extension().is_some_and(|other| other == extension));
-    paths.sort();
-    paths.into_iter().map(Fixture::read).collect()
+    read_all(&[extension])
 }
 
-fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir()
-            && !["attacks", "malformed", "damaged", "flow"]
-                .map(Some)
-                .contains(&path.file_name().and_then(OsStr::to_str))
-        {
-            walk(&path, paths);
-        } else if path.is_file() {
-            paths.push(path);
-        }
-    }
+/// Reads the files with these extensions, except those in folders that have tests of their own.
+fn read_all(extensions: &[&str]) -> Vec<Fixture> {
+    let is_fixture = |path: &PathBuf| {
+        let is_skipped =
+            |folder: &Path| ["attacks", "malformed", "damaged", "flow"].iter().any(|skipped| folder.ends_with(skipped));
+        let below_root = path.strip_prefix(root()).unwrap();
+        has_extension(path, extensions) && !below_root.ancestors().skip(1).any(is_skipped)
+    };
+    files_below(&root()).into_iter().filter(is_fixture).map(Fixture::read).collect()
+}
+
+/// Returns all files in a folder and in the folders in it, sorted by path.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries.into_iter().flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+/// Returns whether a file has one of these extensions.
+pub fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    path.extension().and_then(OsStr::to_str).is_some_and(|extension| extensions.contains(&extension))
 }
 
 /// Returns a file of `tests/data`, even if `EXECUTORCH_FIXTURES` names another folder.
