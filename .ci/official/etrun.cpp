@@ -3,14 +3,14 @@
 //   etrun --serve             runs the files named on each line of stdin: "SEED RUNS\tFILE\tFILE...", see below
 //   etrun SEED RUNS FILE...   the same once, and prints each result with its instruction
 //
-// The first method of each file is loaded and run RUNS times in one process, so that its state lives from run to run. Planned
-// memory is zeroed when a method is loaded. Inputs are set before each run in their order, as `Method::set_inputs` does: the exporter
-// may plan one where an earlier one is that nothing reads. They depend on SEED, on the run and on their position only: floats between
+// The first method of each file is loaded and run RUNS times in one process, so that its state is kept between runs. Planned
+// memory is zeroed when a method is loaded. Inputs are set before each run in order, as `Method::set_inputs` does: the exporter
+// may plan an input at the place of an earlier, unused one. They depend only on SEED, the run and their position: floats between
 // -2 and 2, and booleans that take all combinations over the runs.
 //
-// For each file one line is printed: "file N:" and a fingerprint for each run, in hexadecimal. A fingerprint covers the outputs of
+// For each file, one line is printed: "file N:" and a fingerprint for each run, in hexadecimal. A fingerprint covers the outputs of
 // the method and the result of each kernel with the index of its instruction (an event tracer sees them right after the kernel), so
-// that a wrong operand shows even where no output depends on it. A run that fails prints "error 0x..", and a file that kills or
+// that a wrong operand shows even if no output depends on it. A run that fails prints "error 0x..", and a file that kills or
 // hangs the process prints "killed by signal N". A line "end" follows the last file.
 
 #include <executorch/extension/data_loader/file_data_loader.h>
@@ -71,8 +71,8 @@ struct Fingerprint {
   }
 };
 
-/// Sees the result of each kernel that has one. Several results of a kernel show where they are read: one that is never read may
-/// have been overwritten by another.
+/// Hashes the result of each kernel that has one. Several results of a kernel are hashed when they are read: an unused result may
+/// have been overwritten by another one.
 class Tracer final : public EventTracer {
  public:
   Tracer() { set_event_tracer_debug_level(EventTracerDebugLogLevel::kIntermediateOutputs); }
@@ -98,7 +98,7 @@ class Tracer final : public EventTracer {
       printf("\n");
     return true;
   }
-  /// The fingerprint since the last call.
+  /// Returns the fingerprint since the last call.
   Fingerprint take(const Method& method) {
     for (size_t i = 0; i < method.outputs_size(); i++) {
       if (g_print)
@@ -133,10 +133,10 @@ class Tracer final : public EventTracer {
   void set_delegation_intermediate_output_filter(EventTracerFilterBase*) override {}
 
  private:
-  /// With all that was seen, and without the results of the last kernel.
+  /// The fingerprint of everything so far, with and without the results of the last kernel.
   Fingerprint seen, before;
   DebugHandle last = 0;
-  /// How many results of the last kernel were seen.
+  /// The number of results of the last kernel so far.
   int results = 0;
 };
 
@@ -147,13 +147,13 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// `boolean` is the position of the input among those that are boolean, of which there are `booleans`.
+/// `boolean` is the position of the input among the `booleans` boolean inputs.
 static void fill(ScalarType type, uint8_t* data, size_t size, uint64_t seed, int run, size_t input, int boolean,
                  int booleans) {
   for (size_t i = 0; i < size; i++) {
     uint64_t random = mix(mix(mix(seed) ^ run) ^ (input << 32 | i));
     if (type == ScalarType::Bool) {
-      // All combinations in turn, then any.
+      // All combinations in turn, then arbitrary ones.
       data[i] = booleans < 8 && run < 1 << booleans ? run >> boolean & 1 : random & 1;
     } else if (type == ScalarType::Float) {
       if (i % 4 != 0)
@@ -166,7 +166,7 @@ static void fill(ScalarType type, uint8_t* data, size_t size, uint64_t seed, int
   }
 }
 
-/// An input of the caller: all that a TensorImpl points to outlives the runs.
+/// An input of the caller: everything that a TensorImpl points to outlives the runs.
 struct Input {
   std::vector<TensorImpl::SizesType> sizes;
   std::vector<TensorImpl::DimOrderType> order;
@@ -225,7 +225,7 @@ static void run(const char* path, uint64_t seed, int runs) {
       input->boolean = booleans++;
     inputs.push_back(std::move(input));
   }
-  // Like the inputs that were set, outputs that are not planned keep their memory from run to run.
+  // Like the inputs, unplanned outputs keep their memory between runs.
   std::vector<std::vector<uint8_t>> outputs;
   for (int number = 0; number < runs; number++) {
     for (auto& each : inputs) {
@@ -258,7 +258,7 @@ static void run(const char* path, uint64_t seed, int runs) {
   }
 }
 
-/// Runs each file. A child process does the work, and another one the rest if a file kills it.
+/// Runs each file in a child process. If a file kills it, another child process runs the rest.
 static void judge(uint64_t seed, int runs, const std::vector<const char*>& files) {
   int progress[2];
   size_t next = 0;
@@ -303,7 +303,7 @@ static void judge(uint64_t seed, int runs, const std::vector<const char*>& files
 
 int main(int argc, char** argv) {
   runtime_init();
-  // What the runtime logs.
+  // The runtime's log.
   if (!freopen("/dev/null", "w", stderr))
     return 3;
   if (argc == 2 && strcmp(argv[1], "--serve") == 0) {

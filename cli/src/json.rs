@@ -67,7 +67,7 @@ impl Named {
     }
 }
 
-/// Returns `true` if a command was asked for JSON.
+/// Returns `true` if JSON output was requested.
 pub fn is_asked(matches: &ArgMatches) -> bool {
     let flag = |name| matches.try_get_one::<bool>(name).is_ok_and(|flag| flag == Some(&true));
     flag("json") || flag("jsonl") || matches.subcommand().is_some_and(|(_, matches)| is_asked(matches))

@@ -104,7 +104,7 @@ impl File {
     pub fn parse(&self) -> executorch_format::Result<Model<'_>> {
         let bytes = self.bytes();
         match probe(bytes.get(..PROBE_SIZE).unwrap_or(bytes)) {
-            // The error of these bytes tells what kind of file it is instead.
+            // The error for these bytes names the actual kind of file.
             Err(_) => Model::parse(slice(bytes, self.have.first().cloned().unwrap_or_default())),
             Ok(_) => Model::parse(bytes),
         }

@@ -42,13 +42,13 @@ pub struct Arguments {
 }
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "What to move")]
+#[command(next_help_heading = "Data to move")]
 #[group(required = true, multiple = true)]
 struct Choice {
     /// All constants, initial states, and named data except under `metadata.`
     #[arg(long, conflicts_with_all = ["kind", "min_size", "name", "method", "scalar_type"])]
     all: bool,
-    /// What to move [default: constant]
+    /// The kinds of data to move [default: constant]
     #[arg(long, value_enum)]
     kind: Vec<Kind>,
     /// Only data of at least this many bytes, such as 64KiB

@@ -21,7 +21,7 @@ pub struct Arguments {
 }
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "What to remove")]
+#[command(next_help_heading = "Data to remove")]
 #[group(required = true, multiple = true)]
 struct What {
     /// Everything that does not affect what the model computes

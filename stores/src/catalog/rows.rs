@@ -173,7 +173,7 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
         (_, program) => program.as_ref(),
     };
     let disassembly = of_program.map(Pte::disassembly);
-    // This can only fail for an ETRecord, and there is none here.
+    // This can fail only for an ETRecord, which is not used here.
     let names = of_program.zip(disassembly.as_ref()).and_then(|(pte, code)| Names::new(pte, code, &[]).ok());
     let mut blobs = match (&model, &program) {
         (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(program),

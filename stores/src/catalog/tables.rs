@@ -66,7 +66,7 @@ use Kind::{Bool, Float, Int, Ints, Text, Texts, Time};
 const FILE: Column = column("file", Text, "The file's URL or absolute path");
 
 /// The second column of every table; [`Rows::add`] fills it in.
-const FOLDER: Column = column("folder", Text, "The file's name up to its last slash, to partition tables by");
+const FOLDER: Column = column("folder", Text, "The file's name up to its last slash, for partitioning tables");
 
 /// Returns the name of a file up to its last slash.
 fn folder(file: &str) -> &str {
@@ -81,10 +81,10 @@ pub const TABLES: &[Table] = &[
         columns: &[
             FILE,
             FOLDER,
-            maybe("kind", Text, "pte, ptd, bpte, etdp; null if its first bytes are of no known kind"),
+            maybe("kind", Text, "pte, ptd, bpte, etdp; null if its first bytes are of an unknown kind"),
             maybe("size", Int, "Bytes; null if it could not be opened"),
             maybe("etag", Text, "The store's identifier of this content"),
-            maybe("modified", Time, "When it was last changed"),
+            maybe("modified", Time, "The time of the last change"),
             maybe("metadata_size", Int, "Bytes of the FlatBuffer with the header; null if it cannot be read"),
             maybe(
                 "metadata_sha256",
@@ -94,7 +94,7 @@ pub const TABLES: &[Table] = &[
             maybe(
                 "program_sha256",
                 Text,
-                "SHA-256 of what the methods compute, without weights: programs with the same hash differ at most in weights. Constants of XNNPACK's payloads count as weights; payloads of other backends count by their size",
+                "SHA-256 of the computations of the methods, without weights: programs with the same hash differ at most in weights. Constants of XNNPACK's payloads count as weights; payloads of other backends count by their size",
             ),
             maybe("method_count", Int, "Methods that compute something"),
             column(
@@ -106,23 +106,23 @@ pub const TABLES: &[Table] = &[
             column("refuses", Texts, "The releases that report an error"),
             column("dies", Texts, "The releases that crash"),
             column("miscomputes", Texts, "The releases that load it, but compute wrong results"),
-            column("native_code", Bool, "Whether a payload has machine code that runs on the CPU when it is loaded"),
-            column("bytes_read", Int, "Bytes that were read for its rows, except for hashes"),
-            column("requests", Int, "The number of requests for them"),
-            column("hashed", Bool, "Whether the file and its blobs have hashes"),
+            column("native_code", Bool, "True if a payload has machine code that runs on the CPU when it is loaded"),
+            column("bytes_read", Int, "Bytes read for its rows, except for hashes"),
+            column("requests", Int, "The number of requests for these bytes"),
+            column("hashed", Bool, "True if the file and its blobs have hashes"),
             maybe("sha256", Text, "The SHA-256 of the whole file, with --hash"),
             maybe(
                 "run",
                 Int,
                 "The number of the first run that saw this content, which `catalog.json` has for the last one; null for rows of Python",
             ),
-            maybe("size_before", Int, "Its bytes before it last changed; null if no run saw it change"),
+            maybe("size_before", Int, "Its size in bytes before it last changed; null if no run saw it change"),
             maybe(
                 "error_kind",
                 Text,
                 "unreadable: it could not be opened, and the next run tries again; invalid: it is not a valid model",
             ),
-            maybe("error", Text, "Why it has no other data"),
+            maybe("error", Text, "The reason why it has no other data"),
         ],
     },
     Table {
@@ -132,14 +132,14 @@ pub const TABLES: &[Table] = &[
             FILE,
             FOLDER,
             column("method", Text, "Its name"),
-            column("inputs", Int, "How many inputs"),
-            column("outputs", Int, "How many outputs"),
-            column("values", Int, "How many values"),
-            column("instructions", Int, "How many instructions"),
-            column("kernel_calls", Int, "How many of them call a kernel"),
-            column("delegate_calls", Int, "How many of them call a delegate"),
-            column("delegates", Int, "How many delegates"),
-            column("planned_memory", Int, "Bytes that were planned for its tensors"),
+            column("inputs", Int, "The number of inputs"),
+            column("outputs", Int, "The number of outputs"),
+            column("values", Int, "The number of values"),
+            column("instructions", Int, "The number of instructions"),
+            column("kernel_calls", Int, "The number of them that call a kernel"),
+            column("delegate_calls", Int, "The number of them that call a delegate"),
+            column("delegates", Int, "The number of delegates"),
+            column("planned_memory", Int, "Bytes of planned memory for its tensors"),
             column(
                 "method_memory",
                 Int,
@@ -177,7 +177,7 @@ pub const TABLES: &[Table] = &[
             FOLDER,
             column("method", Text, "The method's name"),
             column("operator", Text, "Name and overload: aten::add.out"),
-            column("calls", Int, "How many instructions call it"),
+            column("calls", Int, "The number of instructions that call it"),
         ],
     },
     Table {
@@ -190,12 +190,12 @@ pub const TABLES: &[Table] = &[
             column("delegate", Int, "Its index in the method"),
             column("backend", Text, "The backend's name: XnnpackBackend"),
             maybe("payload_kind", Text, "The kind of its payload: xnnpack, vulkan, ..."),
-            maybe("payload_offset", Int, "Where the payload starts in the file"),
+            maybe("payload_offset", Int, "The offset of the payload in the file"),
             maybe("payload_size", Int, "Bytes"),
             maybe("accelerator", Text, "For Ethos-U: the accelerator that it was compiled for"),
-            column("native_code", Bool, "Whether the payload has machine code that runs on the CPU when it is loaded"),
-            maybe("nodes", Int, "For XNNPACK and Vulkan: how many operators are inside"),
-            maybe("error", Text, "Why the payload's contents are not known"),
+            column("native_code", Bool, "True if the payload has machine code that runs on the CPU when it is loaded"),
+            maybe("nodes", Int, "For XNNPACK and Vulkan: the number of operators inside"),
+            maybe("error", Text, "The reason why the payload's contents are unknown"),
         ],
     },
     Table {
@@ -208,12 +208,12 @@ pub const TABLES: &[Table] = &[
             column("delegate", Int, "The delegate's index in the method"),
             column("backend", Text, "The backend's name"),
             column("node", Text, "Its name in the payload's schema: XNNConv2d"),
-            column("times", Int, "How many of them there are"),
+            column("times", Int, "The number of such nodes"),
         ],
     },
     Table {
         name: "blobs",
-        about: "A range of bytes that something refers to: segments, constants, payloads, named data",
+        about: "A range of bytes with references: segments, constants, payloads, named data",
         columns: &[
             FILE,
             FOLDER,
@@ -225,18 +225,18 @@ pub const TABLES: &[Table] = &[
             maybe("offset", Int, "Bytes from the start of the file; null if it is not in the file"),
             column("size", Int, "Bytes"),
             maybe("sha256", Text, "The SHA-256 of its bytes, with --hash"),
-            column("users", Int, "How many references it has"),
+            column("users", Int, "The number of references to it"),
             maybe("method", Text, "The method of its first user, if that belongs to one"),
             maybe("value", Int, "The index of its first user among the method's values, if that is a tensor"),
             maybe("key", Text, "For named and external data: its name"),
-            maybe("name", Text, "For a tensor or named data: its name, as the program alone has it"),
-            maybe("named_by", Text, "Where the name is known from: file, input or operator"),
+            maybe("name", Text, "For a tensor or named data: its name, as far as the program itself contains it"),
+            maybe("named_by", Text, "The source of the name: file, input or operator"),
             maybe("scalar_type", Text, "For a tensor: the type of its elements, such as f32"),
             maybe("sizes", Ints, "For a tensor: the size of each dimension"),
             maybe(
                 "used",
                 Bool,
-                "For named data of a program: whether a payload refers to it; null if payloads cannot be read",
+                "For named data of a program: true if a payload refers to it; null if payloads cannot be read",
             ),
         ],
     },
@@ -267,7 +267,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "findings",
-        about: "A broken rule of the level `runtime`: what ExecuTorch 1.5 refuses when it loads the file. `pte verify` checks more",
+        about: "A broken rule of the level `runtime`: a fault that ExecuTorch 1.5 refuses when it loads the file. `pte verify` checks more",
         columns: &[
             FILE,
             FOLDER,
@@ -275,7 +275,7 @@ pub const TABLES: &[Table] = &[
             column("severity", Text, "error or warning"),
             column("path", Text, "The field"),
             maybe("offset", Int, "Bytes from the start of the file"),
-            column("message", Text, "What was found, and what was expected"),
+            column("message", Text, "The found and the expected value"),
         ],
     },
 ];

@@ -192,7 +192,7 @@ impl PayloadBase<'_> {
         Some((how, self.put(file, tree.to_vec().ok()?)?))
     }
 
-    /// Returns the file with another payload, laid out anew.
+    /// Returns the file with another payload and a new layout.
     fn put(&self, file: &[u8], payload: Vec<u8>) -> Option<Vec<u8>> {
         let mut pte = Pte::parse(file).ok()?;
         let index = self.place.index as usize;

@@ -35,7 +35,7 @@ fn graph(
     Case::new(name, rule, base, what, Damage::Payload(0, damage))
 }
 
-/// Returns the file with the payload of delegate `index` damaged, laid out anew.
+/// Returns the file with the payload of delegate `index` damaged, and a new layout.
 pub fn damaged(file: &[u8], index: usize, damage: fn(&mut Xnnpack<'_>)) -> Vec<u8> {
     let mut pte = Pte::parse(file).unwrap();
     let place = pte.methods()[0].delegates()[index].processed.unwrap();
