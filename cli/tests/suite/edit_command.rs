@@ -558,7 +558,7 @@ fn payloads_are_unpacked_into_the_files_of_their_backends() {
 
     folder.copy(&fixture("1.5.1/linear/linear.pte"), "p.pte");
     let (code, message) = refused(&["extract", "p.pte", "--unpack", "-o", "none"], &folder);
-    assert!(code == Some(2) && message.contains("no payload that can be unpacked"), "{message}");
+    assert!(code == Some(2) && message.contains("no payload can be unpacked"), "{message}");
     assert!(!folder.file("none").exists());
 }
 

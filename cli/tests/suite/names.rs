@@ -253,7 +253,7 @@ fn quantized_weights_are_extracted_as_their_numbers() {
     std::fs::remove_dir_all(&folder.0).unwrap();
     assert_eq!(checked, 6);
     let message = error(&["extract", "net_portable.pte", "--dequantized", "-o", folder.0.to_str().unwrap()], 2);
-    assert!(message.contains("no blob that was chosen is a quantized tensor"), "{message}");
+    assert!(message.contains("none of the selected blobs is a quantized tensor"), "{message}");
     assert!(!folder.0.exists());
 }
 
