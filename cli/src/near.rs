@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_like_the_one_that_is_not_there_come_first_and_else_all() {
+    fn similar_names_are_suggested_and_otherwise_all() {
         let names = || Names::from_iter(["layers.0.weight", "layers.0.bias", "head", "", "head"]);
         assert_eq!(names().hint("layres.0.weight"), "did you mean \"layers.0.weight\" or \"layers.0.bias\"?");
         assert_eq!(names().hint("layres.*"), "did you mean \"layers.0.bias\" or \"layers.0.weight\"?");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_and_many_are_compared_and_shown_in_part() {
+    fn long_or_many_names_are_compared_and_shown_partly() {
         let long = "n".repeat(60_000);
         let hint = Names::from_iter(std::iter::repeat_n(&*long, 20_000)).hint(&long);
         assert!(hint.len() < 120, "{hint}");

@@ -340,13 +340,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_without_end_is_not_read_to_its_end() {
+    fn an_endless_pipe_is_not_read_to_its_end() {
         let path = Path::new("pipe");
         assert_eq!(read_stream(path, io::repeat(0)).map(|bytes| bytes.len()).ok(), Some(PROBE_SIZE));
     }
 
     #[test]
-    fn settings_are_read_up_to_their_largest_size() {
+    fn settings_are_read_up_to_their_maximum_size() {
         let read = |size| settings(io::repeat(b'#').take(size)).map(|text| text.len() as u64);
         assert_eq!(read(MAX_SETTINGS).ok(), Some(MAX_SETTINGS));
         let error = read(u64::MAX).map_err(|error| error.to_string());
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_with_endless_bytes_after_it_is_refused() {
+    fn a_model_followed_by_endless_bytes_is_refused() {
         let file = executorch_format_support::data().join("1.5.1/add_mul/add_mul.pte");
         let file = std::fs::read(file).unwrap_or_default();
         assert!(!file.is_empty());

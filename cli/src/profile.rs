@@ -454,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_change_their_unit_where_the_number_would_grow_a_fourth_digit() {
+    fn times_change_their_unit_before_a_fourth_digit() {
         assert_eq!(time(999.0, Tick::Ns), "999 ns");
         assert_eq!(time(999.5, Tick::Ns), "1.00 µs");
         assert_eq!(time(1500.0, Tick::Us), "1.50 ms");

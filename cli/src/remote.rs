@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drive_letter_is_no_scheme() {
+    fn a_drive_letter_is_not_a_scheme() {
         for path in [
             "C:\\models\\m.pte",
             "c:/models/m.pte",

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_below_each_other_and_no_line_ends_with_spaces() {
+    fn columns_are_aligned_and_no_line_ends_with_spaces() {
         let mut table = Table::new([("NAME", Column::Left), ("SIZE", Column::Right), ("", Column::Bar)]);
         assert_eq!(written(&table), "");
         table.row(["a".into(), "1 B".into(), bar(1, 2)]);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_whole_before_numbers_that_are_details() {
+    fn names_take_precedence_over_details() {
         let head =
             [("NAME", Column::Name), ("ALL", Column::Right), ("MAX_SHOWN", Column::Detail), ("WHAT", Column::Left)];
         let mut table = Table::new(head);

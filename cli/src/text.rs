@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_of_any_length_stands_in_a_column() {
+    fn a_cell_of_any_length_fits_a_column() {
         let (short, long) = ("a".to_owned(), "é".repeat(70_000));
         let width = column([&short, &long, &"abc".to_owned()].into_iter());
         assert_eq!((width, left(&short, width)), (3, "a  ".to_owned()));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_cut_for_a_terminal_only_and_escaped_everywhere() {
+    fn names_are_cut_only_for_a_terminal_and_escaped_everywhere() {
         assert_eq!(name("a\u{1b}[2Jb\n", 80), "a\\u{1b}[2Jb\\n");
         show_whole(false);
         COLUMNS.store(80, Ordering::Relaxed);

@@ -1,10 +1,10 @@
-"""Measures `pte catalog`: many small models and some large ones, from this machine's disk and from a real S3 server (moto) on loopback, without and with a
-delay of 20 ms; and beside it ExecuTorch's own Python on 100 of them.
+"""Measures `pte catalog` on many small models and some large ones, from this machine's disk and from a real S3 server (moto) on loopback, without and with a
+delay of 20 ms. For comparison, measures ExecuTorch's own Python on 100 of them.
 
     python measure.py PTE WORK [--small N] [--large N] [--stored N] [--official PYTHON]
 
-PTE is a release build with the feature `remote`; WORK a folder for some GB of apparent size. Needs moto[server,s3] for the store. What is on disk is in the
-page cache: large files are sparse after their metadata, and small ones hard links of the test files.
+PTE is a release build with the feature `remote`; WORK is a folder for some GB of apparent size. Needs moto[server,s3] for the store. Files on disk are in the
+page cache: large files are sparse after their metadata, and small ones are hard links to the test files.
 """
 
 from __future__ import annotations

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_missing_is_read_and_close_ranges_are_one() {
+    fn only_missing_ranges_are_read_and_close_ranges_are_joined() {
         let have = [0..10, 20..30];
         assert_eq!(missing(&have, 5..40), [10..20, 30..40]);
         assert_eq!(missing(&have, 21..29), []);

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_with_bad_keys_are_cut_out_and_the_rest_is_unchanged() {
+    fn entries_with_bad_keys_are_removed_and_the_rest_is_unchanged() {
         let good = "<Contents><Key>a/b.pte</Key><Size>1</Size></Contents>";
         let blob = "<Blob><Name>ok</Name><Metadata><Name>../x</Name></Metadata></Blob>";
         let page = |middle: &str| format!("<?xml version=\"1.0\"?><R><T>1</T>{good}{middle}<N>t</N>{blob}</R>");

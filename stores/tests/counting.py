@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves until it is closed."""
+    """A server that runs until it is closed."""
 
     daemon_threads = True
 
@@ -21,11 +21,11 @@ class Server(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def url(self, file: str) -> str:
-        """The URL of a file of the folder."""
+        """Returns the URL of a file in the folder."""
         return f"http://127.0.0.1:{self.server_port}/{Path(file).relative_to(self.folder)}"
 
     def take(self) -> Counter[str]:
-        """The requests since the last call, by path."""
+        """Returns the requests since the last call, by path."""
         with self.lock:
             counted, self.requests = self.requests, Counter()
         return counted

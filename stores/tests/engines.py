@@ -1,9 +1,9 @@
-"""A catalogue by Ray Data and by Spark, each with two workers of which one dies midway: the rows are those of `pte catalog`. And from a web server
-that counts: for all tables together, each object is read as often as for one batch.
+"""A catalogue computed by Ray Data and by Spark, each with two workers, one of which dies midway: the rows are those of `pte catalog`. Also with a counting
+web server: each object is read as often for all tables together as for one batch.
 
     python engines.py CATALOG FOLDER [ray] [spark]
 
-CATALOG is what `pte catalog FOLDER --hash` wrote.
+CATALOG is the output of `pte catalog FOLDER --hash`.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ COUNTED = 20
 
 
 def rows(table: pyarrow.Table) -> list[str]:
-    """Each row as text, in an order of its own."""
+    """Returns each row as text, sorted."""
     return sorted(json.dumps(row, default=str, sort_keys=True) for row in table.to_pylist())
 
 
 def same(name: str, found: pyarrow.Table, expected: pyarrow.Table) -> None:
     assert found.column_names == expected.column_names, name
-    one, other = rows(found), rows(expected)
-    assert one == other, f"{name}: {next(pair for pair in zip(one, other) if pair[0] != pair[1]) if len(one) == len(other) else (len(one), len(other))}"
+    left, right = rows(found), rows(expected)
+    assert left == right, f"{name}: {next(pair for pair in zip(left, right) if pair[0] != pair[1]) if len(left) == len(right) else (len(left), len(right))}"
 
 
 def die_once(flag: str) -> None:
-    """The first process that comes here ends."""
+    """Kills the first process that calls this."""
     try:
         os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -54,7 +54,7 @@ def die_once(flag: str) -> None:
 
 
 def once(engine: str, server: Server, urls: list[str], tables: Callable[[], dict[str, pyarrow.Table]]) -> None:
-    """Each object is requested as often for all tables of an engine as for one batch."""
+    """Checks that each object is requested as often for all tables of an engine as for one batch."""
     server.take()
     batch = catalog.batch(urls)
     expected = server.take()

@@ -1,4 +1,4 @@
-"""The questions of docs/catalog.md, asked of a catalogue of the test files by DuckDB and by DataFusion: both have answers, and the same ones.
+"""Runs the questions of docs/catalog.md on a catalogue of the test files with DuckDB and with DataFusion: both must give the same, non-empty answers.
 
     python questions.py CATALOG
 """

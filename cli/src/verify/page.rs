@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_rules_is_made_of_the_rules() {
+    fn the_page_of_rules_is_up_to_date() {
         let mut all = "# Rules\n\nWhat `pte verify` checks: made from `verify::RULES` by `BLESS=1 cargo test --workspace --all-features rules`. \
             `pte verify --explain RULE` prints one of these pages, and SARIF has them as help.\n"
             .to_owned();
