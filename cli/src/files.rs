@@ -79,7 +79,7 @@ pub fn iter(paths: &[PathBuf], recursive: bool) -> impl Iterator<Item = Result<F
             let mut files = Vec::new();
             find(path, &mut files);
             if files.is_empty() {
-                let error = io::Error::other(format!("no model file is in it: expected {}", ENDINGS.join(", ")));
+                let error = io::Error::other(format!("no model files found: expected {}", ENDINGS.join(", ")));
                 return Box::new([Err(Failure::Unreadable { file: path.clone(), error })].into_iter());
             }
             files.sort();

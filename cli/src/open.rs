@@ -123,7 +123,7 @@ impl Input {
     }
 
     /// Opens a file. From a file with a URL, reads only the parts that are needed.
-    #[cfg_attr(not(feature = "remote"), allow(unreachable_code, reason = "no such file is opened"))]
+    #[cfg_attr(not(feature = "remote"), allow(unreachable_code, reason = "this build opens no files in stores"))]
     pub fn open_for(path: &Path, need: Need) -> Result<Self, Failure> {
         if let Some(url) = remote::url(path).filter(|_| !path.exists()) {
             let _file = remote::open(url, need)?;

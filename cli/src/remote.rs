@@ -123,7 +123,7 @@ mod session {
             }
             let next = match wait(async { Ok(self.files.next().await) }) {
                 Ok(Some(next)) => next,
-                Ok(None) if self.is_empty => Err(Error::Failed("no model file is below it".into())),
+                Ok(None) if self.is_empty => Err(Error::Failed("no model files found".into())),
                 Ok(None) => return None,
                 Err(error) => Err(error),
             };

@@ -174,7 +174,7 @@ fn nothing_chosen(pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Failu
             _ => {
                 let there = text::count(count, "blob");
                 format!(
-                    "nothing to move: these options choose none of {there}, the largest of which has {largest} bytes"
+                    "nothing to move: these options select none of {there}, the largest of which has {largest} bytes"
                 )
             }
         },

@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let report = report.map_err(|error| Failure::Usage(format!("{}: {error}", text::path(input.path()))))?;
     if report.changes.is_empty() {
         let there = report.notes.join("; ");
-        return Err(Failure::usage_of(input.path(), &format!("nothing to take from these .ptd files: {there}")));
+        return Err(Failure::usage_of(input.path(), &format!("nothing to copy from these .ptd files: {there}")));
     }
     arguments.destination.finish(&input, before, after, report)
 }

@@ -124,7 +124,7 @@ fn lines(path: &Path, findings: &[Finding], errors: usize, warnings: usize) -> R
     let verdict = if errors + warnings == 0 { "ok".to_owned() } else { counts(errors, warnings) };
     writeln!(out, "{}: {verdict}", text::path(path))?;
     for finding in findings {
-        let hint = if finding.rule == "external-unchecked" { " (name one too, or use --data X.ptd)" } else { "" };
+        let hint = if finding.rule == "external-unchecked" { " (give one too, or use --data X.ptd)" } else { "" };
         writeln!(out, "  {}{hint}", text::message(&finding.to_string()))?;
     }
     Ok(out.flush()?)

@@ -416,7 +416,7 @@ fn a_name_that_matches_nothing_is_an_error_with_similar_names() {
         (&["externalize", "m.pte", "--kind", "state", "--data", "x.ptd", "-i"], "choose none of 2 blobs"),
         (&["externalize", "m.pte", "--min-size", "9999", "--data", "x.ptd", "-i"], "choose none of 2 blobs"),
         (&["internalize", "m.pte", "--data", "w.ptd", "--name", "layres", "-i"], near),
-        (&["internalize", "m.pte", "--data", "w.ptd", "-i"], "nothing to take"),
+        (&["internalize", "m.pte", "--data", "w.ptd", "-i"], "nothing to copy"),
         (&["select", "m.pte", "--remove", "foward", "-i"], "did you mean \"forward\""),
         (&["metadata", "m.pte", "--remove", "get_n", "-i"], "no metadata \"get_n\", the file has none"),
         (&["extract", "m.pte", "--name", "forward.99999", "-o", "x"], "no blob like \"forward.99999\""),

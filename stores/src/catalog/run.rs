@@ -169,7 +169,7 @@ pub async fn write(
     lister.await.map_err(failed)?;
     if report.files == 0 {
         output::remove_run(&folder)?;
-        return Err(Error::Failed("no model file was found there".into()));
+        return Err(Error::Failed("no model files found".into()));
     }
     if !open.entries.is_empty() {
         start(&mut writing, open, &folder, run, parts + 1).await?;
