@@ -32,18 +32,18 @@ include_all_operators) and two optional lists of names, scalar_types and backend
   pointer-bits = 32            # 32 or 64 [default: 64]
   largest-file = \"4MiB\"
   accelerator = \"ethos-u55-128\"  # the Ethos-U that payloads have to be compiled for
-  scratch = \"128KiB\"           # the most scratch memory that a delegate of an Ethos-U may take for one run
+  scratch = \"128KiB\"           # the maximum scratch memory of an Ethos-U delegate for one run
   scalar-types = [\"f32\"]       # the types that the kernels support
 
   [operators]                  # each with the types of tensors it takes; [] for any
   \"aten::add.out\" = [\"f32\", \"i32\"]
   \"aten::mul.out\" = []
 
-`--init` writes such a file for what models need, with comments. Instead of a file, TARGET can be one of these, with a release after it, such as portable-1.2 (else the newest):
+`--init` writes such a file with the needs of models, with comments. Instead of a file, TARGET can be one of these, with a release after it, such as portable-1.2 (else the newest):
   portable   the portable kernels and no backend
   xnnpack    the portable kernels and XNNPACK
   optimized  the portable and the optimized kernels, and XNNPACK
-  python     what the Python wheel has
+  python     the kernels and backends of the Python wheel
 
 Examples:
   pte fit model.pte weights.ptd --target board.toml

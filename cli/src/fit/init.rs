@@ -73,7 +73,7 @@ impl Needs {
     pub fn text(&self) -> String {
         let files: Vec<String> = self.files.iter().map(|file| text::path(file)).collect();
         let mut text = format!(
-            "# What {} needs, made by `pte fit --init`. Adjust it to the device; settings that are left out are not checked.\n",
+            "# A target with the needs of {}, made by `pte fit --init`. Adjust it to the device; settings that are left out are not checked.\n",
             files.join(", ")
         );
         let mut line = |comment: &str, key: &str, value: Option<String>| {
