@@ -593,7 +593,7 @@ fn a_bundle_is_created_from_a_program_and_arrays() {
 
     folder.copy(&fixture("1.5.1/multi_method/multi_method.pte"), "methods.pte");
     for (line, fault) in [
-        (&["bundle", "create", "m.pte", "--case", "case0-0.npy", "-i"][..], "not replaced by a bundle"),
+        (&["bundle", "create", "m.pte", "--case", "case0-0.npy", "-i"][..], "a bundle cannot replace its program"),
         (
             &["bundle", "create", "m.pte", "--case", "case0-0.npy", "--method", "fwd", "-o", "x.bpte"],
             "no method is called",
