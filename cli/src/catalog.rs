@@ -15,8 +15,8 @@ use std::time::Duration;
 /// Write the contents of many files as Parquet tables
 ///
 /// For DuckDB, Spark and similar tools. The tables are files, methods, inputs_outputs, operators, delegates, nodes, blobs,
-/// metadata, compile_specs and findings, each a folder of Parquet files. The metadata of each file is read, and its payloads without constants. A file that cannot be read is a
-/// row with its error.
+/// metadata, compile_specs and findings, each a folder of Parquet files. From each file, the metadata and the payloads without
+/// their constants are read. A file that cannot be read becomes a row with its error.
 #[derive(clap::Args)]
 #[command(
     after_help = "Files that did not change since the last run into the same folder, by ETag or by size and time, are not read again, even if
@@ -44,13 +44,13 @@ pub struct Arguments {
     /// The folder for the tables
     #[arg(long, value_name = "DIR", required = true)]
     out: Option<PathBuf>,
-    /// Add the SHA-256 of each file and of each blob's bytes: reads all of each file
+    /// Add the SHA-256 of each file and of each blob: reads whole files
     #[arg(long)]
     hash: bool,
     /// Number of files to read at a time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
-    /// Maximum files of a part, which is a Parquet file in each table
+    /// Maximum number of files in a part, which is one Parquet file in each table
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     part_files: u32,
     /// Exit with 1 if the catalogue exceeds one of these limits

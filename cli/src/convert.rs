@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 ///   .pte, .ptd                 to  .c, as `pte to-c` does
 ///   .safetensors               to  .safetensors, with other names or shards
 ///
-/// From a .pte, these are all constants and initial states, by the model's names of them or else METHOD.VALUE.
+/// From a .pte, all constants and initial states are converted, with the model's names or else METHOD.VALUE.
 /// Tensors whose dim order is not the natural one are permuted in memory; all others are copied from file to file.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]

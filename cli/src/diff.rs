@@ -63,7 +63,7 @@ pub struct Arguments {
     /// Only count the differences of each kind
     #[arg(long)]
     stat: bool,
-    /// Measure how far the values of changed weights are apart, also inside delegates; of quantized weights, the dequantized numbers
+    /// Measure the distance between the values of changed weights, also inside delegates; quantized weights are dequantized first
     #[arg(long)]
     tensors: bool,
     /// Fail only if one of these limits is exceeded: any, max-abs=X, size=X, memory=X, operators=N. More than 64 differences are counted

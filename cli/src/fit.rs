@@ -31,7 +31,7 @@ include_all_operators) and two optional lists of names, scalar_types and backend
   temp-allocator = true        # the runtime also has a temporary allocator [default: false]
   pointer-bits = 32            # 32 or 64 [default: 64]
   largest-file = \"4MiB\"
-  accelerator = \"ethos-u55-128\"  # the Ethos-U that payloads have to be compiled for
+  accelerator = \"ethos-u55-128\"  # the Ethos-U that payloads must be compiled for
   scratch = \"128KiB\"           # the maximum scratch memory of an Ethos-U delegate for one run
   scalar-types = [\"f32\"]       # the types that the kernels support
 

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Maximum tensors of each buffer [default: all; on a terminal 10]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// List the tensors, or add them up by module, when the need for memory is highest [default: tensor]
+    /// List the tensors at the peak of memory use, or add them up by module [default: tensor]
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["svg", "arenas"])]
     by: Option<By>,
     #[command(flatten)]

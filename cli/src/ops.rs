@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 /// List the operators and backends that a model needs
 ///
-/// Operators have the types and dim orders of their tensors.
+/// Operators are listed with the types and dim orders of their tensors.
 #[derive(clap::Args)]
 #[command(after_help = "`pte fit --target` compares these needs with what a device has.
 

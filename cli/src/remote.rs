@@ -39,16 +39,16 @@ mod session {
         /// Send no credentials: for public data [env: PTE_ANONYMOUS=1]
         #[arg(long, global = true, hide_short_help = true)]
         anonymous: bool,
-        /// Without other credentials, ask the metadata service of a machine in a cloud [env: PTE_METADATA_SERVICE=1]
+        /// Without other credentials, query the metadata service of a cloud machine [env: PTE_METADATA_SERVICE=1]
         #[arg(long, global = true, hide_short_help = true)]
         metadata_service: bool,
         /// Follow redirects to other servers [env: PTE_ALLOW_REDIRECTS=1]
         #[arg(long, global = true, hide_short_help = true)]
         allow_redirects: bool,
-        /// The most keys that are listed below a URL [env: PTE_MAX_KEYS] [default: 10000000]
+        /// Maximum number of keys listed below a URL [env: PTE_MAX_KEYS] [default: 10000000]
         #[arg(long, value_name = "N", global = true, hide_short_help = true)]
         max_keys: Option<u64>,
-        /// The most seconds for the requests of a listing [env: PTE_LIST_TIMEOUT] [default: 600]
+        /// Maximum seconds for the requests of a listing [env: PTE_LIST_TIMEOUT] [default: 600]
         #[arg(long, value_name = "SECONDS", global = true, hide_short_help = true)]
         list_timeout: Option<u64>,
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Make a C array of a file: a header and a source file, in C11 and C++17
 ///
 /// The header has, as constants: the array's size and alignment, the planned buffers of each method, the bytes of each input
-/// and output, what constant methods return, the operators and backends to register.
+/// and output, the results of constant methods, the operators and backends to register.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte to-c model.pte --name model -o firmware   (firmware/model.h and firmware/model.c)

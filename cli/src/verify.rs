@@ -27,7 +27,7 @@ use std::sync::Arc;
 ///
 /// The .pte files take external data from the .ptd files that are named with them, or, with --recursive, from those in the same folder.
 ///
-/// Inside delegates, XNNPACK's payloads are checked; of those of other backends at most that they are whole.
+/// Inside delegates, XNNPACK's payloads are checked; payloads of other backends are at most checked for completeness.
 #[derive(clap::Args)]
 #[command(after_help = "Levels; each includes the levels before it:
   structure  offsets, vtables, vectors, strings, unions and the headers

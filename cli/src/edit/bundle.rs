@@ -53,8 +53,8 @@ enum Command {
 
 /// Make a bundle from a program and test cases, or add test cases to a bundle
 ///
-/// Each case has a file for each input of the method that is a tensor, in their order; numbers are part of the program. For several cases, --case is
-/// given several times, or with the files of all of them, and --expect with as many outputs, or not at all.
+/// Each case has one file for each tensor input of the method, in order; numbers are part of the program. For several cases, give --case
+/// several times, or once with the files of all cases. --expect has the outputs of each case, or is left out.
 #[derive(Args)]
 #[command(after_help = "Examples:
   pte bundle create model.pte --case x.npy --expect y.npy -o model.bpte

@@ -41,7 +41,7 @@ pub struct Arguments {
     /// The form of tensors
     #[arg(long = "as", value_enum, default_value_t = Form::Raw)]
     tensors: Form,
-    /// Take payloads apart into the files that their backends' tools open: Core ML's package as a folder, QNN's context binary, the blocks of an
+    /// Unpack payloads into files for the tools of their backends: Core ML's package as a folder, QNN's context binary, the blocks of an
     /// Ethos-U, the sections of a VGF file, graphs and data of TOSA, OpenVINO, MLX, Vulkan and XNNPACK
     #[arg(long)]
     unpack: bool,

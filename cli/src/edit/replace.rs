@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Replace weights and other data: the bytes of a constant, an initial state, named data or a key of a .ptd
 ///
-/// Scalar type and sizes must be the same. If several share the old bytes, only the named one gets the new bytes,
+/// Scalar type and sizes must be the same. If several users share the old bytes, only the named one gets the new bytes,
 /// and the others are listed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -29,17 +29,17 @@ pub struct Arguments {
     /// A .pte or .ptd file
     file: PathBuf,
     /// A value (%12, or METHOD:%12 if there are several methods), a name or a key, and the file with the bytes: a .ptd or .safetensors (the
-    /// entry of that name, the only one, or KEY in FILE.ptd:KEY), a .npy, or any other file, whose bytes are taken as they are
+    /// entry of that name, the only one, or KEY in FILE.ptd:KEY), a .npy, or any other file for its raw bytes
     #[arg(required = true, value_name = "TARGET=SOURCE")]
     replacements: Vec<String>,
     /// Permute elements into the required dim order if the source has another
     #[arg(long)]
     permute: bool,
-    /// Keep the key of a constant of XNNPACK. By default it becomes the SHA-256 of the new bytes, as the exporter's keys are: XNNPACK
-    /// caches packed weights by key, and would use the old ones in a process or cache file that has them
+    /// Keep the key of a constant of XNNPACK. By default it becomes the SHA-256 of the new bytes, as in exported files: XNNPACK
+    /// caches packed weights by key, and would reuse the old ones from a process or cache file
     #[arg(long)]
     keep_key: bool,
-    /// Also replace the bytes for all others that share the old ones
+    /// Also replace the bytes for all other users of the old ones
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
