@@ -1,4 +1,4 @@
-// What each release of ExecuTorch does with a file.
+// The behaviour of each release of ExecuTorch for a file.
 (() => {
   "use strict";
   const { element, note } = viewer;

@@ -58,7 +58,7 @@
     element("span", { class: "share" }, element("i", { style: `width: ${Math.min(100, 100 * share)}%` })),
   ];
 
-  // What an event runs: an operator, a backend, or another kind of instruction.
+  // The operator, the backend or the kind of instruction that an event runs.
   const runsText = ({ runs }) => (runs ? runs.operator || runs.backend || runs.instruction_kind : "");
 
   const openInstruction = (instruction) => viewer.open("graph", `instruction ${instruction}`);

@@ -60,7 +60,7 @@
     return words.length ? [...nodes.keys()].filter((index) => isThere(nodes[index], index)) : [];
   };
 
-  // How often each operator is called.
+  // Operators with their numbers of calls, the most frequent first: `[label, count]`.
   graphs.operators = (nodes) => {
     const isOperator = ({ kind }) => ["kernel", "delegate", "inside"].includes(kind);
     return viewer.frequencies(nodes.filter(isOperator).map((node) => node.label));
@@ -133,7 +133,7 @@
 
   const center = (box) => [box.x + box.width / 2, box.y + box.height / 2];
 
-  // Of some boxes, the one that is nearest on one side of another. `isBeside` and `distance` take how far away it is in x and y.
+  // The nearest of some boxes on one side of another. `isBeside` takes the distances in x and y with their signs, `distance` without.
   function nearest(boxes, at, candidates, isBeside, distance) {
     const [x, y] = center(boxes[at]);
     let [best, least] = [undefined, Infinity];
@@ -193,7 +193,7 @@
     k,
   });
 
-  // Where an argument's data is.
+  // The place of an argument's data, as text.
   graphs.placeText = (place) => {
     if (place === "runtime") return "given at run time";
     const [[kind, where]] = Object.entries(place);

@@ -135,8 +135,8 @@
       context.font = `${size}px system-ui, sans-serif`;
       context.fillStyle = color;
       // About as many characters as fit.
-      const most = Math.floor((box.width - 8) / (size === 10 ? 5.4 : 6.2));
-      context.fillText(viewer.cut(text, most), middle, box.y + y);
+      const limit = Math.floor((box.width - 8) / (size === 10 ? 5.4 : 6.2));
+      context.fillText(viewer.cut(text, limit), middle, box.y + y);
     };
     text(node.label, 12, "#1d2b3a", 17);
     text(results[index], 11, "#465769", 32);

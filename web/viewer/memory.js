@@ -49,7 +49,7 @@
   const RIGHT = 12;
   const TOP = 26;
 
-  // Where times and addresses are in a picture of some size, zoomed in time by `view`.
+  // The coordinates of times and addresses in a picture of some size, zoomed in time by `view`.
   class Scale {
     view = d3.zoomIdentity;
     width = 1;

@@ -167,7 +167,7 @@
     const frame = new Frame(report);
     // Each view is an entry of the browser's history; `again` shows one that is there already.
     viewer.open = (name, argument, again) => frame.open(name, argument, again);
-    // What is chosen in a view is in its URL, so that a link leads there.
+    // The chosen item of a view is in the page's URL, so that a link leads to it.
     viewer.chosen = (argument) => place(frame.current.view, argument, "replaceState");
     viewer.redraw = () => frame.current && frame.draw();
     viewer.has = (name) => frame.views.some((view) => view.name === name);

@@ -69,14 +69,17 @@
     return heads;
   };
 
+  // The number of rows that are shown first.
+  const MAX_SHOWN = 500;
+
   // A table whose rows are sorted by a click on the head of a column, unless `options.fixed`: their order has a meaning.
   viewer.table = (columns, rows, options = {}) => {
     const { element } = viewer;
     if (!rows.length) return viewer.note(options.none || "None.");
-    let most = options.most || 500;
+    let limit = MAX_SHOWN;
     let shown = rows;
     const body = element("tbody", {});
-    const fill = () => body.replaceChildren(...shown.slice(0, most).map(line(columns, options)));
+    const fill = () => body.replaceChildren(...shown.slice(0, limit).map(line(columns, options)));
     const sort = (column, order) => {
       shown = order ? viewer.sorted(column, rows, order) : rows;
       fill();
@@ -87,13 +90,13 @@
     const head = element("thead", {}, element("tr", {}, heads));
     const table = element("table", { class: columns.length > 6 && "many" }, head, body);
     const all = () => {
-      most = Infinity;
+      limit = Infinity;
       fill();
       more.remove();
     };
     const more =
-      rows.length > most
-        ? element("button", { onclick: all }, `Show ${viewer.grouped(rows.length - most)} more`)
+      rows.length > limit
+        ? element("button", { onclick: all }, `Show ${viewer.grouped(rows.length - limit)} more`)
         : null;
     const copy = rows.length > 3 ? viewer.copy("Copy the table", () => sheet(columns, shown)) : null;
     const tools = more || copy ? element("p", { class: "tools" }, more, copy) : null;

@@ -8,11 +8,13 @@
       character === "\n" ? "\n" : `\\u{${character.codePointAt(0).toString(16)}}`,
     );
 
-  viewer.cut = (text, most) => {
+  // A text of at most so many characters, which ends with `…` if it was longer.
+  viewer.cut = (text, limit) => {
     const characters = [...viewer.text(text)];
-    return characters.length > most ? characters.slice(0, most - 1).join("") + "…" : characters.join("");
+    return characters.length > limit ? characters.slice(0, limit - 1).join("") + "…" : characters.join("");
   };
 
+  // A number of bytes in the largest unit in which it is at least 1.
   viewer.bytes = (count) => {
     const units = ["KiB", "MiB", "GiB", "TiB"];
     let [rest, unit] = [count, "B"];
@@ -28,6 +30,7 @@
 
   viewer.count = (count, what, more = `${what}s`) => `${viewer.grouped(count)} ${count === 1 ? what : more}`;
 
+  // A part of a whole in percent.
   viewer.share = (part, whole) =>
     part > 0 && part < whole / 2000 ? "< 0.1 %" : `${((100 * part) / (whole || 1)).toFixed(1)} %`;
 
@@ -37,6 +40,7 @@
   // A path of modules, which is empty for the model itself.
   viewer.module = (path) => (path === "" ? "the model" : viewer.cut(path, 80));
 
+  // Any number, in at most four digits unless it is an integer.
   viewer.number = (number) => {
     if (Number.isInteger(number) && Math.abs(number) < 1e9) return viewer.grouped(number);
     const short = Number(Number(number).toPrecision(4));
@@ -107,7 +111,7 @@
     return runs;
   };
 
-  // How often each text is there, the most frequent first: `[text, count]`.
+  // The number of times that each text occurs, the most frequent first: `[text, count]`.
   viewer.frequencies = (texts) => {
     const counts = new Map();
     for (const text of texts) counts.set(text, (counts.get(text) || 0) + 1);

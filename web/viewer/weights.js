@@ -74,7 +74,7 @@
 
   const isMissing = (weight) => weight.kind === "external" && !weight.file;
 
-  // Where the name of a weight comes from.
+  // Sources of the names of weights.
   const nameSources = {
     file: "the file",
     record: "an ETRecord",
@@ -153,9 +153,9 @@
   function userList(weight, { user, within }) {
     const mono = (text) => element("span", { class: "mono" }, text);
     const node = (use) => element("li", {}, `${within(use)} `, mono(viewer.insideShape(use)));
-    const name = (one) =>
-      one.value === undefined || one.key !== undefined ? user(one) : viewer.linkTo("graph", `%${one.value}`, user(one));
-    const value = (one) => element("li", {}, one.key === undefined ? "" : "key ", name(one), " ", mono(shape(one)));
+    const name = (use) =>
+      use.value === undefined || use.key !== undefined ? user(use) : viewer.linkTo("graph", `%${use.value}`, user(use));
+    const value = (use) => element("li", {}, use.key === undefined ? "" : "key ", name(use), " ", mono(shape(use)));
     const users = [...(weight.inside || []).map(node), ...weight.users.map(value)];
     const more = users.length - MAX_SHOWN;
     return element("ul", {}, users.slice(0, MAX_SHOWN), more > 0 ? element("li", {}, `… ${more} more`) : null);
