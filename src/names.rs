@@ -1,6 +1,9 @@
 //! Safe display of names from a file.
 
 use crate::error::{Error, Result};
+#[cfg(any(feature = "edit", all(feature = "devtools", feature = "inspect")))]
+use crate::keyed::Keyed;
+use alloc::string::String;
 use alloc::{borrow::Cow, format};
 use core::fmt::{self, Write};
 
@@ -129,6 +132,53 @@ impl fmt::Display for Escaped<'_> {
             character => f.write_char(character),
         })?;
         bytes.map_or(Ok(()), |bytes| write!(f, "…({bytes} bytes)"))
+    }
+}
+
+/// Converts a name to a file name that every system accepts: without path separators, without characters that a terminal or a shell
+/// interprets, and different from the names of Windows devices.
+#[cfg(any(feature = "edit", all(feature = "devtools", feature = "inspect")))]
+pub(crate) fn safe_file_name(name: &str) -> String {
+    const MAX_NAME: usize = 100;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let safe: String = name.chars().take(MAX_NAME).map(|c| if plain(c) { c } else { '_' }).collect();
+    // Avoids hidden files and options of commands.
+    match safe.starts_with(['.', '-']) || safe.is_empty() || is_device(&safe) {
+        true => format!("_{safe}"),
+        false => safe,
+    }
+}
+
+/// Returns `true` if Windows treats a file of that name as a device, regardless of its extension.
+#[cfg(any(feature = "edit", all(feature = "devtools", feature = "inspect")))]
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name);
+    let is = |device: &&str| stem.eq_ignore_ascii_case(device);
+    let is_numbered = |device: &str| {
+        let number = stem.get(..3).filter(|start| start.eq_ignore_ascii_case(device)).and_then(|_| stem.get(3..));
+        number.is_some_and(|number| matches!(number.as_bytes(), [b'0'..=b'9']))
+    };
+    ["con", "prn", "aux", "nul"].iter().any(is) || is_numbered("com") || is_numbered("lpt")
+}
+
+/// Returns a name that no other file has, even on systems that treat `A` and `a` as equal. `taken` maps the names, in lower case,
+/// to the last number appended to them.
+#[cfg(any(feature = "edit", all(feature = "devtools", feature = "inspect")))]
+pub(crate) fn unique_file_name(stem: &str, ending: &str, taken: &mut Keyed<String, u32>) -> String {
+    let first = format!("{stem}.{ending}");
+    let Some(last) = taken.get(&first.to_ascii_lowercase()) else {
+        taken.insert(first.to_ascii_lowercase(), 1);
+        return first;
+    };
+    let mut number = *last;
+    loop {
+        number += 1;
+        let file = format!("{stem}-{number}.{ending}");
+        if !taken.contains(&file.to_ascii_lowercase()) {
+            taken.insert(file.to_ascii_lowercase(), 1);
+            taken.insert(first.to_ascii_lowercase(), number);
+            return file;
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::json::{self, JsonArguments};
 use crate::names::NamesArguments;
 use crate::near::Names;
 use crate::open::Input;
-use crate::profile::{Tick, etdp, time};
+use crate::profile::{TIMES, Tick, etdp, time};
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::text;
@@ -126,7 +126,7 @@ impl Times {
 
     /// Adds times to the nodes of a program's graphs. Fails if the trace belongs to another program.
     pub fn put_on(&self, pte: &Pte<'_>, graphs: &mut [Graph<'_>]) -> Result<(), Failure> {
-        let etdp = etdp(self.input.path(), self.input.parse()?)?;
+        let etdp = etdp(self.input.path(), self.input.parse()?, TIMES)?;
         let profile = etdp.profile(Some(pte), None);
         Failure::unless_sound(self.input.path(), &profile.errors)?;
         for graph in graphs {

@@ -10,8 +10,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Look",
         &[
-            "info", "list", "size", "memory", "ops", "disasm", "graph", "report", "diff", "profile", "dump", "bundle",
-            "catalog",
+            "info", "list", "size", "memory", "ops", "disasm", "graph", "report", "diff", "profile", "debug", "dump",
+            "bundle", "catalog",
         ],
     ),
     ("Check", &["verify", "fit"]),

@@ -10,6 +10,7 @@ mod catalog;
 mod completions;
 mod convert;
 mod data;
+mod debug;
 mod diff;
 mod disasm;
 mod dump;
@@ -96,6 +97,7 @@ enum Command {
     Report(report::Arguments),
     Diff(diff::Arguments),
     Profile(profile::Arguments),
+    Debug(debug::Arguments),
     Dump(dump::Arguments),
     Bundle(edit::bundle::Arguments),
     Catalog(catalog::Arguments),
@@ -186,6 +188,7 @@ fn prepare(command: &Command) -> Result<Pending<'_>, Failure> {
         Command::Ops(arguments) => ops::run(arguments),
         Command::Disasm(arguments) => disasm::run(arguments),
         Command::Profile(arguments) => profile::run(arguments),
+        Command::Debug(arguments) => debug::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Extract(arguments) => edit::extract::run(arguments),
         Command::Catalog(arguments) => catalog::run(arguments),

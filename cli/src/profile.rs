@@ -173,8 +173,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.timeline {
         let path = arguments.files.single("--timeline")?;
         let input = Input::open(path)?;
-        let document =
-            timeline(&etdp(path, input.parse()?)?.timeline(pte.as_ref(), arguments.method.as_deref()), arguments.tick);
+        let document = timeline(
+            &etdp(path, input.parse()?, TIMES)?.timeline(pte.as_ref(), arguments.method.as_deref()),
+            arguments.tick,
+        );
         return arguments.output.write_with(|out| json::write_alone(out, &document));
     }
     match (&program, &pte) {
@@ -194,7 +196,7 @@ fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> R
         let etdp = match input.parse()? {
             Model::Etdp(etdp) => etdp,
             _ if arguments.files.recursive => return Ok(()),
-            other => etdp(path, other)?,
+            other => etdp(path, other, TIMES)?,
         };
         let mut profile = etdp.profile(program.map(|(pte, _)| pte), arguments.method.as_deref());
         if let Some((pte, names)) = program {
@@ -230,12 +232,15 @@ fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> R
     outcome
 }
 
-/// Returns the trace in a file.
-pub fn etdp<'i>(path: &Path, model: Model<'i>) -> Result<Etdp<'i>, Failure> {
+/// What a profile is made from.
+pub const TIMES: &str = "times";
+
+/// Returns the trace in a file. `what` names what it is needed for.
+pub fn etdp<'i>(path: &Path, model: Model<'i>, what: &str) -> Result<Etdp<'i>, Failure> {
     match model {
         Model::Etdp(etdp) => Ok(etdp),
         other => {
-            let fault = format!("a {} file, which has no times: expected a .etdp", other.kind());
+            let fault = format!("a {} file, which has no {what}: expected a .etdp", other.kind());
             Err(Failure::usage_of(path, &fault))
         }
     }
@@ -244,7 +249,7 @@ pub fn etdp<'i>(path: &Path, model: Model<'i>) -> Result<Etdp<'i>, Failure> {
 /// Prints the times of two traces side by side.
 fn compare(before: &Path, after: &Path, program: Option<&Pte<'_>>, arguments: &Arguments) -> Result<(), Failure> {
     let inputs = [Input::open(before)?, Input::open(after)?];
-    let traces = [etdp(before, inputs[0].parse()?)?, etdp(after, inputs[1].parse()?)?];
+    let traces = [etdp(before, inputs[0].parse()?, TIMES)?, etdp(after, inputs[1].parse()?, TIMES)?];
     let [one, other] = traces.each_ref().map(|trace| trace.profile(program, arguments.method.as_deref()));
     let runs = one.compare(&other, arguments.by == By::Operator);
     if arguments.form.any() {
@@ -300,7 +305,7 @@ fn percent(before: Option<f64>, after: Option<f64>) -> String {
 }
 
 /// Formats the index of an instruction, with its chain unless that is the first.
-fn place((chain, instruction): (usize, usize)) -> String {
+pub fn place((chain, instruction): (usize, usize)) -> String {
     if chain == 0 { instruction.to_string() } else { format!("{chain}:{instruction}") }
 }
 

@@ -1,7 +1,9 @@
 //! JSON Schemas of all documents, generated from the types that are serialized.
 
 use crate::json::{FORMAT, Failed, OnlyFailed};
-use crate::{convert, diff, disasm, dump, edit, fit, graph, info, list, memory, ops, profile, report, size, verify};
+use crate::{
+    convert, debug, diff, disasm, dump, edit, fit, graph, info, list, memory, ops, profile, report, size, verify,
+};
 use regex_lite::Regex;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -44,6 +46,8 @@ const DOCUMENTS: &[Document] = &[
     document("fit", &["fit"], "--target", files::<fit::Verdict>),
     document("convert", &["convert"], "", whole::<convert::Outcome>),
     document("dedup-several", &["dedup"], "several files", whole::<edit::dedup::Common>),
+    document("debug", &["debug"], "", whole::<debug::Recorded>),
+    document("debug-gaps", &["debug"], "--before or --reference", whole::<debug::Gaps>),
     document("diff", &["diff"], "", whole::<diff::Comparison>),
     document("diff-folders", &["diff"], "--recursive", files::<diff::folders::Pair>),
     document("disasm", &["disasm"], "", files::<disasm::FileDisassembly>),

@@ -80,6 +80,9 @@ pub fn read_etdump(bytes: &[u8]) {
             for event in profile.runs.iter().flat_map(|run| &run.events) {
                 assert!(event.count > 0 && event.min <= event.max && event.max <= event.total);
             }
+            let mut values = etdp.debug_values(Some(bytes), None, None);
+            values.count(4);
+            assert_eq!(values.file_names("npy").len(), values.runs.len());
             assert_eq!(etdp.summary(), etdp.clone().into_owned().summary());
         }
         Err(error) => check_error(&error, bytes),

@@ -6,7 +6,7 @@ use crate::file::segment::DataRef;
 use crate::inspect::{Blob, BlobKind, BlobUser, Blobs, NamedBy};
 use crate::keyed::Keyed;
 use crate::model::Model;
-use crate::names::shortened;
+use crate::names::{safe_file_name, shortened, unique_file_name};
 use crate::tensor::TensorShape;
 use alloc::{format, string::String, vec::Vec};
 
@@ -126,12 +126,12 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
     };
     let name = blob.users.iter().find_map(name);
     let stem = match (name, first) {
-        (Some(name), _) => safe(name),
-        (None, BlobUser::Delegate { method, index, .. }) => format!("{}.delegate{index}", safe(method)),
-        (None, BlobUser::Tensor { method, value, .. }) => format!("{}.{value}", safe(method)),
+        (Some(name), _) => safe_file_name(name),
+        (None, BlobUser::Delegate { method, index, .. }) => format!("{}.delegate{index}", safe_file_name(method)),
+        (None, BlobUser::Tensor { method, value, .. }) => format!("{}.{value}", safe_file_name(method)),
         (None, _) => "blob".into(),
     };
-    let file = unique(&stem, ending, taken);
+    let file = unique_file_name(&stem, ending, taken);
     let users = blob.users.iter().filter_map(user).collect();
     let shape = first.shape();
     Some(Extracted {
@@ -165,49 +165,5 @@ fn user(user: &BlobUser<'_>) -> Option<User> {
         }
         BlobUser::Key { key, .. } => Some(User::Key { key: shortened(key).into() }),
         _ => None,
-    }
-}
-
-/// Converts a name to a file name that every system accepts: without path separators, without characters that a terminal or a shell
-/// interprets, and different from the names of Windows devices.
-pub(super) fn safe(name: &str) -> String {
-    const MAX_NAME: usize = 100;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let safe: String = name.chars().take(MAX_NAME).map(|c| if plain(c) { c } else { '_' }).collect();
-    // Avoids hidden files and options of commands.
-    match safe.starts_with(['.', '-']) || safe.is_empty() || is_device(&safe) {
-        true => format!("_{safe}"),
-        false => safe,
-    }
-}
-
-/// Returns `true` if Windows treats a file of that name as a device, regardless of its extension.
-fn is_device(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or(name);
-    let is = |device: &&str| stem.eq_ignore_ascii_case(device);
-    let is_numbered = |device: &str| {
-        let number = stem.get(..3).filter(|start| start.eq_ignore_ascii_case(device)).and_then(|_| stem.get(3..));
-        number.is_some_and(|number| matches!(number.as_bytes(), [b'0'..=b'9']))
-    };
-    ["con", "prn", "aux", "nul"].iter().any(is) || is_numbered("com") || is_numbered("lpt")
-}
-
-/// Returns a name that no other file has, even on systems that treat `A` and `a` as equal. `taken` maps the names, in lower case,
-/// to the last number appended to them.
-fn unique(stem: &str, ending: &str, taken: &mut Keyed<String, u32>) -> String {
-    let first = format!("{stem}.{ending}");
-    let Some(last) = taken.get(&first.to_ascii_lowercase()) else {
-        taken.insert(first.to_ascii_lowercase(), 1);
-        return first;
-    };
-    let mut number = *last;
-    loop {
-        number += 1;
-        let file = format!("{stem}-{number}.{ending}");
-        if !taken.contains(&file.to_ascii_lowercase()) {
-            taken.insert(file.to_ascii_lowercase(), 1);
-            taken.insert(first.to_ascii_lowercase(), number);
-            return file;
-        }
     }
 }

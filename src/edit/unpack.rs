@@ -1,11 +1,12 @@
 //! Unpacks payloads into folders of files.
 
-use super::extract::{Extracted, Extraction, safe};
+use super::extract::{Extracted, Extraction};
 use super::report::Subject;
 use crate::delegate::{NamedBlobs, PayloadKind, UnpackedFile, UnpackedPayload, unpack};
 use crate::error::{Error, Result};
 use crate::keyed::Keyed;
 use crate::model::Model;
+use crate::names::safe_file_name;
 use alloc::collections::BTreeSet;
 use alloc::{format, string::String, vec::Vec};
 
@@ -104,7 +105,7 @@ fn fold<'t>(extracted: &mut Extracted<'t>, payload: UnpackedPayload<'t>) -> Resu
         let mut file = folder.clone();
         for component in name.split('/') {
             file.push('/');
-            file.push_str(&safe(component));
+            file.push_str(&safe_file_name(component));
         }
         UnpackedPart { file, name, size: bytes.len() as u64, bytes }
     };

@@ -1,5 +1,6 @@
 //! Questions about a trace, and its summary.
 
+use super::debug_values::{self, DebugValues};
 use super::profile::{self, Profile};
 use super::summary::{Content, Summary};
 use super::timeline::{self, TimelineEvent};
@@ -89,5 +90,31 @@ impl Etdp<'_> {
     /// inside a delegate; they are placed one after another from the start of the call.
     pub fn timeline<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Vec<TimelineEvent> {
         timeline::timeline(self, program, method)
+    }
+
+    /// The values that runs recorded, with their bytes in the debug `buffer`, which is a file of its own. With the `program` that was run,
+    /// they are values of a method, found as for [`profile`](Self::profile).
+    ///
+    /// ```
+    /// use executorch_format::{Etdp, Pte};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let [trace, buffer, program] = ["etdp", "debug.bin", "pte"]
+    ///     .map(|ending| std::fs::read(format!("tests/data/payloads/profile_debug.{ending}")).unwrap());
+    /// let (etdp, pte) = (Etdp::parse(&trace)?, Pte::parse(&program)?);
+    /// let values = etdp.debug_values(Some(&buffer), Some(&pte), None);
+    /// let sum = &values.runs[0].values[0];
+    /// assert_eq!(sum.title(), "aten::add.out");
+    /// assert_eq!(sum.tensor.as_ref().unwrap().view()?.unwrap().to_f64()?[0], 0.8066936731338501);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn debug_values<'t>(
+        &'t self,
+        buffer: Option<&'t [u8]>,
+        program: Option<&'t Pte<'_>>,
+        method: Option<&str>,
+    ) -> DebugValues<'t> {
+        debug_values::debug_values(self, buffer, program, method)
     }
 }

@@ -6,7 +6,7 @@ use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort};
 use crate::names::shortened;
 use crate::path::{FieldPath, Path};
-use crate::schema::etdump::{ProfileEvent, RunData};
+use crate::schema::etdump::{DebugEvent, ProfileEvent, RunData};
 use crate::schema::program::{ExecutionPlan, InstructionArguments, Operator};
 use alloc::{format, string::String, vec::Vec};
 
@@ -24,6 +24,18 @@ impl<'t> Key<'t> {
     pub(super) fn of(event: &'t ProfileEvent<'_>) -> Self {
         Self {
             chain: event.chain_index,
+            instruction: event.instruction_id,
+            name: event.name.as_deref(),
+            delegate_id: event.delegate_debug_id_str.as_deref(),
+            delegate_number: event.delegate_debug_id_int,
+        }
+    }
+
+    /// The key of a recorded value.
+    pub(super) fn of_value(event: &'t DebugEvent<'_>) -> Self {
+        Self {
+            // The same type as above in the writer, but not in the schema.
+            chain: i32::try_from(event.chain_index).unwrap_or(-1),
             instruction: event.instruction_id,
             name: event.name.as_deref(),
             delegate_id: event.delegate_debug_id_str.as_deref(),

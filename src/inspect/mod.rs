@@ -21,6 +21,8 @@ mod branch;
 mod bundle;
 mod compile_specs;
 mod constant_methods;
+#[cfg(feature = "devtools")]
+mod debug_values;
 mod delegate_code;
 mod delegates;
 mod dequantized;
@@ -40,6 +42,8 @@ mod model;
 mod modules;
 mod names;
 mod numbers;
+#[cfg(all(feature = "devtools", feature = "diff"))]
+mod numeric_gaps;
 mod operators;
 mod payloads;
 mod planned_memory;
@@ -68,6 +72,8 @@ pub use branch::{Branch, BranchEntry};
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
+#[cfg(feature = "devtools")]
+pub use debug_values::{DebugRun, DebugTensor, DebugValue, DebugValues};
 pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
 pub use dequantized::{ConstantNumbers, QuantizedTensor};
@@ -90,6 +96,8 @@ pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, Planned
 pub use modules::ModuleTotal;
 pub use names::{DelegateNames, InstructionName, MethodNames, Name, Names};
 pub use numbers::{Distance, Histogram, HistogramCounter};
+#[cfg(all(feature = "devtools", feature = "diff"))]
+pub use numeric_gaps::{ComparedValue, GapOutcome, NumericGap, RunGaps};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;
 pub use planned_memory::{PlannedBuffer, PlannedMemory};

@@ -229,8 +229,17 @@ pub struct Distance {
     pub absolute: f64,
     /// The largest difference relative to the larger of the two elements.
     pub relative: f64,
+    /// The sum of the absolute differences of finite elements.
+    pub l1: f64,
+    /// The mean squared difference of finite elements.
+    pub mse: f64,
+    /// The signal-to-noise ratio in decibels, where the first tensor is the signal and the difference is the noise; `None` if one of both is
+    /// zero: without noise the ratio is infinite.
+    pub snr: Option<f64>,
     /// The cosine similarity of the two tensors, 1 if they point the same way; `None` if one is all zeros.
     pub cosine: Option<f64>,
+    /// How many elements of each tensor are infinite or NaN.
+    pub not_finite: [u64; 2],
 }
 
 /// The values of a tensor.
@@ -276,13 +285,17 @@ impl<'t> Values<'t> {
 #[cfg(feature = "diff")]
 pub(crate) fn distance(before: &Values<'_>, after: &Values<'_>) -> Option<Distance> {
     let mut distance = Distance::default();
-    let (mut product, mut square, mut other_square) = (0.0, 0.0, 0.0);
+    let (mut product, mut square, mut other_square, mut noise) = (0.0, 0.0, 0.0, 0.0);
+    let mut finite = 0u64;
     for (one, other) in before.chunks()?.zip(after.chunks()?) {
         for (one, other) in one.into_iter().zip(other) {
             distance.elements += 1;
             let is_changed = one != other && !(one.is_nan() && other.is_nan());
             distance.changed += u64::from(is_changed);
             if !one.is_finite() || !other.is_finite() {
+                for (count, number) in distance.not_finite.iter_mut().zip([one, other]) {
+                    *count += u64::from(!number.is_finite());
+                }
                 distance.unbounded += u64::from(is_changed);
                 continue;
             }
@@ -291,11 +304,16 @@ pub(crate) fn distance(before: &Values<'_>, after: &Values<'_>) -> Option<Distan
             if difference > 0.0 {
                 distance.relative = distance.relative.max(difference / one.abs().max(other.abs()));
             }
+            finite += 1;
+            distance.l1 += difference;
+            noise += difference * difference;
             product += one * other;
             square += one * one;
             other_square += other * other;
         }
     }
     let cosine = product / (square.sqrt() * other_square.sqrt());
-    Some(Distance { cosine: cosine.is_finite().then_some(cosine), ..distance })
+    let (mse, snr) = (noise / finite.max(1) as f64, 10.0 * (square / noise).log10());
+    let known = |number: f64| number.is_finite().then_some(number);
+    Some(Distance { mse, snr: known(snr), cosine: known(cosine), ..distance })
 }

@@ -7,10 +7,10 @@ use crate::inspect::{
     BlobUser, Blobs, BufferMemory, DelegateConstantUser, DelegateConstants, Disassembly, Graph, GraphArgument, Macs,
     Memory, ModuleTotal, Node, PlannedTensor, SizeKind, SizeReport, short,
 };
+#[cfg(feature = "devtools")]
+use crate::inspect::{DebugValue, DebugValues, EventKind, EventTarget, NamedBy, Profile, RunProfile};
 #[cfg(feature = "layout")]
 use crate::inspect::{Drawing, Report, Weight};
-#[cfg(feature = "devtools")]
-use crate::inspect::{EventKind, EventTarget, Profile, RunProfile};
 use crate::keyed::Keyed;
 #[cfg(feature = "layout")]
 use crate::model::Model;
@@ -213,6 +213,39 @@ impl<'t> Names<'t> {
                 if let Some(from) = from {
                     (event.label, event.module) = (Some(&*from.label), from.module);
                 }
+            }
+        }
+    }
+
+    /// Adds the names to the recorded values of the same program. A value that is not known has the label of its instruction.
+    #[cfg(feature = "devtools")]
+    pub fn add_to_debug_values<'n>(&'n self, pte: &Pte<'_>, values: &mut DebugValues<'n>) {
+        let methods = self.by_method(pte);
+        for run in &mut values.runs {
+            let Some(names) = run.method.and_then(|method| methods.get(method)) else { continue };
+            let call = |value: &DebugValue<'_>| (value.kind, value.chain, value.instruction, value.repetition);
+            let mut outputs: Keyed<_, usize> = Keyed::new();
+            for value in run.values.iter().filter(|value| !value.input) {
+                *outputs.entry(call(value)) += 1;
+            }
+            for value in &mut run.values {
+                let place = value.chain.zip(value.instruction);
+                if let (Some(EventTarget::Delegate { delegate, .. }), false) = (&value.runs, value.input) {
+                    let delegate = usize::try_from(*delegate).ok().and_then(|index| names.delegates.get(index));
+                    let nodes = delegate.map(|delegate| delegate.nodes.as_slice()).unwrap_or_default();
+                    let last = nodes.iter().rev().find_map(|node| node.module);
+                    value.last_module = last.filter(|_| outputs.get(&call(value)) == Some(&1));
+                }
+                let from = place.and_then(|(chain, instruction)| names.chains.get(chain)?.get(instruction));
+                let own = value.value.and_then(|value| names.value(value));
+                value.module = from.map_or_else(|| own.and_then(|own| own.module), |from| from.module);
+                (value.name, value.named_by) = match (own, from) {
+                    (Some(own), _) => (Some(&*own.name), Some(own.named_by)),
+                    (None, Some(from)) if value.kind == EventKind::Instruction && value.position == 0 => {
+                        (Some(&*from.label), Some(NamedBy::Operator))
+                    }
+                    _ => (None, None),
+                };
             }
         }
     }

@@ -13,6 +13,9 @@ mod c_array;
 mod convert;
 mod damage;
 mod data;
+#[cfg(feature = "layout")]
+#[cfg(all(feature = "names", feature = "etrecord"))]
+mod debug_values;
 #[cfg(feature = "serde")]
 mod dump;
 mod edit;
@@ -21,7 +24,6 @@ mod files;
 #[cfg(feature = "layout")]
 mod flow;
 mod foreign;
-#[cfg(feature = "layout")]
 mod graphs;
 #[cfg(feature = "etrecord")]
 mod macs;

@@ -288,7 +288,7 @@ fn write_tensor(
 }
 
 /// Writes an array, with a message if its type or dim order is not that of the tensor.
-fn save_array(
+pub fn save_array(
     view: &TensorView<'_>,
     path: &Path,
     bad: impl Fn(executorch_format::Error) -> Failure,

@@ -84,6 +84,19 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
             "profile --by operator --before payloads/profile_xnnpack.etdp payloads/profile_portable.etdp",
         ],
     ),
+    (
+        "debug",
+        &[
+            "debug etrecord/net_portable.etdp --debug-buffer etrecord/net_portable.debug.bin --program etrecord/net_portable.pte",
+            "debug payloads/profile_lists.etdp --debug-buffer payloads/profile_lists.debug.bin",
+        ],
+    ),
+    (
+        "debug-gaps",
+        &[
+            "debug etrecord/net_xnnpack.etdp --debug-buffer etrecord/net_xnnpack.debug.bin --program etrecord/net_xnnpack.pte --before etrecord/net_portable.etdp --before-debug-buffer etrecord/net_portable.debug.bin --before-program etrecord/net_portable.pte",
+        ],
+    ),
     ("profile", &["profile payloads/profile_xnnpack.etdp --program payloads/profile_xnnpack.pte"]),
     ("bundle", &["bundle 1.5.1/bundled/bundled.bpte payloads/bundle_scalars.bpte"]),
     ("metadata", &["metadata 1.5.1/evalue_kinds/evalue_kinds.pte 1.5.1/multi_method/multi_method.pte"]),

@@ -10,6 +10,7 @@ mod catalog;
 mod cli;
 mod cli_companions;
 mod convert_command;
+mod debug;
 mod diff;
 mod diff_names;
 mod documents;

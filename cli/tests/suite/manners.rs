@@ -127,13 +127,14 @@ fn many_files_are_reported_in_order_and_are_not_open_at_the_same_time() {
 #[test]
 fn a_command_that_fails_prints_json_if_requested() {
     let good = fixture("1.5.1/add/add.pte").path;
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 10] = [
         &["size", "--json"],
         &["memory", "--json"],
         &["ops", "--json"],
         &["disasm", "--json"],
         &["graph", "--json"],
         &["profile", "--json"],
+        &["debug", "--json"],
         &["metadata", "--json"],
         &["strip", "--all", "--dry-run", "--json"],
         &["diff", "--json", good.to_str().unwrap()],

@@ -162,6 +162,7 @@ const MANY: &[(&str, &str)] = &[
 
 /// Commands that take one file.
 const ONE: &[(&str, &str)] = &[
+    ("debug", "debug FILE"),
     ("extract", "extract FILE"),
     ("extract", "extract --unpack FILE"),
     ("convert", "convert --dry-run FILE out.safetensors"),

@@ -1,0 +1,315 @@
+//! `pte debug`: the values that a run recorded, and how far they are from those of another.
+
+mod print;
+
+use crate::edit::extract::save_array;
+use crate::failure::Failure;
+use crate::json::{self, JsonArguments};
+use crate::names::{NameFiles, NamesArguments};
+use crate::open::Input;
+use crate::profile::etdp;
+use crate::save::{make_output_folder, refuse_existing};
+use crate::{status, text};
+use executorch_format::convert::Npy;
+use executorch_format::inspect::{DebugRun, DebugValues, GapOutcome, Mismatch, RunGaps};
+use executorch_format::{Etdp, Pte};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// The values that a run recorded (ETDump's debug events and debug buffer): listed, as .npy files, or compared layer by layer
+///
+/// The runtime records what each instruction writes, the arguments of delegates' calls and the outputs of the method if it has a debug
+/// buffer: in Python with `enable_etdump=True, debug_buffer_size=N`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Of two runs, values are matched by instruction if both ran the same ones, and otherwise by name. The first is the \
+reference: SNR is its signal-to-noise ratio in decibels, MSE the mean squared difference, L1 the sum of absolute differences, as in \
+ExecuTorch's Inspector.calculate_numeric_gap. NaN and infinite elements are left out and counted.
+
+A reference is a .npy file with the name of a value (relu.1.npy), of a file that -o writes (003-relu.1.npy), or of a module \
+(layers.0.npy), for the last value that was recorded of it.
+
+Examples:
+  pte debug trace.etdp --debug-buffer debug.bin --program model.pte
+  pte debug trace.etdp --debug-buffer debug.bin --program model.pte -o values
+  pte debug new.etdp --debug-buffer new.bin --before old.etdp --before-debug-buffer old.bin --worst
+  pte debug q8.etdp --debug-buffer q8.bin --program q8.pte --before f32.etdp --before-debug-buffer f32.bin --before-program f32.pte
+  pte debug trace.etdp --debug-buffer debug.bin --program model.pte --reference expected/ --min-snr 40"
+)]
+pub struct Arguments {
+    /// An .etdp (.etdump) file
+    trace: PathBuf,
+    /// The debug buffer of the run, which has the bytes of tensors
+    #[arg(long, value_name = "FILE.bin")]
+    debug_buffer: Option<PathBuf>,
+    /// The program that was run: adds the names of values and operators
+    #[arg(long, value_name = "FILE.pte")]
+    program: Option<PathBuf>,
+    /// The method that was run, needed if the trace fits several
+    #[arg(long, requires = "program")]
+    method: Option<String>,
+    #[command(flatten)]
+    names: NamesArguments,
+    /// Write each tensor as a .npy file into this folder
+    #[arg(short, long, value_name = "FOLDER", conflicts_with_all = ["before", "reference"])]
+    output: Option<PathBuf>,
+    /// Replace files of the same name in the folder
+    #[arg(long, requires = "output")]
+    overwrite: bool,
+    /// Compare with the values of this trace, which is the reference
+    #[arg(long, value_name = "OLD.etdp", requires = "before_debug_buffer", conflicts_with = "reference")]
+    before: Option<PathBuf>,
+    /// The debug buffer of the reference
+    #[arg(long, value_name = "OLD.bin", requires = "before")]
+    before_debug_buffer: Option<PathBuf>,
+    /// The program of the reference [default: that of --program]
+    #[arg(long, value_name = "OLD.pte", requires = "before")]
+    before_program: Option<PathBuf>,
+    /// Take the names in the reference's program from an ETRecord, or from its state dict as safetensors
+    #[arg(long, value_name = "FILE", requires = "before_program")]
+    before_names: Vec<PathBuf>,
+    /// Compare with .npy files: a folder of them, or one
+    #[arg(long, value_name = "PATH")]
+    reference: Vec<PathBuf>,
+    /// List the largest differences first: by SNR, after those that cannot be compared
+    #[arg(long)]
+    worst: bool,
+    /// Fail if a value's SNR is below this many decibels, or if it cannot be compared
+    #[arg(long, value_name = "DB")]
+    min_snr: Option<f64>,
+    /// Maximum lines of each run [default: all; on a terminal 60]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    #[command(flatten)]
+    form: JsonArguments,
+}
+
+/// The values of a trace.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Recorded<'t> {
+    files: [FileValues<'t>; 1],
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+struct FileValues<'t> {
+    file: String,
+    runs: &'t [DebugRun<'t>],
+    errors: &'t [Mismatch],
+    /// The files that were written for the values of each run; `null` for a number, and for a tensor whose bytes are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<Vec<Vec<Option<String>>>>,
+}
+
+/// The values of a trace compared with those of another, or with references.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Gaps<'t> {
+    /// The references, then the trace.
+    files: Vec<json::Named>,
+    runs: &'t [RunGaps],
+}
+
+/// The bins of a histogram.
+const BINS: usize = 16;
+
+/// A trace with its debug buffer, and the program that was run with files of names.
+struct Trace {
+    input: Input,
+    buffer: Option<Input>,
+    program: Option<(Input, NameFiles)>,
+}
+
+impl Trace {
+    fn open(
+        trace: &Path,
+        buffer: Option<&Path>,
+        program: Option<&Path>,
+        names: impl FnOnce(&Path) -> Result<NameFiles, Failure>,
+    ) -> Result<Self, Failure> {
+        let program = match program {
+            Some(program) => Some((Input::open(program)?, names(program)?)),
+            None => None,
+        };
+        Ok(Self { input: Input::open(trace)?, buffer: buffer.map(Input::open).transpose()?, program })
+    }
+
+    /// Calls a function with the values, which have their names.
+    fn with<R>(
+        &self,
+        method: Option<&str>,
+        call: impl FnOnce(DebugValues<'_>) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let etdp = etdp(self.input.path(), self.input.parse()?, "recorded values")?;
+        let Some((program, files)) = &self.program else {
+            return call(self.values(&etdp, None, None)?);
+        };
+        let pte = program.program()?;
+        if let Some(name) = method.filter(|name| pte.method(name).is_none()) {
+            return Err(Failure::no_method(program.path(), name, &pte));
+        }
+        let sources = files.sources()?;
+        let names = files.names(&pte, &pte.disassembly(), &sources)?;
+        let mut values = self.values(&etdp, Some(&pte), method)?;
+        names.add_to_debug_values(&pte, &mut values);
+        call(values)
+    }
+
+    fn values<'t>(
+        &'t self,
+        etdp: &'t Etdp<'_>,
+        pte: Option<&'t Pte<'_>>,
+        method: Option<&str>,
+    ) -> Result<DebugValues<'t>, Failure> {
+        let values = etdp.debug_values(self.buffer.as_ref().map(Input::bytes), pte, method);
+        if values.runs.is_empty() {
+            let fault = "no run recorded values: the runtime needs a debug buffer for that (enable_etdump=True, debug_buffer_size=N)";
+            return Err(Failure::usage_of(self.input.path(), &fault));
+        }
+        Ok(values)
+    }
+}
+
+/// Prints the values, writes them, or compares them; then on standard error what does not fit.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let is_compared = arguments.before.is_some() || !arguments.reference.is_empty();
+    if !is_compared && (arguments.worst || arguments.min_snr.is_some()) {
+        return Err(Failure::Usage("--worst and --min-snr require --before or --reference".to_owned()));
+    }
+    if arguments.debug_buffer.is_none() && (is_compared || arguments.output.is_some()) {
+        let fault = "no bytes of tensors: --debug-buffer takes the file that was written with the trace";
+        return Err(Failure::usage_of(&arguments.trace, &fault));
+    }
+    let (buffer, program) = (arguments.debug_buffer.as_deref(), arguments.program.as_deref());
+    let trace = Trace::open(&arguments.trace, buffer, program, |program| arguments.names.open(program))?;
+    let method = arguments.method.as_deref();
+    if let Some(before) = &arguments.before {
+        let (program, names) = match &arguments.before_program {
+            Some(own) => (Some(own.as_path()), NameFiles::of(own, &arguments.before_names)?),
+            None => (program, program.map(|program| arguments.names.open(program)).transpose()?.unwrap_or_default()),
+        };
+        let old = Trace::open(before, arguments.before_debug_buffer.as_deref(), program, |_| Ok(names))?;
+        return old.with(method, |old_values| {
+            trace.with(method, |values| {
+                report(old_values.compare(&values), &[before], arguments)?;
+                Failure::unless_sound(before, &old_values.mismatches)?;
+                Failure::unless_sound(&arguments.trace, &values.mismatches)
+            })
+        });
+    }
+    if !arguments.reference.is_empty() {
+        return trace.with(method, |values| {
+            let (gaps, paths) = compare_with(&values, &arguments.reference)?;
+            report(gaps, &paths, arguments)?;
+            Failure::unless_sound(&arguments.trace, &values.mismatches)
+        });
+    }
+    trace.with(method, |mut values| {
+        values.count(BINS);
+        let written =
+            arguments.output.as_deref().map(|folder| write(&values, folder, arguments.overwrite)).transpose()?;
+        if arguments.form.any() {
+            let (file, runs, errors) = (arguments.trace.display().to_string(), &*values.runs, &*values.mismatches);
+            json::print(&Recorded { files: [FileValues { file, runs, errors, written }] }, &arguments.form)?;
+        } else if let (Some(folder), Some(written)) = (&arguments.output, &written) {
+            let count = written.iter().flatten().flatten().count();
+            status::say(format_args!("{}: {}", text::path(folder), text::count(count, "array")));
+        } else {
+            print::values(&values, arguments.top)?;
+            if arguments.debug_buffer.is_none() {
+                status::say(format_args!("without --debug-buffer, only types and sizes of tensors are known"));
+            }
+        }
+        Failure::unless_sound(&arguments.trace, &values.mismatches)
+    })
+}
+
+/// Prints differences, and fails if one is over the limit.
+fn report(mut runs: Vec<RunGaps>, references: &[impl AsRef<Path>], arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.worst {
+        for run in &mut runs {
+            run.sort_by_gap();
+        }
+    }
+    match arguments.form.any() {
+        true => {
+            let files = references.iter().map(AsRef::as_ref).chain([arguments.trace.as_path()]);
+            json::print(&Gaps { files: json::Named::all(files), runs: &runs }, &arguments.form)?;
+        }
+        false => print::gaps(&runs, arguments.top)?,
+    }
+    let Some(least) = arguments.min_snr else { return Ok(()) };
+    let gaps = runs.iter().flat_map(|run| &run.values);
+    let below = gaps.filter(|gap| match gap.outcome {
+        GapOutcome::Equal => false,
+        // What one run alone recorded is expected if programs differ.
+        GapOutcome::OnlyBefore | GapOutcome::OnlyAfter => arguments.before.is_none(),
+        _ => gap.distance.is_none_or(|distance| distance.unbounded > 0 || distance.snr.is_none_or(|snr| snr < least)),
+    });
+    match below.count() {
+        0 => Ok(()),
+        count => {
+            status::say(format_args!("{} below {least} dB, or not comparable", text::count(count, "value")));
+            Err(Failure::Reported(BELOW))
+        }
+    }
+}
+
+/// The exit code for values that are too far apart.
+const BELOW: u8 = 1;
+
+/// Compares values with .npy files. Returns the files too.
+fn compare_with(values: &DebugValues<'_>, references: &[PathBuf]) -> Result<(Vec<RunGaps>, Vec<PathBuf>), Failure> {
+    let mut paths = Vec::new();
+    for path in references {
+        if !path.is_dir() {
+            paths.push(path.clone());
+            continue;
+        }
+        let unreadable = |error| Failure::Unreadable { file: path.clone(), error };
+        let entries = std::fs::read_dir(path).map_err(unreadable)?;
+        let entries = entries.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+        let mut inside: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+        inside.retain(|path| path.extension().is_some_and(|extension| extension == "npy"));
+        if inside.is_empty() {
+            return Err(Failure::usage_of(path, &"no .npy file in this folder"));
+        }
+        inside.sort_unstable();
+        paths.append(&mut inside);
+    }
+    let inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut arrays = Vec::new();
+    for input in &inputs {
+        let name = input.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        arrays.push((name, Npy::parse(input.bytes()).map_err(|error| Failure::bad(input.path(), &error))?));
+    }
+    let mut named = Vec::new();
+    for ((name, array), input) in arrays.iter().zip(&inputs) {
+        named.push((name.as_str(), array.view().map_err(|error| Failure::bad(input.path(), &error))?));
+    }
+    Ok((values.compare_with(&named), paths))
+}
+
+/// Writes the tensors whose bytes are known. Returns the names of their files.
+fn write(values: &DebugValues<'_>, folder: &Path, overwrite: bool) -> Result<Vec<Vec<Option<String>>>, Failure> {
+    make_output_folder(folder)?;
+    let mut files = values.file_names("npy");
+    let paths: Vec<PathBuf> = files.iter().flatten().map(|file| folder.join(file)).collect();
+    refuse_existing(overwrite, paths.iter().map(PathBuf::as_path))?;
+    let mut written = Vec::new();
+    for (run, files) in values.runs.iter().zip(&mut files) {
+        let mut of_run = Vec::new();
+        for (value, file) in run.values.iter().zip(files.drain(..)) {
+            let path = folder.join(&file);
+            let bad = |error| Failure::bad(&path, &error);
+            let view = value.tensor.as_ref().and_then(|tensor| tensor.view().transpose()).transpose().map_err(bad)?;
+            if let Some(view) = &view {
+                save_array(view, &path, bad)?.map_err(|error| Failure::unwritable(&path, error))?;
+            }
+            of_run.push(view.map(|_| file));
+        }
+        written.push(of_run);
+    }
+    Ok(written)
+}

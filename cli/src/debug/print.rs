@@ -1,0 +1,199 @@
+//! Recorded values and their differences as tables.
+
+use crate::failure::Failure;
+use crate::table::{Column, Table};
+use crate::text;
+use executorch_format::TensorShape;
+use executorch_format::inspect::{ComparedValue, DebugValue, DebugValues, GapOutcome, NumericGap, Returned, RunGaps};
+use std::io::{BufWriter, Write};
+
+/// At most this many values are shown on a terminal.
+const MOST: usize = 60;
+
+/// The characters of a name that are shown on a terminal.
+const NAME: usize = 60;
+
+/// Prints the values of each run.
+pub(super) fn values(values: &DebugValues<'_>, top: Option<usize>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    for (index, run) in values.runs.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        let (method, case) = of(run.method, run.test_case);
+        writeln!(
+            out,
+            "{} (run {}){method}{case}: {}",
+            text::name(run.name, NAME),
+            run.index,
+            text::count(run.values.len(), "value")
+        )?;
+        let mut table = Table::new([
+            ("INSTRUCTION", Column::Left),
+            ("TYPE", Column::Left),
+            ("MIN", Column::Right),
+            ("MAX", Column::Right),
+            ("MEAN", Column::Detail),
+            ("NAME", Column::Left),
+        ]);
+        let most = top.unwrap_or_else(|| text::most(MOST));
+        for value in run.values.iter().take(most) {
+            table.row(row(value));
+        }
+        table.write(&mut out)?;
+        more(&mut out, run.values.len(), most)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn of(method: Option<&str>, test_case: Option<i32>) -> (String, String) {
+    let method = method.map(|method| format!(" of method {}", text::name(method, NAME))).unwrap_or_default();
+    (method, test_case.map(|case| format!(", test case {case}")).unwrap_or_default())
+}
+
+fn more(out: &mut impl Write, count: usize, most: usize) -> Result<(), Failure> {
+    match count.checked_sub(most) {
+        Some(more @ 1..) => Ok(writeln!(out, "  … {more} more")?),
+        _ => Ok(()),
+    }
+}
+
+fn row(value: &DebugValue<'_>) -> [String; 6] {
+    let kind = value.tensor.as_ref().map(|tensor| tensor.shape().to_string()).unwrap_or_default();
+    let [min, max, mean] = match (&value.tensor, &value.number) {
+        (_, Some(value)) => [self::value(value), String::new(), String::new()],
+        (Some(tensor), _) => match &tensor.histogram {
+            Some(histogram) => {
+                let odd = match histogram.not_finite {
+                    0 => String::new(),
+                    count => format!(" ({count} not finite)"),
+                };
+                [number(histogram.min), format!("{}{odd}", number(histogram.max)), number(histogram.mean)]
+            }
+            None if tensor.size == 0 => ["empty".to_owned(), String::new(), String::new()],
+            None if tensor.bytes.is_some() => ["not finite".to_owned(), String::new(), String::new()],
+            None => Default::default(),
+        },
+        _ => Default::default(),
+    };
+    let name = named(&value.title(), value.module);
+    [place(value.chain.zip(value.instruction)), kind, min, max, mean, name]
+}
+
+fn named(name: &str, module: Option<&str>) -> String {
+    let module = module.filter(|module| !module.is_empty() && *module != name);
+    let module = module.map(|module| format!("  {}", text::name(module, NAME))).unwrap_or_default();
+    format!("{}{module}", text::name(name, NAME))
+}
+
+fn place(place: Option<(usize, usize)>) -> String {
+    place.map_or_else(|| "-".to_owned(), crate::profile::place)
+}
+
+fn value(value: &Returned<'_>) -> String {
+    match value {
+        Returned::Int(number) => number.to_string(),
+        Returned::Bool(is) => is.to_string(),
+        Returned::Double(value) => number(*value),
+        Returned::NotFinite(text) => (*text).to_owned(),
+        _ => "none".to_owned(),
+    }
+}
+
+/// Prints the differences of each run.
+pub(super) fn gaps(runs: &[RunGaps], top: Option<usize>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    for (index, run) in runs.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        let (method, case) = of(run.method.as_deref(), run.test_case);
+        let of_outcome = |outcome| run.values.iter().filter(|gap| gap.outcome == outcome).count();
+        let (equal, different) = (of_outcome(GapOutcome::Equal), of_outcome(GapOutcome::Different));
+        let others = run.values.len() - equal - different;
+        let runs = match run.runs {
+            [Some(before), Some(after)] => format!("runs {before} and {after}"),
+            [_, Some(after)] => format!("run {after}"),
+            [Some(before), None] => format!("run {before}, which the other trace does not have"),
+            [None, None] => String::new(),
+        };
+        let rest = if others > 0 { format!(", {others} not compared") } else { String::new() };
+        writeln!(out, "{runs}{method}{case}: {equal} equal, {different} different{rest}")?;
+        let mut table = Table::new([
+            ("INSTRUCTION", Column::Left),
+            ("SNR", Column::Right),
+            ("MSE", Column::Right),
+            ("L1", Column::Detail),
+            ("MAX DIFF", Column::Right),
+            ("COSINE", Column::Detail),
+            ("NAME", Column::Left),
+        ]);
+        let most = top.unwrap_or_else(|| text::most(MOST));
+        for gap in run.values.iter().take(most) {
+            table.row(gap_row(gap));
+        }
+        table.write(&mut out)?;
+        more(&mut out, run.values.len(), most)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn gap_row(gap: &NumericGap) -> [String; 7] {
+    let reference = gap.values[0].as_ref().and_then(|value| value.reference.as_deref());
+    let reference = reference.filter(|reference| !reference.ends_with(&gap.name.replace(' ', ".")));
+    let mut name = named(&gap.name, gap.module.as_deref().filter(|module| Some(*module) != reference));
+    if let Some(reference) = reference {
+        name += &format!("  from {}", text::name(reference, NAME));
+    }
+    let [before, after] = gap.values.each_ref().map(|value| value.as_ref().map(shape).unwrap_or_default());
+    match gap.outcome {
+        GapOutcome::Shape => name += &format!("  {before} -> {after}"),
+        GapOutcome::Kind => name += &format!("  {before} -> {after}, not comparable"),
+        GapOutcome::NoData => name += "  no bytes in the debug buffer",
+        GapOutcome::OnlyBefore
+            if reference.is_some() || gap.values[0].as_ref().is_some_and(|value| value.reference.is_some()) =>
+        {
+            name += "  no value of this name";
+        }
+        GapOutcome::OnlyBefore => name += "  only before",
+        GapOutcome::OnlyAfter => name += "  only after",
+        _ if before != after => name += &format!("  {before} -> {after}"),
+        _ => {}
+    }
+    let Some(distance) = gap.distance else {
+        let mark = if gap.outcome == GapOutcome::Equal { "equal" } else { "-" };
+        let dash = || "-".to_owned();
+        return [place(gap.instruction), mark.to_owned(), dash(), dash(), dash(), dash(), name];
+    };
+    let snr = match (gap.outcome, distance.snr) {
+        (GapOutcome::Equal, _) => "equal".to_owned(),
+        (_, Some(snr)) => format!("{snr:.1} dB"),
+        (_, None) => "-".to_owned(),
+    };
+    if distance.not_finite != [0, 0] {
+        let [before, after] = distance.not_finite;
+        name += &format!("  not finite: {before} before, {after} after");
+    }
+    let cosine = distance.cosine.map_or_else(|| "-".to_owned(), |cosine| format!("{cosine:.6}"));
+    let [mse, l1, most] = [distance.mse, distance.l1, distance.absolute].map(number);
+    [place(gap.instruction), snr, mse, l1, most, cosine, name]
+}
+
+fn shape(value: &ComparedValue) -> String {
+    let Some((scalar_type, sizes)) = value.scalar_type.zip(value.sizes.as_deref()) else {
+        return "a number".to_owned();
+    };
+    TensorShape { scalar_type, sizes, dim_order: &[] }.to_string()
+}
+
+/// Four digits, which is enough to see where a value goes wrong; JSON has all.
+fn number(number: f64) -> String {
+    match number.abs() {
+        0.0 => "0".to_owned(),
+        1e-3..1e5 => {
+            let text = format!("{number:.4}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        _ => format!("{number:.3e}"),
+    }
+}

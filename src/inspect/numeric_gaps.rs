@@ -1,0 +1,402 @@
+//! Differences between the values that two runs recorded.
+
+use super::debug_values::{DebugRun, DebugTensor, DebugValue, DebugValues};
+use super::numbers::{Distance, Values, distance};
+use super::{EventKind, Returned};
+use crate::keyed::{Keyed, sort_by, sort_by_key};
+use crate::names::shortened;
+use crate::schema::ScalarType;
+use crate::tensor::{TensorShape, TensorView};
+use alloc::{borrow::Cow, string::String, vec::Vec};
+use core::cmp::Ordering;
+
+/// The differences between the values of two runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RunGaps {
+    /// The index of each run in its ETDump; `None` if the other ETDump has no such run.
+    pub runs: [Option<usize>; 2],
+    /// The method, if it is known.
+    pub method: Option<String>,
+    /// The test case that was loaded before.
+    pub test_case: Option<i32>,
+    /// The values that both runs recorded, in the order of the second, then those of one of them.
+    pub values: Vec<NumericGap>,
+}
+
+/// The difference between two values.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct NumericGap {
+    /// Its name, such as `convolution.3`: see [`DebugValue::title`].
+    pub name: String,
+    /// The path of the module that it comes from.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub module: Option<String>,
+    /// The chain and the index of the instruction in the second run, or else in the first.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub instruction: Option<(usize, usize)>,
+    /// How both compare.
+    pub outcome: GapOutcome,
+    /// The value of each run; `None` if it did not record it.
+    pub values: [Option<ComparedValue>; 2],
+    /// How far the numbers are apart, where the first run is the reference. `None` if only one run has the value, if the sizes differ, or
+    /// for a type without numbers.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub distance: Option<Distance>,
+}
+
+/// A value that is compared.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ComparedValue {
+    /// Index of its event in the run.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub event: Option<usize>,
+    /// The name of a reference; of a value of the first run, its name, if that differs.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub reference: Option<String>,
+    /// The type of its elements, if it is a tensor.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub scalar_type: Option<ScalarType>,
+    /// The size of each dimension, if it is a tensor.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub sizes: Option<Vec<i32>>,
+}
+
+/// How two values compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub enum GapOutcome {
+    /// All numbers are equal; two NaNs are equal. The types may differ.
+    Equal,
+    /// Some numbers differ.
+    Different,
+    /// The sizes differ, so that the numbers are not compared.
+    Shape,
+    /// One is a tensor and the other a number, or numbers of this type cannot be compared and the bytes differ.
+    Kind,
+    /// The bytes of one of them are not known.
+    NoData,
+    /// Only the first run recorded it.
+    OnlyBefore,
+    /// Only the second run recorded it.
+    OnlyAfter,
+}
+
+impl RunGaps {
+    /// Puts the values with the largest differences first: those that cannot be compared, then by their signal-to-noise ratio.
+    pub fn sort_by_gap(&mut self) {
+        let rank = |gap: &NumericGap| match (gap.outcome, gap.distance.and_then(|distance| distance.snr)) {
+            (GapOutcome::Equal, _) => (3, 0.0),
+            (GapOutcome::OnlyBefore | GapOutcome::OnlyAfter, _) => (2, 0.0),
+            (_, Some(snr)) => (1, snr),
+            (_, None) => (0, 0.0),
+        };
+        sort_by(&mut self.values, |one, other| rank(one).partial_cmp(&rank(other)).unwrap_or(Ordering::Equal));
+    }
+}
+
+/// What values are matched by.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum MatchKey<'t> {
+    /// An output of the method, by its position and the index in a list.
+    Output(usize, Option<usize>),
+    /// By the instruction, the delegate's step, the position, and the index in a list.
+    Place(Option<(usize, usize)>, (Option<&'t str>, Option<i32>), usize, Option<usize>),
+    /// By the name, and the index in a list.
+    Name(&'t str, Option<usize>),
+    /// A delegate's step with a name of its own.
+    Step(&'t str, usize, Option<usize>),
+}
+
+fn key<'t>(value: &DebugValue<'t>, by_place: bool) -> Option<MatchKey<'t>> {
+    let DebugValue { item, position, delegate_debug_name, delegate_debug_id, .. } = *value;
+    Some(match (value.kind, value.name, delegate_debug_name) {
+        (EventKind::Method, ..) => MatchKey::Output(position, item),
+        _ if by_place => {
+            let place = value.chain.zip(value.instruction);
+            MatchKey::Place(place, (delegate_debug_name, delegate_debug_id), position, item)
+        }
+        (_, Some(name), _) => MatchKey::Name(name, item),
+        (_, None, Some(name)) => MatchKey::Step(name, position, item),
+        _ => return None,
+    })
+}
+
+/// Returns `true` unless an instruction is known to run something else in the other run.
+fn are_alike(before: &DebugRun<'_>, after: &DebugRun<'_>) -> bool {
+    let place = |value: &DebugValue<'_>| (value.chain, value.instruction);
+    let mut known: Keyed<_, &DebugValue<'_>> = Keyed::new();
+    for value in &before.values {
+        known.or_insert(place(value), value);
+    }
+    fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+        one.is_some() && other.is_some() && one != other
+    }
+    let is_other = |value: &DebugValue<'_>, other: &DebugValue<'_>| {
+        differ(&value.runs, &other.runs) || differ(&value.kernel, &other.kernel)
+    };
+    !after.values.iter().any(|value| known.get(&place(value)).is_some_and(|other| is_other(value, other)))
+}
+
+impl<'t> DebugValues<'t> {
+    /// Compares the values of each run with those of `after`, layer by layer. Runs of the same method and test case are compared with each
+    /// other, in their order. If the same instructions ran, values are matched by instruction, and otherwise by name, so that programs that
+    /// were lowered differently can be compared; outputs of the method are matched by position.
+    ///
+    /// The names of metrics are those of ExecuTorch's `Inspector.calculate_numeric_gap`: `mse`, `l1`, `snr`. Unlike there, elements that are
+    /// NaN or infinite are left out and counted.
+    pub fn compare(&self, after: &DebugValues<'_>) -> Vec<RunGaps> {
+        let mut rest: Vec<&DebugRun<'_>> = after.runs.iter().collect();
+        let mut all = Vec::new();
+        for run in &self.runs {
+            let alike = |other: &&DebugRun<'_>| {
+                let is_method = run.method.zip(other.method).is_none_or(|(one, other)| one == other);
+                is_method && other.test_case == run.test_case
+            };
+            let other = rest.iter().position(alike).map(|at| rest.remove(at));
+            all.push(run_gaps(Some(run), other));
+        }
+        all.extend(rest.into_iter().map(|run| run_gaps(None, Some(run))));
+        all
+    }
+}
+
+/// The values of a run by what references call them.
+struct Index<'v> {
+    /// By file name without its ending, by name, and by title.
+    names: Keyed<String, usize>,
+    modules: Keyed<&'v str, usize>,
+}
+
+/// The most modules of a path that are told apart.
+const MOST_DEPTH: usize = 16;
+
+/// The last value of each module, without inputs of delegates and the outputs of the method.
+fn last_of_modules<'v>(values: &'v [DebugValue<'_>]) -> Keyed<&'v str, usize> {
+    let mut last = Keyed::new();
+    for (index, value) in values.iter().enumerate() {
+        let module = value.last_module.or(value.module).filter(|_| value.kind != EventKind::Method && !value.input);
+        let Some(module) = module.filter(|module| !module.is_empty()) else { continue };
+        let outer = module.match_indices('.').take(MOST_DEPTH).filter_map(|(end, _)| module.get(..end));
+        for path in outer.chain([module]) {
+            last.insert(path, index);
+        }
+    }
+    last
+}
+
+impl<'v> Index<'v> {
+    fn of(run: &'v DebugRun<'_>, files: &[String]) -> Self {
+        let mut names: Keyed<String, usize> = Keyed::new();
+        for (index, file) in files.iter().enumerate() {
+            names.or_insert(file.strip_suffix(".npy").unwrap_or(file).into(), index);
+        }
+        for (index, value) in run.values.iter().enumerate() {
+            if let Some(name) = value.name {
+                names.or_insert(shortened(name).into(), index);
+            }
+            names.or_insert(value.title().replace(' ', "."), index);
+        }
+        Self { names, modules: last_of_modules(&run.values) }
+    }
+
+    fn get(&self, name: &str) -> Option<usize> {
+        self.names.get(name).or_else(|| self.modules.get(name)).copied()
+    }
+}
+
+impl DebugValues<'_> {
+    /// Compares the values of each run with references, such as what PyTorch computed, each with its name: the name of a value, a file name
+    /// as of [`file_names`](Self::file_names) without its ending, or the path of a module, for the last value that is recorded of it.
+    ///
+    /// References that no run has a value for are [`GapOutcome::OnlyBefore`].
+    pub fn compare_with(&self, references: &[(&str, TensorView<'_>)]) -> Vec<RunGaps> {
+        let mut all = Vec::new();
+        for (run, files) in self.runs.iter().zip(self.file_names("npy")) {
+            let index = Index::of(run, &files);
+            let mut values = Vec::new();
+            for (name, reference) in references {
+                let shape = reference.shape();
+                let expected = ComparedValue {
+                    event: None,
+                    reference: Some((*name).into()),
+                    scalar_type: Some(shape.scalar_type),
+                    sizes: Some(shape.sizes.into()),
+                };
+                let Some(found) = index.get(name).and_then(|index| run.values.get(index)) else {
+                    let values_of = [Some(expected), None];
+                    values.push((
+                        usize::MAX,
+                        NumericGap {
+                            name: (*name).into(),
+                            module: None,
+                            instruction: None,
+                            outcome: GapOutcome::OnlyBefore,
+                            values: values_of,
+                            distance: None,
+                        },
+                    ));
+                    continue;
+                };
+                let (outcome, distance) = match found.tensor.as_ref().map(|tensor| (&tensor.sizes, tensor.view())) {
+                    Some((sizes, _)) if sizes.as_slice() != shape.sizes => (GapOutcome::Shape, None),
+                    Some((_, Ok(Some(view)))) => views(reference, &view),
+                    Some(_) => (GapOutcome::NoData, None),
+                    None => (GapOutcome::Kind, None),
+                };
+                let NumericGap { name, module, instruction, values: [_, value], .. } = gap(None, Some(found));
+                values.push((
+                    found.event,
+                    NumericGap { name, module, instruction, outcome, values: [Some(expected), value], distance },
+                ));
+            }
+            sort_by_key(&mut values, |(event, _)| *event);
+            all.push(RunGaps {
+                runs: [None, Some(run.index)],
+                method: run.method.map(String::from),
+                test_case: run.test_case,
+                values: values.into_iter().map(|(_, gap)| gap).collect(),
+            });
+        }
+        all
+    }
+}
+
+fn run_gaps(before: Option<&DebugRun<'_>>, after: Option<&DebugRun<'_>>) -> RunGaps {
+    let by_place = before.zip(after).is_none_or(|(before, after)| are_alike(before, after));
+    // In another program, an input of a delegate's call is no value of its own.
+    let counts = |value: &DebugValue<'_>| by_place || !value.input;
+    // Values with equal keys are matched in their order.
+    let mut waiting: Keyed<MatchKey<'_>, Vec<usize>> = Keyed::new();
+    let of_before = before.map(|run| run.values.as_slice()).unwrap_or_default();
+    for (index, value) in of_before.iter().enumerate().filter(|(_, value)| counts(value)).rev() {
+        if let Some(key) = key(value, by_place) {
+            waiting.entry(key).push(index);
+        }
+    }
+    let (mut values, mut only_after) = (Vec::new(), Vec::new());
+    let modules = if by_place { Keyed::new() } else { last_of_modules(of_before) };
+    let mut is_left: Vec<bool> = of_before.iter().map(counts).collect();
+    for value in after.map(|run| run.values.as_slice()).unwrap_or_default().iter().filter(|value| counts(value)) {
+        let by_key = key(value, by_place).and_then(|key| waiting.get_mut(&key)?.pop());
+        // What a delegate computes is the result of the module of its last node.
+        let by_module = || modules.get(value.last_module?).copied();
+        let found = by_key.or_else(by_module).filter(|index| is_left.get(*index) == Some(&true));
+        let Some((index, other)) = found.and_then(|index| Some((index, of_before.get(index)?))) else {
+            only_after.push(gap(None, Some(value)));
+            continue;
+        };
+        if let Some(is_left) = is_left.get_mut(index) {
+            *is_left = false;
+        }
+        let mut found = gap(Some(other), Some(value));
+        if let ([Some(before), _], title) = (&mut found.values, other.title()) {
+            before.reference = Some(title).filter(|title| *title != found.name);
+        }
+        values.push(found);
+    }
+    let left = of_before.iter().zip(is_left).filter(|(_, is_left)| *is_left);
+    values.extend(left.map(|(value, _)| gap(Some(value), None)));
+    values.append(&mut only_after);
+    let first = after.or(before);
+    RunGaps {
+        runs: [before, after].map(|run| run.map(|run| run.index)),
+        method: after.and_then(|run| run.method).or(before.and_then(|run| run.method)).map(String::from),
+        test_case: first.and_then(|run| run.test_case),
+        values,
+    }
+}
+
+fn gap(before: Option<&DebugValue<'_>>, after: Option<&DebugValue<'_>>) -> NumericGap {
+    let (outcome, distance) = match (before, after) {
+        (Some(before), Some(after)) => match (&before.tensor, &after.tensor) {
+            (Some(before), Some(after)) => tensors(before, after),
+            (None, None) => numbers(before.number.as_ref(), after.number.as_ref()),
+            _ => (GapOutcome::Kind, None),
+        },
+        (Some(_), None) => (GapOutcome::OnlyBefore, None),
+        _ => (GapOutcome::OnlyAfter, None),
+    };
+    let compared = |value: &DebugValue<'_>| ComparedValue {
+        event: Some(value.event),
+        reference: None,
+        scalar_type: value.tensor.as_ref().map(|tensor| tensor.scalar_type),
+        sizes: value.tensor.as_ref().map(|tensor| tensor.sizes.clone()),
+    };
+    let values = [before, after].map(|value| value.map(compared));
+    // One of both is there.
+    let shown = after.or(before);
+    NumericGap {
+        name: shown.map(DebugValue::title).unwrap_or_default(),
+        module: shown.and_then(|value| value.module).map(|module| shortened(module).into()),
+        instruction: shown.and_then(|value| value.chain.zip(value.instruction)),
+        outcome,
+        values,
+        distance,
+    }
+}
+
+fn tensors(before: &DebugTensor<'_>, after: &DebugTensor<'_>) -> (GapOutcome, Option<Distance>) {
+    if before.sizes != after.sizes {
+        return (GapOutcome::Shape, None);
+    }
+    match (before.view(), after.view()) {
+        (Ok(Some(before)), Ok(Some(after))) => views(&before, &after),
+        _ => (GapOutcome::NoData, None),
+    }
+}
+
+/// Compares two tensors of the same sizes.
+fn views<'t>(before: &TensorView<'t>, after: &TensorView<'t>) -> (GapOutcome, Option<Distance>) {
+    let is_same_order = before.shape().dim_order == after.shape().dim_order;
+    let in_one_order = |view: &TensorView<'t>| {
+        let natural: Vec<u8> = (0..view.shape().sizes.len()).map(|dim| dim as u8).collect();
+        let bytes = match is_same_order {
+            true => Cow::Borrowed(view.bytes()),
+            false => Cow::Owned(view.in_dim_order(&natural).ok()?),
+        };
+        Some((view.shape().scalar_type, bytes))
+    };
+    let (Some(before), Some(after)) = (in_one_order(before), in_one_order(after)) else {
+        return (GapOutcome::NoData, None);
+    };
+    let found = distance(&Values::Stored(before.0, &before.1), &Values::Stored(after.0, &after.1));
+    let outcome = match &found {
+        Some(found) if found.changed > 0 => GapOutcome::Different,
+        None if before != after => GapOutcome::Kind,
+        _ => GapOutcome::Equal,
+    };
+    (outcome, found)
+}
+
+fn numbers(before: Option<&Returned<'_>>, after: Option<&Returned<'_>>) -> (GapOutcome, Option<Distance>) {
+    let number = |value: Option<&Returned<'_>>| match value {
+        Some(Returned::Int(number)) => Some(*number as f64),
+        Some(Returned::Bool(number)) => Some(f64::from(u8::from(*number))),
+        Some(Returned::Double(number)) => Some(*number),
+        Some(Returned::NotFinite("inf")) => Some(f64::INFINITY),
+        Some(Returned::NotFinite("-inf")) => Some(f64::NEG_INFINITY),
+        Some(Returned::NotFinite(_)) => Some(f64::NAN),
+        _ => None,
+    };
+    let Some((before, after)) = number(before).zip(number(after)) else {
+        return (if before == after { GapOutcome::Equal } else { GapOutcome::Kind }, None);
+    };
+    let [before, after] = [before, after].map(f64::to_le_bytes);
+    let shape = TensorShape { scalar_type: ScalarType::DOUBLE, ..TensorShape::default() };
+    match (TensorView::new(shape, &before), TensorView::new(shape, &after)) {
+        (Ok(before), Ok(after)) => views(&before, &after),
+        // A shape without dimensions has one element.
+        _ => (GapOutcome::NoData, None),
+    }
+}
