@@ -390,7 +390,7 @@ impl Tree {
         node.left
     }
 
-    /// If a node and two to its right have the same level, makes the middle one the parent, one level up.
+    /// Makes the right child the parent, one level up, if its own right child has the same level as the node.
     fn split(&mut self, at: usize) -> usize {
         let node = self.node(at);
         let right = self.node(node.right);

@@ -30,7 +30,7 @@ impl Pte<'_> {
     }
 
     /// Returns the style in which a changed tree is written: that of its source, or the nearest one if no official writer's
-    /// style reproduces the source's bytes, see [`Detected::exact`].
+    /// style reproduces the source's bytes, see [`Detected::exact`](field@Detected::exact).
     ///
     /// ```
     /// use executorch_format::{FieldOrder, Pte};
