@@ -1,3 +1,4 @@
+# Written by python/answers from docs/schema and python/answers.in.
 """The answers to questions about files. Sizes and offsets are in bytes.
 
 Times are indices into `Method.instructions`. Inputs are set before the first instruction, at -1; outputs are read after the last one, at the number
@@ -20,14 +21,17 @@ class Finding(Answer):
     """A broken rule."""
 
     rule: str
+    """The rule's name, one of `RULES`."""
     severity: str
-    """`error`, `warning` or `note`."""
+    """How bad it is. One of `note`, `warning`, `error`."""
     path: str
-    """The field, in the schema's names; empty if the finding is about the whole file."""
+    """The field, in the schema's names; empty if the finding concerns the whole file."""
     offset: int | None
+    """Where the field's bytes are, from the start of the file; `None` if that is unknown."""
     message: str
+    """What was found, and what was expected."""
     cve: str | None
-    """The corresponding published vulnerability of the official runtime."""
+    """The published vulnerability of the official runtime that it corresponds to."""
 
     def __str__(self) -> str:
         place = f"{self.path}: " if self.path else ""
@@ -36,32 +40,46 @@ class Finding(Answer):
 
 @dataclass(frozen=True, repr=False)
 class BlobUser(Answer):
-    """A user of a blob. Fields that do not apply to its kind are `None`."""
+    """A user of a blob."""
 
-    method: str | None
-    value: int | None
-    """The index into the method's values."""
     index: int | None
-    """The index of a segment, a delegate or an input."""
-    id: str | None
-    """The backend's name."""
-    key: str | None
-    location: str | int | None
+    """The list of segments: index into that list. A delegate: index into the method's delegates. A test case of a bundle: index into the inputs
+    or the expected outputs."""
+    method: str | None
+    """A tensor whose data is in the file: the method's name. A test case of a bundle: the name of the method that it tests."""
+    value: int | None
+    """A tensor whose data is in the file: index into the method's values. A value of an XNNPACK payload that is a file of its own: see
+    `Xnnpack::delegate_constants` for more of it: index of the value; `None` if none uses the constant."""
     data_buffer_idx: int | None
-    name: str | None
-    """The name of a tensor, if known."""
-    named_by: str | None
-    """The source of the name: `file`."""
-    segment_index: int | None
-    version: int | None
-    test_case: int | None
-    constant: int | None
-    """The index of a constant in an XNNPACK payload."""
-    scales: bool | None
-    """`True` if the blob has the scales of that value."""
+    """Index of the constant or initial state."""
     scalar_type: ScalarType | None
+    """The type of the elements."""
     sizes: tuple[int, ...] | None
+    """The size of each dimension, in elements."""
     dim_order: tuple[int, ...] | None
+    """The dimensions as they are stored, outermost first: a permutation of 0..rank."""
+    name: str | None
+    """A tensor whose data is in the file: its name, if it is known. A name, or a key of a `.ptd`: the model's own name of the constant inside a
+    delegate that it is, if that is known."""
+    named_by: str | None
+    """A tensor whose data is in the file: where the name is known from. A name, or a key of a `.ptd`: where that name is known from. One of
+    `file`, `record`, `state_dict`, `input`, `operator`."""
+    key: str | None
+    """A tensor whose data is in a `.ptd` file: the key. A name, or a key of a `.ptd`: the name."""
+    id: str | None
+    """The backend."""
+    location: int | str | None
+    """Whether the payload is in the FlatBuffer or in a segment."""
+    segment_index: int | None
+    """Index into the list of segments."""
+    version: int | None
+    """The version that the bundle states."""
+    test_case: int | None
+    """Index into the method's test cases."""
+    constant: int | None
+    """Index of the constant in the payload."""
+    scales: bool | None
+    """Whether it holds the value's scales instead of its elements."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,10 +87,11 @@ class Blob(Answer):
     """A range of bytes that something refers to."""
 
     kind: str
-    """`segment`, `constant`, `initial_state`, `delegate`, `delegate_constant`, `named`, `external`, `program`, `input` or `expected`."""
+    """One of `segment`, `constant`, `mutable`, `delegate`, `delegate_constant`, `named`, `external`, `program`, `input`, `expected`."""
     offset: int | None
-    """The offset from the start of the file; `None` if the bytes are not in it."""
+    """In bytes from the start of the file; `None` if the blob is not in the file."""
     size: int
+    """In bytes."""
     users: Answers[BlobUser]
 
 
@@ -82,53 +101,70 @@ class Blobs(Answer):
 
     blobs: Answers[Blob]
     errors: tuple[str, ...]
-    """Dangling references."""
+    """References to data that is not there, and payloads that cannot be read."""
 
 
 @dataclass(frozen=True, repr=False)
 class SizePart(Answer):
-    """A part of a file."""
+    """Bytes of a file with one purpose: a blob, or all tables of a kind, or all padding of a kind."""
 
     kind: str
-    name: str | None
-    detail: str | None
+    """What they are for. One of `header`, `program`, `constant`, `mutable`, `delegate`, `named`, `bundled`, `test`, `padding`,
+    `unreferenced`."""
     size: int
+    """Bytes, each counted in one part only: where blobs overlap, the one that starts first has them."""
     pieces: int
-    """The number of ranges."""
+    """How many pieces it has: tables, vtables, vectors and strings, each once, or gaps."""
+    detail: str | None
+    """More detail: for `SizeKind::Program` the schema's name of a table, or `vtables`; for padding and unreferenced bytes the place (`header`,
+    `program`, `segment`, `between segments`, `after the last segment`); for a delegate the part of its payload (`header`, `FlatBuffer`,
+    `weights`, `padding`), or `payload` if its parts are not known."""
+    name: str | None
+    """The backend of a payload, the key of named data."""
     offset: int | None
-    """The offset, if it is a single range."""
+    """Bytes from the start of the file; `None` for a part of several pieces."""
     users: Answers[BlobUser]
+    """What uses it, if it is a blob."""
 
 
 @dataclass(frozen=True, repr=False)
 class MethodSize(Answer):
-    """The size of a method."""
+    """What one method takes."""
 
     name: str
+    """The method's name."""
     program: int
+    """Bytes of its tables, vectors and strings, apart from vtables, which methods share."""
     data: int
-    """The size of the constants, initial states, payloads and named data that it uses."""
+    """Bytes of the constants, initial states and payloads that it uses, and of the named data that payloads of XNNPACK name."""
     shared: int
-    """The part of `data` that other methods also use."""
+    """The part of `data` that another method uses too."""
 
 
 @dataclass(frozen=True, repr=False)
 class ScalarTypeSize(Answer):
-    """The data of a type."""
+    """What the weights of one type of elements take."""
 
     name: str
+    """The type, as the first tensor that uses the bytes has it: the short name, such as `f32`, or XNNPACK's, such as `qcint8`."""
     scalar_type: ScalarType | None
+    """The schema's type; `None` for a type that only XNNPACK has."""
     size: int
+    """Bytes."""
     blobs: int
+    """How many blobs."""
 
 
 @dataclass(frozen=True, repr=False)
 class OperatorSize(Answer):
-    """The data that an operator's calls take as arguments."""
+    """What an operator's arguments, or a backend's payloads, take."""
 
     name: str
+    """The operator's name with its overload, or the backend's name, or that with the kind of a node inside."""
     size: int
+    """Bytes. A blob that several operators use is counted for each."""
     blobs: int
+    """How many blobs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,21 +172,29 @@ class Size(Answer):
     """The parts of a file. Their sizes add up to `file_size`."""
 
     file_size: int
+    """Bytes."""
     parts: Answers[SizePart]
+    """All parts of the file, the largest first. None overlaps another one: their bytes sum up to the file's size."""
     methods: Answers[MethodSize]
+    """What each method takes, in the file's order."""
     scalar_types: Answers[ScalarTypeSize]
+    """The weights in this file by the type of their elements, the largest first. XNNPACK's weights are included."""
     operators: Answers[OperatorSize]
+    """The weights and payloads in this file by the operator or backend that uses them, the largest first. If a weight first gets another shape,
+    type or order (views, `permute_copy`, dequantizing), it is counted for the operator that takes the result. A weight of XNNPACK is counted
+    for the nodes that use it, as `XnnpackBackend.XNNFullyConnected`, and not for the backend."""
     errors: tuple[str, ...]
+    """References that are out of range: their bytes are not counted."""
 
 
 @dataclass(frozen=True, repr=False)
 class Idle(Answer):
-    """A period in which a tensor's bytes are not needed."""
+    """A period of time."""
 
     first: int
     """The first time."""
     last: int
-    """The last time, which is an instruction's."""
+    """The last time."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,32 +202,45 @@ class PlannedTensor(Answer):
     """A tensor in planned memory."""
 
     value: int
-    name: str | None
+    """Index into the method's values."""
     offset: int
-    """The offset from the buffer's start."""
+    """Bytes from the start of its buffer."""
     size: int
+    """Bytes."""
     first: int
-    """The first time at which its bytes are needed: an instruction's, or -1 for an input."""
+    """The first time at which its bytes are needed."""
     last: int
-    """The last time at which its bytes are needed: an instruction's, or the number of instructions for an output."""
+    """The last time at which its bytes are needed, also through a view."""
     kept: bool
-    """`True` if its bytes are kept between runs."""
+    """Whether it keeps its content from run to run: it has an initial state, or is read before anything in the run writes it."""
     scalar_type: ScalarType
+    """The type of the elements."""
     sizes: tuple[int, ...]
+    """The size of each dimension: an upper bound if the shape is dynamic."""
     dim_order: tuple[int, ...]
-    shape_dynamism: ScalarType
-    named_by: str | None
-    """The source of the name: `file`."""
-    made_by: str | None
-    """The instruction that first writes it, if names are known."""
-    last_used_by: str | None
-    """The last instruction that needs it, if names are known."""
-    module: str | None
-    """The path of the module of the instruction that first writes it, if known."""
-    replaces: tuple[int, ...]
-    views: tuple[int, ...]
-    shares_with: tuple[int, ...]
+    """The dimensions as they are stored, outermost first."""
+    shape_dynamism: int | str
+    """Whether the sizes may change at run time."""
     idle: Answers[Idle]
+    """Times between `first` and `last` at which its bytes are not needed: before they are overwritten, or in another branch."""
+    last_used_by: str | None
+    """The instruction that needs it last; `None` for an output."""
+    made_by: str | None
+    """The instruction that first writes it, such as `convolution.3`; `None` for an input."""
+    module: str | None
+    """The path of the module of the instruction that first writes it."""
+    name: str | None
+    """Its name, if it has one."""
+    named_by: str | None
+    """Where its name is known from. `naming::Names` adds this and what follows up to `module`. One of `file`, `record`, `state_dict`, `input`,
+    `operator`."""
+    replaces: tuple[int, ...]
+    """Values that used some of its bytes before and are no longer needed. At most 64."""
+    shares_with: tuple[int, ...]
+    """Values that are needed at the same time and have some of the same bytes: it is a view of them, or is computed in their place. At most
+    64."""
+    views: tuple[int, ...]
+    """The values whose bytes it reads: it is a view of each. At most 64."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,34 +248,48 @@ class Arena(Answer):
     """A planned buffer."""
 
     memory_id: int
+    """Its index, from 1."""
     size: int
-    device_type: ScalarType
+    """The size, in bytes. 0 if the program states a negative size, which is one of the faults of `Summary` and `Memory`."""
+    device_type: int | str
+    """The kind of device whose memory it is."""
     device_index: int
+    """Which device of that kind."""
 
 
 @dataclass(frozen=True, repr=False)
 class Buffer(Answer):
-    """A planned buffer of one method, with its tensors."""
+    """A planned buffer and what is in it."""
 
     memory_id: int
+    """Its index, from 1."""
     size: int
-    device_type: ScalarType
+    """The size, in bytes. 0 if the program states a negative size, which is one of the faults of `Summary` and `Memory`."""
+    device_type: int | str
+    """The kind of device whose memory it is."""
     device_index: int
+    """Which device of that kind."""
     needed: int
-    """The maximum number of bytes needed at the same time."""
+    """The most bytes that are needed at one time: no plan for these tensors can be smaller. Bytes that tensors share at that time are counted
+    once. An estimate if the method's `assumed` is not empty."""
     needed_at: int
-    """The first time at which that many bytes are needed."""
+    """The first time at which that many are needed."""
     lost: int
+    """The buffer's size minus `needed`: gaps that no tensor could use, and alignment."""
     tensors: Answers[PlannedTensor]
+    """The tensors in it, in order of the time when they are first needed."""
 
 
 @dataclass(frozen=True, repr=False)
 class Assumed(Answer):
-    """Calls that an assumption was made about."""
+    """Something that is not known about a method and is assumed."""
 
-    name: str | None
     calls: int
+    """How many instructions call it."""
     why: str
+    """What is not known."""
+    name: str | None
+    """The operator or the backend concerned; `None` if it concerns the whole method."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,14 +297,23 @@ class MethodMemory(Answer):
     """The planned memory of a method."""
 
     name: str
+    """The method's name."""
     instructions: int
+    """How many instructions it has."""
     size: int
+    """Bytes of all buffers."""
     buffers: Answers[Buffer]
+    """The buffers, from 1 on."""
     unused: int
+    """How many tensors have a place in planned memory but are used by no instruction. They are in no list."""
     jumps: bool
-    not_counted: tuple[str, ...]
-    """The backends that it calls, whose own memory is not stated in files."""
+    """Whether an instruction jumps. Times are still positions in the list of instructions: what a loop carries from one iteration to the next
+    is needed in the whole loop, and what one branch needs is not needed in the other."""
     assumed: Answers[Assumed]
+    """What had to be assumed: `needed` and `lost` are then estimates. Empty if everything is known."""
+    not_counted: tuple[str, ...]
+    """The backends that it calls. What their delegates allocate by themselves, such as packed weights and workspaces, is not stated in the file
+    and not counted."""
 
     def moment(self, time: int) -> int | Literal["inputs", "outputs"]:
         """Returns the instruction at a time, such as `PlannedTensor.first` and `last`; `inputs` before the first instruction, `outputs` after the
@@ -248,16 +328,21 @@ class Memory(Answer):
     """The planned memory of a program, and the times at which each tensor is needed."""
 
     methods: Answers[MethodMemory]
+    """All methods, in the file's order, also those that need no memory."""
     arenas: Answers[Arena]
+    """For each buffer index, the largest buffer of any method: enough to run all methods, one at a time."""
     errors: tuple[str, ...]
+    """Tensors in a buffer that does not exist, or whose size is not known. They are in no other list."""
 
 
 @dataclass(frozen=True, repr=False)
 class KernelTensor(Answer):
-    """The type of a kernel's argument."""
+    """The type and dim order of an argument."""
 
     scalar_type: ScalarType
+    """The type of the elements."""
     dim_order: tuple[int, ...]
+    """The dimensions as they are stored, outermost first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -266,7 +351,10 @@ class Kernel(Answer):
 
     name: str
     calls: int
+    """How many instructions call it with this combination."""
     tensors: Answers[KernelTensor]
+    """The type and dim order of each tensor among the arguments, in their order: inputs, outputs, and the result, which a call repeats. A list
+    of tensors is represented by its first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -275,15 +363,19 @@ class Operator(Answer):
 
     name: str
     calls: int
+    """How many instructions call it."""
     kernels: Answers[Kernel]
+    """The combinations of tensors that it is called with, by ExecuTorch's kernel key."""
 
 
 @dataclass(frozen=True, repr=False)
 class Count(Answer):
-    """A name, with its number of calls."""
+    """A kernel, and how often it is called."""
 
     name: str
+    """Name and overload, such as `aten::add.out`."""
     calls: int
+    """How many instructions call it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -292,9 +384,12 @@ class Backend(Answer):
 
     name: str
     delegates: int
+    """How many delegates."""
     calls: int
+    """How many instructions call one."""
     operators: Answers[Count]
-    """The operators inside its payloads, if they can be read."""
+    """How often each operator is in the payloads of XNNPACK or Vulkan, by the name in the payload's schema. A payload that several delegates
+    share is counted once."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -302,8 +397,11 @@ class Operators(Answer):
     """The operators and backends that a program needs."""
 
     operators: Answers[Operator]
+    """By name with overload, such as `aten::add.out`: all operators that methods list, also those that no instruction calls."""
     backends: Answers[Backend]
+    """By the backend's name."""
     errors: tuple[str, ...]
+    """References that are out of range. Calls with such arguments are counted, without these arguments."""
 
     def names(self) -> tuple[str, ...]:
         """Returns the names of the operators."""
@@ -315,24 +413,23 @@ class Place(Answer):
     """The place of a tensor's bytes."""
 
     kind: str
-    """`runtime` (given at run time), `planned`, `constant`, `initial_state` (with an initial state) or `external`."""
-    buffer: int | None = None
-    """The planned buffer, from 1."""
-    offset: int | None = None
-    """The offset from that buffer's start."""
-    index: int | None = None
-    """The index of the constant or initial state."""
-    key: str | None = None
-    """The name in a `.ptd`."""
-    data: Any = None
-    """The segment or the constant buffer, with the offset and size in it."""
+    """One of `runtime`, `planned`, `constant`, `mutable`, `external`."""
+    buffer: int | None
+    """Index of the buffer, from 1."""
+    offset: int | None
+    """Bytes from its start."""
+    index: int | None
+    """`constant`: index of the constant. `mutable`: index of the initial state."""
+    data: Any
+    """`constant`: where it is in the file. `mutable`: where that is in the file."""
+    key: str | None
+    """The key."""
 
     @classmethod
     def _of(cls, data: Any) -> Place:
-        if isinstance(data, str):
-            return cls(data)
-        ((kind, fields),) = data.items()
-        return cls(kind, **frozen(fields))
+        # A word, or a word with its fields.
+        kind, fields = (data, {}) if isinstance(data, str) else next(iter(data.items()))
+        return super()._of({"kind": kind, **fields})
 
 
 @dataclass(frozen=True, repr=False)
@@ -341,34 +438,45 @@ class Value(Answer):
 
     index: int
     type: str | None
-    """The schema's name of its type, such as `Tensor` or `Int`."""
-    name: str | None
-    """The name of a weight."""
-    named_by: str | None
-    """The source of the name: `file`, `record`, `state_dict`, `input` or `operator`."""
-    scalar_type: ScalarType | None
-    sizes: tuple[int, ...] | None
-    dim_order: tuple[int, ...] | None
-    shape_dynamism: ScalarType | None
-    place: Place | None
-    constant: Any
-    """The number, string or list."""
-    items: tuple[int, ...] | None
-    """The values of a list: indices, or -1 for a missing value."""
+    """The schema's name of what it is; `None` if it is of a newer schema."""
     written: bool
-    """`True` if an instruction writes it."""
+    """Whether an instruction is known to write it. A number is then only the value at the start."""
+    constant: Any
+    """The number, text or list of numbers that it is."""
+    dim_order: tuple[int, ...] | None
+    """The dimensions as they are stored, outermost first."""
+    items: tuple[int, ...] | None
+    """If it is a list of values, their indices, −1 for a missing one."""
+    name: str | None
+    """Its name, if it has one."""
+    named_by: str | None
+    """Where the tensor's name is known from. `naming::Names` adds names that the file does not have. One of `file`, `record`, `state_dict`,
+    `input`, `operator`."""
+    place: Place | None
+    """Where its bytes are, if it is a tensor."""
+    scalar_type: ScalarType | None
+    """The type of the elements."""
+    shape_dynamism: int | str | None
+    """Whether the sizes may change at run time."""
+    sizes: tuple[int, ...] | None
+    """The size of each dimension: an upper bound if the shape is dynamic."""
 
 
 @dataclass(frozen=True, repr=False)
 class Argument(Answer):
-    """An argument of an instruction."""
+    """What a kernel or a delegate works on."""
 
-    name: str | None
-    value: int
-    """The index into the method's values."""
     output: bool
+    """Whether the kernel or the delegate writes it. If that is not known, `Code::assumed` says so."""
     in_place: bool
+    """Whether it is also read, and so changed in place."""
+    value: int
+    """Index into the method's values."""
+    name: str | None
+    """Its name, if the operator is known; `None` also for the result, which a call repeats as its last argument."""
     view_of: int | None
+    """The value whose bytes it has: the instruction makes it a view of that value or that value, or no instruction makes the view, and it has
+    that value's place in planned memory."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -383,69 +491,90 @@ class Frame(Answer):
 
 @dataclass(frozen=True, repr=False)
 class SourceLine(Answer):
-    """A line of the model's source."""
+    """A line of Python source."""
 
     file: str
+    """The file."""
     line: int
+    """The line, counted from 1."""
     function: str
-    text: str | None
-    """The line itself."""
+    """The function."""
+    text: str
+    """The text of the line."""
 
 
 @dataclass(frozen=True, repr=False)
 class Instruction(Answer):
-    """An instruction. Fields that do not apply to its `operation` are `None`."""
+    """An instruction. Fields that do not apply to it are `None`."""
 
     chain: int
     index: int
     """The index in the chain."""
-    operation: str
-    """`kernel`, `delegate`, `move`, `jump_false`, `free` or `unknown`."""
-    operator: str | None
-    overload: str | None
-    backend: str | None
-    delegate: int | None
-    arguments: Answers[Argument]
-    from_: int | None
-    to: int | None
-    condition: int | None
-    destination: int | None
-    value: int | None
     jumped_to: bool
+    """Whether an instruction jumps here."""
     assumed: str | None
-    """The reason why `output` of its arguments is only assumed."""
+    """Why `output` of its arguments is an assumption; `None` if it is known."""
     label: str | None
-    """Its operator or backend, and the number of such instructions before it: `convolution.3`."""
+    """The operator or backend without its namespace, and how many such instructions come before it, such as `convolution.3`. `naming::Names`
+    adds this and what follows."""
     module: str | None
-    """The path of the module that it comes from, if known."""
+    """The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself."""
     source: SourceLine | None
-    """The line of the model's source that it comes from, if known."""
+    """The line of the model's source that it comes from."""
     stack: Answers[Frame]
     """The Python calls that led to it, outermost first, if the file has them."""
+    operation: str
+    """One of `kernel`, `delegate`, `move`, `jump_false`, `free`, `unknown`."""
+    operator: str | None
+    """The operator's name, such as `aten::add`; empty if its index is out of range."""
+    overload: str | None
+    """Its overload, such as `out`."""
+    arguments: Answers[Argument]
+    """Runs a kernel: what it works on. Runs a delegate: what it works on: inputs, then outputs."""
+    backend: str | None
+    """The backend's name; empty if the delegate's index is out of range."""
+    delegate: int | None
+    """Index into the method's delegates."""
+    from_: int | None
+    """Index into the method's values."""
+    to: int | None
+    """Index into the method's values."""
+    condition: int | None
+    """Index into the method's values."""
+    destination: int | None
+    """Index into the chain's instructions."""
+    value: int | None
+    """Index into the method's values."""
 
 
 @dataclass(frozen=True, repr=False)
 class CompileSpec(Answer):
-    """A compile spec of a delegate."""
+    """A setting for a backend."""
 
     key: str
+    """Its name, `shortened`."""
     text: str | None
-    """The value, if it is text."""
+    """Its value if that is text, `shortened`; `None` for other bytes."""
     size: int
+    """The size of its value, in bytes."""
 
 
 @dataclass(frozen=True, repr=False)
 class InsideArgument(Answer):
-    """An argument of a node inside a delegate."""
+    """What a node inside a delegate reads or writes."""
 
     name: str
+    """Its name in the schema, such as `filter`."""
     id: int
+    """The id of the value inside."""
     output: bool
+    """Whether the node writes it."""
     tensor: str
-    """The datatype and dimensions."""
-    argument: int | None
-    """The index among the delegate's arguments."""
+    """Its datatype and dimensions."""
     constant: bool
+    """Whether it is a constant."""
+    argument: int | None
+    """Which of the delegate's arguments it is, from 0; `None` for a value that is only inside."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -453,7 +582,9 @@ class InsideNode(Answer):
     """A node inside a delegate."""
 
     operator: str
+    """What it does, by the schema's name, such as `XNNFullyConnected`."""
     arguments: Answers[InsideArgument]
+    """What it reads and writes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -470,77 +601,106 @@ class DelegateGraph(Answer):
 
 @dataclass(frozen=True, repr=False)
 class GraphArgument(Answer):
-    """An input or output of a node of a graph."""
+    """What a node reads or writes."""
 
     value: int
-    name: str | None
-    tensor_name: str | None
-    """The name of a tensor, if names are known."""
-    named_by: str | None
-    """The source of the name."""
+    """Index into the method's values; for a value inside a delegate, -1 minus its id there."""
     text: str
-    """The type and shape."""
+    """A tensor's type and shape, or the value itself: `f32[1, 3]`, `2`, `[0, 1]`, `"gelu"`. The arguments that are one value share it, because
+    lists can be long and be arguments of many instructions."""
     output: bool
-    weight: bool | None
-    """`True` if it is data in the file or a `.ptd`, also inside a delegate."""
+    """Whether the instruction writes it."""
+    name: str | None
+    """Its name, if the operator is known."""
+    named_by: str | None
+    """Where that name is known from. One of `file`, `record`, `state_dict`, `input`, `operator`."""
     place: Place | None
+    """Where a tensor's bytes are."""
+    tensor_name: str | None
+    """The name of a tensor, such as `layers.0.conv.weight`. `naming::Names` adds it."""
+    weight: bool | None
+    """Whether it is data that the file or a `.ptd` has, also inside a delegate: a weight."""
 
 
 @dataclass(frozen=True, repr=False)
 class GraphNode(Answer):
-    """An instruction, or an input, state or output of the method."""
+    """A node: an instruction, or where values come from and go to."""
 
     kind: str
+    """What it is. One of `input`, `state`, `kernel`, `delegate`, `inside`, `move`, `jump`, `unknown`, `output`, `block`."""
     label: str
-    name: str | None
-    """The label of its instruction, such as `convolution.3`, or the name of an input or output, if known."""
-    module: str | None
-    """The path of the module that it comes from, if known."""
-    delegate: str | None
-    """The backend of the delegate that the node is in."""
-    chain: int | None
-    instruction: int | None
-    source: str | None
-    """The place in the Python source, if the file has it: `model.py:12 forward`."""
+    """The operator with its overload, the backend, or which input or output it is."""
     arguments: Answers[GraphArgument]
+    """What it reads and writes, in the file's order."""
+    chain: int | None
+    """Index into the method's chains."""
+    delegate: str | None
+    """For a node inside a delegate, the backend."""
+    instruction: int | None
+    """Index into the chain's instructions."""
+    module: str | None
+    """The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself."""
+    name: str | None
+    """The label of the instruction or of the node inside a delegate, such as `convolution.3`; for an input, a state or an output, the name of
+    the value. `naming::Names` adds this and `module`."""
+    source: str | None
+    """The line of Python that it came from, if the file or a record has it: `model.py:12 forward`."""
 
 
 @dataclass(frozen=True, repr=False)
 class GraphEdge(Answer):
-    """A value from one node to another, by the nodes' indices."""
+    """An edge from a node to another: a value, or a jump."""
 
     from_: int
+    """Index of the node that it comes from."""
     to: int
+    """Index of the node that it goes to."""
     value: int | None
+    """Index into the method's values, as the node that it goes to names it; `None` for a jump."""
     view: bool | None
+    """Whether it comes from the instruction that made the value a view, whose bytes come from other nodes."""
 
 
 @dataclass(frozen=True, repr=False)
 class Graph(Answer):
-    """A method as a graph."""
+    """A method as a graph. Every path through the instructions is considered: an edge comes from each instruction that may have been the last
+    to write the value's bytes, also through a view. A view has another edge from the instruction that made it."""
 
     method: str
+    """The method's name."""
     nodes: Answers[GraphNode]
+    """Inputs and states first, then instructions in order, then outputs."""
     edges: Answers[GraphEdge]
+    """An edge with a value goes from an earlier node to a later one, except from one iteration of a loop to the next."""
     incomplete: str | None
-    """The reasons why some edges may be missing or wrong."""
+    """Why some edges may be missing or wrong."""
 
 
 @dataclass(frozen=True, repr=False)
 class Distance(Answer):
-    """The distance between the values of two tensors of the same shape."""
+    """The difference between the values of two tensors of the same shape."""
 
     elements: int
+    """The number of elements."""
     changed: int
-    """The number of elements that differ."""
+    """The number of elements that differ. Two NaNs are equal."""
     unbounded: int
-    """The number of elements that differ without a distance, because one of the two is infinite or NaN."""
+    """The number of elements that differ but have no distance, because one of the two is infinite or NaN."""
     absolute: float
     """The largest absolute difference of two finite elements."""
     relative: float
     """The largest difference relative to the larger of the two elements."""
+    l1: float
+    """The sum of the absolute differences of finite elements."""
+    mse: float
+    """The mean squared difference of finite elements."""
+    snr: float | None
+    """The signal-to-noise ratio in decibels, where the first tensor is the signal and the difference is the noise; `None` if one of both is
+    zero: without noise the ratio is infinite."""
     cosine: float | None
-    """The cosine similarity of the two tensors."""
+    """The cosine similarity of the two tensors, 1 if they point the same way; `None` if one is all zeros."""
+    not_finite: tuple[int, ...]
+    """How many elements of each tensor are infinite or NaN."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -548,18 +708,25 @@ class Difference(Answer):
     """A difference between two files."""
 
     subject: str
+    """The kind of thing that differs."""
     kind: str
-    """`added`, `removed` or `changed`."""
-    method: str | None
+    """The kind of difference. One of `added`, `removed`, `changed`, `moved`."""
     name: str
-    tensor_name: str | None
-    """The model's name of the tensor or instruction, if known."""
-    named_by: str | None
-    module: str | None
-    before: str | None
+    """The index, name or field path that identifies it. The index is that in the first file if it is in both."""
     after: str | None
+    """The content in the second file."""
+    before: str | None
+    """The content in the first file."""
     distance: Distance | None
     """The distance between the values, if requested."""
+    method: str | None
+    """The method that contains it."""
+    module: str | None
+    """The path of its module."""
+    named_by: str | None
+    """The origin of the name. One of `file`, `record`, `state_dict`, `input`, `operator`."""
+    tensor_name: str | None
+    """The model's name of the tensor or the instruction, if it is known: see `Side::with_names`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -575,64 +742,86 @@ class Diff(Answer):
 
 @dataclass(frozen=True, repr=False)
 class EventTarget(Answer):
-    """The operator, delegate or other kind of instruction that an instruction runs, according to the program."""
+    """What an instruction runs. Fields that do not apply to it are `None`."""
 
     operator: str | None
+    """Name and overload, such as `aten::add.out`."""
     backend: str | None
+    """The backend's name."""
     delegate: int | None
-    """The index into the method's delegates."""
+    """Index into the method's delegates."""
     instruction_kind: str | None
+    """The schema's name of the instruction."""
 
 
 @dataclass(frozen=True, repr=False)
 class ProfiledNode(Answer):
-    """A node of an XNNPACK graph."""
+    """A node inside a delegate."""
 
     index: int
+    """Its index among the nodes of the payload."""
     operator: str
-    """The schema's name, such as `XNNFullyConnected`."""
+    """What it does, by the schema's name, such as `XNNFullyConnected`."""
 
 
 @dataclass(frozen=True, repr=False)
 class Event(Answer):
-    """An event in a run."""
+    """One thing that was timed, with all its times."""
 
     kind: str
+    """What was timed. One of `method`, `instruction`, `part`, `delegate`."""
     name: str
-    delegate_debug_id: int | None
-    """The delegate's own identifier of the event."""
+    """Its name: the runtime's, or a delegate's own."""
     chain: int | None
+    """The chain of its instruction."""
     instruction: int | None
-    label: str | None
-    """The label of its instruction, such as `convolution.3`, if names are known."""
-    module: str | None
-    """The path of the module that it comes from, if known."""
+    """Index of its instruction in the chain."""
     runs: EventTarget | None
-    node: ProfiledNode | None
-    """The node of an XNNPACK graph that it measures, if the numbers of events and nodes of a kind match."""
+    """What its instruction runs, according to the program."""
     count: int
+    """How often it happened."""
     total: int
+    """All times together, in ticks."""
     min: int
+    """The shortest time."""
     median: float
+    """The median of the times."""
     mean: float
+    """The average time."""
     max: int
+    """The longest time."""
     share: float
+    """Its share of the runs' time: 1 is all of it. The time of a part is included in that of the whole."""
+    delegate_debug_id: int | None
+    """The delegate's own number for it."""
+    label: str | None
+    """The instruction's label, or the label of the node inside a delegate, such as `convolution.3`. `naming::Names` adds this and `module`."""
+    module: str | None
+    """The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself."""
+    node: ProfiledNode | None
+    """The node of an XNNPACK graph that it times. Known if there are as many events as nodes of a kind: they are matched by order."""
 
 
 @dataclass(frozen=True, repr=False)
 class Run(Answer):
-    """The times of a name in a trace, over all its runs. Times are in ticks, which are nanoseconds in ExecuTorch's own runners."""
+    """A group of similar runs."""
 
     name: str
+    """Their name: `Default` for the loading of a method, `Execute` for a run of it."""
     test_case: int | None
+    """The test case that was loaded before; `None` if there was none."""
     method: str | None
+    """The method that they ran, if the program is given and one fits."""
     count: int
+    """How many runs."""
     total: int
+    """The time from the first start to the last end, summed over the runs, in ticks."""
     in_delegates: int
-    """Ticks in calls of delegates."""
+    """The part of it in calls of delegates, in ticks."""
     in_other_instructions: int
-    """Ticks in other instructions."""
+    """The part of it in other instructions, in ticks."""
     events: Answers[Event]
+    """The events: whole methods first, then each instruction followed by its parts, in the order in which they first ran."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -640,24 +829,31 @@ class Profile(Answer):
     """The times of a trace."""
 
     runs: Answers[Run]
+    """The runs in groups: runs of one group have the same name, test case and events."""
     errors: tuple[str, ...]
+    """Events that contradict each other or the program."""
 
 
 @dataclass(frozen=True, repr=False)
 class Reason(Answer):
-    """A reason for the behaviour of a release."""
+    """Why a release does not load a file, or why that is not known."""
 
     name: str
+    """The rule that is broken, or the name of one of `FEATURES` or `REASONS`."""
     path: str
+    """Where in the file."""
     message: str
+    """The explanation."""
 
 
 @dataclass(frozen=True, repr=False)
 class Support(Answer):
-    """The behaviour of a release with one part of a file."""
+    """One of the answers about a release."""
 
     behaviour: str
+    """What the runtime does, considering this alone. One of `loads`, `unknown`, `miscomputes`, `refuses`, `dies`."""
     because: Reason | None
+    """The reason, unless it loads the file."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -665,26 +861,32 @@ class NeededKernels(Answer):
     """The kernels that a program needs from a library other than the portable one."""
 
     library: str
-    """The library's name, or `custom`."""
+    """The name of the `Library`, or `custom` for operators that no library of ExecuTorch has."""
     operators: tuple[str, ...]
-    """The first kernels, at most 100."""
+    """The operators, by name and overload, sorted: at most the first 100."""
     count: int
+    """How many operators there are."""
 
 
 @dataclass(frozen=True, repr=False)
 class Release(Answer):
-    """The behaviour of a release of ExecuTorch's runtime with a file."""
+    """What one release does with a file."""
 
     release: str
-    """The first two numbers, such as `1.5`: use `version` to compare releases."""
+    """The release. One of `0.2`, `0.3`, `0.4`, `0.5`, `0.6`, `0.7`, `1.0`, `1.1`, `1.2`, `1.3`, `1.4`, `1.5`."""
     behaviour: str
-    """`loads`, `unknown`, `miscomputes` (loads it, but computes wrong results), `refuses` or `dies`."""
+    """What its runtime does when it loads the program and its methods: the worst of the three answers, except that payloads that were not
+    checked do not count. One of `loads`, `unknown`, `miscomputes`, `refuses`, `dies`."""
     because: Reason | None
+    """The reason, unless it loads the file."""
     format: Support
+    """What it does with the format: the tables of the program, its constants and instructions."""
     operators: Support
+    """What it does with the operators: whether its kernel libraries have them."""
     delegates: Support
+    """What it does with the contents of delegates' payloads. Only XNNPACK's are read."""
     kernels: Answers[NeededKernels]
-    """The required kernels from libraries other than the portable one."""
+    """The kernels that it needs from other libraries than the portable one. Not those that the deployment has."""
 
     @property
     def version(self) -> tuple[int, ...]:
@@ -694,18 +896,21 @@ class Release(Answer):
 
 @dataclass(frozen=True, repr=False)
 class LoadsIn(Answer):
-    """The releases that load a file."""
+    """Where a file loads: in the releases that take its format, its operators, and those payloads that were checked. It may need more kernels
+    than the portable ones."""
 
     outcome: str
-    """`loads`: the releases of `ranges` load it; `none`: no release loads it; `unknown`: no release is known to load it."""
+    """Whether any release loads it. One of `loads`, `none`, `unknown`."""
     ranges: tuple[tuple[str, str], ...]
-    """The first and last release of each range."""
+    """The releases that load it: the first and the last of each range without a gap. An untested release does not split a range."""
     unknown: tuple[tuple[str, str], ...]
-    """The ranges of releases whose behaviour is unknown."""
+    """The tested releases for which this is not known, as ranges."""
     checked: tuple[str, ...]
+    """The subjects that were checked, such as `format` and `portable operators`."""
     not_checked: str | None
+    """The payloads that were not checked, such as `payloads of CoreMLBackend`."""
     kernels: Answers[NeededKernels]
-    """The required kernels from libraries other than the portable one."""
+    """The kernels that it needs from other libraries than the portable one. Not those that the deployment has."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -721,27 +926,37 @@ class Saving(Answer):
 
 @dataclass(frozen=True, repr=False)
 class ChangeUser(Answer):
-    """A reference to a changed blob: a method's value, a method's delegate, or a key."""
+    """A reference to a blob. Fields that do not apply to it are `None`."""
 
     method: str | None
+    """The method's name, `shortened`."""
     value: int | None
+    """Index into the method's values."""
     delegate: int | None
+    """Index into the method's delegates."""
     key: str | None
+    """The name."""
 
 
 @dataclass(frozen=True, repr=False)
 class Change(Answer):
-    """One blob, or other part of a file, that an edit changed."""
+    """One blob, or other part of a file, that was changed."""
 
     action: str
+    """What was done to it. One of `added`, `replaced`, `removed`, `externalized`, `internalized`, `shared`, `renamed`, `extracted`."""
     subject: str
+    """What it is. One of `constant`, `initial_state`, `payload`, `named_data`, `key`, `segment`, `method`, `stack_traces`, `names`, `padding`,
+    `program`, `test_case`."""
     name: str
+    """Its name or key, after the change; empty if it has none."""
     users: Answers[ChangeUser]
-    """All users of it."""
-    others: Answers[ChangeUser]
-    """Users that shared the old bytes and keep them."""
+    """Everything that refers to it."""
     size_before: int
+    """The bytes that it took in this file."""
     size_after: int
+    """The bytes that it takes in this file."""
+    others: Answers[ChangeUser]
+    """If it was replaced: what shared its old bytes and keeps them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -754,11 +969,14 @@ class EditReport(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Skipped(Answer):
-    """An entry that was left out because safetensors does not support it."""
+    """Something that was left out because the other format cannot store it."""
 
     kind: str
+    """What it is: `tensor`, `blob`, `metadata` or `payload`."""
     name: str
+    """Its name."""
     reason: str
+    """Why the other format cannot store it."""
 
 
 @dataclass(frozen=True, repr=False)

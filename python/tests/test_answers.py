@@ -284,7 +284,7 @@ def test_a_scalar_type_has_one_spelling() -> None:
 
 def test_lists_of_answers_are_lists_of_dicts() -> None:
     rows = ef.open(fixture("1.5.1/add_mul/add_mul.pte")).size().parts.to_dicts()
-    assert {tuple(row) for row in rows} == {("kind", "name", "detail", "size", "pieces", "offset", "users")}
+    assert {tuple(row) for row in rows} == {("kind", "size", "pieces", "detail", "name", "offset", "users")}
     assert sum(row["size"] for row in rows) == ef.open(fixture("1.5.1/add_mul/add_mul.pte")).file_size
 
 
