@@ -66,7 +66,7 @@ impl<'a> Vulkan<'a> {
             let found = format!("the identifier of its FlatBuffer is '{identifier}', expected 'VK00'");
             return Err(inside(Error::at(4, ErrorKind::Header(found.into()))));
         }
-        let (graph, seen) = read::read(graph, limits).map_err(inside)?;
+        let (graph, seen) = read::read_at(0, graph, limits).map_err(inside)?;
         Ok(Self { header, graph, raw_bytes: raw, memory: seen.memory })
     }
 

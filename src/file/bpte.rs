@@ -7,7 +7,7 @@ use super::segment::offset_in;
 use super::source::Source;
 use super::style::WriteStyle;
 use crate::error::{Error, Result};
-use crate::flatbuffer::read::{self, Record};
+use crate::flatbuffer::read::{self, TableParser};
 use crate::schema::BundledProgram;
 use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tensor, Value, ValueUnion};
 use crate::tensor::{TensorShape, TensorView};
@@ -62,7 +62,7 @@ impl<'a> Bpte<'a> {
     /// Reads a file with custom limits. A bundle is one FlatBuffer that includes its data, so `metadata_only` has no effect.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
-        let (bundled_program, seen) = read::read(bytes, &options.limits)?;
+        let (bundled_program, seen) = read::read_at(0, bytes, &options.limits)?;
         let source = Source::new(bytes, bytes, &whole(options), seen);
         Ok(Self { bundled_program, style: None, source: Some(source) })
     }
@@ -76,7 +76,7 @@ impl<'a> Bpte<'a> {
     /// Checks only the structure of the bundle, with custom limits.
     pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
-        read::check_described(BundledProgram::DESCRIPTION, bytes, &options.limits)
+        read::check_at(0, TableParser::<BundledProgram>::default(), bytes, &options.limits)
     }
 
     /// Converts it into an owned copy, which outlives the bytes that it was read from.

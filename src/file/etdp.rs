@@ -4,7 +4,7 @@ use super::header::{self, FileKind};
 use super::options::{ParseOptions, whole};
 use super::source::Source;
 use crate::error::{Error, ErrorKind, Result};
-use crate::flatbuffer::read::{self, Record};
+use crate::flatbuffer::read::{self, TableParser};
 use crate::schema::ETDump;
 use alloc::format;
 
@@ -64,7 +64,7 @@ impl<'a> Etdp<'a> {
 
     /// Checks only a file's structure, with custom limits.
     pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
-        read::check_described_at(PREFIX as u32, ETDump::DESCRIPTION, dump(bytes)?, &options.limits)
+        read::check_at(PREFIX as u32, TableParser::<ETDump>::default(), dump(bytes)?, &options.limits)
     }
 
     /// Converts it into an owned copy, which outlives the bytes that it was read from.

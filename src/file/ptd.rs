@@ -104,7 +104,7 @@ impl<'a> Ptd<'a> {
         let whole = !options.metadata_only;
         let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
         let metadata = header::metadata(bytes, &probe, options)?;
-        let (flat_tensor, seen) = read::decode(FlatTensorParser::default(), metadata, &options.limits)?;
+        let (flat_tensor, seen) = read::decode_at(0, FlatTensorParser::default(), metadata, &options.limits)?;
         let header = match probe.header {
             Some(Header::Ptd(header)) => Some(header),
             _ => None,
@@ -126,7 +126,7 @@ impl<'a> Ptd<'a> {
     pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
         let metadata = header::metadata(bytes, &probe, options)?;
-        read::check(FlatTensorParser::default(), metadata, &options.limits)
+        read::check_at(0, FlatTensorParser::default(), metadata, &options.limits)
     }
 
     /// Converts it into an owned copy, which outlives the bytes that it was read from.

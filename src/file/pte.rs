@@ -103,7 +103,7 @@ impl<'a> Pte<'a> {
         let whole = !options.metadata_only;
         let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
         let metadata = header::metadata(bytes, &probe, options)?;
-        let (program, seen) = read::decode(TableParser::<Program>::default(), metadata, &options.limits)?;
+        let (program, seen) = read::read_at::<Program<'_>>(0, metadata, &options.limits)?;
         let header = match probe.header {
             Some(Header::Pte(header)) => Some(header),
             _ => None,
@@ -125,7 +125,7 @@ impl<'a> Pte<'a> {
     pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
         let metadata = header::metadata(bytes, &probe, options)?;
-        read::check(TableParser::<Program>::default(), metadata, &options.limits)
+        read::check_at(0, TableParser::<Program>::default(), metadata, &options.limits)
     }
 
     /// Converts it into an owned copy, which outlives the bytes that it was read from.

@@ -5,7 +5,6 @@ use super::description::TableDescription;
 #[cfg(feature = "verify")]
 use super::description::{Content, FieldKind};
 use super::field::Kind;
-use super::number::Number;
 use super::text::Text;
 use super::unknown::Unknown;
 use crate::path::Path;
@@ -318,11 +317,6 @@ impl<'t> AnyNumbers<'t> {
     /// The numbers in order.
     pub fn iter(self) -> impl Iterator<Item = AnyNumber> + 't {
         (0..self.len()).filter_map(move |index| self.get(index))
-    }
-
-    /// Writes the numbers to the start of `bytes`, as a FlatBuffer stores them.
-    pub(super) fn put(self, bytes: &mut [u8]) {
-        each_kind!(self, list => Number::put(list, bytes))
     }
 
     /// The list as bytes, in this machine's byte order. If the list is borrowed from a file, so are the bytes.

@@ -15,8 +15,6 @@ pub struct TableDescription {
     pub fields: &'static [FieldDescription],
     /// How each field is stored inline, by id.
     pub(crate) forms: &'static [FieldForm],
-    /// The size of its struct in memory, in bytes.
-    pub(crate) memory: usize,
     /// What is in it, and in the tables in it.
     pub(crate) content: Content,
 }
@@ -94,8 +92,6 @@ pub struct FieldDescription {
     pub name: &'static str,
     /// Its type.
     pub kind: FieldKind,
-    /// The bits of a number that is written as absent; `None` for one that is always written if the tree has it.
-    pub(crate) absent: Option<u64>,
 }
 
 /// The type of a field.
@@ -188,8 +184,8 @@ impl NumberKind {
 }
 
 impl FieldDescription {
-    pub(crate) const fn new(name: &'static str, kind: FieldKind, absent: Option<u64>) -> Self {
-        Self { name, kind, absent }
+    pub(crate) const fn new(name: &'static str, kind: FieldKind) -> Self {
+        Self { name, kind }
     }
 
     /// How many ids it takes.
@@ -206,9 +202,8 @@ impl TableDescription {
         name: &'static str,
         fields: &'static [FieldDescription],
         forms: &'static [FieldForm],
-        memory: usize,
     ) -> Self {
-        Self { name, fields, forms, memory, content: Content::of_table(fields) }
+        Self { name, fields, forms, content: Content::of_table(fields) }
     }
 
     /// Its fields, each with its index in `fields` and its first id.

@@ -3,7 +3,6 @@
 
 mod any;
 mod owned;
-mod slot;
 
 pub(crate) use owned::IntoOwned;
 
@@ -11,9 +10,9 @@ use super::any::{AnyNumber, AnyNumbers, Value};
 use super::description::{FieldKind, NumberKind};
 use super::form::FieldForm;
 use super::number::Number;
-use super::read::{Boxed, Compiled, List, Numbers, Optional, Record, Table, TableParser, TextParser};
+use super::read::{Boxed, List, Numbers, Optional, OptionalScalar, Record, Scalar, Table, TableParser, TextParser};
 use super::text::Text;
-use super::write::{Builder, Encode, InlineFields};
+use super::write::{Builder, InlineFields};
 use crate::error::{Error, Result};
 use alloc::{borrow::Cow, boxed::Box, vec::Vec};
 use nom::Parser;
@@ -26,12 +25,9 @@ pub(crate) trait Field<'a>: Sized {
     /// How it is stored inline, for each id that it takes: one, or two for a union.
     const FORMS: &'static [FieldForm];
 
-    /// Its value if the file does not have it.
+    /// Its value in a table that does not have it.
     fn absent() -> Self;
-}
 
-/// A field of a table that has a parser of its own, and a writer.
-pub(crate) trait CompiledField<'a>: Field<'a> {
     /// Reads it.
     type Parser: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
 
@@ -39,25 +35,19 @@ pub(crate) trait CompiledField<'a>: Field<'a> {
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()>;
 }
 
-/// How a `T` is stored in a table, where its type alone does not determine it: `as` in `table!`.
+/// A way to store a `T` in a table that is not the one of [`Field`]: `as` in `table!`.
 pub(crate) trait Wire<'a, T> {
     const KIND: FieldKind;
     const FORMS: &'static [FieldForm];
 
-    /// The bits of a number that is written as absent; `None` for one that is always written if the tree has it.
-    const ABSENT: Option<u64> = Some(0);
-
     fn absent() -> T;
-}
 
-/// The same for a table that has a parser of its own, as for [`CompiledField`].
-pub(crate) trait CompiledWire<'a, T>: Wire<'a, T> {
     type Parser: for<'s> Parser<Table<'s, 'a>, Output = T, Error = Error> + Default;
 
     fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()>;
 }
 
-/// Stored as by the type's own [`Field`].
+/// Stored as the type's own [`Field`] states.
 pub(crate) struct Plain;
 
 impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
@@ -67,9 +57,7 @@ impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
     fn absent() -> T {
         T::absent()
     }
-}
 
-impl<'a, T: CompiledField<'a>> CompiledWire<'a, T> for Plain {
     type Parser = T::Parser;
 
     #[inline(always)]
@@ -84,10 +72,16 @@ pub(crate) struct DefaultOf<const DEFAULT: i64>;
 impl<'a, T: Number + Field<'a>, const DEFAULT: i64> Wire<'a, T> for DefaultOf<DEFAULT> {
     const KIND: FieldKind = T::KIND;
     const FORMS: &'static [FieldForm] = T::FORMS;
-    const ABSENT: Option<u64> = Some(DEFAULT as u64);
 
     fn absent() -> T {
         T::from_bits(DEFAULT as u64)
+    }
+
+    type Parser = Scalar<T, DEFAULT>;
+
+    fn write<const N: usize>(field: &T, _: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
+        row.optional_number((field.bits() != T::from_bits(DEFAULT as u64).bits()).then_some(*field));
+        Ok(())
     }
 }
 
@@ -98,10 +92,16 @@ pub(crate) struct Present;
 impl<'a, T: Number + Field<'a>> Wire<'a, Option<T>> for Present {
     const KIND: FieldKind = T::KIND;
     const FORMS: &'static [FieldForm] = T::FORMS;
-    const ABSENT: Option<u64> = None;
 
     fn absent() -> Option<T> {
         None
+    }
+
+    type Parser = OptionalScalar<T>;
+
+    fn write<const N: usize>(field: &Option<T>, _: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
+        row.optional_number(*field);
+        Ok(())
     }
 }
 
@@ -115,10 +115,20 @@ impl<'a, const ALIGNMENT: usize> Wire<'a, Option<Cow<'a, [u8]>>> for ForceAlign<
     fn absent() -> Option<Cow<'a, [u8]>> {
         None
     }
+
+    type Parser = Optional<Numbers<u8, ALIGNMENT>>;
+
+    fn write<const N: usize>(
+        field: &Option<Cow<'a, [u8]>>,
+        builder: &mut Builder,
+        row: &mut InlineFields<'_, N>,
+    ) -> Result<()> {
+        write_bytes(field, ALIGNMENT, builder, row)
+    }
 }
 
-/// The same, where an exporter can replace the schema's `force_align`: `CLASS` is an index into
-/// [`Style::alignments`](super::write::Style::alignments). Only for tables that are compiled.
+/// A vector of bytes with the schema's `force_align`, which an exporter can replace: `CLASS` is an index into
+/// [`Style::alignments`](super::write::Style::alignments).
 pub(crate) struct AlignmentClass<const CLASS: usize, const FORCE_ALIGN: usize>;
 
 impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> Wire<'a, Option<Cow<'a, [u8]>>>
@@ -130,11 +140,7 @@ impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> Wire<'a, Option<Cow<'a, [
     fn absent() -> Option<Cow<'a, [u8]>> {
         None
     }
-}
 
-impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> CompiledWire<'a, Option<Cow<'a, [u8]>>>
-    for AlignmentClass<CLASS, FORCE_ALIGN>
-{
     type Parser = Optional<Numbers<u8, FORCE_ALIGN>>;
 
     #[inline(always)]
@@ -144,16 +150,26 @@ impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> CompiledWire<'a, Option<C
         row: &mut InlineFields<'_, N>,
     ) -> Result<()> {
         let alignment = builder.style.alignments.get(CLASS).copied().unwrap_or(FORCE_ALIGN);
-        let position = match field {
-            Some(bytes) => Some(tried!(builder.numbers::<u8>(bytes, alignment))),
-            None => None,
-        };
-        row.offset(position);
-        Ok(())
+        write_bytes(field, alignment, builder, row)
     }
 }
 
-/// A table in a `Box`, for one that is large and rare. Only for tables that are compiled.
+#[inline(always)]
+fn write_bytes<const N: usize>(
+    field: &Option<Cow<'_, [u8]>>,
+    alignment: usize,
+    builder: &mut Builder,
+    row: &mut InlineFields<'_, N>,
+) -> Result<()> {
+    let position = match field {
+        Some(bytes) => Some(builder.numbers::<u8>(bytes, alignment)?),
+        None => None,
+    };
+    row.offset(position);
+    Ok(())
+}
+
+/// A table in a `Box`, for one that is large and rare.
 pub(crate) struct InBox;
 
 impl<'a, T: Record<'a>> Wire<'a, Option<Box<T>>> for InBox {
@@ -163,9 +179,7 @@ impl<'a, T: Record<'a>> Wire<'a, Option<Box<T>>> for InBox {
     fn absent() -> Option<Box<T>> {
         None
     }
-}
 
-impl<'a, T: Compiled<'a> + Encode> CompiledWire<'a, Option<Box<T>>> for InBox {
     type Parser = Optional<Boxed<TableParser<'a, T>>>;
 
     #[inline(always)]
@@ -175,7 +189,7 @@ impl<'a, T: Compiled<'a> + Encode> CompiledWire<'a, Option<Box<T>>> for InBox {
         row: &mut InlineFields<'_, N>,
     ) -> Result<()> {
         let position = match field {
-            Some(table) => Some(tried!(table.encode(builder))),
+            Some(table) => Some(table.encode(builder)?),
             None => None,
         };
         row.offset(position);
@@ -236,9 +250,7 @@ macro_rules! scalar {
             fn absent() -> Self {
                 Default::default()
             }
-        }
 
-        impl<'a> $crate::flatbuffer::field::CompiledField<'a> for $type {
             type Parser = $crate::flatbuffer::read::Scalar<$type>;
 
             #[inline(always)]
@@ -251,8 +263,6 @@ macro_rules! scalar {
                 Ok(())
             }
         }
-
-        $crate::flatbuffer::field::slot!($type);
 
         impl $crate::flatbuffer::any::Sealed for $type {}
 
@@ -313,7 +323,6 @@ macro_rules! scalar {
     };
 }
 pub(crate) use scalar;
-pub(crate) use slot::slot;
 
 macro_rules! scalars {
     ($($type:ty),*) => {$(
@@ -330,15 +339,13 @@ impl<'a> Field<'a> for Option<Text<'a>> {
     fn absent() -> Self {
         None
     }
-}
 
-impl<'a> CompiledField<'a> for Option<Text<'a>> {
     type Parser = Optional<TextParser>;
 
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
-            Some(value) => Some(tried!(builder.text(value.as_bytes()))),
+            Some(value) => Some(builder.text(value.as_bytes())?),
             None => None,
         };
         row.offset(position);
@@ -353,15 +360,13 @@ impl<'a, T: Kind> Field<'a> for Option<Cow<'a, [T]>> {
     fn absent() -> Self {
         None
     }
-}
 
-impl<'a, T: Kind> CompiledField<'a> for Option<Cow<'a, [T]>> {
     type Parser = Optional<Numbers<T>>;
 
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
-            Some(value) => Some(tried!(builder.numbers::<T>(value, T::SIZE))),
+            Some(value) => Some(builder.numbers::<T>(value, T::SIZE)?),
             None => None,
         };
         row.offset(position);
@@ -376,15 +381,13 @@ impl<'a, T: Record<'a>> Field<'a> for Option<Vec<T>> {
     fn absent() -> Self {
         None
     }
-}
 
-impl<'a, T: Compiled<'a> + Encode> CompiledField<'a> for Option<Vec<T>> {
     type Parser = Optional<List<TableParser<'a, T>>>;
 
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
-            Some(value) => Some(tried!(builder.list(value))),
+            Some(value) => Some(builder.list(value)?),
             None => None,
         };
         row.offset(position);
@@ -399,15 +402,13 @@ impl<'a, T: Record<'a>> Field<'a> for Option<T> {
     fn absent() -> Self {
         None
     }
-}
 
-impl<'a, T: Compiled<'a> + Encode> CompiledField<'a> for Option<T> {
     type Parser = Optional<TableParser<'a, T>>;
 
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
-            Some(value) => Some(tried!(value.encode(builder))),
+            Some(value) => Some(value.encode(builder)?),
             None => None,
         };
         row.offset(position);

@@ -2,7 +2,7 @@
 
 use super::ScalarType;
 use crate::flatbuffer::field::ForceAlign;
-use crate::flatbuffer::macros::cold::{table, union};
+use crate::flatbuffer::macros::{table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 

@@ -1,7 +1,7 @@
 //! The schema of ETDumps (`etdump_schema_flatcc.fbs`, the same since ExecuTorch 0.4), file identifier `ED00`.
 
 use super::ScalarType;
-use crate::flatbuffer::macros::cold::{named, table};
+use crate::flatbuffer::macros::{named, table};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 

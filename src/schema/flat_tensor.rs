@@ -9,7 +9,7 @@ pub(crate) use root::{FlatTensorParser, Interleaved};
 
 use super::{DataSegment, ScalarType};
 use crate::flatbuffer::field::IntoOwned;
-use crate::flatbuffer::macros::hot::table;
+use crate::flatbuffer::macros::table;
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 

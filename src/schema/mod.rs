@@ -45,7 +45,7 @@ pub use flat_tensor::FlatTensor;
 pub use program::Program;
 pub use scalar_type::ScalarType;
 
-use crate::flatbuffer::macros::hot::table;
+use crate::flatbuffer::macros::table;
 
 table! {
     /// A data segment: its place, relative to the segment base offset. The schemas of `.pte` and `.ptd` share this table.

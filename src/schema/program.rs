@@ -2,7 +2,7 @@
 
 use super::{DataSegment, ScalarType};
 use crate::flatbuffer::field::{AlignmentClass, InBox};
-use crate::flatbuffer::macros::hot::{named, table, union};
+use crate::flatbuffer::macros::{named, table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, boxed::Box, vec::Vec};
 

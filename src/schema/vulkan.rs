@@ -1,6 +1,6 @@
 //! The schema of Vulkan payloads (`backends/vulkan/serialization/schema.fbs` of ExecuTorch 1.5), file identifier `VK00`.
 
-use crate::flatbuffer::macros::cold::{named, table, union};
+use crate::flatbuffer::macros::{named, table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 

@@ -9,7 +9,7 @@ mod nodes;
 pub use nodes::*;
 
 use crate::flatbuffer::field::{ForceAlign, Present};
-use crate::flatbuffer::macros::cold::{named, table, union};
+use crate::flatbuffer::macros::{named, table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 

@@ -32,7 +32,7 @@ impl Bpte<'_> {
 
     fn decoded_source(&self) -> Option<BundledProgram<'_>> {
         let bytes = self.source.as_ref()?.metadata();
-        read::read(bytes, &NO_LIMITS).ok().map(|(decoded, _)| decoded)
+        read::read_at(0, bytes, &NO_LIMITS).ok().map(|(decoded, _)| decoded)
     }
 
     /// Returns the style in which a changed tree is written, as for [`Pte::write_style`](crate::Pte::write_style).

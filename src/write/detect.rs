@@ -8,7 +8,7 @@ use crate::file::style::{ALIGNMENT, WriteStyle};
 use crate::flatbuffer::any::same;
 use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
 use crate::flatbuffer::form::FieldForm;
-use crate::flatbuffer::read::{self, Limits, Record, TableParser};
+use crate::flatbuffer::read::{self, Limits, Record};
 use crate::flatbuffer::walk::{PartKind, Wanted, walk};
 use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
 use crate::keyed::Keyed;
@@ -36,7 +36,7 @@ fn decoded_pte<'t>(pte: &'t Pte<'_>) -> Option<(Option<header::PteHeader>, Progr
         Some(Header::Pte(header)) => Some(header),
         _ => None,
     };
-    let (program, _) = read::decode(TableParser::<Program>::default(), metadata, &NO_LIMITS).ok()?;
+    let (program, _) = read::read_at(0, metadata, &NO_LIMITS).ok()?;
     Some((header, program))
 }
 
@@ -80,7 +80,7 @@ fn decoded_ptd<'t>(ptd: &'t Ptd<'_>) -> Option<(Option<header::PtdHeader>, FlatT
         Some(Header::Ptd(header)) => Some(header),
         _ => None,
     };
-    let (flat_tensor, _) = read::decode(FlatTensorParser::default(), metadata, &NO_LIMITS).ok()?;
+    let (flat_tensor, _) = read::decode_at(0, FlatTensorParser::default(), metadata, &NO_LIMITS).ok()?;
     Some((header, flat_tensor))
 }
 

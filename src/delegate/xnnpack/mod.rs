@@ -20,7 +20,7 @@ use crate::file::named_blobs::NamedBlobs;
 use crate::file::options::ParseOptions;
 use crate::file::segment::slice;
 use crate::file::source::Source;
-use crate::flatbuffer::read::{self, Limits, Record};
+use crate::flatbuffer::read::{self, Limits, TableParser};
 use crate::quantized::Dequantized;
 use crate::schema::xnnpack::{XNNGraph, XNNTensorValue};
 use crate::tensor::TensorView;
@@ -72,7 +72,7 @@ impl<'a> Xnnpack<'a> {
     /// Reads a payload with custom limits.
     pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         let Parts { header, start, identifier, flatbuffer, constant_data } = Parts::of(bytes)?;
-        let (graph, seen) = read::read(flatbuffer, limits).map_err(|error| error.inside(start))?;
+        let (graph, seen) = read::read_at(0, flatbuffer, limits).map_err(|error| error.inside(start))?;
         let options = ParseOptions { limits: *limits, ..ParseOptions::default() };
         let source = Source::new(bytes, flatbuffer, &options, seen);
         Ok(Self { header, identifier, graph, constant_data: Cow::Borrowed(constant_data), source: Some(source) })
@@ -87,7 +87,7 @@ impl<'a> Xnnpack<'a> {
     /// Checks only a payload's structure, with custom limits.
     pub fn verify_structure_with(bytes: &[u8], limits: &Limits) -> Result<()> {
         let Parts { start, flatbuffer, .. } = Parts::of(bytes)?;
-        read::check_described(XNNGraph::DESCRIPTION, flatbuffer, limits).map_err(|error| error.inside(start))
+        read::check_at(0, TableParser::<XNNGraph>::default(), flatbuffer, limits).map_err(|error| error.inside(start))
     }
 
     /// Converts it into an owned copy.

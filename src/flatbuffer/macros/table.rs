@@ -21,15 +21,13 @@
 //! ```text
 //! #[derive(Default)]
 //! pub struct Fields<'a> {
-//!     op_index: <Plain as CompiledWire<'a, i32>>::Parser,              // Scalar<i32>
-//!     args: <Plain as CompiledWire<'a, Option<Cow<'a, [i32]>>>>::Parser, // Optional<Numbers<i32>>
+//!     op_index: <Plain as Wire<'a, i32>>::Parser,              // Scalar<i32>
+//!     args: <Plain as Wire<'a, Option<Cow<'a, [i32]>>>>::Parser, // Optional<Numbers<i32>>
 //! }
 //!
 //! impl<'a> Record<'a> for KernelCall<'a> {
+//!     const FORMS: &'static [FieldForm] = &[FieldForm::Number4, FieldForm::Offset];
 //!     const DESCRIPTION: … = "KernelCall", "op_index": Number(I32), "args": Numbers { I32, alignment 4 };
-//! }
-//!
-//! impl<'a> Compiled<'a> for KernelCall<'a> {
 //!     type Slots = [u16; 2];
 //!     type Fields = Fields<'a>;
 //! }
@@ -38,7 +36,7 @@
 //!     fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> … {
 //!         let (table, op_index) = self.op_index.process::<OM>(table)?;     // an error gets `.op_index`
 //!         let (table, args) = self.args.process::<OM>(table)?;             // an error gets `.args`
-//!         // In nom's mode `Emit` these collect the values in nested pairs and build the struct; in `Check` they do nothing.
+//!         // In nom's mode `Emit`, these collect the values in nested pairs and build the struct; in `Check` they do nothing.
 //!         let fields = OM::Output::bind(|| ());
 //!         let fields = OM::Output::combine(fields, op_index, |fields, field| (fields, field));
 //!         let fields = OM::Output::combine(fields, args, |fields, field| (fields, field));
@@ -50,51 +48,29 @@
 //! impl Encode for KernelCall<'_> {
 //!     fn encode(&self, builder: &mut Builder) -> Result<Position> {
 //!         let mut bits = [0; 2];
-//!         let mut row = Row::new(&mut bits);
+//!         let mut row = InlineFields::new(&mut bits);
 //!         self.op_index.write(builder, &mut row)?;
 //!         self.args.write(builder, &mut row)?;
-//!         builder.table(FORMS, &row)
+//!         builder.table(TableLayout::of(FORMS), &row)
 //!     }
 //! }
 //! ```
 //!
-//! and implementations of `AnyTable` and serde's `Serialize`, field by field. In a cold schema, this comes instead of the
-//! parser and the writer:
-//!
-//! ```text
-//! impl<'a> Target<'a> for KernelCall<'a> {
-//!     fn slot(&mut self, index: usize) -> Option<&mut dyn Slot<'a>> {
-//!         0 => &mut self.op_index, 1 => &mut self.args
-//!     }
-//! }
-//! ```
+//! and implementations of `AnyTable` and serde's `Serialize`, field by field.
 
-/// A table with a parser and a writer of its own.
-macro_rules! compiled_table {
+/// Declares a table.
+macro_rules! table {
     (
         $(#[$meta:meta])*
         pub struct $name:ident $(<$lt:lifetime>)? { $($body:tt)* }
     ) => {
         $crate::flatbuffer::macros::table_type! { $(#[$meta])* pub struct $name $(<$lt>)? { $($body)* } }
-        $crate::flatbuffer::macros::compiled! { pub struct $name $(<$lt>)? { $($body)* } }
         $crate::flatbuffer::macros::accessors! { [$name $(<$lt>)?] {} $($body)* }
     };
 }
-pub(crate) use compiled_table;
+pub(crate) use table;
 
-/// A table that is read and written by its description.
-macro_rules! described_table {
-    (
-        $(#[$meta:meta])*
-        pub struct $name:ident $(<$lt:lifetime>)? { $($body:tt)* }
-    ) => {
-        $crate::flatbuffer::macros::table_type! { $(#[$meta])* pub struct $name $(<$lt>)? { $($body)* } }
-        $crate::flatbuffer::macros::described! { pub struct $name $(<$lt>)? { $($body)* } }
-        $crate::flatbuffer::macros::accessors! { [$name $(<$lt>)?] {} $($body)* }
-    };
-}
-pub(crate) use described_table;
-
+/// The struct of a table, its parser and writer, and what works on a table of any type.
 macro_rules! table_type {
     (
         $(#[$meta:meta])*
@@ -114,8 +90,13 @@ macro_rules! table_type {
             use $crate::flatbuffer::description::{FieldDescription, TableDescription};
             #[allow(unused_imports)]
             use $crate::flatbuffer::field::{IntoOwned, Wire};
-            use $crate::flatbuffer::form::{FieldForm, concatenated};
-            use $crate::flatbuffer::read::Record;
+            use $crate::flatbuffer::form::{FieldForm, TableLayout, concatenated};
+            #[allow(unused_imports)]
+            use $crate::flatbuffer::read::{Record, Table, in_field};
+            use $crate::flatbuffer::write::{Builder, Encode, InlineFields, Position};
+            use $crate::error::Error;
+            use core::marker::PhantomData;
+            use nom::{Mode, OutputMode, PResult, Parser};
 
             type Owned = $crate::flatbuffer::macros::owned!($name $($lt)?);
 
@@ -138,16 +119,61 @@ macro_rules! table_type {
                         FieldDescription::new(
                             stringify!($field),
                             <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'a, $type>>::KIND,
-                            <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'a, $type>>::ABSENT,
                         ),
                     )*],
                     Self::FORMS,
-                    size_of::<Owned>(),
                 );
+                type Slots = [u16; <Owned as Ids>::IDS];
+                type Fields = Fields<'a>;
+            }
+
+            #[derive(Default)]
+            pub struct Fields<'a> {
+                $( $field: <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'a, $type>>::Parser, )*
+                _input: PhantomData<&'a ()>,
+            }
+
+            impl<'s, 'a> Parser<Table<'s, 'a>> for Fields<'a> {
+                type Output = $name $(<$lt>)?;
+                type Error = Error;
+
+                #[cfg_attr(not(target_family = "wasm"), inline(always))]
+                fn process<OM: OutputMode>(
+                    &mut self,
+                    table: Table<'s, 'a>,
+                ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
+                    let fields = OM::Output::bind(|| ());
+                    $(
+                        let (table, field) = match self.$field.process::<OM>(table) {
+                            Ok(done) => done,
+                            Err(error) => return Err(in_field(error, stringify!($field))),
+                        };
+                        let fields = OM::Output::combine(fields, field, |fields, field| (fields, field));
+                    )*
+                    let build = |$crate::flatbuffer::macros::nested!($($field)*): $crate::flatbuffer::macros::nested!($($type),*)| $name { $($field),* };
+                    Ok((table, OM::Output::map(fields, build)))
+                }
+            }
+
+            impl $(<$lt>)? Encode for $name $(<$lt>)? {
+                #[allow(unused_mut)]
+                #[cfg_attr(not(target_family = "wasm"), inline(always))]
+                fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
+                    let mut bits = [0; <Owned as Ids>::IDS];
+                    let mut row = InlineFields::new(&mut bits);
+                    $(
+                        if let Err(error) =
+                            <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'_, $type>>::write(&self.$field, builder, &mut row)
+                        {
+                            return Err(error.in_field(stringify!($field)));
+                        }
+                    )*
+                    builder.table(const { TableLayout::of(<Owned as Record<'static>>::FORMS) }, &row)
+                }
             }
 
             impl $(<$lt>)? Default for $name $(<$lt>)? {
-                #[inline(always)]
+                #[cfg_attr(not(target_family = "wasm"), inline(always))]
                 fn default() -> Self {
                     Self { $( $field: <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'_, $type>>::absent(), )* }
                 }
@@ -226,111 +252,6 @@ macro_rules! field_at {
 }
 pub(crate) use field_at;
 
-macro_rules! compiled {
-    (
-        pub struct $name:ident $(<$lt:lifetime>)? {
-            $( $(#[$field_meta:meta])* pub $field:ident: $type:ty $(as $wire:ty)? $(= $default:literal)?, )*
-        }
-    ) => {
-        const _: () = {
-            use $crate::error::Error;
-            #[allow(unused_imports)]
-            use $crate::flatbuffer::field::CompiledWire;
-            use $crate::flatbuffer::form::TableLayout;
-            #[allow(unused_imports)]
-            use $crate::flatbuffer::read::{Compiled, Record, Table, in_field};
-            use $crate::flatbuffer::write::{Builder, Encode, Position, InlineFields};
-            use core::marker::PhantomData;
-            use nom::{Mode, OutputMode, PResult, Parser};
-
-            type Owned = $crate::flatbuffer::macros::owned!($name $($lt)?);
-
-            #[derive(Default)]
-            pub struct Fields<'a> {
-                $( $field: <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as CompiledWire<'a, $type>>::Parser, )*
-                _input: PhantomData<&'a ()>,
-            }
-
-            /// How many ids the fields take.
-            const IDS: usize = <Owned as Record<'static>>::FORMS.len();
-
-            /// How its fields are stored inline.
-            const FORMS: TableLayout = TableLayout::of(<Owned as Record<'static>>::FORMS);
-
-            impl<'a> Compiled<'a> for $name $(<$lt>)? {
-                type Slots = [u16; IDS];
-                type Fields = Fields<'a>;
-            }
-
-            impl<'s, 'a> Parser<Table<'s, 'a>> for Fields<'a> {
-                type Output = $name $(<$lt>)?;
-                type Error = Error;
-
-                #[inline(always)]
-                fn process<OM: OutputMode>(
-                    &mut self,
-                    table: Table<'s, 'a>,
-                ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
-                    $(
-                        let (table, $field) = match self.$field.process::<OM>(table) {
-                            Ok(done) => done,
-                            Err(error) => return Err(in_field(error, stringify!($field))),
-                        };
-                    )*
-                    let fields = OM::Output::bind(|| ());
-                    $( let fields = OM::Output::combine(fields, $field, |fields, field| (fields, field)); )*
-                    let build = |$crate::flatbuffer::macros::nested!($($field)*): $crate::flatbuffer::macros::nested_type!($($type,)*)| $name { $($field),* };
-                    Ok((table, OM::Output::map(fields, build)))
-                }
-            }
-
-            impl $(<$lt>)? Encode for $name $(<$lt>)? {
-                #[allow(unused_mut)]
-                #[inline(always)]
-                fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
-                    let mut bits = [0; IDS];
-                    let mut row = InlineFields::new(&mut bits);
-                    $(
-                        if let Err(error) =
-                            <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as CompiledWire<'_, $type>>::write(&self.$field, builder, &mut row)
-                        {
-                            return Err(error.in_field(stringify!($field)));
-                        }
-                    )*
-                    builder.table(FORMS, &row)
-                }
-            }
-        };
-    };
-}
-pub(crate) use compiled;
-
-macro_rules! described {
-    (
-        pub struct $name:ident $(<$lt:lifetime>)? {
-            $( $(#[$field_meta:meta])* pub $field:ident: $type:ty $(as $wire:ty)? $(= $default:literal)?, )*
-        }
-    ) => {
-        const _: () = {
-            use $crate::flatbuffer::read::{Slot, Target};
-            use $crate::flatbuffer::write::{Builder, Encode, Position, described};
-
-            impl<'a> Target<'a> for $name $(<$lt>)? {
-                fn slot(&mut self, index: usize) -> Option<&mut dyn Slot<'a>> {
-                    $crate::flatbuffer::macros::field_at!(index, $($field => &mut self.$field,)*)
-                }
-            }
-
-            impl $(<$lt>)? Encode for $name $(<$lt>)? {
-                fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
-                    described(self, builder)
-                }
-            }
-        };
-    };
-}
-pub(crate) use described;
-
 /// How a field is stored: by its type, by `as`, or with the given default.
 macro_rules! wire {
     () => {
@@ -352,19 +273,13 @@ macro_rules! owned {
 }
 pub(crate) use owned;
 
-/// The pattern of nested pairs in which the parser of a table collects the fields: `(((), a), b)` for `a b`. Assigning each field
-/// to the struct as it is read takes 7 % more instructions. `flatbuffer::tests` checks that no fields are swapped.
+/// Nested pairs, as the parser of a table collects its fields: `(((), a), b)` for `a b`, and the type `(((), A), B)` for `A, B`. Assigning
+/// each field to the struct as it is read takes 20 % more instructions. `flatbuffer::tests` checks that no fields are swapped.
 macro_rules! nested {
     (@ $done:tt) => { $done };
     (@ $done:tt $next:ident $($rest:ident)*) => { $crate::flatbuffer::macros::nested!(@ ($done, $next) $($rest)*) };
+    (@ $done:ty, $next:ty $(, $rest:ty)*) => { $crate::flatbuffer::macros::nested!(@ ($done, $next) $(, $rest)*) };
     ($($all:ident)*) => { $crate::flatbuffer::macros::nested!(@ () $($all)*) };
+    ($($all:ty),*) => { $crate::flatbuffer::macros::nested!(@ () $(, $all)*) };
 }
 pub(crate) use nested;
-
-/// The type of the nested pairs: `(((), A), B)` for `A, B,`.
-macro_rules! nested_type {
-    (@ $done:ty,) => { $done };
-    (@ $done:ty, $next:ty, $($rest:ty,)*) => { $crate::flatbuffer::macros::nested_type!(@ ($done, $next), $($rest,)*) };
-    ($($all:ty,)*) => { $crate::flatbuffer::macros::nested_type!(@ (), $($all,)*) };
-}
-pub(crate) use nested_type;

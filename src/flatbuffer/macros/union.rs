@@ -4,7 +4,8 @@
 //! value, or a value without a tag. `: From` after the name adds `From` for each member's table; without it, members can share a
 //! table.
 
-macro_rules! union_type {
+/// Declares a union.
+macro_rules! union {
     (
         $(#[$meta:meta])*
         pub enum $name:ident<'a> $(: $from:ident)? {
@@ -57,8 +58,11 @@ macro_rules! union_type {
             use $crate::flatbuffer::description::{FieldKind, MemberDescription, UnionDescription};
             use $crate::flatbuffer::field::{Field, IntoOwned};
             use $crate::flatbuffer::form::FieldForm;
-            use $crate::flatbuffer::read::Record;
+            use $crate::error::{Error, Result};
+            use $crate::flatbuffer::read::{Record, Table, TableParser, fatal, in_field, union, unknown};
             use $crate::flatbuffer::unknown::Unknown;
+            use $crate::flatbuffer::write::{Builder, Encode, InlineFields};
+            use nom::{Mode, OutputMode, PResult, Parser};
 
             impl<'a> Field<'a> for $name<'a> {
                 const KIND: FieldKind = FieldKind::Union(&UnionDescription::new(
@@ -69,6 +73,24 @@ macro_rules! union_type {
 
                 fn absent() -> Self {
                     Self::None
+                }
+
+                type Parser = Members<'a>;
+
+                #[cfg_attr(not(target_family = "wasm"), inline(always))]
+                fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
+                    let member = match self {
+                        Self::None => None,
+                        $(
+                            Self::$member(member) => Some(
+                                member.encode(builder).map_err(|error: Error| error.in_field(stringify!($member)))?,
+                            ),
+                        )*
+                        Self::Unknown(member) => member.encode(builder)?,
+                    };
+                    row.number(self.tag());
+                    row.offset(member);
+                    Ok(())
                 }
             }
 
@@ -127,32 +149,6 @@ macro_rules! union_type {
                     $crate::flatbuffer::any::debug_field(self, f)
                 }
             }
-        };
-    };
-}
-pub(crate) use union_type;
-
-/// A union in tables that have parsers and writers of their own.
-macro_rules! compiled_union {
-    (
-        $(#[$meta:meta])*
-        pub enum $name:ident<'a> $(: $from:ident)? {
-            $( $(#[$member_meta:meta])* $member:ident($type:ty) = $tag:literal, )*
-        }
-    ) => {
-        $crate::flatbuffer::macros::union_type! {
-            $(#[$meta])*
-            pub enum $name<'a> $(: $from)? {
-                $( $(#[$member_meta])* $member($type) = $tag, )*
-            }
-        }
-
-        const _: () = {
-            use $crate::error::{Error, Result};
-            use $crate::flatbuffer::field::CompiledField;
-            use $crate::flatbuffer::read::{Table, TableParser, in_field, union, unknown};
-            use $crate::flatbuffer::write::{Builder, Encode, InlineFields};
-            use nom::{Mode, OutputMode, PResult, Parser};
 
             #[derive(Default)]
             #[allow(non_snake_case)]
@@ -164,91 +160,30 @@ macro_rules! compiled_union {
                 type Output = $name<'a>;
                 type Error = Error;
 
-                #[inline(always)]
+                #[cfg_attr(not(target_family = "wasm"), inline(always))]
                 fn process<OM: OutputMode>(
                     &mut self,
                     table: Table<'s, 'a>,
                 ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
-                    let (table, tag, place) = match union(table) {
-                        Ok((table, tag, Some(place))) => (table, tag, place),
-                        Ok((table, _, None)) => return Ok((table, OM::Output::bind(|| $name::None))),
-                        Err(error) => return Err($crate::flatbuffer::read::fatal(error)),
-                    };
+                    let (table, tag, place) = union(table).map_err(fatal)?;
+                    let Some(place) = place else { return Ok((table, OM::Output::bind(|| $name::None))) };
                     let member = match tag {
                         $(
-                            $tag => match self.$member.process::<OM>(place) {
-                                Ok((_, member)) => OM::Output::map(member, $name::$member),
-                                Err(error) => return Err(in_field(error, stringify!($member))),
-                            },
+                            $tag => {
+                                let member = self.$member.process::<OM>(place);
+                                let (_, member) = member.map_err(|error| in_field(error, stringify!($member)))?;
+                                OM::Output::map(member, $name::$member)
+                            }
                         )*
                         _ => OM::Output::bind(|| $name::Unknown(unknown(tag, place))),
                     };
                     Ok((table, member))
                 }
             }
-
-            impl<'a> CompiledField<'a> for $name<'a> {
-                type Parser = Members<'a>;
-
-                #[inline(always)]
-                fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
-                    let member = match self {
-                        Self::None => None,
-                        $(
-                            Self::$member(member) => Some(
-                                $crate::flatbuffer::tried!(member.encode(builder), |error: Error| error.in_field(stringify!($member))),
-                            ),
-                        )*
-                        Self::Unknown(member) => member.encode(builder)?,
-                    };
-                    row.number(self.tag());
-                    row.offset(member);
-                    Ok(())
-                }
-            }
         };
     };
 }
-pub(crate) use compiled_union;
-
-/// A union in tables that are read and written by their descriptions.
-macro_rules! described_union {
-    (
-        $(#[$meta:meta])*
-        pub enum $name:ident<'a> $(: $from:ident)? {
-            $( $(#[$member_meta:meta])* $member:ident($type:ty) = $tag:literal, )*
-        }
-    ) => {
-        $crate::flatbuffer::macros::union_type! {
-            $(#[$meta])*
-            pub enum $name<'a> $(: $from)? {
-                $( $(#[$member_meta])* $member($type) = $tag, )*
-            }
-        }
-
-        const _: () = {
-            use $crate::flatbuffer::read::{FoundField, Slot, Target};
-
-            impl<'a> Slot<'a> for $name<'a> {
-                fn put(&mut self, found: FoundField<'a>) {
-                    match found {
-                        $( FoundField::Member($tag) => *self = Self::$member(Default::default()), )*
-                        FoundField::Unknown(unknown) => *self = Self::Unknown(unknown),
-                        _ => {}
-                    }
-                }
-
-                fn table(&mut self, _: usize) -> Option<&mut dyn Target<'a>> {
-                    match self {
-                        $( Self::$member(member) => Some(member), )*
-                        Self::None | Self::Unknown(_) => None,
-                    }
-                }
-            }
-        };
-    };
-}
-pub(crate) use described_union;
+pub(crate) use union;
 
 /// `From` for each member's table, if `union!` was given `: From`.
 macro_rules! from_members {

@@ -5,9 +5,6 @@
 //! that `union!` generates) it is a [`Table`] and its next field. The rest that a parser returns is the same `BufferPlace`, or the same
 //! table at the field after.
 //!
-//! Tables that are not compiled are read and checked by a walk over their descriptions, with the same checks in the
-//! same order ([`walk`], [`described`]).
-//!
 //! All parsers respect nom's output modes: under `Check` they build and allocate nothing. (nom's own tuples build even
 //! under `Check`, so `table!` runs the parsers of a table's fields in sequence itself.)
 //!
@@ -16,47 +13,54 @@
 //! of `verify`.
 
 mod buffer;
-mod described;
 mod table;
 mod vector;
-mod walk;
 
 pub(super) use buffer::Buffer;
 pub use buffer::Limits;
 pub(crate) use buffer::{BufferPlace, MAX_SIZE, ReadStats};
-pub(crate) use described::{Slot, Target, check_described, check_described_at, read, read_at};
 pub(crate) use table::{
-    Boxed, Compiled, MAX_FIELDS, Optional, Record, Scalar, Table, TableParser, has_field, union, unknown,
+    Boxed, MAX_FIELDS, Optional, OptionalScalar, Record, Scalar, Table, TableParser, has_field, union, unknown,
 };
 pub(crate) use vector::{List, Numbers, TextParser};
-pub(crate) use walk::FoundField;
 
 use crate::error::{Error, ErrorKind, Result};
 use alloc::format;
 use nom::{Check, Complete, Emit, OutputM, Parser};
 
-/// Reads a whole FlatBuffer with the parser of its root table.
-pub(crate) fn decode<'a, P, T>(mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, ReadStats)>
+/// Reads a whole FlatBuffer with the parser of its root table. It starts at byte `position`, after a size prefix if it has one; its
+/// alignment counts from byte 0.
+pub(crate) fn decode_at<'a, P, T>(
+    position: u32,
+    mut root: P,
+    bytes: &'a [u8],
+    limits: &Limits,
+) -> Result<(T, ReadStats)>
 where
     P: for<'s> Parser<BufferPlace<'s, 'a>, Output = T, Error = Error>,
 {
     let buffer = Buffer::new(bytes, limits)?;
-    match root.process::<OutputM<Emit, Emit, Complete>>(buffer.root(0)?) {
+    match root.process::<OutputM<Emit, Emit, Complete>>(buffer.root(position)?) {
         Ok((_, value)) => Ok((value, buffer.seen())),
         Err(error) => Err(fault(error)),
     }
 }
 
-/// Checks a whole FlatBuffer with the same parsers, without building anything.
-pub(crate) fn check<'a, P, T>(mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
+/// Checks a whole FlatBuffer with the same parsers, without building anything. See [`decode_at`].
+pub(crate) fn check_at<'a, P, T>(position: u32, mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
 where
     P: for<'s> Parser<BufferPlace<'s, 'a>, Output = T, Error = Error>,
 {
     let buffer = Buffer::new(bytes, limits)?;
-    match root.process::<OutputM<Check, Emit, Complete>>(buffer.root(0)?) {
+    match root.process::<OutputM<Check, Emit, Complete>>(buffer.root(position)?) {
         Ok(_) => Ok(()),
         Err(error) => Err(fault(error)),
     }
+}
+
+/// [`decode_at`] for the table of a type.
+pub(crate) fn read_at<'a, T: Record<'a>>(position: u32, bytes: &'a [u8], limits: &Limits) -> Result<(T, ReadStats)> {
+    decode_at(position, TableParser::<T>::default(), bytes, limits)
 }
 
 #[cold]

@@ -7,6 +7,7 @@ use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::form::FieldForm;
 use crate::flatbuffer::number::Number;
 use crate::flatbuffer::unknown::{Unknown, UnknownValue};
+use crate::flatbuffer::write::Encode;
 use alloc::{borrow::Cow, boxed::Box, format};
 use core::marker::PhantomData;
 use nom::{Mode, OutputMode, PResult, Parser};
@@ -42,7 +43,7 @@ pub(crate) trait Slots: Copy + core::fmt::Debug {
 impl<const N: usize> Slots for [u16; N] {
     const ABSENT: Self = [0; N];
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn as_slice(&self) -> &[u16] {
         self
     }
@@ -145,32 +146,41 @@ pub(crate) struct Table<'s, 'a> {
 
 impl<'s, 'a> Table<'s, 'a> {
     /// Where the next field is (`None` if it is absent), and the table at the field after it.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn field(mut self) -> (Self, Option<u16>) {
         let slot = self.slots.get(self.next).copied().filter(|slot| *slot != 0);
         self.next += 1;
         (self, slot)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn number<T: Number>(&self, slot: u16) -> Result<T> {
         let position = self.place.position.wrapping_add(slot.into());
-        if T::SIZE > 4 && position as usize % T::SIZE != 0 {
+        if T::SIZE > 4 && !self.place.is_aligned(position, T::SIZE as u32) {
             return Err(misaligned(position));
         }
         // There are `SIZE` bytes, see `bytes`.
         Ok(T::read(self.bytes(slot, T::SIZE)).unwrap_or_default())
     }
 
+    /// [`number`](Self::number); where a tree is built, also notes a bool other than 0 and 1.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    fn noted_number<OM: OutputMode, T: Number>(&self, slot: u16) -> Result<T> {
+        if T::IS_BOOL {
+            OM::Output::bind(|| self.place.note_numbers(self.bytes(slot, T::SIZE), true, 1));
+        }
+        self.number(slot)
+    }
+
     /// The bytes are inside `fields`, which ends with the farthest field of the vtable.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn bytes(&self, slot: u16, size: usize) -> &'a [u8] {
         let start = usize::from(slot);
         self.fields.get(start..start + size).unwrap_or_default()
     }
 
     /// What the next field's offset points to (`None` if it is absent), and the table at the field after it.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn target(self) -> Result<(Self, Option<BufferPlace<'s, 'a>>)> {
         let (table, slot) = self.field();
         let target = match slot {
@@ -181,7 +191,7 @@ impl<'s, 'a> Table<'s, 'a> {
     }
 
     /// The position that the offset in `slot` points to.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn follow(&self, slot: u16) -> Result<BufferPlace<'s, 'a>> {
         // There are 4 bytes, see `bytes`.
         let offset = u32::read(self.bytes(slot, 4)).unwrap_or_default();
@@ -195,17 +205,13 @@ pub(super) fn misaligned(position: u32) -> Error {
 }
 
 /// A table of a schema, as a struct with the table's fields.
-pub(crate) trait Record<'a>: Sized {
+pub(crate) trait Record<'a>: Encode + Default {
     /// How each field is stored inline, by id.
     const FORMS: &'static [FieldForm];
 
     /// The names and types of its fields.
     const DESCRIPTION: &'static TableDescription;
-}
 
-/// A table with a parser of its own, for tables that are often read in large numbers. Others are read by their
-/// description.
-pub(crate) trait Compiled<'a>: Record<'a> {
     /// A slot for each field id.
     type Slots: Slots;
 
@@ -214,12 +220,12 @@ pub(crate) trait Compiled<'a>: Record<'a> {
 }
 
 /// A table. Caches the vtables that it read last: tables of one type share a few.
-pub(crate) struct TableParser<'a, T: Compiled<'a>> {
+pub(crate) struct TableParser<'a, T: Record<'a>> {
     fields: T::Fields,
     vtables: Vtables<T::Slots>,
 }
 
-impl<'a, T: Compiled<'a>> Default for TableParser<'a, T> {
+impl<'a, T: Record<'a>> Default for TableParser<'a, T> {
     fn default() -> Self {
         Self { fields: T::Fields::default(), vtables: Vtables::default() }
     }
@@ -236,7 +242,7 @@ impl<S: Slots> Default for Vtables<S> {
 }
 
 impl<S> Vtables<S> {
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[allow(clippy::indexing_slicing)]
     fn entry(&mut self, position: u32) -> &mut Vtable<S> {
         // The index is a remainder modulo 4.
@@ -244,11 +250,11 @@ impl<S> Vtables<S> {
     }
 }
 
-impl<'s, 'a, T: Compiled<'a>> Parser<BufferPlace<'s, 'a>> for TableParser<'a, T> {
+impl<'s, 'a, T: Record<'a>> Parser<BufferPlace<'s, 'a>> for TableParser<'a, T> {
     type Output = T;
     type Error = Error;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn process<OM: OutputMode>(&mut self, place: BufferPlace<'s, 'a>) -> PResult<OM, BufferPlace<'s, 'a>, T, Error> {
         match enter(place, &mut self.vtables, T::FORMS) {
             Ok(table) => match self.fields.process::<OM>(table) {
@@ -261,20 +267,20 @@ impl<'s, 'a, T: Compiled<'a>> Parser<BufferPlace<'s, 'a>> for TableParser<'a, T>
 }
 
 /// The table at that position, subtracted from the limits.
-#[inline(always)]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 fn enter<'s, 'a, S: Slots>(
     place: BufferPlace<'s, 'a>,
     vtables: &'s mut Vtables<S>,
     forms: &[FieldForm],
 ) -> Result<Table<'s, 'a>> {
-    let (opened, table) = tried!(open(place, vtables, forms));
-    tried!(place.spend(opened.extent as usize));
+    let (opened, table) = open(place, vtables, forms)?;
+    place.spend(opened.extent as usize)?;
     count_newer(place, opened.newer);
     Ok(table)
 }
 
 /// The table at that position, and its vtable.
-#[inline(always)]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 fn open<'s, 'a, S: Slots>(
     place: BufferPlace<'s, 'a>,
     vtables: &'s mut Vtables<S>,
@@ -291,7 +297,7 @@ fn open<'s, 'a, S: Slots>(
     if vtable_position != vtable.position || vtable_position == 0 {
         // A vtable that cannot be read is not kept.
         *vtable = Vtable::NONE;
-        vtable.opened = tried!(read_vtable(place, vtable_position, forms, vtable.slots.as_mut_slice()));
+        vtable.opened = read_vtable(place, vtable_position, forms, vtable.slots.as_mut_slice())?;
         vtable.position = vtable_position;
     }
     let opened = vtable.opened;
@@ -302,7 +308,7 @@ fn open<'s, 'a, S: Slots>(
 }
 
 /// Counts a table with fields that the schema does not know.
-#[inline(always)]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(super) fn count_newer(place: BufferPlace<'_, '_>, newer: bool) {
     if newer {
         let newer_tables = &place.buffer.newer_tables;
@@ -347,32 +353,51 @@ pub(super) fn unknown_value(place: BufferPlace<'_, '_>) -> UnknownValue {
     }
 }
 
-/// A number inside a table.
-pub(crate) struct Scalar<T>(PhantomData<T>);
+/// A number inside a table, and its default in the schema.
+pub(crate) struct Scalar<T, const DEFAULT: i64 = 0>(PhantomData<T>);
 
-impl<T> Default for Scalar<T> {
+impl<T, const DEFAULT: i64> Default for Scalar<T, DEFAULT> {
     fn default() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for Scalar<T> {
+impl<'s, 'a, T: Number, const DEFAULT: i64> Parser<Table<'s, 'a>> for Scalar<T, DEFAULT> {
     type Output = T;
     type Error = Error;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> PResult<OM, Table<'s, 'a>, T, Error> {
         let (table, slot) = table.field();
-        let value = match slot {
-            None => T::default(),
-            Some(slot) => {
-                if T::IS_BOOL {
-                    OM::Output::bind(|| table.place.note_numbers(table.bytes(slot, T::SIZE), true, 1));
-                }
-                tried!(table.number(slot), fatal)
-            }
+        let number = match slot {
+            Some(slot) => table.noted_number::<OM, T>(slot).map_err(fatal)?,
+            None => T::from_bits(DEFAULT as u64),
         };
-        Ok((table, OM::Output::bind(|| value)))
+        Ok((table, OM::Output::bind(|| number)))
+    }
+}
+
+/// A number inside a table; `None` if it is absent.
+pub(crate) struct OptionalScalar<T>(PhantomData<T>);
+
+impl<T> Default for OptionalScalar<T> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for OptionalScalar<T> {
+    type Output = Option<T>;
+    type Error = Error;
+
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> PResult<OM, Table<'s, 'a>, Option<T>, Error> {
+        let (table, slot) = table.field();
+        let number = match slot {
+            Some(slot) => Some(table.noted_number::<OM, T>(slot).map_err(fatal)?),
+            None => None,
+        };
+        Ok((table, OM::Output::bind(|| number)))
     }
 }
 
@@ -384,7 +409,7 @@ impl<'s, 'a, P: Parser<BufferPlace<'s, 'a>, Error = Error>> Parser<Table<'s, 'a>
     type Output = Option<P::Output>;
     type Error = Error;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
         match table.target() {
             Ok((table, Some(target))) => match self.0.process::<OM>(target) {
@@ -402,7 +427,7 @@ const WITHOUT_VALUE: u16 = 1 << 8;
 
 /// The two fields of a union: its tag, and the position of its value. The position is `None` if both are absent, and that of the
 /// table itself if only the value is absent.
-#[inline(always)]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16, Option<BufferPlace<'s, 'a>>)> {
     let (table, tag) = table.field();
     let (table, value) = table.field();
@@ -430,13 +455,13 @@ impl<'s, 'a, P: Parser<BufferPlace<'s, 'a>, Error = Error>> Parser<BufferPlace<'
     type Output = Box<P::Output>;
     type Error = Error;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn process<OM: OutputMode>(
         &mut self,
         place: BufferPlace<'s, 'a>,
     ) -> PResult<OM, BufferPlace<'s, 'a>, Self::Output, Error> {
-        tried!(place.hold(1, size_of::<P::Output>()), fatal);
-        let (place, value) = tried!(self.0.process::<OM>(place));
+        place.hold(1, size_of::<P::Output>()).map_err(fatal)?;
+        let (place, value) = self.0.process::<OM>(place)?;
         Ok((place, OM::Output::map(value, Box::new)))
     }
 }

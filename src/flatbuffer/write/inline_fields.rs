@@ -52,6 +52,12 @@ impl<'r, const N: usize> InlineFields<'r, N> {
         self.push(bits != 0, bits);
     }
 
+    /// Adds a number that is stored whenever there is one.
+    #[inline(always)]
+    pub(crate) fn optional_number<T: Number>(&mut self, number: Option<T>) {
+        self.push(number.is_some(), number.map_or(0, T::bits));
+    }
+
     #[inline(always)]
     pub(crate) fn offset(&mut self, target: Option<Position>) {
         // An absent field has no bits.

@@ -7,13 +7,11 @@
 //! A table is written in two steps: each field writes what it points to and adds its inline part to a [`InlineFields`]; then
 //! [`Builder::table`] looks up the layout of a table with such a row, and writes it.
 
-mod described;
 mod finished;
 mod inline_fields;
 mod space;
 mod style;
 
-pub(crate) use described::described;
 pub(crate) use finished::{Finished, HEAD_SIZE};
 pub(crate) use inline_fields::{InlineFields, Position};
 pub(crate) use style::Style;
@@ -73,7 +71,7 @@ impl Builder {
 
     /// Writes a vector of numbers, the first of them aligned to `alignment`.
     pub(crate) fn numbers<T: Number>(&mut self, numbers: &[T], alignment: usize) -> Result<Position> {
-        let (position, room) = tried!(self.vector(numbers.len(), size_of_val(numbers), alignment));
+        let (position, room) = self.vector(numbers.len(), size_of_val(numbers), alignment)?;
         T::put(numbers, room);
         Ok(position)
     }
@@ -97,7 +95,7 @@ impl Builder {
         let base = self.elements.len();
         self.elements.reserve(items.len());
         for (index, item) in items.iter().enumerate() {
-            let position = tried!(item.encode(self), |error: Error| error.in_item(index));
+            let position = item.encode(self).map_err(|error: Error| error.in_item(index))?;
             self.elements.push(position);
         }
         self.list_since(base)

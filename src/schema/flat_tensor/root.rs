@@ -6,7 +6,7 @@ use super::{FlatTensor, Legacy, LegacySchema, NamedData, TensorLayout};
 use crate::error::{Error, Result};
 use crate::flatbuffer::any::{AnyField, AnyTable, Sealed, Value, fields};
 use crate::flatbuffer::description::TableDescription;
-use crate::flatbuffer::field::CompiledField;
+use crate::flatbuffer::field::Field;
 use crate::flatbuffer::form::TableLayout;
 use crate::flatbuffer::read::{BufferPlace, Record, TableParser, fatal, has_field};
 use crate::flatbuffer::write::{Builder, Encode, InlineFields, Position};
@@ -17,7 +17,7 @@ use nom::{Mode, OutputMode, PResult, Parser};
 #[allow(dead_code)]
 mod tables {
     use super::super::{DataSegment, NamedData, TensorMetadata};
-    use crate::flatbuffer::macros::hot::table;
+    use crate::flatbuffer::macros::table;
     use alloc::vec::Vec;
 
     table! {

@@ -1,6 +1,6 @@
 //! The tables of operators: ids of values, and settings.
 
-use crate::flatbuffer::macros::cold::table;
+use crate::flatbuffer::macros::table;
 use alloc::borrow::Cow;
 
 table! {
