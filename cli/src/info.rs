@@ -12,7 +12,7 @@ use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::remote::Need;
-use executorch_format::inspect::{MethodMemory, PlannedTensor, Summary};
+use executorch_format::inspect::{MacsSummary, MethodMemory, PlannedTensor, Summary};
 use executorch_format::verify::{Deployment, MissingData, Releases};
 use executorch_format::{Model, ParseOptions, Pte};
 use serde::Serialize;
@@ -57,6 +57,9 @@ pub struct Info<'t> {
     /// The program inside a bundle; `None` for any other file, and for a program that cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<&'t Summary<'t>>,
+    /// The multiply-accumulates and parameters of each method that runs something, by operator; of a bundle, of the program inside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    macs: Vec<MacsSummary<'t>>,
     /// The mutable buffers without initial values. `pte memory --json` lists them too.
     #[serde(skip)]
     mutable: Vec<MutableBuffers>,
@@ -126,6 +129,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             (Model::Pte(pte), _) | (_, Some(Ok(pte))) if is_text => MutableBuffers::of(pte),
             _ => Vec::new(),
         };
+        let macs = match (&model, &program) {
+            (Model::Pte(pte), _) | (_, Some(Ok(pte))) if !arguments.table => pte.macs().summary(),
+            _ => Vec::new(),
+        };
         let info = Info {
             file,
             file_size,
@@ -133,6 +140,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             releases,
             external_data,
             program: inside.as_ref(),
+            macs,
             mutable,
             is_cut: cut.is_some(),
         };

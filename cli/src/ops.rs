@@ -1,6 +1,6 @@
 //! `pte ops`: the operators and backends that models need.
 
-mod macs;
+pub mod macs;
 mod print;
 mod yaml;
 

@@ -363,6 +363,7 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
             ("MEDIAN", Column::Detail),
             ("MAX", Column::Detail),
             ("SHARE", Column::Right),
+            (if run.events.iter().any(|event| has_rate(event.macs)) { "MACS/S" } else { "" }, Column::Detail),
             ("WHAT", Column::Left),
         ]);
         let most = arguments.top.unwrap_or(usize::MAX);
@@ -379,17 +380,25 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
 
 /// Prints times added up by operator.
 fn operators(out: &mut impl Write, run: &RunProfile<'_>, arguments: &Arguments) -> Result<(), Failure> {
+    let (times, most) = (run.by_operator(), arguments.top.unwrap_or(usize::MAX));
     let mut table = Table::new([
         ("COUNT", Column::Right),
         ("TOTAL", Column::Right),
         ("SHARE", Column::Right),
+        (if times.iter().any(|time| has_rate(time.macs)) { "MACS/S" } else { "" }, Column::Detail),
         ("OPERATOR OR BACKEND", Column::Left),
     ]);
-    let (times, most) = (run.by_operator(), arguments.top.unwrap_or(usize::MAX));
-    for OperatorTime { name, inside, count, total, share, .. } in times.iter().take(most) {
+    for OperatorTime { name, inside, count, total, share, macs, .. } in times.iter().take(most) {
         let indent = if *inside { "  " } else { "" };
         let name = format!("{indent}{}", text::name(name, 60));
-        table.row([count.to_string(), time(*total as f64, arguments.tick), format!("{:.1} %", share * 100.0), name]);
+        let (total, share) = (*total as f64, format!("{:.1} %", share * 100.0));
+        table.row([
+            count.to_string(),
+            time(total, arguments.tick),
+            share,
+            rate(macs.map(|macs| macs as f64), total, arguments.tick),
+            name,
+        ]);
     }
     table.write(out)?;
     if let Some(more @ 1..) = times.len().checked_sub(most) {
@@ -413,7 +422,7 @@ fn title(run: &RunProfile<'_>, tick: Tick) -> String {
     format!("{}{method}{case}: {count}, {total}{shares}", text::name(run.name, 80))
 }
 
-fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 7] {
+fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 8] {
     let instruction = match (event.chain, event.instruction) {
         (_, _) if event.kind == EventKind::Method => "-".to_owned(),
         (Some(chain), Some(instruction)) => place((chain, instruction)),
@@ -435,7 +444,29 @@ fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 7] {
     };
     let share = format!("{:.1} %", event.share * 100.0);
     let [total, median, max] = [event.total as f64, event.median, event.max as f64].map(|ticks| time(ticks, tick));
-    [instruction, event.count.to_string(), total, median, max, share, what]
+    let rate = rate(event.macs.map(|macs| macs as f64 * event.count as f64), event.total as f64, tick);
+    [instruction, event.count.to_string(), total, median, max, share, rate, what]
+}
+
+/// Returns `true` if something has products to count.
+fn has_rate(macs: Option<u64>) -> bool {
+    macs.is_some_and(|macs| macs > 0)
+}
+
+/// Formats multiply-accumulates a second: `12.30 G`; for cycles, those of one: `0.51 per cycle`. Empty if there are none, or no time.
+fn rate(macs: Option<f64>, ticks: f64, tick: Tick) -> String {
+    let Some(macs) = macs.filter(|macs| *macs > 0.0 && ticks > 0.0) else { return String::new() };
+    let ticks_per_second = match tick {
+        Tick::Ns => 1e9,
+        Tick::Us => 1e6,
+        Tick::Ms => 1e3,
+        Tick::Cycle => return format!("{:.2} per cycle", macs / ticks),
+    };
+    match macs / ticks * ticks_per_second {
+        rate if rate < 999_995.0 => format!("{:.2} k", rate / 1e3),
+        rate if rate < 999_995_000.0 => format!("{:.2} M", rate / 1e6),
+        rate => format!("{:.2} G", rate / 1e9),
+    }
 }
 
 /// Formats a time: `12.3 µs`, `1.50 ms`; `120 cycles`.
@@ -465,5 +496,13 @@ mod tests {
         assert_eq!(time(1500.0, Tick::Us), "1.50 ms");
         assert_eq!(time(2500.0, Tick::Ms), "2.50 s");
         assert_eq!(time(12.5, Tick::Cycle), "12.5 cycles");
+        assert_eq!(rate(Some(5e3), 1e3, Tick::Ns), "5.00 G");
+        assert_eq!(rate(Some(5e3), 1e3, Tick::Us), "5.00 M");
+        assert_eq!(rate(Some(5e3), 1e3, Tick::Ms), "5.00 k");
+        assert_eq!(rate(Some(500.0), 1e3, Tick::Cycle), "0.50 per cycle");
+        assert_eq!(
+            [rate(Some(0.0), 1.0, Tick::Ns), rate(None, 1.0, Tick::Ns), rate(Some(1.0), 0.0, Tick::Ns)],
+            ["", "", ""]
+        );
     }
 }

@@ -69,7 +69,8 @@ impl<const N: usize> Table<N> {
                 *width = (*width).max(text::width(cell).min(text::WIDEST));
             }
         }
-        let mut shown = [true; N];
+        // A column of nothing takes no room.
+        let mut shown = widths.map(|width| width > 0);
         let total = |widths: &[usize; N], shown: &[bool; N]| {
             widths.iter().zip(shown).filter(|(_, shown)| **shown).map(|(width, _)| width + 2).sum::<usize>()
         };

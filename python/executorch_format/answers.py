@@ -742,7 +742,7 @@ class Diff(Answer):
 
 @dataclass(frozen=True, repr=False)
 class EventTarget(Answer):
-    """What an instruction runs. Fields that do not apply to it are `None`."""
+    """The target of an instruction. Fields that do not apply to it are `None`."""
 
     operator: str | None
     """Name and overload, such as `aten::add.out`."""
@@ -759,29 +759,29 @@ class ProfiledNode(Answer):
     """A node inside a delegate."""
 
     index: int
-    """Its index among the nodes of the payload."""
+    """The index of the node in the payload."""
     operator: str
-    """What it does, by the schema's name, such as `XNNFullyConnected`."""
+    """The schema's name of the node, such as `XNNFullyConnected`."""
 
 
 @dataclass(frozen=True, repr=False)
 class Event(Answer):
-    """One thing that was timed, with all its times."""
+    """Something that was timed, with all its times."""
 
     kind: str
-    """What was timed. One of `method`, `instruction`, `part`, `delegate`."""
+    """The kind of thing that was timed. One of `method`, `instruction`, `part`, `delegate`."""
     name: str
-    """Its name: the runtime's, or a delegate's own."""
+    """The name: the runtime's, or a delegate's own."""
     chain: int | None
     """The chain of its instruction."""
     instruction: int | None
     """Index of its instruction in the chain."""
     runs: EventTarget | None
-    """What its instruction runs, according to the program."""
+    """The target that its instruction runs, according to the program."""
     count: int
-    """How often it happened."""
+    """The number of measurements."""
     total: int
-    """All times together, in ticks."""
+    """The sum of the times, in ticks."""
     min: int
     """The shortest time."""
     median: float
@@ -791,15 +791,18 @@ class Event(Answer):
     max: int
     """The longest time."""
     share: float
-    """Its share of the runs' time: 1 is all of it. The time of a part is included in that of the whole."""
+    """The share of the runs' time, from 0 to 1. The time of a part is included in the time of the whole."""
     delegate_debug_id: int | None
-    """The delegate's own number for it."""
+    """The delegate's own number for the event."""
     label: str | None
-    """The instruction's label, or the label of the node inside a delegate, such as `convolution.3`. `naming::Names` adds this and `module`."""
+    """The label of the instruction or of the node inside a delegate, such as `convolution.3`. `naming::Names` adds this and `module`."""
+    macs: int | None
+    """The multiply-accumulates of one run of the instruction or of the node, if the program is given and they are known: see `Macs`. With
+    dynamic shapes, an upper bound."""
     module: str | None
-    """The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself."""
+    """The path of its module, such as `layers.0.conv`; empty for the model itself."""
     node: ProfiledNode | None
-    """The node of an XNNPACK graph that it times. Known if there are as many events as nodes of a kind: they are matched by order."""
+    """The timed node of an XNNPACK graph, known if a kind has as many events as nodes. They are matched by order."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -807,21 +810,21 @@ class Run(Answer):
     """A group of similar runs."""
 
     name: str
-    """Their name: `Default` for the loading of a method, `Execute` for a run of it."""
+    """The name of the runs: `Default` for loading a method, `Execute` for running it."""
     test_case: int | None
-    """The test case that was loaded before; `None` if there was none."""
+    """The test case that was loaded before; `None` if no test case was loaded."""
     method: str | None
-    """The method that they ran, if the program is given and one fits."""
+    """The method that ran, if the program is given and a method fits."""
     count: int
-    """How many runs."""
+    """The number of runs."""
     total: int
     """The time from the first start to the last end, summed over the runs, in ticks."""
     in_delegates: int
-    """The part of it in calls of delegates, in ticks."""
+    """The part of the total in calls of delegates, in ticks."""
     in_other_instructions: int
-    """The part of it in other instructions, in ticks."""
+    """The part of the total in other instructions, in ticks."""
     events: Answers[Event]
-    """The events: whole methods first, then each instruction followed by its parts, in the order in which they first ran."""
+    """The events: whole methods first, then each instruction followed by its parts, in the order of their first runs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -829,31 +832,32 @@ class Profile(Answer):
     """The times of a trace."""
 
     runs: Answers[Run]
-    """The runs in groups: runs of one group have the same name, test case and events."""
+    """The groups of runs. Runs of a group have the same name, test case and events."""
     errors: tuple[str, ...]
     """Events that contradict each other or the program."""
 
 
 @dataclass(frozen=True, repr=False)
 class Reason(Answer):
-    """Why a release does not load a file, or why that is not known."""
+    """The reason why a release does not load a file, or why that is unknown."""
 
     name: str
-    """The rule that is broken, or the name of one of `FEATURES` or `REASONS`."""
+    """The name of the broken rule, or of one of `FEATURES` or `REASONS`."""
     path: str
-    """Where in the file."""
+    """The place in the file."""
     message: str
     """The explanation."""
 
 
 @dataclass(frozen=True, repr=False)
 class Support(Answer):
-    """One of the answers about a release."""
+    """An answer about a release."""
 
     behaviour: str
-    """What the runtime does, considering this alone. One of `loads`, `unknown`, `miscomputes`, `refuses`, `dies`."""
+    """The behaviour of the runtime, considering only the subject of this answer. One of `loads`, `unknown`, `miscomputes`, `refuses`,
+    `dies`."""
     because: Reason | None
-    """The reason, unless it loads the file."""
+    """The reason, unless the release loads the file."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -861,32 +865,32 @@ class NeededKernels(Answer):
     """The kernels that a program needs from a library other than the portable one."""
 
     library: str
-    """The name of the `Library`, or `custom` for operators that no library of ExecuTorch has."""
+    """The name of the `Library`, or `custom` for operators that are in no library of ExecuTorch."""
     operators: tuple[str, ...]
-    """The operators, by name and overload, sorted: at most the first 100."""
+    """The operators, by name and overload, sorted; at most the first 100."""
     count: int
-    """How many operators there are."""
+    """The total number of operators."""
 
 
 @dataclass(frozen=True, repr=False)
 class Release(Answer):
-    """What one release does with a file."""
+    """The behaviour of a release with a file."""
 
     release: str
     """The release. One of `0.2`, `0.3`, `0.4`, `0.5`, `0.6`, `0.7`, `1.0`, `1.1`, `1.2`, `1.3`, `1.4`, `1.5`."""
     behaviour: str
-    """What its runtime does when it loads the program and its methods: the worst of the three answers, except that payloads that were not
-    checked do not count. One of `loads`, `unknown`, `miscomputes`, `refuses`, `dies`."""
+    """The behaviour of its runtime when it loads the program and its methods: the worst of the three answers, except that payloads that were
+    not checked do not count. One of `loads`, `unknown`, `miscomputes`, `refuses`, `dies`."""
     because: Reason | None
-    """The reason, unless it loads the file."""
+    """The reason, unless the release loads the file."""
     format: Support
-    """What it does with the format: the tables of the program, its constants and instructions."""
+    """The answer about the format: the tables of the program, its constants and instructions."""
     operators: Support
-    """What it does with the operators: whether its kernel libraries have them."""
+    """The answer about the operators: whether the release's kernel libraries contain them."""
     delegates: Support
-    """What it does with the contents of delegates' payloads. Only XNNPACK's are read."""
+    """The answer about the contents of delegates' payloads. Only XNNPACK's are read."""
     kernels: Answers[NeededKernels]
-    """The kernels that it needs from other libraries than the portable one. Not those that the deployment has."""
+    """The kernels that the file needs from libraries other than the portable one, except those that the deployment has."""
 
     @property
     def version(self) -> tuple[int, ...]:
@@ -896,21 +900,21 @@ class Release(Answer):
 
 @dataclass(frozen=True, repr=False)
 class LoadsIn(Answer):
-    """Where a file loads: in the releases that take its format, its operators, and those payloads that were checked. It may need more kernels
-    than the portable ones."""
+    """The releases that load a file: those that support its format, its operators, and the payloads that were checked. The file may need more
+    kernels than the portable ones."""
 
     outcome: str
-    """Whether any release loads it. One of `loads`, `none`, `unknown`."""
+    """The combined outcome for all releases. One of `loads`, `none`, `unknown`."""
     ranges: tuple[tuple[str, str], ...]
-    """The releases that load it: the first and the last of each range without a gap. An untested release does not split a range."""
+    """The releases that load the file: the first and the last of each range without a gap. An untested release does not split a range."""
     unknown: tuple[tuple[str, str], ...]
-    """The tested releases for which this is not known, as ranges."""
+    """The tested releases with an unknown behaviour, as ranges."""
     checked: tuple[str, ...]
     """The subjects that were checked, such as `format` and `portable operators`."""
     not_checked: str | None
     """The payloads that were not checked, such as `payloads of CoreMLBackend`."""
     kernels: Answers[NeededKernels]
-    """The kernels that it needs from other libraries than the portable one. Not those that the deployment has."""
+    """The kernels that the file needs from libraries other than the portable one, except those that the deployment has."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,7 +13,8 @@ use alloc::{string::String, vec::Vec};
 ///
 /// Counts the multiplications whose products are summed: those of convolutions, of matrix products, and of attention (queries by keys,
 /// and weights by values, without a mask). A bias, a normalization, a pooling or an activation counts zero; the elements that these write
-/// are in [`elements`](CallMacs::elements). A dynamic shape counts with its upper bound.
+/// are in [`elements`](CallMacs::elements). A dynamic shape counts with its upper bound, and attention over a cache, such as `llama::custom_sdpa`,
+/// with a full one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -74,11 +75,35 @@ pub struct CallMacs<'t> {
     pub parameters: u64,
 }
 
+/// The multiply-accumulates of a method, by operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MacsSummary<'t> {
+    /// The method's name.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+    pub name: &'t str,
+    /// The sum, as in [`MethodMacs`].
+    pub macs: u64,
+    /// The parameters, as in [`MethodMacs`].
+    pub parameters: u64,
+    /// Whether the sum is an upper bound.
+    pub is_bound: bool,
+    /// Whether the multiply-accumulates of each call are known.
+    pub is_complete: bool,
+    /// Those of each operator, the most first.
+    pub operators: Vec<OperatorMacs<'t>>,
+}
+
 /// The multiply-accumulates of an operator, or of a kind of node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorMacs<'t> {
     /// The operator without its overload, the kind of the node, or the backend.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
     pub operator: &'t str,
     /// The number of calls.
     pub calls: usize,
@@ -90,6 +115,17 @@ pub struct OperatorMacs<'t> {
     pub elements: u64,
     /// The number of elements in the constants that the calls take.
     pub parameters: u64,
+}
+
+impl<'t> Macs<'t> {
+    /// Adds up the calls of each method by operator.
+    pub fn summary(&self) -> Vec<MacsSummary<'t>> {
+        let summary = |method: &MethodMacs<'t>| {
+            let MethodMacs { name, macs, parameters, is_bound, is_complete, .. } = *method;
+            MacsSummary { name, macs, parameters, is_bound, is_complete, operators: method.by_operator() }
+        };
+        self.methods.iter().map(summary).collect()
+    }
 }
 
 impl<'t> MethodMacs<'t> {
@@ -219,8 +255,28 @@ impl<'t> Counter<'_, 't> {
             }
         }
         call.macs = self.kernel_macs(call.operator, arguments);
+        // The keys of a cache are only counted by the runtime.
+        is_dynamic |= ATTENTION.contains(&call.operator);
         self.found.is_bound |= is_dynamic && call.macs.is_none_or(|macs| macs > 0);
         self.add(call);
+    }
+
+    /// Returns the products of attention over a whole cache: each query with all keys, and the weights with all values.
+    fn attention_macs(&self, operator: &str, arguments: &[Argument]) -> Option<u64> {
+        let find = |name: &str| self.value(arguments.iter().find(|argument| argument.name == Some(name))?);
+        let sizes = |name: &str| Some(find(name)?.tensor.as_ref()?.sizes);
+        let keys = match operator {
+            "llama::sdpa_with_kv_cache" => sizes("key_cache")?,
+            _ => sizes("key")?,
+        };
+        // Batch, context, heads, size of a head; or with the heads before the context.
+        let is_second = matches!(
+            find("is_seq_at_dim_2").and_then(|value| value.constant.as_ref()),
+            Some(super::Returned::Bool(true))
+        );
+        let context = size(keys.get(if is_second { 2 } else { 1 })?);
+        let products = |sizes: &[i32]| product(sizes).saturating_mul(context);
+        Some(products(sizes("query")?).saturating_add(products(sizes("out")?)))
     }
 
     fn kernel_macs(&self, operator: &str, arguments: &[Argument]) -> Option<u64> {
@@ -254,7 +310,7 @@ impl<'t> Counter<'_, 't> {
             "aten::mm" | "aten::bmm" | "aten::matmul" => per_output(argument("self")?.last().map(size)),
             "aten::addmm" => per_output(argument("mat1")?.last().map(size)),
             "aten::linear" => per_output(argument("input")?.last().map(size)),
-            "llama::custom_sdpa" | "llama::sdpa_with_kv_cache" => None,
+            operator if ATTENTION.contains(&operator) => self.attention_macs(operator, arguments),
             _ if !arguments.iter().any(|argument| argument.name.is_some()) || has_products(operator) => None,
             _ => Some(0),
         }
@@ -295,6 +351,9 @@ impl<'t> Counter<'_, 't> {
         self.called.insert(delegate, sum);
     }
 }
+
+/// Attention over a cache whose filled part only the runtime knows.
+const ATTENTION: [&str; 3] = ["llama::custom_sdpa", "llama::custom_quantized_sdpa", "llama::sdpa_with_kv_cache"];
 
 /// Returns the multiply-accumulates of a node. XNNPACK has channels last.
 fn node_macs<'x>(

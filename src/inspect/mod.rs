@@ -91,7 +91,7 @@ pub use graph::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
 pub use graph::{EdgeRoute, GraphLayout, GroupKind, NodeBox, NodeGroup, Outline};
 #[cfg(feature = "devtools")]
 pub use linked::ProfiledNode;
-pub use macs::{CallMacs, Macs, MethodMacs, OperatorMacs};
+pub use macs::{CallMacs, Macs, MacsSummary, MethodMacs, OperatorMacs};
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};
 pub use modules::ModuleTotal;
 pub use names::{DelegateNames, InstructionName, MethodNames, Name, Names};

@@ -2,6 +2,7 @@
 
 use super::events::{DELEGATE_CALL, Key, Methods, Times, instruction, plan_of, target};
 use super::linked::ProfiledNode;
+use super::macs::{Macs, MethodMacs};
 use crate::file::etdp::Etdp;
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort, sort_by_key};
@@ -99,6 +100,10 @@ pub struct EventProfile<'t> {
     /// The timed node of an XNNPACK graph, known if a kind has as many events as nodes. They are matched by order.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub node: Option<ProfiledNode>,
+    /// The multiply-accumulates of one run of the instruction or of the node, if the program is given and they are known: see
+    /// [`Macs`](super::Macs). With dynamic shapes, an upper bound.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub macs: Option<u64>,
     /// The number of measurements.
     pub count: usize,
     /// The sum of the times, in ticks.
@@ -223,7 +228,46 @@ pub(super) fn profile<'t>(etdp: &'t Etdp<'_>, program: Option<&'t Pte<'_>>, meth
     if let Some(methods) = &methods {
         methods.nodes.link(&mut runs);
     }
+    if let Some(program) = program {
+        add_macs(&mut runs, &program.macs());
+    }
     Profile { runs, errors: mismatches }
+}
+
+/// Adds the multiply-accumulates of instructions, and of the nodes that steps of delegates are linked to.
+fn add_macs(runs: &mut [RunProfile<'_>], macs: &Macs<'_>) {
+    let mut methods: Keyed<&str, &MethodMacs<'_>> = Keyed::new();
+    for method in &macs.methods {
+        methods.or_insert(method.name, method);
+    }
+    for run in runs {
+        let Some(method) = run.method.and_then(|name| methods.get(name)) else { continue };
+        // Of a delegate's call, the sum of its nodes, if all are known. A delegate that is called again has its nodes at the first call.
+        let mut calls: Keyed<(usize, usize), Option<u64>> = Keyed::new();
+        let mut nodes: Keyed<(Option<usize>, usize), Option<u64>> = Keyed::new();
+        let mut delegates: Keyed<(usize, usize), usize> = Keyed::new();
+        for call in &method.calls {
+            let place = (call.chain, call.instruction);
+            let sum = calls.or_insert(place, Some(0));
+            *sum = sum.zip(call.macs).map(|(sum, macs)| sum.saturating_add(macs));
+            if let Some(node) = call.node {
+                nodes.insert((call.delegate, node), call.macs);
+            }
+            if let Some(delegate) = call.delegate {
+                delegates.insert(place, delegate);
+            }
+        }
+        for event in &mut run.events {
+            let Some(place) = event.chain.zip(event.instruction) else { continue };
+            event.macs = match (event.kind, &event.node) {
+                (EventKind::Instruction | EventKind::Part, _) => calls.get(&place).copied().flatten(),
+                (EventKind::Delegate, Some(node)) => {
+                    nodes.get(&(delegates.get(&place).copied(), node.index)).copied().flatten()
+                }
+                _ => None,
+            };
+        }
+    }
 }
 
 /// A group of similar runs.
@@ -298,6 +342,7 @@ fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t Execu
         module: None,
         runs: plan.and_then(|plan| target(plan, instruction(plan, place?)?)),
         node: None,
+        macs: None,
         count,
         total,
         min: at(0),

@@ -1,6 +1,8 @@
 //! The contents of a page about a file, as one value.
 
-use super::{Graph, GraphLayout, Memory, ModuleTotal, NodeGroup, Operators, Outline, SizeReport, Summary, Weight};
+use super::{
+    Graph, GraphLayout, MacsSummary, Memory, ModuleTotal, NodeGroup, Operators, Outline, SizeReport, Summary, Weight,
+};
 use crate::model::Model;
 use alloc::vec::Vec;
 
@@ -23,6 +25,9 @@ pub struct Report<'t> {
     pub memory: Option<Memory<'t>>,
     /// The operators and backends; `None` for a `.ptd`.
     pub operators: Option<Operators>,
+    /// The multiply-accumulates and parameters of each method, by operator.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub macs: Vec<MacsSummary<'t>>,
     /// The methods as graphs, with their layout.
     pub graphs: Vec<Drawing<'t>>,
     /// The tensors in the file, the largest first.
@@ -63,9 +68,9 @@ impl Model<'_> {
 
     /// Returns a report with these graphs.
     pub(crate) fn report_of<'t>(&'t self, graphs: Vec<Drawing<'t>>) -> Report<'t> {
-        let (memory, operators) = match self {
-            Self::Pte(pte) => (Some(pte.memory()), Some(pte.operators())),
-            _ => (None, None),
+        let (memory, operators, macs) = match self {
+            Self::Pte(pte) => (Some(pte.memory()), Some(pte.operators()), pte.macs().summary()),
+            _ => (None, None, Vec::new()),
         };
         Report {
             summary: self.summary(),
@@ -73,6 +78,7 @@ impl Model<'_> {
             modules: Vec::new(),
             memory,
             operators,
+            macs,
             graphs,
             weights: self.weights(),
         }

@@ -22,6 +22,9 @@ pub struct OperatorTime {
     pub total: u64,
     /// The share of the runs' time, from 0 to 1.
     pub share: f64,
+    /// The multiply-accumulates of all calls together; `None` if those of a call are not known.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub macs: Option<u64>,
 }
 
 /// A change of time from the first trace to the second, in ticks for one run.
@@ -111,17 +114,20 @@ impl RunProfile<'_> {
     /// their backend, the longest first.
     pub fn by_operator(&self) -> Vec<OperatorTime> {
         let kernels = self.kernels();
-        let mut sums: Keyed<(bool, String), (usize, u64, f64)> = Keyed::new();
+        let mut sums: Keyed<(bool, String), OperatorTime> = Keyed::new();
         for event in &self.events {
             if let Some(name) = self.step(event, &kernels, false) {
-                let (count, total, share) = sums.entry((event.kind == EventKind::Delegate, name));
-                *count += event.count;
-                *total = total.saturating_add(event.total);
-                *share += event.share;
+                let inside = event.kind == EventKind::Delegate;
+                let new = || OperatorTime { name: name.clone(), inside, count: 0, total: 0, share: 0.0, macs: Some(0) };
+                let sum = sums.or_insert_with((inside, name.clone()), new);
+                sum.count += event.count;
+                sum.total = sum.total.saturating_add(event.total);
+                sum.share += event.share;
+                let macs = event.macs.map(|macs| macs.saturating_mul(event.count as u64));
+                sum.macs = sum.macs.zip(macs).map(|(sum, macs)| sum.saturating_add(macs));
             }
         }
-        let time = |((inside, name), (count, total, share))| OperatorTime { name, inside, count, total, share };
-        let times: Vec<OperatorTime> = sums.into_sorted().into_iter().map(time).collect();
+        let times: Vec<OperatorTime> = sums.into_sorted().into_iter().map(|(_, time)| time).collect();
         let (mut steps, mut times): (Vec<_>, Vec<_>) = times.into_iter().partition(|time| time.inside);
         sort_by(&mut times, |one, other| other.total.cmp(&one.total));
         sort_by(&mut steps, |one, other| other.total.cmp(&one.total));

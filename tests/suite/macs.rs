@@ -1,9 +1,12 @@
 //! Multiply-accumulates, compared with numbers computed by hand.
 
-use executorch_format::Pte;
-use executorch_format::inspect::MethodMacs;
+use executorch_format::inspect::{EventKind, MethodMacs};
 use executorch_format::naming::{NameSource, Names};
-use executorch_format::schema::program::{KernelTypes, TensorShapeDynamism};
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::program::{
+    EValue, ExecutionPlan, Instruction, KernelTypes, Null, Operator, Program, Tensor, TensorShapeDynamism,
+};
+use executorch_format::{DataCollector, Etdp, Pte, PteOptions};
 use executorch_format_support::data;
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
@@ -98,4 +101,66 @@ fn sums_are_those_of_the_calls() {
         }
         Ok(())
     });
+}
+
+/// Returns the sums of a program that calls one operator with these values.
+fn called(operator: &'static str, values: Vec<EValue<'static>>) -> (u64, u64, bool, bool) {
+    let mut arguments: Vec<i32> = (0..values.len() as i32).collect();
+    // The result is repeated.
+    arguments.extend(arguments.last().copied());
+    let call = Instruction::kernel_call(0, arguments);
+    let plan = ExecutionPlan::new("forward", values, vec![Operator::new(operator, "out")], vec![call], 1 << 20);
+    let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+    let pte = DataCollector::new().finish(program, &PteOptions::default()).unwrap();
+    sums(&pte.macs().methods[0])
+}
+
+/// The runtime attends to the keys up to the start position plus the number of queries, at most to all of the cache.
+#[test]
+fn attention_over_a_cache_counts_with_a_full_one() {
+    let tensor = |sizes: [i32; 4]| -> EValue<'static> {
+        Tensor::new(ScalarType::FLOAT, sizes.to_vec()).with_planned(1, 0).into()
+    };
+    // Batch, positions, heads, size of a head; the keys and values have fewer heads.
+    let (query, cache, new) = ([1, 3, 8, 16], [1, 64, 2, 16], [1, 3, 2, 16]);
+    let none = || EValue::from(KernelTypes::Null(Null::default()));
+    let rest = || vec![none(), 0.0f64.into(), true.into(), none(), tensor(query)];
+    let expected = (2 * 3 * 8 * 16 * 64, 0, true, true);
+    let custom = [vec![tensor(query), tensor(cache), tensor(cache), 0i64.into()], rest()].concat();
+    assert_eq!(called("llama::custom_sdpa", custom), expected);
+    let start = vec![tensor(query), tensor(new), tensor(new), tensor(cache), tensor(cache), 0i64.into(), 3i64.into()];
+    assert_eq!(called("llama::sdpa_with_kv_cache", [start, rest()].concat()), expected);
+    // Here, heads come before positions, if the last argument but one says so.
+    let (query, cache) = ([1, 8, 3, 16], [1, 2, 64, 16]);
+    let mut quantized = vec![tensor(query), tensor(cache), tensor(cache), 0i64.into(), none(), 0.0f64.into()];
+    quantized.extend([true.into(), none(), none(), none(), none(), none(), none(), none(), true.into(), tensor(query)]);
+    assert_eq!(called("llama::custom_quantized_sdpa", quantized), expected);
+}
+
+#[test]
+fn events_of_a_profile_have_the_products_of_what_they_time() {
+    let (stem, layer, head) = (8 * 6 * 6 * 3 * 9, 8 * 6 * 6 * 8 * 9, 8 * 5);
+    for (name, calls) in [
+        ("net_portable", vec![stem, layer, 0, 0, 0, layer, 0, 0, 0, 0, 0, head]),
+        ("net_xnnpack", vec![stem + 2 * layer, 0, head]),
+    ] {
+        let [trace, program] =
+            ["etdp", "pte"].map(|end| std::fs::read(data().join(format!("etrecord/{name}.{end}"))).unwrap());
+        let (etdp, pte) = (Etdp::parse(&trace).unwrap(), Pte::parse(&program).unwrap());
+        let profile = etdp.profile(Some(&pte), None);
+        let run = &profile.runs[1];
+        let of = |kind: EventKind| run.events.iter().filter(move |event| event.kind == kind);
+        assert_eq!(of(EventKind::Instruction).map(|event| event.macs.unwrap()).collect::<Vec<_>>(), calls, "{name}");
+        let nodes: Vec<_> = of(EventKind::Delegate).filter_map(|event| event.macs).filter(|macs| *macs > 0).collect();
+        let by_operator = run.by_operator();
+        let of_operator = |name: &str| by_operator.iter().find(|time| time.name == name).and_then(|time| time.macs);
+        match name {
+            "net_xnnpack" => {
+                assert_eq!(nodes, [stem, layer, layer, head]);
+                assert_eq!(of_operator("XnnpackBackend"), Some(stem + 2 * layer + head));
+            }
+            _ => assert_eq!(of_operator("aten::convolution.out"), Some(stem + 2 * layer)),
+        }
+        assert!(etdp.profile(None, None).runs[1].events.iter().all(|event| event.macs.is_none()), "{name}");
+    }
 }

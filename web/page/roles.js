@@ -50,6 +50,7 @@
       modules: isProgram,
       memory: isProgram,
       operators: isProgram,
+      macs: isProgram,
       findings: true,
       weights: true,
       graphs: isProgram,

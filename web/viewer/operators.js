@@ -1,12 +1,13 @@
 // The operators that a program needs of the runtime, and its backends.
 (() => {
   "use strict";
-  const { element, grouped, note } = viewer;
+  const { count, element, grouped, note } = viewer;
 
   viewer.views.push({
     name: "operators",
     short: "Operators",
     part: "operators",
+    uses: ["macs"],
     title: (report) => `Operators (${report.operators.operators.length})`,
     fits: (report) => report.operators,
     draw(report, main) {
@@ -19,6 +20,7 @@
         viewer.table(operatorColumns, byCalls(operators), { choose, none: "It calls no operators of the runtime." }),
       );
       if (backends.length) main.append(element("h2", {}, "Backends"), viewer.table(backendColumns, backends));
+      for (const method of report.macs || []) main.append(...macsTable(method));
     },
   });
 
@@ -47,6 +49,29 @@
     { name: "calls", number: true, of: (row) => grouped(row.calls) },
     { name: "tensors", mono: true, of: kernels },
   ];
+
+  viewer.macsText = ({ macs, parameters, is_bound, is_complete }) => {
+    const bound = is_bound ? "at most (dynamic shapes at their bounds, caches full) " : "";
+    const rest = is_complete ? "" : "; not all are known";
+    return `${bound}${grouped(macs)} multiply-accumulates, ${count(parameters, "parameter")}${rest}`;
+  };
+
+  function macsTable(method) {
+    const columns = [
+      { name: "operator or node", mono: true, of: (row) => row.operator },
+      { name: "MACs", number: true, value: (row) => row.macs, of: (row) => known(row, row.macs) },
+      { name: "share", number: true, value: (row) => row.macs, of: (row) => known(row, row.macs, method.macs) },
+      { name: "parameters", number: true, value: (row) => row.parameters, of: (row) => grouped(row.parameters) },
+      { name: "calls", number: true, value: (row) => row.calls, of: (row) => grouped(row.calls) },
+    ];
+    const title = `Multiply-accumulates of ${viewer.name(method.name)}`;
+    return [element("h2", {}, title), note(`${viewer.macsText(method)}.`), viewer.table(columns, method.operators)];
+  }
+
+  function known(row, macs, all) {
+    if (row.unknown === row.calls) return "not known";
+    return all === undefined ? grouped(macs) : viewer.share(macs, all);
+  }
 
   const inside = (row) => byCalls(row.operators).map(({ name, calls }) => `${name} ×${grouped(calls)}`);
 

@@ -7,12 +7,12 @@
     name: "overview",
     title: () => "Overview",
     fits: (report) => report.summary,
-    uses: ["size", "memory", "weights", "findings"],
+    uses: ["size", "memory", "weights", "findings", "macs"],
     draw(report, main) {
       const { methods = [], metadata, keys } = report.summary;
       main.append(element("div", { class: "cards" }, cards(report)));
       if (report.size) main.append(element("h2", {}, "Bytes by kind"), ...sizeBar(report.size));
-      for (const method of methods) main.append(...methodFacts(method));
+      for (const method of methods) main.append(...methodFacts(method, report.macs));
       if (metadata?.length) main.append(...metadataTable(metadata));
       if (keys) main.append(element("h2", {}, "Keys"), keysTable(keys));
     },
@@ -117,7 +117,7 @@
     return viewer.fact("delegates", `${what}, ${bytes(delegate.payload_size)}${inside}`);
   }
 
-  function methodFacts(method) {
+  function methodFacts(method, macs) {
     const { instructions, operators, delegates, planned_memory } = method;
     const kinds = Object.entries(instructions.by_kind).map(instructionText);
     const buffers = planned_memory.buffers.map((buffer) => `buffer ${buffer.memory_id}: ${bytes(buffer.size)}`);
@@ -129,6 +129,9 @@
         viewer.fact("instructions", kinds.join(", ") || "none"),
         ...(operators.length ? [viewer.fact("operators", operatorsText(operators))] : []),
         ...delegates.map(delegateFact),
+        ...(macs || [])
+          .filter(({ name }) => name === method.name)
+          .map((row) => viewer.fact("compute", viewer.macsText(row))),
         viewer.fact("planned memory", buffers.join(", ") || "none"),
       ),
     ];

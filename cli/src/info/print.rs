@@ -2,12 +2,13 @@
 
 use super::{Info, MutableBuffers, companions};
 use crate::failure::Failure;
+use crate::ops::macs::total;
 use crate::text;
 use anstyle::Style;
 use executorch_format::FileKind;
 use executorch_format::inspect::{
-    BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, OperatorCalls, PlannedMemory, PointerSize,
-    ProgramSummary, Returned, SegmentCount, Summary, TempAllocator, Value, ValueShape,
+    BlobCount, ConstantMethod, Content, FlatTensorSummary, MacsSummary, Method, OperatorCalls, PlannedMemory,
+    PointerSize, ProgramSummary, Returned, SegmentCount, Summary, TempAllocator, Value, ValueShape,
 };
 use executorch_format::schema::program::DeviceType;
 use executorch_format::verify::{Behaviour, LoadsIn, Outcome, ReleaseVerdict, Releases};
@@ -66,7 +67,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
                 )?,
                 false => loads_in(&mut out, info)?,
             }
-            print_program(&mut out, program, &info.mutable)?;
+            print_program(&mut out, program, info)?;
         }
         Content::FlatTensor(flat_tensor) => print_flat_tensor(&mut out, flat_tensor)?,
         Content::Bundle(bundle) => companions::print_bundle(&mut out, bundle)?,
@@ -77,7 +78,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
     if let Some(Summary { content: Content::Program(program), .. }) = info.program {
         writeln!(out, "  the program inside")?;
         loads_in(&mut out, info)?;
-        print_program(&mut out, program, &info.mutable)?;
+        print_program(&mut out, program, info)?;
     }
     Ok(out.flush()?)
 }
@@ -154,7 +155,7 @@ pub(super) fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> 
 }
 
 /// Prints the device requirements: first backends and methods, then the data.
-fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, mutable: &[MutableBuffers]) -> io::Result<()> {
+fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, info: &Info<'_>) -> io::Result<()> {
     let mut backends: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     for backend in facts.methods.iter().flat_map(|method| &method.delegates) {
         let (delegates, bytes) = backends.entry(backend.id).or_default();
@@ -165,8 +166,10 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, mutable: &[MutableBu
         let name = if at == 0 { "backends" } else { "" };
         row(out, name, &format!("{}: {}", text::name(id, NAME), text::count(*delegates, "delegate")))?;
     }
+    let macs: BTreeMap<&str, &MacsSummary<'_>> = info.macs.iter().rev().map(|macs| (macs.name, macs)).collect();
     for method in &facts.methods {
-        print_method(out, method, mutable.iter().find(|mutable| mutable.method == method.name))?;
+        let mutable = info.mutable.iter().find(|mutable| mutable.method == method.name);
+        print_method(out, method, macs.get(method.name).copied(), mutable)?;
     }
     companions::print_payloads(out, &facts.payloads)?;
     if !facts.metadata.is_empty() {
@@ -210,7 +213,12 @@ fn lines(out: &mut Out, name: &str, head: &str, parts: &[String]) -> io::Result<
     Ok(())
 }
 
-fn print_method(out: &mut Out, method: &Method<'_>, mutable: Option<&MutableBuffers>) -> io::Result<()> {
+fn print_method(
+    out: &mut Out,
+    method: &Method<'_>,
+    macs: Option<&MacsSummary<'_>>,
+    mutable: Option<&MutableBuffers>,
+) -> io::Result<()> {
     writeln!(out, "  {HEAD}method {}{HEAD:#}", text::name(method.name, NAME))?;
     for (name, values) in [("inputs", &method.inputs), ("outputs", &method.outputs)] {
         let texts: Vec<String> = values.iter().map(value_text).collect();
@@ -239,6 +247,9 @@ fn print_method(out: &mut Out, method: &Method<'_>, mutable: Option<&MutableBuff
         method.instructions.by_kind.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     let instructions = format!("{}: {}", method.instructions.total, kinds.join(", "));
     line(out, "instructions", &format!("{instructions}; {}", text::count(method.values, "value")))?;
+    if let Some(macs) = macs {
+        line(out, "compute", &total(macs))?;
+    }
     line(out, "planned memory", &planned(&method.planned_memory))?;
     if let Some(MutableBuffers { values, bytes, .. }) = mutable {
         let values: Vec<String> = values.iter().map(|value| format!("%{value}")).collect();

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
 use crate::text;
-use executorch_format::inspect::{Macs, MethodMacs};
+use executorch_format::inspect::{Macs, MacsSummary};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -20,9 +20,9 @@ pub(super) fn text(path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Fail
         writeln!(out)?;
     }
     writeln!(out, "{}: multiply-accumulates of convolutions, matrix products and attention", text::path(path))?;
-    for method in &macs.methods {
+    for method in &macs.summary() {
         writeln!(out, "method {}: {}", text::name(method.name, NAME), total(method))?;
-        let operators = method.by_operator();
+        let operators = &method.operators;
         let mut table = Table::new([
             ("MACS", Column::Right),
             ("SHARE", Column::Right),
@@ -54,8 +54,12 @@ pub(super) fn text(path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Fail
     Ok(out.flush()?)
 }
 
-fn total(method: &MethodMacs<'_>) -> String {
-    let bound = if method.is_bound { "at most, with dynamic shapes at their upper bounds, " } else { "" };
+/// Formats the sums of a method.
+pub fn total(method: &MacsSummary<'_>) -> String {
+    let bound = match method.is_bound {
+        true => "at most, with dynamic shapes at their upper bounds and attention over full caches, ",
+        false => "",
+    };
     let part = if method.is_complete { "" } else { ", without the operators that are not counted" };
     format!("{bound}{} MACs, {} parameters{part}", grouped(method.macs), grouped(method.parameters))
 }

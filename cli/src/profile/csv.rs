@@ -7,8 +7,8 @@ use std::path::Path;
 
 /// The columns of every line.
 const RUN: &str = "file,run,method,test_case,runs,run_total";
-const EVENT: &str = "kind,chain,instruction,name,operator,count,total,median,mean,min,max,share";
-const OPERATOR: &str = "name,inside,count,total,share";
+const EVENT: &str = "kind,chain,instruction,name,operator,count,total,median,mean,min,max,share,macs";
+const OPERATOR: &str = "name,inside,count,total,share,macs";
 
 /// Writes the events of a trace, or its times by operator, after a line with the names of the columns if it is the first file.
 pub fn write(path: &Path, profile: &Profile<'_>, by_operator: bool, has_header: &mut bool) -> Result<(), Failure> {
@@ -19,21 +19,24 @@ pub fn write(path: &Path, profile: &Profile<'_>, by_operator: bool, has_header: 
     for run in &profile.runs {
         let start = start(path, run);
         if by_operator {
-            for OperatorTime { name, inside, count, total, share, .. } in &run.by_operator() {
-                write!(out, "{start},{},{inside},{count},{total},{share}\r\n", field(name))?;
+            for OperatorTime { name, inside, count, total, share, macs, .. } in &run.by_operator() {
+                let macs = macs.map(|macs| macs.to_string()).unwrap_or_default();
+                write!(out, "{start},{},{inside},{count},{total},{share},{macs}\r\n", field(name))?;
             }
             continue;
         }
         for event in &run.events {
-            let EventProfile { name, chain, instruction, runs, count, total, median, mean, min, max, share, .. } =
-                event;
+            let EventProfile {
+                name, chain, instruction, runs, count, total, median, mean, min, max, share, macs, ..
+            } = event;
             let number = |number: Option<usize>| number.map(|number| number.to_string()).unwrap_or_default();
             let operator = runs.as_ref().map(|target| field(&target.to_string())).unwrap_or_default();
             let (chain, instruction, name) = (number(*chain), number(*instruction), field(name));
+            let macs = macs.map(|macs| macs.to_string()).unwrap_or_default();
             let kind = format!("{:?}", event.kind).to_lowercase();
             write!(
                 out,
-                "{start},{kind},{chain},{instruction},{name},{operator},{count},{total},{median},{mean},{min},{max},{share}\r\n"
+                "{start},{kind},{chain},{instruction},{name},{operator},{count},{total},{median},{mean},{min},{max},{share},{macs}\r\n"
             )?;
         }
     }

@@ -147,8 +147,23 @@ fn profile_prints_a_table_with_the_programs_names() {
     assert_eq!(lines[0], "Default: 1 time, 951.33 µs");
     let line =
         |what: &str| lines.iter().find(|line| line.contains(what)).unwrap().split_whitespace().collect::<Vec<_>>();
-    let call =
-        ["0", "1", "57.61", "µs", "57.61", "µs", "57.61", "µs", "39.3", "%", "XnnpackBackend", "(delegate", "0)"];
+    let call = [
+        "0",
+        "1",
+        "57.61",
+        "µs",
+        "57.61",
+        "µs",
+        "57.61",
+        "µs",
+        "39.3",
+        "%",
+        "555.49",
+        "k",
+        "XnnpackBackend",
+        "(delegate",
+        "0)",
+    ];
     assert_eq!(line("(delegate 0)"), call);
     assert!(line("TanH").ends_with(&["TanH", "(NC)", "#1", "=", "node", "1", "XNNTanh"]));
     let profile = json(&["profile", "--json", "--program", program], &trace);
@@ -190,8 +205,11 @@ fn profiled(arguments: &[&str]) -> String {
 fn times_are_added_up_by_operator() {
     let text = profiled(&["--by", "operator"]);
     // The two calls took 57.607 and 37.701 microseconds.
-    assert!(text.contains("2  95.31 µs  65.0 %  XnnpackBackend\n"), "{text}");
-    assert!(text.contains("2  39.00 µs  26.6 %    XnnpackBackend: Fully Connected (NC, F32) GEMM\n"), "{text}");
+    assert!(text.contains("2  95.31 µs  65.0 %  671.51 k  XnnpackBackend\n"), "{text}");
+    assert!(
+        text.contains("2  39.00 µs  26.6 %    1.64 M    XnnpackBackend: Fully Connected (NC, F32) GEMM\n"),
+        "{text}"
+    );
     assert!(text.contains("aten::cumsum.out"), "{text}");
     let top = profiled(&["--by", "operator", "--top", "1"]);
     let (first, rest) = text.split_once("Execute").unwrap();

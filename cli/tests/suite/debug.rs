@@ -119,3 +119,30 @@ fn faults_are_told_with_their_place() {
         assert!(code == 2 && errors.contains(message), "{line}: {errors}");
     }
 }
+
+/// The tests of multiply-accumulates in `info` and `profile` use the same traces.
+#[test]
+fn info_and_profile_have_multiply_accumulates() {
+    let output = |line: &str| {
+        let output = pte().current_dir(data()).args(line.split(' ')).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = output("info etrecord/net_xnnpack.pte");
+    assert!(text.contains("    compute         49,288 MACs, 1,437 parameters\n"), "{text}");
+    let document: Value = serde_json::from_str(&output("info --json etrecord/net_xnnpack.pte")).unwrap();
+    let macs = &document["files"][0]["macs"][0];
+    assert_eq!((&macs["macs"], &macs["operators"][0]["operator"]), (&49_288.into(), &"XNNConv2d".into()));
+    let profile = "profile etrecord/net_portable.etdp --program etrecord/net_portable.pte";
+    let text = output(profile);
+    assert!(text.contains("  SHARE    MACS/S  WHAT\n"), "{text}");
+    let line = text.lines().find(|line| line.contains("aten::convolution.out  stem")).unwrap();
+    assert!(line.contains(" M  aten"), "{line}");
+    let (loading, _) = text.split_once("Execute").unwrap();
+    assert!(!loading.contains("MACS/S"), "{loading}");
+    assert!(!output("profile etrecord/net_portable.etdp").contains("MACS/S"));
+    let text = output(&format!("{profile} --by operator"));
+    assert!(text.contains("MACS/S") && text.contains(" M  aten::addmm.out\n"), "{text}");
+    let csv = output(&format!("{profile} --format csv"));
+    assert!(csv.starts_with("file,run,") && csv.contains("share,macs\r\n") && csv.contains(",7776\r\n"), "{csv}");
+}

@@ -314,7 +314,7 @@ fn a_profile_for_spreadsheets_has_a_line_for_each_event_or_operator() {
     let (code, text, message) = run(&["--format", "csv"]);
     assert_eq!(code, Some(0), "{message}");
     let lines: Vec<_> = text.lines().collect();
-    let columns = "file,run,method,test_case,runs,run_total,kind,chain,instruction,name,operator,count,total,median,mean,min,max,share";
+    let columns = "file,run,method,test_case,runs,run_total,kind,chain,instruction,name,operator,count,total,median,mean,min,max,share,macs";
     assert_eq!(lines[0], columns);
     let json: serde_json::Value = serde_json::from_str(&run(&["--json"]).1).unwrap();
     let runs = json["files"][0]["runs"].as_array().unwrap();
@@ -324,7 +324,10 @@ fn a_profile_for_spreadsheets_has_a_line_for_each_event_or_operator() {
     assert!(gemm.contains(",Execute,forward,,1,") && gemm.contains(",delegate,0,0,"), "{gemm}");
 
     let (_, text, _) = run(&["--format", "csv", "--by", "operator"]);
-    assert!(text.starts_with("file,run,method,test_case,runs,run_total,name,inside,count,total,share\r\n"), "{text}");
+    assert!(
+        text.starts_with("file,run,method,test_case,runs,run_total,name,inside,count,total,share,macs\r\n"),
+        "{text}"
+    );
     assert!(text.contains(",XnnpackBackend,false,2,"), "{text}");
     let (code, _, message) = run(&["--format", "csv", "--by", "module"]);
     assert!(code == Some(2) && message.contains("--format csv has events or operators"), "{message}");

@@ -125,7 +125,7 @@ impl Session {
         self.file(self.roles().main)
     }
 
-    /// Returns a part of what the views show: `first`, `size`, `memory`, `operators`, `findings`, `weights`, `graphs`, `releases`, `cases`
+    /// Returns a part of what the views show: `first`, `size`, `memory`, `operators`, `macs`, `findings`, `weights`, `graphs`, `releases`, `cases`
     /// or `profile`. With the feature `names`, programs also have `names` and `modules`.
     pub fn part(&self, name: &str) -> Result<String, String> {
         let file = self.main()?;
@@ -150,6 +150,7 @@ impl Session {
             "size" => json(&model.size_report().ok()),
             "memory" => json(&file.program().map(Pte::memory)),
             "operators" => json(&file.program().map(Pte::operators)),
+            "macs" => json(&file.program().map(|pte| pte.macs().summary())),
             "findings" => json(&self.findings(file, model, &data)),
             "weights" => json(&model.weights_with(&data)),
             "graphs" => json(&self.graphs(model, |_| ())?),

@@ -19,6 +19,7 @@ const PARTS = [
   "modules",
   "memory",
   "operators",
+  "macs",
   "findings",
   "weights",
   "graphs",

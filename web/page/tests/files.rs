@@ -41,13 +41,14 @@ fn part(session: &Session, name: &str) -> Value {
     serde_json::from_str(&session.part(name).unwrap_or_else(|error| panic!("{name}: {error}"))).unwrap()
 }
 
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 13] = [
     "names",
     "modules",
     "first",
     "size",
     "memory",
     "operators",
+    "macs",
     "findings",
     "weights",
     "graphs",

@@ -44,6 +44,7 @@ test("parts are requested that a file has, in the order of their views", () => {
     "modules",
     "memory",
     "operators",
+    "macs",
     "findings",
     "weights",
     "graphs",

@@ -45,6 +45,15 @@ const report = {
   graphs: [{ nodes: [{ label: "aten::mm.out", title: "mm", name: "mm.0", module: "head.linear" }] }],
 };
 
+test("multiply-accumulates are said to be bounds, or not all", () => {
+  const row = { macs: 300774272, parameters: 1, is_bound: false, is_complete: true };
+  assert.equal(viewer.macsText(row), "300,774,272 multiply-accumulates, 1 parameter");
+  assert.equal(
+    viewer.macsText({ ...row, macs: 5, parameters: 2, is_bound: true, is_complete: false }),
+    "at most (dynamic shapes at their bounds, caches full) 5 multiply-accumulates, 2 parameters; not all are known",
+  );
+});
+
 test("a weight has the model's name, or else one by its use", () => {
   const names = viewer.weightNames(report);
   assert.deepEqual(weights.map(names.name), ["layers.0.weight", "%7", "XNNConv2d 3: weight", "blob"]);
