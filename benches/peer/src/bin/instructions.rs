@@ -1,4 +1,4 @@
-//! Runs one measured call for callgrind: see `benches/instructions.sh`. Usage: instructions WHAT INPUT
+//! Runs one measured call for callgrind: see `benches/run instructions`. Usage: instructions WHAT INPUT
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 

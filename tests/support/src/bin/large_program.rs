@@ -1,4 +1,4 @@
-//! Writes the programs that `benches/commands.sh` reads: `large_program FOLDER`.
+//! Writes the programs that `benches/run commands` reads: `large_program FOLDER`.
 
 use executorch_format_support::networks;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! Writes a program for `benches/scale.sh`: `scale_program instructions|methods|keys COUNT OUT.pte`.
+//! Writes a program for `benches/run scale`: `scale_program instructions|methods|keys COUNT OUT.pte`.
 
 use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Operator, Tensor};
 use executorch_format::schema::{Program, ScalarType};
