@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::OutputArguments;
+use crate::target;
 use crate::verify::page;
-use crate::{Arguments, target};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use executorch_format::verify::{Library, Release};
@@ -16,7 +16,7 @@ use std::path::Path;
 #[command(after_help = "Examples:
   pte completions bash > ~/.local/share/bash-completion/completions/pte
   pte completions zsh -o ~/.zfunc/_pte")]
-pub struct CompletionArguments {
+pub struct Arguments {
     #[arg(required_unless_present = "words")]
     shell: Option<Shell>,
     /// For the completion script: print the names of a kind, one per line; the words of the command line follow the kind
@@ -65,13 +65,13 @@ complete -F _pte_words -o bashdefault -o default pte
 "#;
 
 /// Prints completions for a shell, or names for its script.
-pub fn run(arguments: &CompletionArguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some(shell) = arguments.shell else {
         let mut out = io::stdout().lock();
         return Ok(words(&arguments.words).into_iter().try_for_each(|word| writeln!(out, "{word}"))?);
     };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "pte", &mut script);
+    clap_complete::generate(shell, &mut crate::Arguments::command(), "pte", &mut script);
     if shell == Shell::Bash {
         script.extend_from_slice(BASH.as_bytes());
     }
@@ -89,7 +89,7 @@ fn words(line: &[String]) -> Vec<String> {
         "targets" => target::names()
             .flat_map(|name| releases().map(move |release| format!("{name}-{release}")).chain([name.to_owned()]))
             .collect(),
-        "pages" => pages(&Arguments::command(), ""),
+        "pages" => pages(&crate::Arguments::command(), ""),
         "methods" => methods(line),
         _ => Vec::new(),
     };

@@ -83,42 +83,75 @@ struct Arguments {
     stores: remote::StoreArguments,
 }
 
-/// The commands, in the order of their groups in [`help`].
-#[derive(Subcommand)]
-enum Command {
-    #[command(aliases = ["inspect", "show"])]
-    Info(info::Arguments),
-    List(list::Arguments),
-    Size(size::Arguments),
-    Memory(memory::Arguments),
-    Ops(ops::Arguments),
-    Disasm(disasm::Arguments),
-    Graph(graph::Arguments),
-    Report(report::Arguments),
-    Diff(diff::Arguments),
-    Profile(profile::Arguments),
-    Debug(debug::Arguments),
-    Dump(dump::Arguments),
-    Bundle(edit::bundle::Arguments),
-    Catalog(catalog::Arguments),
-    #[command(alias = "validate")]
-    Verify(verify::Arguments),
-    #[command(alias = "check")]
-    Fit(fit::Arguments),
-    Replace(edit::replace::Arguments),
-    Externalize(edit::externalize::Arguments),
-    Internalize(edit::internalize::Arguments),
-    Strip(edit::strip::Arguments),
-    Dedup(edit::dedup::Arguments),
-    Select(edit::select::Arguments),
-    Metadata(edit::metadata::Arguments),
-    Extract(edit::extract::Arguments),
-    Ptd(edit::ptd::Arguments),
-    Rewrite(rewrite::Arguments),
-    Convert(convert::Arguments),
-    ToC(to_c::Arguments),
-    Completions(completions::CompletionArguments),
-    Man(manual::ManArguments),
+/// Declares the enum of the commands, their groups in the help, and the function that runs a command. Each command is a module with
+/// `Arguments` and `run`.
+macro_rules! subcommands {
+    ($(
+        $group:literal {
+            $( $(#[$attribute:meta])* ($variant:ident, $name:literal, $($module:ident)::+), )+
+        }
+    )+) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($( #[command(name = $name)] $(#[$attribute])* $variant($($module)::+::Arguments), )+)+
+        }
+
+        /// The groups of commands in the help, with the names of their commands. The help does not list a group without a title.
+        const GROUPS: &[(&str, &[&str])] = &[$(($group, &[$($name),+])),+];
+
+        /// Runs a command. Files written while inputs are open still have temporary names.
+        fn prepare(command: &Command) -> Result<Pending<'_>, Failure> {
+            match command {
+                $($( Command::$variant(arguments) => $($module)::+::run(arguments).map(Pending::from), )+)+
+            }
+        }
+    };
+}
+
+subcommands! {
+    "Look" {
+        #[command(aliases = ["inspect", "show"])]
+        (Info, "info", info),
+        (List, "list", list),
+        (Size, "size", size),
+        (Memory, "memory", memory),
+        (Ops, "ops", ops),
+        (Disasm, "disasm", disasm),
+        (Graph, "graph", graph),
+        (Report, "report", report),
+        (Diff, "diff", diff),
+        (Profile, "profile", profile),
+        (Debug, "debug", debug),
+        (Dump, "dump", dump),
+        (Bundle, "bundle", edit::bundle),
+        (Catalog, "catalog", catalog),
+    }
+    "Check" {
+        #[command(alias = "validate")]
+        (Verify, "verify", verify),
+        #[command(alias = "check")]
+        (Fit, "fit", fit),
+    }
+    "Change" {
+        (Replace, "replace", edit::replace),
+        (Externalize, "externalize", edit::externalize),
+        (Internalize, "internalize", edit::internalize),
+        (Strip, "strip", edit::strip),
+        (Dedup, "dedup", edit::dedup),
+        (Select, "select", edit::select),
+        (Metadata, "metadata", edit::metadata),
+        (Extract, "extract", edit::extract),
+        (Ptd, "ptd", edit::ptd),
+        (Rewrite, "rewrite", rewrite),
+    }
+    "Convert" {
+        (Convert, "convert", convert),
+        (ToC, "to-c", to_c),
+    }
+    "" {
+        (Completions, "completions", completions),
+        (Man, "man", manual),
+    }
 }
 
 /// Runs the command with the arguments of a process, the first of which is the program's name, and returns the exit code.
@@ -160,43 +193,6 @@ fn with_command(command: &clap::Command, mut arguments: Vec<OsString>) -> Vec<Os
         arguments.insert(1, "info".into());
     }
     arguments
-}
-
-/// Runs a command. Files written while inputs are open still have temporary names.
-fn prepare(command: &Command) -> Result<Pending<'_>, Failure> {
-    let read = match command {
-        Command::Rewrite(arguments) => return rewrite::run(arguments),
-        Command::Replace(arguments) => return edit::replace::run(arguments),
-        Command::Externalize(arguments) => return edit::externalize::run(arguments),
-        Command::Internalize(arguments) => return edit::internalize::run(arguments),
-        Command::Dedup(arguments) => return edit::dedup::run(arguments),
-        Command::Strip(arguments) => return edit::strip::run(arguments),
-        Command::Select(arguments) => return edit::select::run(arguments),
-        Command::Metadata(arguments) => return edit::metadata::run(arguments),
-        Command::Bundle(arguments) => return edit::bundle::run(arguments),
-        Command::Ptd(arguments) => return edit::ptd::run(arguments),
-        Command::Convert(arguments) => return convert::run(arguments),
-        Command::Fit(arguments) => fit::run(arguments),
-        Command::Info(arguments) => info::run(arguments),
-        Command::Diff(arguments) => diff::run(arguments),
-        Command::Dump(arguments) => dump::run(arguments),
-        Command::Graph(arguments) => graph::run(arguments),
-        Command::List(arguments) => list::run(arguments),
-        Command::Report(arguments) => report::run(arguments),
-        Command::Size(arguments) => size::run(arguments),
-        Command::Memory(arguments) => memory::run(arguments),
-        Command::Ops(arguments) => ops::run(arguments),
-        Command::Disasm(arguments) => disasm::run(arguments),
-        Command::Profile(arguments) => profile::run(arguments),
-        Command::Debug(arguments) => debug::run(arguments),
-        Command::Verify(arguments) => verify::run(arguments),
-        Command::Extract(arguments) => edit::extract::run(arguments),
-        Command::Catalog(arguments) => catalog::run(arguments),
-        Command::ToC(arguments) => to_c::run(arguments),
-        Command::Completions(arguments) => completions::run(arguments),
-        Command::Man(arguments) => manual::print(arguments),
-    };
-    read.map(|()| Pending::default())
 }
 
 #[cfg(test)]

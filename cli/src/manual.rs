@@ -1,6 +1,5 @@
 //! `pte man`: manual pages.
 
-use crate::Arguments;
 use crate::failure::Failure;
 use crate::near::Names;
 use crate::save::{make_output_folder, refuse_foreign};
@@ -17,7 +16,7 @@ use std::path::{Path, PathBuf};
   pte man | man -l -
   pte man ptd create | man -l -
   pte man -o ~/.local/share/man/man1   (then: man pte-ptd-create)")]
-pub struct ManArguments {
+pub struct Arguments {
     /// A subcommand, such as verify, ptd create or pte-ptd-create
     subcommand: Vec<String>,
     /// Write a page for each subcommand into this folder, which is created if it does not exist
@@ -26,8 +25,8 @@ pub struct ManArguments {
 }
 
 /// Prints a manual page, or writes all pages.
-pub fn print(arguments: &ManArguments) -> Result<(), Failure> {
-    let mut command = Arguments::command();
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut command = crate::Arguments::command();
     if let Some(folder) = &arguments.output {
         let unwritable = |error| Failure::Unwritable { file: folder.clone(), error };
         make_output_folder(folder)?;

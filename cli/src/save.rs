@@ -84,6 +84,13 @@ struct PendingFile {
     replaced: Option<Version>,
 }
 
+/// A command that writes no files, or has already written them.
+impl From<()> for Pending<'_> {
+    fn from((): ()) -> Self {
+        Self::default()
+    }
+}
+
 impl Pending<'_> {
     /// Adds a report, which is printed when all files have their names.
     pub fn then<'a>(self, report: impl FnOnce() -> Result<(), Failure> + 'a) -> Pending<'a> {
