@@ -84,7 +84,7 @@ struct PendingFile {
     replaced: Option<Version>,
 }
 
-/// A command that writes no files, or has already written them.
+/// Converts the result of a command that leaves no files to be named.
 impl From<()> for Pending<'_> {
     fn from((): ()) -> Self {
         Self::default()
