@@ -2,9 +2,10 @@
 
 mod report;
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::make_output_folder;
-use crate::{remote, status, text};
+use crate::text;
 use executorch_format_stores::catalog::{self, Limit, Options, Overview, Progress};
 use executorch_format_stores::wait;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -77,13 +78,13 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Writes a catalogue, or answers a question about one.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if let Some(Question::Report(question)) = &arguments.question {
-        return report::run(question);
+        return report::run(context, question);
     }
     let Some(out) = &arguments.out else { return Err(Failure::Usage("--out is missing".to_owned())) };
     loop {
-        write(arguments, out)?;
+        write(context, arguments, out)?;
         refuse_exceeded(arguments, out)?;
         match arguments.every {
             Some(every) => std::thread::sleep(every),
@@ -92,14 +93,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn write(arguments: &Arguments, out: &Path) -> Result<(), Failure> {
+fn write(context: &Context, arguments: &Arguments, out: &Path) -> Result<(), Failure> {
     make_output_folder(out)?;
-    let stores = remote::stores().map_err(|error| failed(out, &error))?;
+    let stores = context.stores.stores().map_err(|error| failed(out, &error))?;
     let options = Options::default()
         .with_jobs(arguments.jobs.into())
         .with_hash(arguments.hash)
         .with_part_files(arguments.part_files as usize);
-    let bar = bar();
+    let bar = bar(context);
     let progress = |progress: Progress| {
         bar.set_length(progress.found);
         bar.set_position(progress.done);
@@ -109,7 +110,7 @@ fn write(arguments: &Arguments, out: &Path) -> Result<(), Failure> {
     bar.finish_and_clear();
     let report = report.map_err(|error| failed(out, &error))?;
     let (files, unchanged, out) = (report.files, report.unchanged, text::path(out));
-    status::say(format_args!("{out}: {files} files, {unchanged} of them not read again"));
+    context.say(format_args!("{out}: {files} files, {unchanged} of them not read again"));
     Ok(())
 }
 
@@ -131,8 +132,8 @@ fn failed(out: &Path, error: &executorch_format_stores::Error) -> Failure {
 }
 
 /// Returns a bar, which is shown if stderr is a terminal.
-fn bar() -> ProgressBar {
-    let shown = io::stderr().is_terminal() && !status::is_quiet();
+fn bar(context: &Context) -> ProgressBar {
+    let shown = io::stderr().is_terminal() && !context.quiet;
     let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(0), target);
     match ProgressStyle::with_template("{bar:40} {pos}/{len} files, {per_sec}, {eta} left{msg}") {

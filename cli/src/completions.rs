@@ -1,5 +1,6 @@
 //! `pte completions`: completions for shells.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::OutputArguments;
@@ -65,21 +66,21 @@ complete -F _pte_words -o bashdefault -o default pte
 "#;
 
 /// Prints completions for a shell, or names for its script.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let Some(shell) = arguments.shell else {
         let mut out = io::stdout().lock();
-        return Ok(words(&arguments.words).into_iter().try_for_each(|word| writeln!(out, "{word}"))?);
+        return Ok(words(context, &arguments.words).into_iter().try_for_each(|word| writeln!(out, "{word}"))?);
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut crate::Arguments::command(), "pte", &mut script);
     if shell == Shell::Bash {
         script.extend_from_slice(BASH.as_bytes());
     }
-    arguments.output.write(script)
+    arguments.output.write(context, script)
 }
 
 /// Returns the names of a kind, except those that a shell could expand.
-fn words(line: &[String]) -> Vec<String> {
+fn words(context: &Context, line: &[String]) -> Vec<String> {
     let Some((kind, line)) = line.split_first() else { return Vec::new() };
     let releases = || Release::ALL.into_iter().map(|release| release.to_string());
     let mut words: Vec<String> = match kind.as_str() {
@@ -90,7 +91,7 @@ fn words(line: &[String]) -> Vec<String> {
             .flat_map(|name| releases().map(move |release| format!("{name}-{release}")).chain([name.to_owned()]))
             .collect(),
         "pages" => pages(&crate::Arguments::command(), ""),
-        "methods" => methods(line),
+        "methods" => methods(context, line),
         _ => Vec::new(),
     };
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
@@ -109,8 +110,9 @@ fn pages(command: &Command, before: &str) -> Vec<String> {
 }
 
 /// Returns the methods of the first program in a command line.
-fn methods(line: &[String]) -> Vec<String> {
-    let inputs = line.iter().map(Path::new).filter(|path| path.is_file()).filter_map(|path| Input::open(path).ok());
+fn methods(context: &Context, line: &[String]) -> Vec<String> {
+    let inputs =
+        line.iter().map(Path::new).filter(|path| path.is_file()).filter_map(|path| Input::open(context, path).ok());
     let methods = |input: Input| -> Option<Vec<String>> {
         Some(input.program().ok()?.methods().iter().map(|plan| plan.name().to_owned()).collect())
     };

@@ -2,11 +2,12 @@
 
 mod rename;
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::names::NamesArguments;
 use crate::open::Input;
 use crate::save::{LastArgument, Pending, prepare_all, refuse_existing};
-use crate::{json, status, text, to_c};
+use crate::{json, text, to_c};
 use executorch_format::convert::{Safetensors, ShardIndex, Skipped, Unsupported};
 use executorch_format::{Error, ErrorKind, Image, Model, PtdOptions, SEGMENT_ALIGNMENT};
 use rename::Renames;
@@ -67,6 +68,7 @@ impl Arguments {
     /// Writes files that belong together, unless it is a dry run.
     fn write<'t>(
         &self,
+        context: &Context,
         inputs: &[&'t Input],
         files: Vec<(Image<'t>, PathBuf)>,
     ) -> Result<(Pending<'static>, Vec<Written>), Failure> {
@@ -74,7 +76,7 @@ impl Arguments {
         let files: Vec<_> = files.into_iter().map(|(image, path)| (copied(image), path)).collect();
         let pending = if self.dry_run {
             for (image, path) in files.iter().filter(|_| !self.form.any()) {
-                status::say(format_args!("{}: would have {} bytes", text::path(path), image.size()));
+                context.say(format_args!("{}: would have {} bytes", text::path(path), image.size()));
             }
             Pending::default()
         } else {
@@ -135,22 +137,22 @@ impl Format {
 }
 
 /// Converts a file.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
     let format = Format::of(arguments.output.path())?;
-    let input = Input::open(&arguments.input)?;
+    let input = Input::open(context, &arguments.input)?;
     match (format, ending(&arguments.input)) {
         (Format::C, _) if arguments.dry_run => Err(Failure::Usage(
             "--dry-run does not apply to C sources: it requires .ptd or .safetensors output".to_owned(),
         )),
-        (Format::C, _) => to_c::write(&input, arguments.output.path()).map(|()| Pending::default()),
-        (Format::Weights(to), "safetensors") => finish(arguments, to, &[&input], parse(&input)?, Vec::new()),
-        (Format::Weights(to), "json") => sharded(arguments, to, &input),
+        (Format::C, _) => to_c::write(context, &input, arguments.output.path()).map(|()| Pending::default()),
+        (Format::Weights(to), "safetensors") => finish(context, arguments, to, &[&input], parse(&input)?, Vec::new()),
+        (Format::Weights(to), "json") => sharded(context, arguments, to, &input),
         (Format::Weights(Weights::Ptd), _) => {
             let file = text::path(input.path());
             let hint = "`pte externalize` moves weights out of a .pte, `pte ptd` changes a .ptd";
             Err(Failure::Usage(format!("{file}: cannot be converted to a .ptd: {hint}")))
         }
-        (Format::Weights(Weights::Safetensors), _) => models(arguments, &input),
+        (Format::Weights(Weights::Safetensors), _) => models(context, arguments, &input),
     }
 }
 
@@ -158,12 +160,12 @@ fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {
     Safetensors::parse(input.bytes()).map_err(|error| Failure::bad(input.path(), &error))
 }
 
-fn models<'a>(arguments: &'a Arguments, input: &Input) -> Result<Pending<'a>, Failure> {
+fn models<'a>(context: &Context, arguments: &'a Arguments, input: &Input) -> Result<Pending<'a>, Failure> {
     let bad = |error: Error| refused(input.path(), &error);
     let model = input.unbundled()?.model;
     let (ptd, mut skipped, names) = match &model {
         Model::Pte(pte) => {
-            let given = arguments.names.open(input.path())?.given(pte)?;
+            let given = arguments.names.open(context, input.path())?.given(pte)?;
             let (ptd, skipped) = pte.weights().map_err(bad)?;
             (ptd, skipped, given.of_data(pte).map_err(bad)?)
         }
@@ -180,18 +182,23 @@ fn models<'a>(arguments: &'a Arguments, input: &Input) -> Result<Pending<'a>, Fa
     if safetensors.tensors.is_empty() && matches!(model, Model::Pte(_)) {
         let reason = skipped.first().map_or_else(
             || "it has no constants".to_owned(),
-            |Skipped { kind, name, reason, .. }| format!("{kind} {}: {reason}", text::quoted(name, 80)),
+            |Skipped { kind, name, reason, .. }| format!("{kind} {}: {reason}", text::quoted(name)),
         );
         return Err(Failure::usage_of(input.path(), &format!("no tensor to convert: {reason}")));
     }
-    finish(arguments, Weights::Safetensors, &[input], safetensors, skipped)
+    finish(context, arguments, Weights::Safetensors, &[input], safetensors, skipped)
 }
 
-fn sharded<'a>(arguments: &'a Arguments, to: Weights, index_file: &Input) -> Result<Pending<'a>, Failure> {
+fn sharded<'a>(
+    context: &Context,
+    arguments: &'a Arguments,
+    to: Weights,
+    index_file: &Input,
+) -> Result<Pending<'a>, Failure> {
     let bad = |error: Error| refused(index_file.path(), &error);
     let index = ShardIndex::parse(index_file.bytes()).map_err(bad)?;
     let folder = index_file.path().parent().unwrap_or(Path::new(""));
-    let open = |file: &&str| Input::open(&folder.join(file));
+    let open = |file: &&str| Input::open(context, &folder.join(file));
     let inputs = index.files().iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let mut shards = Vec::new();
     for (file, input) in index.files().into_iter().zip(&inputs) {
@@ -199,18 +206,19 @@ fn sharded<'a>(arguments: &'a Arguments, to: Weights, index_file: &Input) -> Res
     }
     let (safetensors, skipped) = Safetensors::join(shards, &index, arguments.unsupported()).map_err(bad)?;
     let inputs: Vec<&Input> = [index_file].into_iter().chain(&inputs).collect();
-    finish(arguments, to, &inputs, safetensors, skipped)
+    finish(context, arguments, to, &inputs, safetensors, skipped)
 }
 
 /// Writes tensors in the requested format. The files are named and reported when the inputs are closed.
 fn finish<'a>(
+    context: &Context,
     arguments: &'a Arguments,
     to: Weights,
     inputs: &[&Input],
     mut safetensors: Safetensors<'_>,
     mut skipped: Vec<Skipped>,
 ) -> Result<Pending<'a>, Failure> {
-    let renames = arguments.renames.read()?;
+    let renames = arguments.renames.read(context)?;
     safetensors.rename(|name| renames.apply(name));
     renames.check(&arguments.input)?;
     let bad = |error: Error| refused(&arguments.input, &error);
@@ -221,30 +229,34 @@ fn finish<'a>(
             let (ptd, more) = safetensors.into_ptd(&options, arguments.unsupported()).map_err(bad)?;
             tensors -= more.len();
             skipped.extend(more);
-            arguments.write(inputs, vec![(ptd.image().map_err(bad)?, arguments.output.path().to_owned())])?
+            arguments.write(context, inputs, vec![(ptd.image().map_err(bad)?, arguments.output.path().to_owned())])?
         }
         Weights::Safetensors => match arguments.max_shard_size {
-            Some(most) => write_shards(arguments, inputs, &safetensors.split(most), bad)?,
-            None => arguments
-                .write(inputs, vec![(safetensors.image().map_err(bad)?, arguments.output.path().to_owned())])?,
+            Some(most) => write_shards(context, arguments, inputs, &safetensors.split(most), bad)?,
+            None => arguments.write(
+                context,
+                inputs,
+                vec![(safetensors.image().map_err(bad)?, arguments.output.path().to_owned())],
+            )?,
         },
     };
     let files = json::Named::all(inputs.iter().map(|input| input.path()));
-    Ok(pending.then(move || {
+    Ok(pending.then(move |context| {
         for Skipped { kind, name, reason, .. } in &skipped {
-            status::say(format_args!("left out: {kind} {}: {}", text::quoted(name, 80), text::message(reason)));
+            context.say(format_args!("left out: {kind} {}: {}", context.quoted(name, 80), text::message(reason)));
         }
         if arguments.form.any() {
             let outcome = Outcome { files, outputs, dry_run: arguments.dry_run, tensors, skipped };
-            return json::print(&outcome, &arguments.form);
+            return json::print(context, &outcome, &arguments.form);
         }
-        status::say(format_args!("{}", text::count(tensors, "tensor")));
+        context.say(format_args!("{}", text::count(tensors, "tensor")));
         Ok(())
     }))
 }
 
 /// Writes shards in one folder, and their index; a single one is an ordinary file.
 fn write_shards(
+    context: &Context,
     arguments: &Arguments,
     inputs: &[&Input],
     shards: &[Safetensors<'_>],
@@ -252,7 +264,7 @@ fn write_shards(
 ) -> Result<(Pending<'static>, Vec<Written>), Failure> {
     let output = arguments.output.path();
     if let [only] = shards {
-        return arguments.write(inputs, vec![(only.image().map_err(bad)?, output.to_owned())]);
+        return arguments.write(context, inputs, vec![(only.image().map_err(bad)?, output.to_owned())]);
     }
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     let name = |number| format!("{stem}-{number:05}-of-{:05}.safetensors", shards.len());
@@ -264,7 +276,7 @@ fn write_shards(
     }
     files.push((index.into_bytes().into(), output.with_file_name(format!("{stem}.safetensors.index.json"))));
     refuse_existing(arguments.overwrite, files.iter().map(|(_, path)| path.as_path()))?;
-    arguments.write(inputs, files)
+    arguments.write(context, inputs, files)
 }
 
 /// Returns the failure for an input that is invalid, or that the other format cannot express.

@@ -1,5 +1,6 @@
 //! The programs among a command's files, and the `.ptd` files with their external data.
 
+use crate::context::Context;
 use crate::failure::{Failure, each, each_at_once};
 use crate::files::{FileArguments, FilePath};
 use crate::json;
@@ -31,9 +32,9 @@ impl<'i> Data<'i> {
 impl DataFiles {
     /// Opens the `.ptd` files. Errors are reported when a file is processed itself. Pipes are left out, since they can be read
     /// only once.
-    pub fn open(files: impl Iterator<Item = FilePath>) -> Self {
+    pub fn open(context: &Context, files: impl Iterator<Item = FilePath>) -> Self {
         let are_data = files.filter(|file| is_data(&file.path));
-        let open = |file: FilePath| Input::open(&file.path).ok().map(|input| (file, input));
+        let open = |file: FilePath| Input::open(context, &file.path).ok().map(|input| (file, input));
         Self(are_data.filter_map(open).collect())
     }
 
@@ -64,14 +65,15 @@ pub fn serving<'t, 'i>(data: &'t [Data<'i>], program: &Path) -> Vec<&'t Ptd<'i>>
 /// Calls a function for the program of each file, or for the one inside a bundle. A `.ptd` file is only used by programs, so it is skipped.
 /// Any other file without a program is skipped if it was found in a folder. If there is no program at all, the first such file fails.
 pub fn each_program(
+    context: &Context,
     files: &FileArguments,
     need: Need,
     mut documents: Option<&mut json::Files>,
     mut work: impl FnMut(&Path, &Pte<'_>, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
     let mut found = FileKinds::default();
-    let outcome = each(files, documents.as_deref_mut(), |path, documents| {
-        let input = Input::open_for(path, need)?;
+    let outcome = each(context, files, documents.as_deref_mut(), |path, documents| {
+        let input = Input::open_for(context, path, need)?;
         let model = input.parse()?;
         let outcome = of_program(path, &model, files, |pte| work(path, pte, documents))?;
         found.add(outcome, path, model.kind()).unwrap_or(Ok(()))
@@ -81,6 +83,7 @@ pub fn each_program(
 
 /// Does the same in two steps: calls `work` for several programs at once, and `done` with its results, in the order of the files.
 pub fn each_program_at_once<R: Send>(
+    context: &Context,
     files: &FileArguments,
     need: Need,
     mut documents: Option<&mut json::Files>,
@@ -89,13 +92,14 @@ pub fn each_program_at_once<R: Send>(
 ) -> Result<Result<(), Failure>, Failure> {
     let mut found = FileKinds::default();
     let of_file = |path: &Path| {
-        let input = Input::open_for(path, need)?;
+        let input = Input::open_for(context, path, need)?;
         let model = input.parse()?;
         Ok((of_program(path, &model, files, |pte| work(path, pte))?, model.kind()))
     };
-    let outcome = each_at_once(files, documents.as_deref_mut(), of_file, |path, (result, kind), documents| {
-        found.add(result, path, kind).map_or(Ok(()), |result| done(path, result, documents))
-    })?;
+    let outcome =
+        each_at_once(context, files, documents.as_deref_mut(), of_file, |path, (result, kind), documents| {
+            found.add(result, path, kind).map_or(Ok(()), |result| done(path, result, documents))
+        })?;
     found.end(outcome, documents)
 }
 

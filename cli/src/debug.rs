@@ -2,6 +2,7 @@
 
 mod print;
 
+use crate::context::Context;
 use crate::edit::extract::save_array;
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
@@ -9,7 +10,7 @@ use crate::names::{NameFiles, NamesArguments};
 use crate::open::Input;
 use crate::profile::etdp;
 use crate::save::{make_output_folder, refuse_existing};
-use crate::{status, text};
+use crate::text;
 use executorch_format::convert::Npy;
 use executorch_format::inspect::{DebugRun, DebugValues, GapOutcome, Mismatch, RunGaps};
 use executorch_format::{Etdp, Pte};
@@ -115,24 +116,29 @@ pub struct Gaps<'t> {
 const BINS: usize = 16;
 
 /// A trace with its debug buffer, and the program that was run with files of names.
-struct Trace {
+struct Trace<'c> {
     input: Input,
     buffer: Option<Input>,
-    program: Option<(Input, NameFiles)>,
+    program: Option<(Input, NameFiles<'c>)>,
 }
 
-impl Trace {
+impl<'c> Trace<'c> {
     fn open(
+        context: &Context,
         trace: &Path,
         buffer: Option<&Path>,
         program: Option<&Path>,
-        names: impl FnOnce(&Path) -> Result<NameFiles, Failure>,
+        names: impl FnOnce(&Path) -> Result<NameFiles<'c>, Failure>,
     ) -> Result<Self, Failure> {
         let program = match program {
-            Some(program) => Some((Input::open(program)?, names(program)?)),
+            Some(program) => Some((Input::open(context, program)?, names(program)?)),
             None => None,
         };
-        Ok(Self { input: Input::open(trace)?, buffer: buffer.map(Input::open).transpose()?, program })
+        Ok(Self {
+            input: Input::open(context, trace)?,
+            buffer: buffer.map(|buffer| Input::open(context, buffer)).transpose()?,
+            program,
+        })
     }
 
     /// Calls a function with the values, which have their names.
@@ -172,7 +178,7 @@ impl Trace {
 }
 
 /// Prints the values, writes them, or compares them; then on standard error what does not fit.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let is_compared = arguments.before.is_some() || !arguments.reference.is_empty();
     if !is_compared && (arguments.worst || arguments.min_snr.is_some()) {
         return Err(Failure::Usage("--worst and --min-snr require --before or --reference".to_owned()));
@@ -182,17 +188,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::usage_of(&arguments.trace, &fault));
     }
     let (buffer, program) = (arguments.debug_buffer.as_deref(), arguments.program.as_deref());
-    let trace = Trace::open(&arguments.trace, buffer, program, |program| arguments.names.open(program))?;
+    let trace =
+        Trace::open(context, &arguments.trace, buffer, program, |program| arguments.names.open(context, program))?;
     let method = arguments.method.as_deref();
     if let Some(before) = &arguments.before {
         let (program, names) = match &arguments.before_program {
-            Some(own) => (Some(own.as_path()), NameFiles::of(own, &arguments.before_names)?),
-            None => (program, program.map(|program| arguments.names.open(program)).transpose()?.unwrap_or_default()),
+            Some(own) => (Some(own.as_path()), NameFiles::of(context, own, &arguments.before_names)?),
+            None => (
+                program,
+                match program {
+                    Some(program) => arguments.names.open(context, program)?,
+                    None => NameFiles::open(context, &[])?,
+                },
+            ),
         };
-        let old = Trace::open(before, arguments.before_debug_buffer.as_deref(), program, |_| Ok(names))?;
+        let old = Trace::open(context, before, arguments.before_debug_buffer.as_deref(), program, |_| Ok(names))?;
         return old.with(method, |old_values| {
             trace.with(method, |values| {
-                report(old_values.compare(&values), &[before], arguments)?;
+                report(context, old_values.compare(&values), &[before], arguments)?;
                 Failure::unless_sound(before, &old_values.mismatches)?;
                 Failure::unless_sound(&arguments.trace, &values.mismatches)
             })
@@ -200,25 +213,28 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if !arguments.reference.is_empty() {
         return trace.with(method, |values| {
-            let (gaps, paths) = compare_with(&values, &arguments.reference)?;
-            report(gaps, &paths, arguments)?;
+            let (gaps, paths) = compare_with(context, &values, &arguments.reference)?;
+            report(context, gaps, &paths, arguments)?;
             Failure::unless_sound(&arguments.trace, &values.mismatches)
         });
     }
     trace.with(method, |mut values| {
         values.count(BINS);
-        let written =
-            arguments.output.as_deref().map(|folder| write(&values, folder, arguments.overwrite)).transpose()?;
+        let written = arguments
+            .output
+            .as_deref()
+            .map(|folder| write(context, &values, folder, arguments.overwrite))
+            .transpose()?;
         if arguments.form.any() {
             let (file, runs, errors) = (arguments.trace.display().to_string(), &*values.runs, &*values.mismatches);
-            json::print(&Recorded { files: [FileValues { file, runs, errors, written }] }, &arguments.form)?;
+            json::print(context, &Recorded { files: [FileValues { file, runs, errors, written }] }, &arguments.form)?;
         } else if let (Some(folder), Some(written)) = (&arguments.output, &written) {
             let count = written.iter().flatten().flatten().count();
-            status::say(format_args!("{}: {}", text::path(folder), text::count(count, "array")));
+            context.say(format_args!("{}: {}", text::path(folder), text::count(count, "array")));
         } else {
-            print::values(&values, arguments.top)?;
+            print::values(context, &values, arguments.top)?;
             if arguments.debug_buffer.is_none() {
-                status::say(format_args!("without --debug-buffer, only types and sizes of tensors are known"));
+                context.say(format_args!("without --debug-buffer, only types and sizes of tensors are known"));
             }
         }
         Failure::unless_sound(&arguments.trace, &values.mismatches)
@@ -226,7 +242,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Prints differences, and fails if one is over the limit.
-fn report(mut runs: Vec<RunGaps>, references: &[impl AsRef<Path>], arguments: &Arguments) -> Result<(), Failure> {
+fn report(
+    context: &Context,
+    mut runs: Vec<RunGaps>,
+    references: &[impl AsRef<Path>],
+    arguments: &Arguments,
+) -> Result<(), Failure> {
     if arguments.worst {
         for run in &mut runs {
             run.sort_by_gap();
@@ -235,9 +256,9 @@ fn report(mut runs: Vec<RunGaps>, references: &[impl AsRef<Path>], arguments: &A
     match arguments.form.any() {
         true => {
             let files = references.iter().map(AsRef::as_ref).chain([arguments.trace.as_path()]);
-            json::print(&Gaps { files: json::Named::all(files), runs: &runs }, &arguments.form)?;
+            json::print(context, &Gaps { files: json::Named::all(files), runs: &runs }, &arguments.form)?;
         }
-        false => print::gaps(&runs, arguments.top)?,
+        false => print::gaps(context, &runs, arguments.top)?,
     }
     let Some(least) = arguments.min_snr else { return Ok(()) };
     let gaps = runs.iter().flat_map(|run| &run.values);
@@ -250,7 +271,7 @@ fn report(mut runs: Vec<RunGaps>, references: &[impl AsRef<Path>], arguments: &A
     match below.count() {
         0 => Ok(()),
         count => {
-            status::say(format_args!("{} below {least} dB, or not comparable", text::count(count, "value")));
+            context.say(format_args!("{} below {least} dB, or not comparable", text::count(count, "value")));
             Err(Failure::Reported(BELOW))
         }
     }
@@ -260,7 +281,11 @@ fn report(mut runs: Vec<RunGaps>, references: &[impl AsRef<Path>], arguments: &A
 const BELOW: u8 = 1;
 
 /// Compares values with .npy files. Returns the files too.
-fn compare_with(values: &DebugValues<'_>, references: &[PathBuf]) -> Result<(Vec<RunGaps>, Vec<PathBuf>), Failure> {
+fn compare_with(
+    context: &Context,
+    values: &DebugValues<'_>,
+    references: &[PathBuf],
+) -> Result<(Vec<RunGaps>, Vec<PathBuf>), Failure> {
     let mut paths = Vec::new();
     for path in references {
         if !path.is_dir() {
@@ -278,7 +303,7 @@ fn compare_with(values: &DebugValues<'_>, references: &[PathBuf]) -> Result<(Vec
         inside.sort_unstable();
         paths.append(&mut inside);
     }
-    let inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let inputs = paths.iter().map(|path| Input::open(context, path)).collect::<Result<Vec<_>, _>>()?;
     let mut arrays = Vec::new();
     for input in &inputs {
         let name = input.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -292,7 +317,12 @@ fn compare_with(values: &DebugValues<'_>, references: &[PathBuf]) -> Result<(Vec
 }
 
 /// Writes the tensors whose bytes are known. Returns the names of their files.
-fn write(values: &DebugValues<'_>, folder: &Path, overwrite: bool) -> Result<Vec<Vec<Option<String>>>, Failure> {
+fn write(
+    context: &Context,
+    values: &DebugValues<'_>,
+    folder: &Path,
+    overwrite: bool,
+) -> Result<Vec<Vec<Option<String>>>, Failure> {
     make_output_folder(folder)?;
     let mut files = values.file_names("npy");
     let paths: Vec<PathBuf> = files.iter().flatten().map(|file| folder.join(file)).collect();
@@ -305,7 +335,7 @@ fn write(values: &DebugValues<'_>, folder: &Path, overwrite: bool) -> Result<Vec
             let bad = |error| Failure::bad(&path, &error);
             let view = value.tensor.as_ref().and_then(|tensor| tensor.view().transpose()).transpose().map_err(bad)?;
             if let Some(view) = &view {
-                save_array(view, &path, bad)?.map_err(|error| Failure::unwritable(&path, error))?;
+                save_array(context, view, &path, bad)?.map_err(|error| Failure::unwritable(&path, error))?;
             }
             of_run.push(view.map(|_| file));
         }

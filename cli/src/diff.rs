@@ -4,11 +4,12 @@ pub mod folders;
 mod limits;
 mod print;
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::names::NameFiles;
 use crate::open::Input;
-use crate::{policy, remote, status, text};
+use crate::{policy, remote, text};
 use executorch_format::inspect::{Diff, DiffLimits, DiffOptions, Excess, Side};
 use executorch_format::naming::{NameSource, Names};
 use executorch_format::{Model, Ptd, Pte};
@@ -114,7 +115,7 @@ const DIFFERENT: u8 = 1;
 const UNREADABLE: u8 = 2;
 
 /// Compares two files, or two folders.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut limits = DiffLimits::default();
     if let Some(path) = &arguments.policy {
         limits = policy::read(path)?.1;
@@ -124,16 +125,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (before, after) = (&arguments.before, &arguments.after);
     let is_folder = |path: &Path| path.is_dir() || remote::url(path).is_some();
     if arguments.recursive && is_folder(before) && is_folder(after) {
-        return folders::run(arguments, &judge);
+        return folders::run(context, arguments, &judge);
     }
     // An invalid file does not count as a difference.
     let data = [&*arguments.before_data, &arguments.after_data];
-    let found = judge.compare([before, after], data, [&arguments.before_names, &arguments.after_names]);
+    let found = judge.compare(context, [before, after], data, [&arguments.before_names, &arguments.after_names]);
     let found = found.map_err(|failure| match failure {
         bad @ Failure::Bad { .. } => {
             if arguments.form.any() {
                 // If standard output is closed, there is no other place to report it.
-                let _ = json::print_failure(&bad);
+                let _ = json::print_failure(context, &bad);
             }
             bad.report();
             Failure::Reported(UNREADABLE)
@@ -143,9 +144,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let code = if found.fails() { DIFFERENT } else { 0 };
     if arguments.form.any() {
         let comparison = Comparison { files: [before, after].map(|path| json::Named::new(path)), found: &found };
-        json::print(&comparison, &arguments.form).map_err(|failure| failure.or_found(code))?;
-    } else if !status::is_quiet() {
-        print::text(before, after, &found, arguments.stat).map_err(|failure| failure.or_found(code))?;
+        json::print(context, &comparison, &arguments.form).map_err(|failure| failure.or_found(code))?;
+    } else if !context.quiet {
+        print::text(context, before, after, &found, arguments.stat).map_err(|failure| failure.or_found(code))?;
     }
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
@@ -160,17 +161,20 @@ struct Judge {
 impl Judge {
     fn compare(
         &self,
+        context: &Context,
         [before, after]: [&Path; 2],
         [before_data, after_data]: [&[PathBuf]; 2],
         [before_names, after_names]: [&[PathBuf]; 2],
     ) -> Result<FileDiff, Failure> {
-        let open = |paths: &[PathBuf]| paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>();
-        let (one, other) = (Input::open(before)?, Input::open(after)?);
+        let open =
+            |paths: &[PathBuf]| paths.iter().map(|path| Input::open(context, path)).collect::<Result<Vec<_>, _>>();
+        let (one, other) = (Input::open(context, before)?, Input::open(context, after)?);
         let (before_data, after_data) = (open(before_data)?, open(after_data)?);
         let (one, other) = (one.parse()?, other.parse()?);
         let (before_data, after_data) = (keys(&before_data)?, keys(&after_data)?);
         let (program, other_program) = (program(&one, before)?, program(&other, after)?);
-        let (files, other_files) = (NameFiles::of(before, before_names)?, NameFiles::of(after, after_names)?);
+        let (files, other_files) =
+            (NameFiles::of(context, before, before_names)?, NameFiles::of(context, after, after_names)?);
         let (sources, other_sources) = (files.sources()?, other_files.sources()?);
         let names = names(&files, program.as_deref(), &sources)?;
         let other_names = self::names(&other_files, other_program.as_deref(), &other_sources)?;

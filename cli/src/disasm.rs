@@ -3,6 +3,7 @@
 mod oneline;
 mod print;
 
+use crate::context::Context;
 use crate::data::each_program;
 use crate::edit::pattern::{self, Patterns};
 use crate::failure::Failure;
@@ -104,11 +105,11 @@ pub struct FileDisassembly<'t> {
 }
 
 /// Prints the instructions of each file.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let mut documents = json::Files::start(context, &arguments.form);
     let mut apart = false;
-    let outcome = each_program(&arguments.files, Need::All, documents.as_mut(), |path, pte, documents| {
-        let files = arguments.names.open(path)?;
+    let outcome = each_program(context, &arguments.files, Need::All, documents.as_mut(), |path, pte, documents| {
+        let files = arguments.names.open(context, path)?;
         let sources = files.sources()?;
         let mut disassembly = pte.disassembly();
         let names = files.names(pte, &disassembly, &sources)?;
@@ -130,7 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             None => {
                 let path = arguments.files.are_several().then_some(path);
-                print::text(path, &disassembly, arguments, std::mem::replace(&mut apart, true))?
+                print::text(context, path, &disassembly, arguments, std::mem::replace(&mut apart, true))?
             }
         }
         Failure::unless_sound(path, &disassembly.errors)

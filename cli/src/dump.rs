@@ -1,5 +1,6 @@
 //! `pte dump`: the tree as JSON.
 
+use crate::context::Context;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -77,13 +78,13 @@ struct PayloadEntry<'t> {
 }
 
 /// Prints the tree of each file. Continues after a file that fails.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form).uncut());
-    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
-        let input = Input::open(path)?;
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let mut documents = json::Files::start(context, &arguments.form).map(json::Files::uncut);
+    let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open(context, path)?;
         let print = |tree| match documents {
             Some(documents) => documents.add(&Dump { file: path.display().to_string(), tree, errors: [] }),
-            None => json::print_uncut(&tree),
+            None => json::print_uncut(context, &tree),
         };
         match &input.parse()? {
             Model::Pte(pte) if arguments.payloads => print(Tree::PteWithPayloads(with_payloads(pte))),

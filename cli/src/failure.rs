@@ -1,5 +1,6 @@
 //! Failures that end the command, their messages and exit codes.
 
+use crate::context::Context;
 use crate::files::{FileArguments, FilePath, batches};
 use crate::near::Names;
 use crate::{json, parallel, text};
@@ -104,7 +105,7 @@ impl Failure {
 
     /// Returns the failure for a name or pattern that matches nothing in a file. `what` describes the names.
     pub fn no_match(file: &Path, what: &str, wanted: &str, there: Names) -> Self {
-        Self::usage_of(file, &format!("no {what} {}, {}", text::quoted(wanted, 80), there.hint(wanted)))
+        Self::usage_of(file, &format!("no {what} {}, {}", text::quoted(wanted), there.hint(wanted)))
     }
 
     /// Fails if references of a file are out of range, after the rest of its content was printed.
@@ -212,12 +213,13 @@ impl From<serde_json::Error> for Failure {
 /// Calls a function for each file. A file that fails is reported at once, also in the JSON output if there is any, and the remaining
 /// files are still read. The inner result is the failure with the highest code, which the caller returns when the output is complete.
 pub fn each(
+    context: &Context,
     files: &FileArguments,
     mut documents: Option<&mut json::Files>,
     mut work: impl FnMut(&Path, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
     let mut code = 0;
-    for file in files.iter() {
+    for file in files.iter(context) {
         let (path, outcome) = match file {
             Ok(FilePath { path, .. }) => {
                 let outcome = work(&path, documents.as_deref_mut());
@@ -232,13 +234,14 @@ pub fn each(
 
 /// Does the same in two steps: calls `work` for several files at once, and `done` with its results, in the order of the files.
 pub fn each_at_once<R: Send>(
+    context: &Context,
     files: &FileArguments,
     mut documents: Option<&mut json::Files>,
     work: impl Fn(&Path) -> Result<R, Failure> + Sync,
     mut done: impl FnMut(&Path, R, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
     let mut code = 0;
-    for (batch, failed) in batches(files.iter()) {
+    for (batch, failed) in batches(files.iter(context)) {
         parallel::in_order(
             &batch,
             |file| work(&file.path),

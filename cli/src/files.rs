@@ -1,5 +1,6 @@
 //! The files that a command works on.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::{parallel, remote};
 use std::path::{Path, PathBuf};
@@ -52,8 +53,8 @@ pub struct FilePath {
 
 impl FileArguments {
     /// Returns the files in the order given. Files in a folder are sorted by name; files below a URL are in the order of the listing.
-    pub fn iter(&self) -> impl Iterator<Item = Result<FilePath, Failure>> {
-        iter(&self.files, self.recursive)
+    pub fn iter(&self, context: &Context) -> impl Iterator<Item = Result<FilePath, Failure>> {
+        iter(context, &self.files, self.recursive)
     }
 
     /// Returns the only file, for an option that takes one. Fails if there are several.
@@ -72,7 +73,7 @@ impl FileArguments {
 
 /// Returns the files in the order given. With `recursive`, includes those in folders, sorted by name, and below URLs. A folder or URL without
 /// any is an error; iteration continues after it.
-pub fn iter(paths: &[PathBuf], recursive: bool) -> impl Iterator<Item = Result<FilePath, Failure>> {
+pub fn iter(context: &Context, paths: &[PathBuf], recursive: bool) -> impl Iterator<Item = Result<FilePath, Failure>> {
     let found = |path: Result<PathBuf, Failure>| path.map(|path| FilePath { path, found: true });
     paths.iter().flat_map(move |path| -> Box<dyn Iterator<Item = Result<FilePath, Failure>>> {
         if recursive && path.is_dir() {
@@ -85,7 +86,7 @@ pub fn iter(paths: &[PathBuf], recursive: bool) -> impl Iterator<Item = Result<F
             files.sort();
             Box::new(files.into_iter().map(Ok).map(found))
         } else if let Some(prefix) = remote::url(path).filter(|_| recursive && !is_model(path)) {
-            match remote::list(prefix) {
+            match context.stores.list(prefix) {
                 Ok(files) => Box::new(files.map(found)),
                 Err(failure) => Box::new([Err(failure)].into_iter()),
             }

@@ -2,6 +2,7 @@
 
 mod init;
 
+use crate::context::Context;
 use crate::data::{DataFiles, each_program, each_program_at_once, serving};
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
@@ -82,35 +83,35 @@ pub struct Verdict {
 }
 
 /// Checks each program.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.only_with(arguments.init, "--init")?;
     match &arguments.target {
-        Some(target) => check(&arguments.files, target, &arguments.form),
-        None => init(arguments),
+        Some(target) => check(context, &arguments.files, target, &arguments.form),
+        None => init(context, arguments),
     }
 }
 
 /// Writes a target file with everything that the models need.
-fn init(arguments: &Arguments) -> Result<(), Failure> {
+fn init(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut needs = init::Needs::default();
-    let outcome = each_program(&arguments.files, Need::Scales, None, |path, pte, _| {
+    let outcome = each_program(context, &arguments.files, Need::Scales, None, |path, pte, _| {
         needs.add(path, pte);
         Ok(())
     })?;
     outcome?;
-    arguments.output.write(needs.text().into_bytes())
+    arguments.output.write(context, needs.text().into_bytes())
 }
 
 /// Checks each program against a target file.
-fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(), Failure> {
-    let target = target::read(target)?;
-    let opened = DataFiles::open(files.iter().flatten());
+fn check(context: &Context, files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(), Failure> {
+    let target = target::read(context, target)?;
+    let opened = DataFiles::open(context, files.iter(context).flatten());
     let data = opened.parse();
-    let mut documents = form.any().then(|| json::Files::start(form));
+    let mut documents = json::Files::start(context, form);
     let mut lacking = false;
     let of_program = |path: &Path, pte: &Pte<'_>| pte.fit_with(&target, Some(&serving(&data, path)));
     let outcome =
-        each_program_at_once(files, Need::Scales, documents.as_mut(), of_program, |path, check, documents| {
+        each_program_at_once(context, files, Need::Scales, documents.as_mut(), of_program, |path, check, documents| {
             lacking |= !check.missing.is_empty();
             match documents {
                 Some(documents) => documents.add(&Verdict {
@@ -119,7 +120,7 @@ fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(
                     check,
                     errors: [],
                 }),
-                None => target::print(path, &target, &check),
+                None => target::print(context, path, &target, &check),
             }
         })
         .map_err(|failure| failure.or_found(u8::from(lacking)))?;

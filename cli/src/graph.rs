@@ -1,5 +1,6 @@
 //! `pte graph`: the dataflow between instructions.
 
+use crate::context::Context;
 use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
@@ -64,17 +65,17 @@ pub struct FileGraphs<'t> {
 }
 
 /// Prints the graphs of each program.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { files, svg, dot, .. } = arguments;
     arguments.output.only_with(!arguments.form.any(), "--svg, --dot or --model-explorer")?;
     if *svg || arguments.model_explorer {
         files.single(if *svg { "--svg" } else { "--model-explorer" })?;
     }
-    let trace = arguments.trace.as_deref().map(Times::open).transpose()?;
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let trace = arguments.trace.as_deref().map(|path| Times::open(context, path)).transpose()?;
+    let mut documents = json::Files::start(context, &arguments.form);
     let mut made = Vec::new();
-    let outcome = each_program(files, Need::All, documents.as_mut(), |path, pte, documents| {
-        arguments.names.with(path, pte, |names| {
+    let outcome = each_program(context, files, Need::All, documents.as_mut(), |path, pte, documents| {
+        arguments.names.with(context, path, pte, |names| {
             let mut graphs = pte.graphs();
             names.add_to_graphs(pte, &mut graphs);
             if let Some(method) = &arguments.method {
@@ -102,13 +103,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             match files.are_several() {
                 true => Ok(draw(&mut made)?),
                 false if *dot && drawn.is_empty() => Ok(()),
-                false => arguments.output.write_with(draw),
+                false => arguments.output.write_with(context, draw),
             }
         })
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if !made.is_empty() {
-        arguments.output.write(made)?;
+        arguments.output.write(context, made)?;
     }
     outcome
 }
@@ -120,8 +121,8 @@ pub struct Times {
 
 impl Times {
     /// Opens a trace.
-    pub fn open(path: &Path) -> Result<Self, Failure> {
-        Ok(Self { input: Input::open(path)? })
+    pub fn open(context: &Context, path: &Path) -> Result<Self, Failure> {
+        Ok(Self { input: Input::open(context, path)? })
     }
 
     /// Adds times to the nodes of a program's graphs. Fails if the trace belongs to another program.

@@ -1,15 +1,16 @@
 //! The help of the whole command: subcommands in groups, and examples in the long form only.
 
+use crate::context::Context;
 use crate::near::Names;
-use crate::{Arguments, GROUPS, text};
+use crate::{Arguments, GROUPS};
 use anstyle::Style;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory};
 
 /// Returns the command with its arguments and help.
-pub fn command() -> Command {
+pub fn command(context: &Context) -> Command {
     let command = Arguments::command().mut_subcommands(long_after_help);
-    let list = list(&command);
+    let list = list(context, &command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n{{options}}{{after-help}}"
     ))
@@ -39,7 +40,7 @@ fn long_after_help(command: Command) -> Command {
 }
 
 /// Lists the groups, with a line for each command.
-fn list(command: &Command) -> String {
+fn list(context: &Context, command: &Command) -> String {
     const HEAD: Style = Style::new().bold().underline();
     const NAME: Style = Style::new().bold();
     let mut list = String::new();
@@ -50,7 +51,7 @@ fn list(command: &Command) -> String {
             let about = about.map(ToString::to_string).unwrap_or_default();
             // Details follow the colon.
             let about = about.split_once(": ").map_or(&*about, |(start, _)| start).to_owned();
-            list += &format!("  {NAME}{name:11}{NAME:#}  {}\n", text::cut(&about, 15));
+            list += &format!("  {NAME}{name:11}{NAME:#}  {}\n", context.cut(&about, 15));
         }
     }
     list
@@ -62,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_first_page_lists_the_subcommands_of_groups_with_a_title() {
-        let page = command().render_help().to_string();
+        let page = command(&Context::default()).render_help().to_string();
         for (group, names) in GROUPS {
             for name in *names {
                 assert_eq!(page.contains(&format!("\n  {name} ")), !group.is_empty(), "{name}: {page}");

@@ -6,6 +6,7 @@ mod table;
 
 pub use companions::test_value;
 
+use crate::context::Context;
 use crate::data::{DataFiles, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
@@ -95,13 +96,13 @@ impl MutableBuffers {
 }
 
 /// Prints a summary of each file. Fails at the end if references in a file are out of range. Continues after a file that fails.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let mut documents = json::Files::start(context, &arguments.form);
     let (mut apart, mut rows) = (false, table::Rows::default());
-    let opened = DataFiles::open(arguments.files.iter().flatten());
+    let opened = DataFiles::open(context, arguments.files.iter(context).flatten());
     let data = opened.parse();
-    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
-        let input = Input::open_for(path, Need::Graphs)?;
+    let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open_for(context, path, Need::Graphs)?;
         // The metadata of a truncated file may be complete.
         let (model, cut) = match input.parse() {
             Ok(model) => (model, None),
@@ -146,8 +147,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         match documents {
             Some(documents) => documents.add(&info)?,
-            None if arguments.table => rows.add(path, &info),
-            None => print::text(path, &info, std::mem::replace(&mut apart, true))?,
+            None if arguments.table => rows.add(context, path, &info),
+            None => print::text(context, path, &info, std::mem::replace(&mut apart, true))?,
         }
         if let Some(failure) = cut {
             return Err(failure);
@@ -159,7 +160,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if arguments.table {
-        rows.print()?;
+        rows.print(context)?;
     }
     outcome
 }

@@ -1,7 +1,7 @@
 //! JSON on stdout, streamed: each field of a table is on one line, and so is a list of numbers.
 
+use crate::context::{Context, Out};
 use crate::failure::Failure;
-use crate::text;
 use clap::ArgMatches;
 use executorch_format::text::is_deceptive;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde_json::Serializer;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// The version of the format of all JSON documents. Within a version, fields may be added; none is removed, and none changes its
 /// meaning.
@@ -25,17 +25,14 @@ pub trait Answer: Serialize + schemars::JsonSchema {}
 #[cfg(feature = "schemars")]
 impl<T: Serialize + schemars::JsonSchema> Answer for T {}
 
-/// `true` after a document was begun.
-static BEGUN: AtomicBool = AtomicBool::new(false);
-
 /// Prints a document with the failure that ended the command, if JSON was requested and no document was begun.
-pub fn print_failure(failure: &Failure) -> Result<(), Failure> {
-    if BEGUN.load(Ordering::Relaxed) {
+pub fn print_failure(context: &Context, failure: &Failure) -> Result<(), Failure> {
+    if context.has_begun_json.load(Ordering::Relaxed) {
         return Ok(());
     }
     let file = failure.file().map(|file| file.display().to_string());
     let files = [Failed { file, errors: failure.messages() }];
-    print(&OnlyFailed { files }, &JsonArguments { json: true, jsonl: false })
+    print(context, &OnlyFailed { files }, &JsonArguments { json: true, jsonl: false })
 }
 
 #[derive(Serialize)]
@@ -101,12 +98,12 @@ struct Document<'v, T> {
 }
 
 /// Writes a struct to stdout as a document, indented or on one line. Its first field is the number of the format.
-pub fn print(value: &impl Answer, arguments: &JsonArguments) -> Result<(), Failure> {
+pub fn print(context: &Context, value: &impl Answer, arguments: &JsonArguments) -> Result<(), Failure> {
     let document = Document { format: FORMAT, value };
     if !arguments.jsonl {
-        return print_alone(&document);
+        return print_alone(context, &document);
     }
-    BEGUN.store(true, Ordering::Relaxed);
+    context.has_begun_json.store(true, Ordering::Relaxed);
     let mut out = BufWriter::new(io::stdout().lock());
     write_line(&mut out, &document)?;
     writeln!(out)?;
@@ -114,32 +111,32 @@ pub fn print(value: &impl Answer, arguments: &JsonArguments) -> Result<(), Failu
 }
 
 /// Writes a value to stdout, indented, as a document in another program's format.
-pub fn print_alone(value: &impl Serialize) -> Result<(), Failure> {
-    print_with(value, Strings::default())
+pub fn print_alone(context: &Context, value: &impl Serialize) -> Result<(), Failure> {
+    print_with(context, value, Strings::default())
 }
 
 /// Does the same as [`print_alone`], with strings of any length. On a terminal, prints only the first lines.
-pub fn print_uncut(value: &impl Serialize) -> Result<(), Failure> {
+pub fn print_uncut(context: &Context, value: &impl Serialize) -> Result<(), Failure> {
     const MAX_LINES: usize = 200;
-    let most = text::most(MAX_LINES);
+    let most = context.most(MAX_LINES);
     if most == usize::MAX {
-        return print_with(value, Strings::UNCUT);
+        return print_with(context, value, Strings::UNCUT);
     }
     let mut whole = Vec::new();
     value.serialize(&mut Serializer::with_formatter(
         &mut whole,
         Indented { strings: Strings::UNCUT, ..Indented::default() },
     ))?;
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = context.plain_out();
     write_lines(&mut out, &whole, most)?;
     Ok(out.flush()?)
 }
 
 /// Writes the first lines of a text, cut to the terminal's width, and the number of lines left out.
-fn write_lines(out: &mut impl Write, whole: &[u8], most: usize) -> io::Result<()> {
+fn write_lines(out: &mut Out, whole: &[u8], most: usize) -> io::Result<()> {
     let whole = String::from_utf8_lossy(whole);
     for line in whole.lines().take(most) {
-        writeln!(out, "{}", text::cut(line, 0))?;
+        writeln!(out, "{}", out.context.cut(line, 0))?;
     }
     match whole.lines().count().saturating_sub(most) {
         0 => Ok(()),
@@ -147,8 +144,8 @@ fn write_lines(out: &mut impl Write, whole: &[u8], most: usize) -> io::Result<()
     }
 }
 
-fn print_with(value: &impl Serialize, strings: Strings) -> Result<(), Failure> {
-    BEGUN.store(true, Ordering::Relaxed);
+fn print_with(context: &Context, value: &impl Serialize, strings: Strings) -> Result<(), Failure> {
+    context.has_begun_json.store(true, Ordering::Relaxed);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     value.serialize(&mut Serializer::with_formatter(&mut out, Indented { strings, ..Indented::default() }))?;
     writeln!(out)?;
@@ -173,14 +170,14 @@ pub struct Failed {
 }
 
 impl Files {
-    /// Begins the document.
-    pub fn start(arguments: &JsonArguments) -> Self {
-        Self::new(arguments.jsonl)
+    /// Begins the document, or documents, if any JSON was requested.
+    pub fn start(context: &Context, arguments: &JsonArguments) -> Option<Self> {
+        arguments.any().then(|| Self::new(context, arguments.jsonl))
     }
 
     /// Begins the document, or, with `lines`, the documents.
-    pub fn new(lines: bool) -> Self {
-        BEGUN.store(true, Ordering::Relaxed);
+    pub fn new(context: &Context, lines: bool) -> Self {
+        context.has_begun_json.store(true, Ordering::Relaxed);
         Self { out: BufWriter::with_capacity(1 << 16, io::stdout()), lines, uncut: false, count: 0 }
     }
 

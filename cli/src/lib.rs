@@ -8,6 +8,7 @@ mod catalog;
 #[path = "catalog/missing.rs"]
 mod catalog;
 mod completions;
+mod context;
 mod convert;
 mod data;
 mod debug;
@@ -41,7 +42,6 @@ mod save;
 #[cfg(feature = "schemars")]
 mod schemas;
 mod size;
-mod status;
 mod table;
 mod target;
 mod text;
@@ -53,11 +53,11 @@ pub use crate::report::page;
 #[cfg(feature = "schemars")]
 pub use crate::schemas::{Document, schemas};
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::Pending;
 use clap::{FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
 use std::path::Path;
 
 /// Inspects, verifies and rewrites ExecuTorch model files: .pte (programs) and .ptd (named tensors and blobs)
@@ -100,9 +100,9 @@ macro_rules! subcommands {
         const GROUPS: &[(&str, &[&str])] = &[$(($group, &[$($name),+])),+];
 
         /// Runs a command. Files written while inputs are open still have temporary names.
-        fn prepare(command: &Command) -> Result<Pending<'_>, Failure> {
+        fn prepare<'a>(context: &Context, command: &'a Command) -> Result<Pending<'a>, Failure> {
             match command {
-                $($( Command::$variant(arguments) => $($module)::+::run(arguments).map(Pending::from), )+)+
+                $($( Command::$variant(arguments) => $($module)::+::run(context, arguments).map(Pending::from), )+)+
             }
         }
     };
@@ -156,8 +156,8 @@ subcommands! {
 
 /// Runs the command with the arguments of a process, the first of which is the program's name, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    text::show_whole(!io::stdout().is_terminal());
-    let command = help::command();
+    let terminal = Context::of_terminal();
+    let command = help::command(&terminal);
     let arguments = with_command(&command, arguments.into_iter().collect());
     let matches = command.try_get_matches_from(arguments);
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
@@ -170,15 +170,19 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    text::show_whole(arguments.verbose || !io::stdout().is_terminal());
-    status::set(arguments.quiet, arguments.verbose);
-    #[cfg(feature = "remote")]
-    remote::set(arguments.stores);
-    let outcome = save::finish(|| prepare(&arguments.command));
+    let context = Context {
+        whole: arguments.verbose || terminal.whole,
+        verbose: arguments.verbose,
+        quiet: arguments.quiet,
+        #[cfg(feature = "remote")]
+        stores: remote::Session::new(arguments.stores),
+        ..terminal
+    };
+    let outcome = save::finish(&context, || prepare(&context, &arguments.command));
     let Err(failure) = outcome else { return 0 };
     if json::is_asked(&matches) {
         // If standard output is closed too, the failure on stderr is enough.
-        let _ = json::print_failure(&failure);
+        let _ = json::print_failure(&context, &failure);
     }
     failure.report()
 }
@@ -203,8 +207,10 @@ mod tests {
     fn a_file_without_a_command_is_summarized() {
         let of = |line: &str| {
             let words = line.split(' ').map(OsString::from).collect();
-            let words: Vec<_> =
-                with_command(&help::command(), words).into_iter().map(|word| word.into_string()).collect();
+            let words: Vec<_> = with_command(&help::command(&Context::default()), words)
+                .into_iter()
+                .map(|word| word.into_string())
+                .collect();
             words.into_iter().collect::<Result<Vec<_>, _>>().map(|words| words.join(" ")).unwrap_or_default()
         };
         for (line, expected) in [

@@ -3,6 +3,7 @@
 mod hash;
 mod print;
 
+use crate::context::Context;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -87,11 +88,11 @@ enum User<'t> {
 }
 
 /// Lists the blobs of each file, then fails if some could not be found. Continues after a file that fails.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let mut documents = json::Files::start(context, &arguments.form);
     let named = arguments.files.are_several();
-    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
-        let input = Input::open_for(path, Need::Graphs)?;
+    let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open_for(context, path, Need::Graphs)?;
         let print = |found: Blobs<'_>, inside: DelegateConstants<'_>, methods: usize| {
             let mut blobs: Vec<BlobRow> = found.blobs.into_iter().map(row).collect();
             add_inside(&mut blobs, inside.constants);
@@ -107,13 +108,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let listing = Listing { file, file_size, blobs, errors: [found.errors, inside.errors].concat() };
             match documents {
                 Some(documents) => documents.add(&listing)?,
-                None => print::table(named.then_some(path), &listing, methods > 1, arguments.top)?,
+                None => print::table(context, named.then_some(path), &listing, methods > 1, arguments.top)?,
             }
             Failure::unless_sound(path, &listing.errors)
         };
         let model = input.parse()?;
         match &model {
-            Model::Pte(pte) => arguments.names.with(path, pte, |names| {
+            Model::Pte(pte) => arguments.names.with(context, path, pte, |names| {
                 let (mut blobs, mut inside) = (pte.blobs(), pte.delegate_constants());
                 names.add_to_blobs(pte, &mut blobs);
                 names.add_to_delegate_constants(pte, &mut inside);
@@ -121,7 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }),
             Model::Bpte(bpte) => {
                 let program = bpte.program().map_err(|error| Failure::bad(path, &error))?;
-                arguments.names.with(path, &program, |names| {
+                arguments.names.with(context, path, &program, |names| {
                     let (mut blobs, mut inside) = (bpte.blobs_with(&program), bpte.delegate_constants_with(&program));
                     names.add_to_blobs(&program, &mut blobs);
                     names.add_to_delegate_constants(&program, &mut inside);

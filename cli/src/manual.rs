@@ -1,5 +1,6 @@
 //! `pte man`: manual pages.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::near::Names;
 use crate::save::{make_output_folder, refuse_foreign};
@@ -25,7 +26,7 @@ pub struct Arguments {
 }
 
 /// Prints a manual page, or writes all pages.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(_: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut command = crate::Arguments::command();
     if let Some(folder) = &arguments.output {
         let unwritable = |error| Failure::Unwritable { file: folder.clone(), error };
@@ -51,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let starts = |name: &str| rest == name || rest.strip_prefix(name).is_some_and(|more| more.starts_with('-'));
         let Some(next) = found.get_subcommands().find(|next| starts(next.get_name())) else {
             let there: Names = found.get_subcommands().map(clap::Command::get_name).collect();
-            return Err(Failure::Usage(format!("no subcommand {}, {}", text::quoted(rest, 40), there.hint(rest))));
+            return Err(Failure::Usage(format!("no subcommand {}, {}", text::quoted(rest), there.hint(rest))));
         };
         title += &format!("-{}", next.get_name());
         rest = rest.get(next.get_name().len()..).unwrap_or_default().trim_start_matches('-');

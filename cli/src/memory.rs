@@ -2,6 +2,7 @@
 
 mod print;
 
+use crate::context::Context;
 use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
@@ -10,7 +11,6 @@ use crate::modules;
 use crate::names::NamesArguments;
 use crate::remote::Need;
 use crate::save::OutputArguments;
-use crate::status;
 use clap::ValueEnum;
 use executorch_format::inspect::{Memory, ModuleTotal};
 use executorch_format::naming::Names;
@@ -87,15 +87,15 @@ pub struct BufferModules<'t> {
 }
 
 /// Prints the planned memory of each file.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.svg {
         arguments.files.single("--svg")?;
     }
     arguments.output.only_with(arguments.svg || arguments.arenas, "--svg or --arenas")?;
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let mut documents = json::Files::start(context, &arguments.form);
     let (mut apart, mut arenas) = (false, String::new());
-    let outcome = each_program(&arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
-        arguments.names.with(path, pte, |names| {
+    let outcome = each_program(context, &arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
+        arguments.names.with(context, path, pte, |names| {
             let mut memory = pte.memory();
             names.add_to_memory(pte, &mut memory);
             if let Some(name) = &arguments.method {
@@ -109,14 +109,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 documents.add(&FileMemory { file: path.display().to_string(), memory: &memory, modules })?;
             } else if arguments.svg {
                 let file = path.file_name().map_or(path, Path::new).to_string_lossy();
-                arguments.output.write_with(|out| write!(out, "{}", memory.svg(&file)))?;
+                arguments.output.write_with(context, |out| write!(out, "{}", memory.svg(&file)))?;
             } else if arguments.arenas {
                 arenas += &print::arenas(&memory, arguments.files.are_several().then_some(path));
             } else {
-                print::text(path, &memory, arguments, std::mem::replace(&mut apart, true))?;
+                print::text(context, path, &memory, arguments, std::mem::replace(&mut apart, true))?;
             }
             if arguments.svg || arguments.arenas {
-                status::incomplete(
+                context.incomplete(
                     path,
                     if arguments.svg { "picture" } else { "list of buffers" },
                     memory.errors.len(),
@@ -127,7 +127,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if !arenas.is_empty() {
-        arguments.output.write(arenas.into_bytes())?;
+        arguments.output.write(context, arenas.into_bytes())?;
     }
     outcome
 }

@@ -1,8 +1,8 @@
 //! Totals by module, as a table.
 
+use crate::context::Out;
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
-use crate::text;
 use executorch_format::inspect::ModuleTotal;
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -29,7 +29,7 @@ pub fn check(path: &Path, modules: &[ModuleTotal<'_>]) -> Result<(), Failure> {
 /// Writes the tree of modules. At most `most` modules are shown: those with the largest totals, and all that contain them. `amount` heads
 /// the column of totals.
 pub fn write(
-    out: &mut impl Write,
+    out: &mut Out<'_>,
     modules: &[ModuleTotal<'_>],
     amount: &str,
     most: usize,
@@ -51,7 +51,7 @@ pub fn write(
     for module in shown.iter().filter_map(|index| modules.get(*index)) {
         let path = match module.path {
             Some("") => "(the model)".to_owned(),
-            Some(path) => text::name(path, NAME),
+            Some(path) => out.context.name(path, NAME),
             None => "(of no module, or not known)".to_owned(),
         };
         let (share, bar) = (percent(module.total, all), bar(module.total, all));

@@ -1,9 +1,10 @@
 //! Names from other files: ETRecords and state dicts.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::remote;
-use crate::{status, text};
+use crate::text;
 use executorch_format::edit::Subject;
 use executorch_format::inspect::{Disassembly, NamedBy};
 use executorch_format::naming::{NameSource, Names};
@@ -22,8 +23,8 @@ pub struct NamesArguments {
 
 impl NamesArguments {
     /// Opens the files with names, or the ETRecord beside a program.
-    pub fn open(&self, program: &Path) -> Result<NameFiles, Failure> {
-        NameFiles::of(program, &self.names)
+    pub fn open<'c>(&self, context: &'c Context, program: &Path) -> Result<NameFiles<'c>, Failure> {
+        NameFiles::of(context, program, &self.names)
     }
 
     /// Returns `true` if files with names were given.
@@ -34,11 +35,12 @@ impl NamesArguments {
     /// Calls a function with the names in a program.
     pub fn with<R>(
         &self,
+        context: &Context,
         path: &Path,
         pte: &Pte<'_>,
         call: impl FnOnce(&Names<'_>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let files = self.open(path)?;
+        let files = self.open(context, path)?;
         let sources = files.sources()?;
         let names = files.names(pte, &pte.disassembly(), &sources)?;
         call(&names)
@@ -46,29 +48,29 @@ impl NamesArguments {
 }
 
 /// Open files with names.
-#[derive(Default)]
-pub struct NameFiles {
+pub struct NameFiles<'c> {
+    context: &'c Context,
     inputs: Vec<Input>,
     /// `true` if the files were found beside the program, rather than given.
     were_found: bool,
 }
 
-impl NameFiles {
+impl<'c> NameFiles<'c> {
     /// Opens the given files, or the ETRecord beside a program.
-    pub fn of(program: &Path, paths: &[PathBuf]) -> Result<Self, Failure> {
+    pub fn of(context: &'c Context, program: &Path, paths: &[PathBuf]) -> Result<Self, Failure> {
         let beside = program.with_extension("etrecord");
         if !paths.is_empty() {
-            return Self::open(paths);
+            return Self::open(context, paths);
         }
         // A record that was found, rather than given, never causes a failure.
-        let found = (remote::url(program).is_none() && beside.is_file()).then(|| Input::open(&beside));
-        Ok(Self { inputs: found.into_iter().flatten().collect(), were_found: true })
+        let found = (remote::url(program).is_none() && beside.is_file()).then(|| Input::open(context, &beside));
+        Ok(Self { context, inputs: found.into_iter().flatten().collect(), were_found: true })
     }
 
     /// Opens the given files.
-    pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
-        let inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;
-        Ok(Self { inputs, were_found: false })
+    pub fn open(context: &'c Context, paths: &[PathBuf]) -> Result<Self, Failure> {
+        let inputs = paths.iter().map(|path| Input::open(context, path)).collect::<Result<_, _>>()?;
+        Ok(Self { context, inputs, were_found: false })
     }
 
     /// Reads the files.
@@ -111,7 +113,7 @@ impl NameFiles {
             return Err(Failure::usage_of(file, error));
         }
         let error = text::message(&error.to_string());
-        status::say(format_args!("{} is not used for names: {error}", text::path(file)));
+        self.context.say(format_args!("{} is not used for names: {error}", text::path(file)));
         Ok(())
     }
 }
@@ -125,9 +127,9 @@ pub fn has_names(path: &Path) -> Result<bool, Failure> {
 }
 
 /// Formats a key of named data for a table, after the name of the constant if that is known.
-pub fn of_key(name: Option<&str>, key: &str, width: usize) -> String {
-    let name = name.map(|name| format!("{}, key ", text::name(name, width))).unwrap_or_default();
-    name + &text::name(key, width)
+pub fn of_key(context: &Context, name: Option<&str>, key: &str, width: usize) -> String {
+    let name = name.map(|name| format!("{}, key ", context.name(name, width))).unwrap_or_default();
+    name + &context.name(key, width)
 }
 
 /// Names that the model's author gave.

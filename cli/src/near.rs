@@ -46,13 +46,13 @@ impl Names {
         const SHOWN: usize = 10;
         let near = self.near(wanted);
         if !near.is_empty() {
-            let near: Vec<String> = near.iter().map(|name| text::quoted(name, WIDTH)).collect();
+            let near: Vec<String> = near.iter().map(|name| text::quoted(name)).collect();
             return format!("did you mean {}?", near.join(" or "));
         }
         if self.0.is_empty() {
             return "the file has none".to_owned();
         }
-        let mut there: Vec<String> = self.0.iter().take(SHOWN).map(|name| text::name(name, WIDTH)).collect();
+        let mut there: Vec<String> = self.0.iter().take(SHOWN).map(|name| text::escaped(name)).collect();
         if self.0.len() > SHOWN {
             there.push("…".to_owned());
         }

@@ -1,5 +1,6 @@
 //! Opens files: maps their bytes into memory, and parses trees from them.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::remote::{self, Need};
 use crate::text;
@@ -73,7 +74,8 @@ struct Mapped {
     path: PathBuf,
 }
 
-/// The canonical paths of mapped files. A file that is opened twice is listed twice.
+/// The canonical paths of mapped files. A file that is opened twice is listed twice. A static, since what matters to Windows is the process: no
+/// run of the command may replace a file that another one has mapped.
 static MAPPED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 impl Mapped {
@@ -118,15 +120,15 @@ const MAX_TRAILING: u64 = 1 << 20;
 
 impl Input {
     /// Opens a file, or standard input if the path is `-`. Pipes and files with a URL are read whole; other files are mapped.
-    pub fn open(path: &Path) -> Result<Self, Failure> {
-        Self::open_for(path, Need::All)
+    pub fn open(context: &Context, path: &Path) -> Result<Self, Failure> {
+        Self::open_for(context, path, Need::All)
     }
 
     /// Opens a file. From a file with a URL, reads only the parts that are needed.
     #[cfg_attr(not(feature = "remote"), allow(unreachable_code, reason = "this build opens no files in stores"))]
-    pub fn open_for(path: &Path, need: Need) -> Result<Self, Failure> {
+    pub fn open_for(context: &Context, path: &Path, need: Need) -> Result<Self, Failure> {
         if let Some(url) = remote::url(path).filter(|_| !path.exists()) {
-            let _file = remote::open(url, need)?;
+            let _file = context.stores.open(url, need)?;
             #[cfg(feature = "remote")]
             return Ok(Self { path: path.to_owned(), bytes: Bytes::Distant(Box::new(_file)), version: None });
         }

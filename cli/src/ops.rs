@@ -4,6 +4,7 @@ pub mod macs;
 mod print;
 mod yaml;
 
+use crate::context::Context;
 use crate::convert::refused;
 use crate::data::each_program;
 use crate::failure::Failure;
@@ -13,7 +14,6 @@ use crate::modules;
 use crate::names::NamesArguments;
 use crate::remote::Need;
 use crate::save::OutputArguments;
-use crate::status;
 use clap::ValueEnum;
 use executorch_format::inspect::{Macs, ModuleTotal, Operators};
 use serde::Serialize;
@@ -88,12 +88,12 @@ pub struct MergedOperators<'t> {
 }
 
 /// Prints the needs of each file, or of all together.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.only_with(arguments.yaml, "--yaml")?;
     let together = arguments.merge || arguments.yaml;
-    let mut documents = (arguments.form.any() && !together).then(|| json::Files::start(&arguments.form));
+    let mut documents = if together { None } else { json::Files::start(context, &arguments.form) };
     let (mut all, mut files, mut apart) = (Operators::default(), Vec::new(), false);
-    let outcome = each_program(&arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
+    let outcome = each_program(context, &arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
         let operators = pte.operators();
         let errors = operators.errors.clone();
         if arguments.yaml {
@@ -109,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 let macs = arguments.macs.then(|| pte.macs());
                 documents.add(&FileOperators { file, operators: &operators, modules, macs })?
             }
-            documents if arguments.by.is_some() => arguments.names.with(path, pte, |names| {
+            documents if arguments.by.is_some() => arguments.names.with(context, path, pte, |names| {
                 let macs = arguments.macs.then(|| pte.macs());
                 let modules = match &macs {
                     Some(macs) => names.macs_by_module(macs),
@@ -126,27 +126,35 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                             true => (("multiply-accumulates", "MACS"), macs::grouped),
                             false => (("instructions, and nodes inside delegates", "CALLS"), |calls| calls.to_string()),
                         };
-                        print::modules(path, what, &modules, arguments.top, std::mem::replace(&mut apart, true), number)
+                        print::modules(
+                            context,
+                            path,
+                            what,
+                            &modules,
+                            arguments.top,
+                            std::mem::replace(&mut apart, true),
+                            number,
+                        )
                     }
                 }
             })?,
-            _ if arguments.macs => macs::text(path, &pte.macs(), std::mem::replace(&mut apart, true))?,
-            _ => print::text(path, &operators, std::mem::replace(&mut apart, true))?,
+            _ if arguments.macs => macs::text(context, path, &pte.macs(), std::mem::replace(&mut apart, true))?,
+            _ => print::text(context, path, &operators, std::mem::replace(&mut apart, true))?,
         }
         if arguments.yaml {
-            status::incomplete(path, "YAML", errors.len());
+            context.incomplete(path, "YAML", errors.len());
         }
         Failure::unless_sound(path, &errors)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     match together {
         _ if files.is_empty() => {}
-        _ if arguments.yaml => arguments.output.write(yaml::text(&all, &files).into_bytes())?,
+        _ if arguments.yaml => arguments.output.write(context, yaml::text(&all, &files).into_bytes())?,
         true if arguments.form.any() => {
             let files = json::Named::all(files.iter().map(PathBuf::as_path));
-            json::print(&MergedOperators { files, operators: &all }, &arguments.form)?
+            json::print(context, &MergedOperators { files, operators: &all }, &arguments.form)?
         }
-        true => print::merged(files.len(), &all)?,
+        true => print::merged(context, files.len(), &all)?,
         false => {}
     }
     outcome

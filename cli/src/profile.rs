@@ -2,6 +2,7 @@
 
 mod csv;
 
+use crate::context::{Context, Out};
 use crate::failure::{Failure, each};
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
@@ -19,7 +20,7 @@ use executorch_format::naming::Names;
 use executorch_format::{Etdp, Model, Pte};
 use serde::Serialize;
 use serde_json::json;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Show how long each instruction and delegate call took, from an ETDump: count, total, median, share
@@ -154,8 +155,8 @@ pub enum Tick {
 const MAX_SHOWN: usize = 30;
 
 /// Prints the profile of each trace, then, on standard error, the events that do not fit the program.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let program = arguments.program.as_deref().map(Input::open).transpose()?;
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let program = arguments.program.as_deref().map(|path| Input::open(context, path)).transpose()?;
     let pte = program.as_ref().map(Input::program).transpose()?;
     if let (Some(name), Some(input), Some(pte)) = (&arguments.method, &program, &pte) {
         if pte.method(name).is_none() {
@@ -168,31 +169,31 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let fault = "--by module adds up the times of one trace: --before compares by event or operator";
             return Err(Failure::Usage(fault.to_owned()));
         }
-        return compare(before, arguments.files.single("--before")?, pte.as_ref(), arguments);
+        return compare(context, before, arguments.files.single("--before")?, pte.as_ref(), arguments);
     }
     if arguments.timeline {
         let path = arguments.files.single("--timeline")?;
-        let input = Input::open(path)?;
+        let input = Input::open(context, path)?;
         let document = timeline(
             &etdp(path, input.parse()?, TIMES)?.timeline(pte.as_ref(), arguments.method.as_deref()),
             arguments.tick,
         );
-        return arguments.output.write_with(|out| json::write_alone(out, &document));
+        return arguments.output.write_with(context, |out| json::write_alone(out, &document));
     }
     match (&program, &pte) {
         (Some(program), Some(pte)) => {
-            arguments.names.with(program.path(), pte, |names| profiles(arguments, Some((pte, names))))
+            arguments.names.with(context, program.path(), pte, |names| profiles(context, arguments, Some((pte, names))))
         }
-        _ => profiles(arguments, None),
+        _ => profiles(context, arguments, None),
     }
 }
 
 /// Prints the profile of each trace, with a program and its names if they are given.
-fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> Result<(), Failure> {
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+fn profiles(context: &Context, arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> Result<(), Failure> {
+    let mut documents = json::Files::start(context, &arguments.form);
     let mut apart = false;
-    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
-        let input = Input::open(path)?;
+    let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open(context, path)?;
         let etdp = match input.parse()? {
             Model::Etdp(etdp) => etdp,
             _ if arguments.files.recursive => return Ok(()),
@@ -220,10 +221,12 @@ fn profiles(arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> R
                 documents.add(&FileTimes { file: path.display().to_string(), runs, errors: &profile.errors })?
             }
             Some(documents) => documents.add(&FileProfile { file: path.display().to_string(), profile: &profile })?,
-            None if arguments.format.is_some() => csv::write(path, &profile, arguments.by == By::Operator, &mut apart)?,
+            None if arguments.format.is_some() => {
+                csv::write(context, path, &profile, arguments.by == By::Operator, &mut apart)?
+            }
             None => {
                 let path = arguments.files.are_several().then_some(path);
-                table(path, &profile, arguments, std::mem::replace(&mut apart, true))?
+                table(context, path, &profile, arguments, std::mem::replace(&mut apart, true))?
             }
         }
         Failure::unless_sound(path, &profile.errors)
@@ -247,16 +250,22 @@ pub fn etdp<'i>(path: &Path, model: Model<'i>, what: &str) -> Result<Etdp<'i>, F
 }
 
 /// Prints the times of two traces side by side.
-fn compare(before: &Path, after: &Path, program: Option<&Pte<'_>>, arguments: &Arguments) -> Result<(), Failure> {
-    let inputs = [Input::open(before)?, Input::open(after)?];
+fn compare(
+    context: &Context,
+    before: &Path,
+    after: &Path,
+    program: Option<&Pte<'_>>,
+    arguments: &Arguments,
+) -> Result<(), Failure> {
+    let inputs = [Input::open(context, before)?, Input::open(context, after)?];
     let traces = [etdp(before, inputs[0].parse()?, TIMES)?, etdp(after, inputs[1].parse()?, TIMES)?];
     let [one, other] = traces.each_ref().map(|trace| trace.profile(program, arguments.method.as_deref()));
     let runs = one.compare(&other, arguments.by == By::Operator);
     if arguments.form.any() {
         let files = [before, after].map(json::Named::new);
-        json::print(&Comparison { files, runs: &runs }, &arguments.form)?;
+        json::print(context, &Comparison { files, runs: &runs }, &arguments.form)?;
     } else {
-        let mut out = BufWriter::new(anstream::stdout().lock());
+        let mut out = context.out();
         for (index, run) in runs.iter().enumerate() {
             let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
             let [before, after] = [run.before, run.after]
@@ -265,7 +274,7 @@ fn compare(before: &Path, after: &Path, program: Option<&Pte<'_>>, arguments: &A
             writeln!(
                 out,
                 "{space}{}{case}: {before} before, {after} after{}",
-                text::name(run.name, 80),
+                context.name(run.name, 80),
                 percent(run.before, run.after)
             )?;
             let mut table = Table::new([
@@ -281,7 +290,7 @@ fn compare(before: &Path, after: &Path, program: Option<&Pte<'_>>, arguments: &A
                 let [before, after] = [change.before, change.after]
                     .map(|ticks| ticks.map_or_else(|| "-".to_owned(), |ticks| time(ticks, arguments.tick)));
                 // The largest change comes first, so a step need not follow its backend; its name includes the backend's.
-                let what = text::name(&change.name, 60);
+                let what = context.name(&change.name, 60);
                 let percent = percent(change.before, change.after);
                 table.row([place, before, after, percent.trim_start_matches(", ").to_owned(), what]);
             }
@@ -333,8 +342,14 @@ fn timeline(events: &[TimelineEvent], tick: Tick) -> serde_json::Value {
     json!({"displayTimeUnit": "ns", "traceEvents": events.iter().map(event).collect::<Vec<_>>()})
 }
 
-fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apart: bool) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
+fn table(
+    context: &Context,
+    path: Option<&Path>,
+    profile: &Profile<'_>,
+    arguments: &Arguments,
+    apart: bool,
+) -> Result<(), Failure> {
+    let mut out = context.out();
     if let Some(path) = path {
         writeln!(out, "{}{}:", if apart { "\n" } else { "" }, text::path(path))?;
     }
@@ -342,7 +357,7 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
         if index > 0 {
             writeln!(out)?;
         }
-        writeln!(out, "{}", title(run, arguments.tick))?;
+        writeln!(out, "{}", title(context, run, arguments.tick))?;
         match arguments.by {
             By::Event => {}
             By::Operator => {
@@ -350,7 +365,7 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
                 continue;
             }
             By::Module => {
-                let most = arguments.top.unwrap_or_else(|| text::most(MAX_SHOWN));
+                let most = arguments.top.unwrap_or_else(|| context.most(MAX_SHOWN));
                 let show = |ticks| time(ticks as f64, arguments.tick);
                 modules::write(&mut out, &Names::time_by_module(run), "TOTAL", most, show)?;
                 continue;
@@ -368,7 +383,7 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
         ]);
         let most = arguments.top.unwrap_or(usize::MAX);
         for event in run.events.iter().take(most) {
-            table.row(row(event, arguments.tick));
+            table.row(row(context, event, arguments.tick));
         }
         table.write(&mut out)?;
         if let Some(more @ 1..) = run.events.len().checked_sub(most) {
@@ -379,7 +394,7 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
 }
 
 /// Prints times added up by operator.
-fn operators(out: &mut impl Write, run: &RunProfile<'_>, arguments: &Arguments) -> Result<(), Failure> {
+fn operators(out: &mut Out<'_>, run: &RunProfile<'_>, arguments: &Arguments) -> Result<(), Failure> {
     let (times, most) = (run.by_operator(), arguments.top.unwrap_or(usize::MAX));
     let mut table = Table::new([
         ("COUNT", Column::Right),
@@ -390,7 +405,7 @@ fn operators(out: &mut impl Write, run: &RunProfile<'_>, arguments: &Arguments) 
     ]);
     for OperatorTime { name, inside, count, total, share, macs, .. } in times.iter().take(most) {
         let indent = if *inside { "  " } else { "" };
-        let name = format!("{indent}{}", text::name(name, 60));
+        let name = format!("{indent}{}", out.context.name(name, 60));
         let (total, share) = (*total as f64, format!("{:.1} %", share * 100.0));
         table.row([
             count.to_string(),
@@ -407,8 +422,8 @@ fn operators(out: &mut impl Write, run: &RunProfile<'_>, arguments: &Arguments) 
     Ok(())
 }
 
-fn title(run: &RunProfile<'_>, tick: Tick) -> String {
-    let method = run.method.map(|method| format!(" of method {}", text::name(method, 80))).unwrap_or_default();
+fn title(context: &Context, run: &RunProfile<'_>, tick: Tick) -> String {
+    let method = run.method.map(|method| format!(" of method {}", context.name(method, 80))).unwrap_or_default();
     let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
     let (count, total) = (text::count(run.count, "time"), time(run.total as f64, tick));
     let shares = match run.in_delegates.saturating_add(run.in_other_instructions) {
@@ -419,10 +434,10 @@ fn title(run: &RunProfile<'_>, tick: Tick) -> String {
             format!("; {delegates:.1} % in delegates, {others:.1} % in other instructions")
         }
     };
-    format!("{}{method}{case}: {count}, {total}{shares}", text::name(run.name, 80))
+    format!("{}{method}{case}: {count}, {total}{shares}", context.name(run.name, 80))
 }
 
-fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 8] {
+fn row(context: &Context, event: &EventProfile<'_>, tick: Tick) -> [String; 8] {
     let instruction = match (event.chain, event.instruction) {
         (_, _) if event.kind == EventKind::Method => "-".to_owned(),
         (Some(chain), Some(instruction)) => place((chain, instruction)),
@@ -430,16 +445,16 @@ fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 8] {
     };
     let own = match (event.name, event.delegate_debug_id) {
         ("", Some(id)) => format!("event {id}"),
-        (name, _) => text::name(name, 60),
+        (name, _) => context.name(name, 60),
     };
     let module = event.module.filter(|module| !module.is_empty());
-    let module = module.map(|module| format!("  {}", text::name(module, 60))).unwrap_or_default();
+    let module = module.map(|module| format!("  {}", context.name(module, 60))).unwrap_or_default();
     let what = match (event.kind, &event.runs) {
         (EventKind::Part | EventKind::Delegate, _) => {
             let node = event.node.map(|node| format!(" = node {} {}", node.index, node.operator));
             format!("  {own}{}{module}", node.unwrap_or_default())
         }
-        (EventKind::Instruction, Some(target)) => format!("{}{module}", text::name(&target.to_string(), 60)),
+        (EventKind::Instruction, Some(target)) => format!("{}{module}", context.name(&target.to_string(), 60)),
         _ => own,
     };
     let share = format!("{:.1} %", event.share * 100.0);

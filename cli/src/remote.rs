@@ -69,31 +69,40 @@ mod session {
     /// A file in a store, with the parts that were read.
     pub type Distant = File;
 
-    static STORES: OnceLock<Result<Stores, Error>> = OnceLock::new();
-
-    static ARGUMENTS: OnceLock<StoreArguments> = OnceLock::new();
-
-    /// Sets the options of this process, before a store is used.
-    pub fn set(arguments: StoreArguments) {
-        // Has no effect in a process that runs the command again: its stores remain.
-        let _ = ARGUMENTS.set(arguments);
+    /// The stores that a run of the command uses.
+    #[derive(Default)]
+    pub struct Session {
+        arguments: StoreArguments,
+        stores: OnceLock<Result<Stores, Error>>,
     }
 
-    /// Returns the stores of this process.
-    pub fn stores() -> Result<&'static Stores, Error> {
-        let arguments = ARGUMENTS.get().cloned().unwrap_or_default();
-        STORES.get_or_init(|| arguments.access().map(Stores::new)).as_ref().map_err(Clone::clone)
-    }
+    impl Session {
+        /// Creates the session with these options. Nothing is opened before it is needed.
+        pub fn new(arguments: StoreArguments) -> Self {
+            Self { arguments, stores: OnceLock::new() }
+        }
 
-    /// Opens a file.
-    pub fn open(url: &str, need: Need) -> Result<Distant, Failure> {
-        let extent = match need {
-            Need::Graphs => Extent::Graphs,
-            Need::Scales => Extent::Scales,
-            Need::All => Extent::All,
-        };
-        let opened = stores().and_then(|stores| wait(stores.open(url, extent)));
-        opened.map_err(|error| failure(url, error))
+        /// Returns the stores.
+        pub fn stores(&self) -> Result<&Stores, Error> {
+            self.stores.get_or_init(|| self.arguments.access().map(Stores::new)).as_ref().map_err(Clone::clone)
+        }
+
+        /// Opens a file.
+        pub fn open(&self, url: &str, need: Need) -> Result<Distant, Failure> {
+            let extent = match need {
+                Need::Graphs => Extent::Graphs,
+                Need::Scales => Extent::Scales,
+                Need::All => Extent::All,
+            };
+            let opened = self.stores().and_then(|stores| wait(stores.open(url, extent)));
+            opened.map_err(|error| failure(url, error))
+        }
+
+        /// Lists the model files below a prefix in the store's order, which in most stores is by name.
+        pub fn list(&self, prefix: &str) -> Result<Listing, Failure> {
+            let files = self.stores().and_then(|stores| stores.list(prefix)).map_err(|error| failure(prefix, error))?;
+            Ok(Listing { prefix: prefix.to_owned(), files, is_empty: true, is_done: false })
+        }
     }
 
     /// Returns the hashes of ranges of a file.
@@ -133,12 +142,6 @@ mod session {
         }
     }
 
-    /// Lists the model files below a prefix in the store's order, which in most stores is by name.
-    pub fn list(prefix: &str) -> Result<Listing, Failure> {
-        let files = stores().and_then(|stores| stores.list(prefix)).map_err(|error| failure(prefix, error))?;
-        Ok(Listing { prefix: prefix.to_owned(), files, is_empty: true, is_done: false })
-    }
-
     fn failure(url: &str, error: Error) -> Failure {
         Failure::Unreadable { file: url.into(), error: std::io::Error::other(error.to_string()) }
     }
@@ -156,14 +159,20 @@ mod session {
         Failure::Unreadable { file: url.into(), error: std::io::Error::other(format!("{fault} ({INSTALL})")) }
     }
 
-    /// Fails: this build has no stores.
-    pub fn open(url: &str, _: Need) -> Result<std::convert::Infallible, Failure> {
-        Err(failure(url))
-    }
+    /// The stores that a run of the command uses: none.
+    #[derive(Default)]
+    pub struct Session;
 
-    /// Fails: this build has no stores.
-    pub fn list(prefix: &str) -> Result<std::iter::Empty<Result<PathBuf, Failure>>, Failure> {
-        Err(failure(prefix))
+    impl Session {
+        /// Fails: this build has no stores.
+        pub fn open(&self, url: &str, _: Need) -> Result<std::convert::Infallible, Failure> {
+            Err(failure(url))
+        }
+
+        /// Fails: this build has no stores.
+        pub fn list(&self, prefix: &str) -> Result<std::iter::Empty<Result<PathBuf, Failure>>, Failure> {
+            Err(failure(prefix))
+        }
     }
 }
 

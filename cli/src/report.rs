@@ -1,5 +1,6 @@
 //! `pte report`: a page about a file.
 
+use crate::context::Context;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::graph::Times;
@@ -76,7 +77,7 @@ pub fn page(name: &str, file_size: u64, model: &Model<'_>, report: &Report<'_>) 
 }
 
 /// Writes the page of each file.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.form.any() && arguments.output.is_some() {
         return Err(Failure::Usage("--output cannot be used with --json or --jsonl".to_owned()));
     }
@@ -85,13 +86,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         make_output_folder(folder)?;
     }
     let mut written = HashMap::new();
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
-    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
-        let input = Input::open(path)?;
+    let mut documents = json::Files::start(context, &arguments.form);
+    let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open(context, path)?;
         let Unbundled { model, program_offset } = input.unbundled()?;
         let write = |mut report: Report<'_>| {
             if let (Some(trace), Model::Pte(pte)) = (&arguments.trace, &model) {
-                let trace = Times::open(trace)?;
+                let trace = Times::open(context, trace)?;
                 for drawing in &mut report.graphs {
                     trace.put_on(pte, std::slice::from_mut(&mut drawing.graph))?;
                     drawing.graph.label_times(&|ticks| time(ticks, Tick::Ns));
@@ -125,10 +126,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                     output
                 }
             };
-            save_with(&output, |out| executorch_format_viewer::write_page(out, |out| json::write_line(out, &page)))
+            save_with(context, &output, |out| {
+                executorch_format_viewer::write_page(out, |out| json::write_line(out, &page))
+            })
         };
         match &model {
-            Model::Pte(pte) => arguments.names.with(path, pte, |names| write(names.report(&model, pte))),
+            Model::Pte(pte) => arguments.names.with(context, path, pte, |names| write(names.report(&model, pte))),
             _ => write(model.report()),
         }
     })?;

@@ -1,10 +1,11 @@
 //! `pte rewrite`: writes a file again, unchanged or with a recomputed layout.
 
+use crate::context::Context;
 use crate::edit::{self, only_a_file};
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::{LastArgument, Pending, prepare};
-use crate::{status, text};
+use crate::text;
 use clap::ValueEnum;
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::DataLocation;
@@ -102,17 +103,17 @@ fn header_length(text: &str) -> Result<u32, String> {
 }
 
 /// Writes the file again.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
     if arguments.in_place {
         only_a_file(&arguments.input)?;
     }
-    let input = Input::open(&arguments.input)?;
+    let input = Input::open(context, &arguments.input)?;
     let options = &arguments.options;
     let output = if arguments.in_place { &*arguments.input } else { arguments.output.path() };
     let unwritable = |error: Error| Failure::unwritable(output, error);
     match input.parse()? {
         Model::Pte(pte) => {
-            options.check_trailing(pte.trailing_bytes(), input.path())?;
+            options.check_trailing(context, pte.trailing_bytes(), input.path())?;
             let pte = if options.any() { pte.lay_out(&options.for_pte()).map_err(unwritable)? } else { pte };
             prepare(&input.copied(pte.image().map_err(unwritable)?), output, &input)
         }
@@ -121,9 +122,9 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
                 let file = text::path(input.path());
                 return Err(Failure::Usage(format!("{option} applies only to .pte files, and {file} is a .ptd")));
             }
-            options.check_trailing(ptd.trailing_bytes(), input.path())?;
+            options.check_trailing(context, ptd.trailing_bytes(), input.path())?;
             if let Some(note) = edit::old_schema(&ptd).filter(|_| options.any()) {
-                status::say(format_args!("note: {note}"));
+                context.say(format_args!("note: {note}"));
             }
             let ptd = if options.any() { ptd.lay_out(&options.for_ptd()).map_err(unwritable)? } else { ptd };
             prepare(&input.copied(ptd.image().map_err(unwritable)?), output, &input)
@@ -189,7 +190,7 @@ impl Options {
     }
 
     /// Fails if a new layout would lose bytes that the user did not ask to drop.
-    fn check_trailing(&self, trailing: Range<u64>, file: &Path) -> Result<(), Failure> {
+    fn check_trailing(&self, context: &Context, trailing: Range<u64>, file: &Path) -> Result<(), Failure> {
         if !self.any() || trailing.is_empty() {
             return Ok(());
         }
@@ -198,7 +199,7 @@ impl Options {
         }
         let (count, start) = (trailing.end - trailing.start, trailing.start);
         let file = text::path(file);
-        status::say(format_args!("{file}: {count} bytes after the last segment (from byte {start}) dropped"));
+        context.say(format_args!("{file}: {count} bytes after the last segment (from byte {start}) dropped"));
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 //! Writes whole files, or nothing at all.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::open::{Input, Version, is_mapped};
-use crate::{progress, remote, status, text};
+use crate::{progress, remote, text};
 use executorch_format::{Error, ErrorKind as FileError, Image, PROBE_SIZE, Prepared, Progress, probe};
 use indicatif::ProgressBar;
 use std::fs;
@@ -15,7 +16,8 @@ use std::time::Instant;
 /// The exit code that a shell reports for a command ended by a signal.
 const INTERRUPTED: u8 = 130;
 
-/// `true` after Ctrl-C was pressed, or the command received a signal to end.
+/// `true` after Ctrl-C was pressed, or the command received a signal to end. A static, since signals are sent to the whole process and their
+/// handler gets no arguments.
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 
 /// The output file of a command that prints to standard output by default.
@@ -46,14 +48,18 @@ impl LastArgument {
 
 impl OutputArguments {
     /// Writes the result of the command.
-    pub fn write(&self, bytes: Vec<u8>) -> Result<(), Failure> {
-        self.write_with(|out| out.write_all(&bytes))
+    pub fn write(&self, context: &Context, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.write_with(context, |out| out.write_all(&bytes))
     }
 
     /// Writes the result of the command while it is being produced.
-    pub fn write_with(&self, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    pub fn write_with(
+        &self,
+        context: &Context,
+        make: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
         match &self.output {
-            Some(output) => save_with(output, make),
+            Some(output) => save_with(context, output, make),
             None => Ok(to_standard_output(make)?),
         }
     }
@@ -67,13 +73,16 @@ impl OutputArguments {
     }
 }
 
+/// Prints the report of a command.
+type Report<'a> = dyn FnOnce(&Context) -> Result<(), Failure> + 'a;
+
 /// Files that are written but still have temporary names, and the report that follows. A command returns them from the function that opened
 /// its inputs, so that no input is open or mapped when a file is replaced: Windows cannot replace a mapped file.
 #[derive(Default)]
 #[must_use]
 pub struct Pending<'a> {
     files: Vec<PendingFile>,
-    report: Option<Box<dyn FnOnce() -> Result<(), Failure> + 'a>>,
+    report: Option<Box<Report<'a>>>,
 }
 
 struct PendingFile {
@@ -93,13 +102,13 @@ impl From<()> for Pending<'_> {
 
 impl Pending<'_> {
     /// Adds a report, which is printed when all files have their names.
-    pub fn then<'a>(self, report: impl FnOnce() -> Result<(), Failure> + 'a) -> Pending<'a> {
+    pub fn then<'a>(self, report: impl FnOnce(&Context) -> Result<(), Failure> + 'a) -> Pending<'a> {
         Pending { files: self.files, report: Some(Box::new(report)) }
     }
 
     /// Gives files their names. Fails if an input to be replaced was changed since it was opened, because that change would be lost. Private,
     /// so that a command, which has inputs open, cannot call it.
-    fn commit(self) -> Result<(), Failure> {
+    fn commit(self, context: &Context) -> Result<(), Failure> {
         for file in &self.files {
             refuse_mapped(&file.path)?;
             if file.replaced.as_ref().is_some_and(|version| !version.is_of(&file.path)) {
@@ -109,15 +118,15 @@ impl Pending<'_> {
         }
         for PendingFile { prepared, path, size, .. } in self.files {
             prepared.commit().map_err(|error| Failure::unwritable(&path, error))?;
-            status::say(format_args!("{}: {size} bytes", text::path(&path)));
+            context.say(format_args!("{}: {size} bytes", text::path(&path)));
         }
-        self.report.map_or(Ok(()), |report| report())
+        self.report.map_or(Ok(()), |report| report(context))
     }
 }
 
 /// Runs a command, which opens and closes its inputs, and then gives its files their names.
-pub fn finish<'a>(command: impl FnOnce() -> Result<Pending<'a>, Failure>) -> Result<(), Failure> {
-    command()?.commit()
+pub fn finish<'a>(context: &Context, command: impl FnOnce() -> Result<Pending<'a>, Failure>) -> Result<(), Failure> {
+    command()?.commit(context)
 }
 
 /// Writes a file for `output`, or to standard output if that is `-`, with a progress bar on the terminal if it takes long. Removes the
@@ -127,7 +136,11 @@ pub fn prepare(image: &Image<'_>, output: &Path, input: &Input) -> Result<Pendin
 }
 
 /// Writes a whole file that is not a model, or nothing, while the content is produced. Never replaces a model.
-pub fn save_with(output: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+pub fn save_with(
+    context: &Context,
+    output: &Path,
+    make: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
     if output.as_os_str() == text::STANDARD {
         refuse_terminal()?;
         return to_standard_output(make).map_err(Failure::Output);
@@ -138,7 +151,7 @@ pub fn save_with(output: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<
     let mut size = 0;
     let prepared = Prepared::new(output, |file| make(&mut Counted { file, size: &mut size }));
     prepared.and_then(Prepared::commit).map_err(|error| unwritten(output, error))?;
-    status::say(format_args!("{}: {size} bytes", text::path(output)));
+    context.say(format_args!("{}: {size} bytes", text::path(output)));
     Ok(())
 }
 
@@ -359,20 +372,21 @@ mod tests {
 
     #[test]
     fn a_file_is_not_replaced_while_it_is_mapped() {
+        let context = &Context::default();
         let file = std::env::temp_dir().join(format!("executorch-format-{}-mapped", std::process::id()));
         fs::write(&file, vec![7; 100_000]).expect("a file");
         let image = |out: &mut dyn Write| out.write_all(b"new");
-        let inputs = [Input::open(&file).expect("an input"), Input::open(&file).expect("an input")];
+        let inputs = [(); 2].map(|()| Input::open(context, &file).expect("an input"));
         for input in inputs {
             assert!(is_in_use(&file) && refuse_mapped(&file).is_err() && refuse_foreign(&file, "\u{7}").is_err());
-            assert!(save_with(&file, image).is_err());
+            assert!(save_with(context, &file, image).is_err());
             let prepared = Prepared::new(&file, image).expect("a new file");
             let files = vec![PendingFile { prepared, path: file.clone(), size: 3, replaced: None }];
-            assert!(Pending { files, report: None }.commit().is_err());
+            assert!(Pending { files, report: None }.commit(context).is_err());
             drop(input);
         }
         assert_eq!(fs::metadata(&file).expect("a file").len(), 100_000);
-        save_with(&file, image).expect("a new file");
+        save_with(context, &file, image).expect("a new file");
         assert_eq!(fs::read(&file).expect("a file"), b"new");
         fs::remove_file(file).expect("a file");
     }
@@ -380,6 +394,7 @@ mod tests {
     /// Windows cannot replace a mapped file.
     #[test]
     fn no_input_is_open_or_mapped_when_a_file_is_replaced() {
+        let context = &Context::default();
         let folder = std::env::temp_dir().canonicalize().expect("a folder");
         let folder = folder.join(format!("executorch-format-{}-closed", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
@@ -400,7 +415,7 @@ mod tests {
             (&data, "ptd filter FILE --keep c -i"),
             (&data, "replace FILE c=FILE:c -o FILE"),
         ] {
-            let input = Input::open(file).expect("an input");
+            let input = Input::open(context, file).expect("an input");
             assert!(is_in_use(file), "{line}: {} bytes are not mapped", input.bytes().len());
             drop(input);
             let inode = || fs::metadata(file).expect("a file").ino();
@@ -408,10 +423,11 @@ mod tests {
             let name = file.to_str().expect("a path in UTF-8");
             let words = ["pte"].into_iter().chain(line.split(' ')).map(|word| word.replace("FILE", name));
             let arguments = crate::Arguments::try_parse_from(words).expect("arguments");
-            let pending = crate::prepare(&arguments.command).unwrap_or_else(|failure| panic!("{line}: {failure:?}"));
+            let pending =
+                crate::prepare(context, &arguments.command).unwrap_or_else(|failure| panic!("{line}: {failure:?}"));
             assert_eq!((inode(), is_in_use(file)), (before, false), "{line}");
             assert_eq!(pending.files.len(), 1, "{line}");
-            pending.commit().unwrap_or_else(|failure| panic!("{line}: {failure:?}"));
+            pending.commit(context).unwrap_or_else(|failure| panic!("{line}: {failure:?}"));
             assert_ne!(inode(), before, "{line}");
         }
         fs::remove_dir_all(folder).expect("an empty place");

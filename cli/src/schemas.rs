@@ -260,7 +260,7 @@ mod tests {
             }
         }
         let mut found = BTreeSet::new();
-        commands(&crate::help::command(), "", &mut found);
+        commands(&crate::help::command(&crate::context::Context::default()), "", &mut found);
         let stated = DOCUMENTS.iter().flat_map(|document| document.commands).map(|name| (*name).to_owned());
         assert_eq!(found, stated.collect());
     }

@@ -2,6 +2,7 @@
 
 mod print;
 
+use crate::context::Context;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -135,29 +136,29 @@ pub struct TwoSizes<'t> {
 }
 
 /// Prints the sizes of each file, or compares two.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if let ([before, after], false) = (&arguments.files.files[..], arguments.files.recursive) {
         if arguments.by.is_some() {
             let fault = "--by groups the bytes of one file: two files are compared part by part";
             return Err(Failure::Usage(fault.to_owned()));
         }
-        return compare(before, after, arguments);
+        return compare(context, before, after, arguments);
     }
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let mut documents = json::Files::start(context, &arguments.form);
     let mut apart = false;
-    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
-        let input = Input::open_for(path, Need::Graphs)?;
+    let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open_for(context, path, Need::Graphs)?;
         let file = input.unbundled()?;
         let print = |size: &SizeReport<'_>, modules: Vec<ModuleTotal<'_>>| {
             let size = FileSize { modules, ..FileSize::new(path, &input, &file, size) };
             match documents {
                 Some(documents) => documents.add(&size)?,
-                None => print::one(path, &size, arguments, std::mem::replace(&mut apart, true))?,
+                None => print::one(context, path, &size, arguments, std::mem::replace(&mut apart, true))?,
             }
             Failure::unless_sound(path, &size.size.errors)
         };
         match &file.model {
-            Model::Pte(pte) if arguments.need_names() => arguments.names.with(path, pte, |names| {
+            Model::Pte(pte) if arguments.need_names() => arguments.names.with(context, path, pte, |names| {
                 let mut size = size(path, &file)?;
                 names.add_to_size_report(pte, &mut size);
                 print(&size, modules::known(names.size_by_module(pte, &size)))
@@ -169,17 +170,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     outcome
 }
 
-fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Failure> {
-    let inputs = [Input::open_for(before, Need::Graphs)?, Input::open_for(after, Need::Graphs)?];
+fn compare(context: &Context, before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Failure> {
+    let inputs = [Input::open_for(context, before, Need::Graphs)?, Input::open_for(context, after, Need::Graphs)?];
     let files = [inputs[0].unbundled()?, inputs[1].unbundled()?];
     let (one, other) = (size(before, &files[0])?, size(after, &files[1])?);
     let growth = one.growth(&other);
     let sizes =
         [FileSize::new(before, &inputs[0], &files[0], &one), FileSize::new(after, &inputs[1], &files[1], &other)];
     if arguments.form.any() {
-        json::print(&TwoSizes { files: sizes, growth: &growth }, &arguments.form)?;
+        json::print(context, &TwoSizes { files: sizes, growth: &growth }, &arguments.form)?;
     } else {
-        print::two([before, after], &sizes, &growth, arguments)?;
+        print::two(context, [before, after], &sizes, &growth, arguments)?;
     }
     Failure::unless_sound(before, &one.errors)?;
     Failure::unless_sound(after, &other.errors)

@@ -1,5 +1,6 @@
 //! Rows in columns.
 
+use crate::context::Out;
 use crate::text;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
@@ -54,8 +55,8 @@ impl<const N: usize> Table<N> {
     }
 
     /// Writes the table, with two spaces between columns. Writes nothing if there are no rows.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        self.write_within(out, text::most(text::columns()))
+    pub fn write(&self, out: &mut Out<'_>) -> io::Result<()> {
+        self.write_within(out, out.context.most(out.context.columns))
     }
 
     /// Writes the table in lines of at most `room` columns, as far as cells can be cut.
@@ -156,7 +157,7 @@ mod tests {
 
     fn written<const N: usize>(table: &Table<N>) -> String {
         let mut out = anstream::StripStream::new(Vec::new());
-        let done = table.write(&mut out);
+        let done = table.write_within(&mut out, usize::MAX);
         assert!(done.is_ok());
         String::from_utf8_lossy(&out.into_inner()).into_owned()
     }

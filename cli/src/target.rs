@@ -1,14 +1,15 @@
 //! Target files, which describe a device, and their comparison with the needs of a model.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::near::Names;
 use crate::open::read_settings;
-use crate::{status, text};
+use crate::text;
 use executorch_format::schema::ScalarType;
 use executorch_format::verify::{Fit, Library, Missing, Release, Target};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Runtimes with a name, and the kernel libraries and backends of each. The contents of prebuilt libraries for Android and
@@ -32,12 +33,12 @@ struct Runtime {
 }
 
 /// Returns a runtime by its name and release, such as `portable-1.0`, or `portable` for the newest; `None` if there is no such runtime.
-fn named(path: &Path) -> Option<Result<Target, Failure>> {
+fn named(context: &Context, path: &Path) -> Option<Result<Target, Failure>> {
     let find = |name: &str| RUNTIMES.iter().find(|runtime| runtime.name == name);
     let text = path.to_str()?;
     let (Runtime { libraries, backends, .. }, release) = match (find(text), text.rsplit_once('-')) {
         (Some(runtime), _) => {
-            status::say(format_args!("{text} is {text}-{}, the newest release", Release::LATEST));
+            context.say(format_args!("{text} is {text}-{}, the newest release", Release::LATEST));
             (runtime, Ok(Release::LATEST))
         }
         (None, Some((name, release))) => (find(name)?, release.parse::<Release>()),
@@ -58,8 +59,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads a target file, as YAML if it has that extension, else as TOML. Also takes the name of a known runtime.
-pub fn read(path: &Path) -> Result<Target, Failure> {
-    if let Some(target) = named(path).filter(|_| !path.exists()) {
+pub fn read(context: &Context, path: &Path) -> Result<Target, Failure> {
+    if let Some(target) = named(context, path).filter(|_| !path.exists()) {
         return target;
     }
     let has_ending =
@@ -71,7 +72,7 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
         let hint = names.iter().map(String::as_str).collect::<Names>().hint(&path.to_string_lossy());
         return Err(Failure::Usage(format!(
             "no target file or runtime {}, {hint}",
-            text::quoted(&path.to_string_lossy(), 60)
+            text::quoted(&path.to_string_lossy())
         )));
     }
     let text = read_settings(path)?;
@@ -156,12 +157,12 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
 }
 
 /// Prints the needs of a model that the target lacks, and those that could not be checked.
-pub fn print(path: &Path, target: &Target, check: &Fit) -> Result<(), Failure> {
+pub fn print(context: &Context, path: &Path, target: &Target, check: &Fit) -> Result<(), Failure> {
     let Fit { missing, unknown, .. } = check;
-    if missing.is_empty() && unknown.is_empty() && status::is_quiet() {
+    if missing.is_empty() && unknown.is_empty() && context.quiet {
         return Ok(());
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = context.plain_out();
     let mut verdict = match missing.len() {
         0 => "nothing is missing".to_owned(),
         many => format!("{} missing", text::count(many, "thing")),
@@ -190,5 +191,5 @@ fn near(lack: &Missing, target: &Target) -> String {
     };
     // Many operators have similar names: only those that differ by a letter or two are suggested.
     let near = there.near(wanted).into_iter().find(|name| strsim::levenshtein(name, wanted) <= 2);
-    near.map(|name| format!("; the target has {}", text::quoted(&name, 60))).unwrap_or_default()
+    near.map(|name| format!("; the target has {}", text::quoted(&name))).unwrap_or_default()
 }

@@ -1,10 +1,11 @@
 //! `pte to-c`: a file as a C array, for firmware.
 
+use crate::context::Context;
 use crate::convert::refused;
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::{make_folder, make_output_folder, refuse_foreign, refuse_model};
-use crate::{status, text};
+use crate::text;
 use executorch_format::convert::{CArray, CBytes, COptions, operator_lines};
 use executorch_format::{Error, Model};
 use std::io::{self, Write};
@@ -51,8 +52,8 @@ pub struct Arguments {
 const MARK: &str = "/* Made by `pte to-c` from ";
 
 /// Writes header and source.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(&arguments.file)?;
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let input = Input::open(context, &arguments.file)?;
     let name = arguments.name.clone().unwrap_or_else(|| identifier(&arguments.file));
     if arguments.operators {
         let Model::Pte(pte) = input.parse()? else {
@@ -74,15 +75,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .with_alignment(arguments.alignment)
         .with_section(arguments.section.clone())
         .with_bytes(bytes);
-    save(&input, &source, &options)
+    save(context, &input, &source, &options)
 }
 
 /// Writes a source file and the header next to it. The array has their name.
-pub fn write(input: &Input, source: &Path) -> Result<(), Failure> {
-    save(input, source, &COptions::default().with_name(identifier(source)))
+pub fn write(context: &Context, input: &Input, source: &Path) -> Result<(), Failure> {
+    save(context, input, source, &COptions::default().with_name(identifier(source)))
 }
 
-fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure> {
+fn save(context: &Context, input: &Input, source: &Path, options: &COptions) -> Result<(), Failure> {
     let bad = |error: Error| refused(input.path(), &error);
     let name = input.path().file_name().unwrap_or_default().to_string_lossy();
     if options.bytes == CBytes::Embed && !name.chars().all(|c| matches!(c, ' '..='~') && !"\"\\?".contains(c)) {
@@ -96,7 +97,7 @@ fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure>
     let saved = array.save(&file.to_string_lossy(), &header, source);
     saved.map_err(|error| Failure::unwritable(source, error))?;
     let (header, source) = (text::path(&header), text::path(source));
-    status::say(format_args!(
+    context.say(format_args!(
         "{header}, {source}: {}, aligned to {}",
         text::count(input.bytes().len(), "byte"),
         array.alignment()

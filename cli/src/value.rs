@@ -30,7 +30,7 @@ pub fn ambiguous(text: &str, pte: &Pte<'_>) -> Option<String> {
     let is_value = text.strip_prefix('%').is_some_and(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
     let methods = computing(pte);
     let first = methods.first().filter(|_| is_value && methods.len() > 1)?;
-    let method = crate::text::name(first, 40);
+    let method = crate::text::escaped(first);
     Some(format!("{text} is a value of each of {} methods: write the method too, as in {method}:{text}", methods.len()))
 }
 
@@ -38,7 +38,7 @@ pub fn ambiguous(text: &str, pte: &Pte<'_>) -> Option<String> {
 pub fn of_number(text: &str, pte: &Pte<'_>) -> Option<String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let method = *computing(pte).first().filter(|_| is_number)?;
-    let method = crate::text::name(method, 40);
+    let method = crate::text::escaped(method);
     Some(format!("no tensor \"{text}\": a value is written %{text} (here {method}:%{text})"))
 }
 

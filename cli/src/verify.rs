@@ -5,6 +5,7 @@ pub mod page;
 pub mod runtimes;
 mod sarif;
 
+use crate::context::Context;
 use crate::data::{Data, folder, is_data};
 use crate::failure::Failure;
 use crate::files::{FilePath, batches, iter};
@@ -19,7 +20,7 @@ use executorch_format::verify::{Finding, History, Level, Library, Policy, RULES,
 use output::{Form, Output};
 use serde::Serialize;
 use std::collections::HashMap;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -113,40 +114,40 @@ struct RuleEntry {
 }
 
 /// Checks files. Reports each as soon as it is checked.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.only_with(arguments.form() == Form::Sarif, "--format sarif")?;
     if arguments.rules {
-        return rules(&arguments.json);
+        return rules(context, &arguments.json);
     }
     if let Some(name) = &arguments.explain {
         let page = page::explain(name).ok_or_else(|| {
             let hint = page::names().collect::<Names>().hint(name);
             let rules = "`pte verify --rules` lists rules, docs/releases.md the other reasons";
-            Failure::Usage(format!("no rule or reason {}, {hint} ({rules})", text::quoted(name, 80)))
+            Failure::Usage(format!("no rule or reason {}, {hint} ({rules})", text::quoted(name)))
         })?;
         return Ok(write!(io::stdout(), "{name}\n\n{page}")?);
     }
-    let files = || iter(&arguments.data, false).chain(iter(&arguments.files, arguments.recursive));
+    let files = || iter(context, &arguments.data, false).chain(iter(context, &arguments.files, arguments.recursive));
     if !arguments.runtime.is_empty() {
-        return runtimes::run(files, &arguments.runtime, &arguments.libraries, arguments.form());
+        return runtimes::run(context, files, &arguments.runtime, &arguments.libraries, arguments.form());
     }
     let policy = chosen(arguments)?;
     // Rules of the strict level read the whole file.
     let need = if policy.level >= Level::Strict { Need::All } else { Need::Scales };
     // The files are listed twice, so that only those with data are in memory.
-    let kept = files().filter_map(|file| file.map(|file| Some((kept(&file.path)?, file))).transpose());
+    let kept = files().filter_map(|file| file.map(|file| Some((kept(context, &file.path)?, file))).transpose());
     let kept: Vec<(Opened, FilePath)> = kept.collect::<Result<_, _>>()?;
     // For a file given twice, the first entry is used: a pipe is empty when it is opened again.
     let by_path: HashMap<&Path, &Opened> = kept.iter().rev().map(|(opened, file)| (&*file.path, opened)).collect();
     let data: Vec<_> = kept.iter().filter_map(|(opened, file)| Data::of(file, opened.as_ref().ok()?)).collect();
-    let mut output = Output::start(arguments.form(), policy.level);
+    let mut output = Output::start(context, arguments.form(), policy.level);
     let mut unreadable = 0;
     let judge = |FilePath { path, found }: &FilePath| -> Result<Vec<Finding>, Arc<Failure>> {
         let late;
         let input = match by_path.get(&**path) {
             Some(kept) => kept.as_ref().map_err(Arc::clone)?,
             None => {
-                late = Input::open_for(path, need)?;
+                late = Input::open_for(context, path, need)?;
                 &late
             }
         };
@@ -157,7 +158,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     for (batch, failed) in batches(files()) {
         parallel::in_order(&batch, judge, |FilePath { path, .. }, result| match result {
             Ok(findings) => {
-                let printed = output.file(path, &findings);
+                let printed = output.file(context, path, &findings);
                 printed.map_err(|failure| failure.or_found(u8::from(output.errors() > 0).max(unreadable)))
             }
             Err(failure) => {
@@ -172,7 +173,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             output.failed(&path, &failure)?;
         }
     }
-    let code = u8::from(output.end(&arguments.output)? > 0).max(unreadable);
+    let code = u8::from(output.end(context, &arguments.output)? > 0).max(unreadable);
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
@@ -181,9 +182,9 @@ type Opened = Result<Input, Arc<Failure>>;
 
 /// Opens a file that stays open: one with data for programs, or a pipe, which can be read only once. The others are opened when they are
 /// checked, because the number of open files is limited, and because the bytes of a file in a store are in memory.
-fn kept(path: &Path) -> Option<Opened> {
+fn kept(context: &Context, path: &Path) -> Option<Opened> {
     let opens_again = path.is_file() || remote::url(path).is_some();
-    (!opens_again || is_data(path)).then(|| Input::open(path).map_err(Arc::new))
+    (!opens_again || is_data(path)).then(|| Input::open(context, path).map_err(Arc::new))
 }
 
 /// Returns the findings of a file, alone and with the `.ptd` files beside it.
@@ -234,19 +235,19 @@ fn chosen(arguments: &Arguments) -> Result<Policy, Failure> {
 
 fn no_rule(name: &str) -> Failure {
     let hint = RULES.iter().map(|rule| rule.name).chain([Policy::WARNINGS]).collect::<Names>().hint(name);
-    Failure::Usage(format!("no rule {}, {hint} (`pte verify --rules` lists all)", text::quoted(name, 80)))
+    Failure::Usage(format!("no rule {}, {hint} (`pte verify --rules` lists all)", text::quoted(name)))
 }
 
-fn rules(form: &json::JsonArguments) -> Result<(), Failure> {
+fn rules(context: &Context, form: &json::JsonArguments) -> Result<(), Failure> {
     if form.any() {
         let entry = |rule: &&'static Rule| RuleEntry {
             rule,
             refused_since: rule.refused_since(),
             histories: rule.histories().collect(),
         };
-        return json::print(&Rules { rules: RULES.iter().map(entry).collect() }, form);
+        return json::print(context, &Rules { rules: RULES.iter().map(entry).collect() }, form);
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = context.plain_out();
     let width = RULES.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
     for rule in RULES {
         write!(out, "{:9}  {:7}  {:width$}  {}", rule.level, rule.severity, rule.name, rule.protects_from)?;

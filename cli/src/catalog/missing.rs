@@ -1,5 +1,6 @@
 //! `pte catalog` in a build without the feature `remote`.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use std::ffi::OsString;
 
@@ -11,7 +12,7 @@ pub struct Arguments {
 }
 
 /// Fails with a message that says how to get the command.
-pub fn run(_: &Arguments) -> Result<(), Failure> {
+pub fn run(_: &Context, _: &Arguments) -> Result<(), Failure> {
     let fault = "this pte cannot write catalogues: it was built without the feature `remote`";
     Err(Failure::Usage(format!("{fault} ({})", crate::remote::INSTALL)))
 }

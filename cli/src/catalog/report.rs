@@ -1,5 +1,6 @@
 //! `pte catalog report`: a summary of a catalogue, as one page.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::save_with;
 use executorch_format_stores::catalog::{Overview, Use};
@@ -21,13 +22,13 @@ pub struct Arguments {
 }
 
 /// Writes the page.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let overview = Overview::read(&arguments.catalog).map_err(|error| Failure::Unreadable {
         file: arguments.catalog.clone(),
         error: io::Error::other(error.to_string()),
     })?;
     let name = arguments.catalog.display().to_string();
-    save_with(&arguments.output, |out| page(out, &name, &overview))
+    save_with(context, &arguments.output, |out| page(out, &name, &overview))
 }
 
 /// A text, with invisible characters, those that HTML interprets and those that change the direction of text escaped.

@@ -1,5 +1,6 @@
 //! New names for tensors: one by one, from a table, or by a regular expression.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::near::Names;
 use crate::open::Input;
@@ -47,11 +48,11 @@ struct MatchedNames {
 
 impl Renames {
     /// Reads tables and patterns.
-    pub fn read(&self) -> Result<Table, Failure> {
+    pub fn read(&self, context: &Context) -> Result<Table, Failure> {
         let mut names = match &self.rename_table {
             None => BTreeMap::new(),
             Some(path) => {
-                let table = serde_json::from_slice(Input::open(path)?.bytes());
+                let table = serde_json::from_slice(Input::open(context, path)?.bytes());
                 table.map_err(|error| Failure::usage_of(path, &error))?
             }
         };
@@ -124,7 +125,7 @@ impl Table {
     pub fn check(self, file: &Path) -> Result<(), Failure> {
         let MatchedNames { unused, matched, names, too_long } = self.seen.into_inner();
         if let Some(name) = too_long {
-            let fault = format!("the new name of {} is longer than {LONGEST_NAME} bytes", text::quoted(&name, 80));
+            let fault = format!("the new name of {} is longer than {LONGEST_NAME} bytes", text::quoted(&name));
             return Err(Failure::usage_of(file, &fault));
         }
         if let Some(name) = unused.first() {

@@ -1,30 +1,31 @@
 //! Recorded values and their differences as tables.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
 use executorch_format::TensorShape;
 use executorch_format::inspect::{ComparedValue, DebugValue, DebugValues, GapOutcome, NumericGap, Returned, RunGaps};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 /// At most this many values are shown on a terminal.
-const MOST: usize = 60;
+const MAX_SHOWN: usize = 60;
 
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 60;
 
 /// Prints the values of each run.
-pub(super) fn values(values: &DebugValues<'_>, top: Option<usize>) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
+pub(super) fn values(context: &Context, values: &DebugValues<'_>, top: Option<usize>) -> Result<(), Failure> {
+    let mut out = context.out();
     for (index, run) in values.runs.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
-        let (method, case) = of(run.method, run.test_case);
+        let (method, case) = of(context, run.method, run.test_case);
         writeln!(
             out,
             "{} (run {}){method}{case}: {}",
-            text::name(run.name, NAME),
+            context.name(run.name, NAME),
             run.index,
             text::count(run.values.len(), "value")
         )?;
@@ -36,9 +37,9 @@ pub(super) fn values(values: &DebugValues<'_>, top: Option<usize>) -> Result<(),
             ("MEAN", Column::Detail),
             ("NAME", Column::Left),
         ]);
-        let most = top.unwrap_or_else(|| text::most(MOST));
+        let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
         for value in run.values.iter().take(most) {
-            table.row(row(value));
+            table.row(row(context, value));
         }
         table.write(&mut out)?;
         more(&mut out, run.values.len(), most)?;
@@ -46,8 +47,8 @@ pub(super) fn values(values: &DebugValues<'_>, top: Option<usize>) -> Result<(),
     Ok(out.flush()?)
 }
 
-fn of(method: Option<&str>, test_case: Option<i32>) -> (String, String) {
-    let method = method.map(|method| format!(" of method {}", text::name(method, NAME))).unwrap_or_default();
+fn of(context: &Context, method: Option<&str>, test_case: Option<i32>) -> (String, String) {
+    let method = method.map(|method| format!(" of method {}", context.name(method, NAME))).unwrap_or_default();
     (method, test_case.map(|case| format!(", test case {case}")).unwrap_or_default())
 }
 
@@ -58,7 +59,7 @@ fn more(out: &mut impl Write, count: usize, most: usize) -> Result<(), Failure> 
     }
 }
 
-fn row(value: &DebugValue<'_>) -> [String; 6] {
+fn row(context: &Context, value: &DebugValue<'_>) -> [String; 6] {
     let kind = value.tensor.as_ref().map(|tensor| tensor.shape().to_string()).unwrap_or_default();
     let [min, max, mean] = match (&value.tensor, &value.number) {
         (_, Some(value)) => [self::value(value), String::new(), String::new()],
@@ -76,14 +77,14 @@ fn row(value: &DebugValue<'_>) -> [String; 6] {
         },
         _ => Default::default(),
     };
-    let name = named(&value.title(), value.module);
+    let name = named(context, &value.title(), value.module);
     [place(value.chain.zip(value.instruction)), kind, min, max, mean, name]
 }
 
-fn named(name: &str, module: Option<&str>) -> String {
+fn named(context: &Context, name: &str, module: Option<&str>) -> String {
     let module = module.filter(|module| !module.is_empty() && *module != name);
-    let module = module.map(|module| format!("  {}", text::name(module, NAME))).unwrap_or_default();
-    format!("{}{module}", text::name(name, NAME))
+    let module = module.map(|module| format!("  {}", context.name(module, NAME))).unwrap_or_default();
+    format!("{}{module}", context.name(name, NAME))
 }
 
 fn place(place: Option<(usize, usize)>) -> String {
@@ -101,13 +102,13 @@ fn value(value: &Returned<'_>) -> String {
 }
 
 /// Prints the differences of each run.
-pub(super) fn gaps(runs: &[RunGaps], top: Option<usize>) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
+pub(super) fn gaps(context: &Context, runs: &[RunGaps], top: Option<usize>) -> Result<(), Failure> {
+    let mut out = context.out();
     for (index, run) in runs.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
-        let (method, case) = of(run.method.as_deref(), run.test_case);
+        let (method, case) = of(context, run.method.as_deref(), run.test_case);
         let of_outcome = |outcome| run.values.iter().filter(|gap| gap.outcome == outcome).count();
         let (equal, different) = (of_outcome(GapOutcome::Equal), of_outcome(GapOutcome::Different));
         let others = run.values.len() - equal - different;
@@ -128,9 +129,9 @@ pub(super) fn gaps(runs: &[RunGaps], top: Option<usize>) -> Result<(), Failure> 
             ("COSINE", Column::Detail),
             ("NAME", Column::Left),
         ]);
-        let most = top.unwrap_or_else(|| text::most(MOST));
+        let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
         for gap in run.values.iter().take(most) {
-            table.row(gap_row(gap));
+            table.row(gap_row(context, gap));
         }
         table.write(&mut out)?;
         more(&mut out, run.values.len(), most)?;
@@ -138,12 +139,12 @@ pub(super) fn gaps(runs: &[RunGaps], top: Option<usize>) -> Result<(), Failure> 
     Ok(out.flush()?)
 }
 
-fn gap_row(gap: &NumericGap) -> [String; 7] {
+fn gap_row(context: &Context, gap: &NumericGap) -> [String; 7] {
     let reference = gap.values[0].as_ref().and_then(|value| value.reference.as_deref());
     let reference = reference.filter(|reference| !reference.ends_with(&gap.name.replace(' ', ".")));
-    let mut name = named(&gap.name, gap.module.as_deref().filter(|module| Some(*module) != reference));
+    let mut name = named(context, &gap.name, gap.module.as_deref().filter(|module| Some(*module) != reference));
     if let Some(reference) = reference {
-        name += &format!("  from {}", text::name(reference, NAME));
+        name += &format!("  from {}", context.name(reference, NAME));
     }
     let [before, after] = gap.values.each_ref().map(|value| value.as_ref().map(shape).unwrap_or_default());
     match gap.outcome {

@@ -1,10 +1,11 @@
 //! Compares the files of two folders, pairwise by name.
 
 use super::{Arguments, DIFFERENT, FileDiff, Judge, UNREADABLE, print};
+use crate::context::Context;
 use crate::data::folder;
 use crate::failure::Failure;
 use crate::files::{FilePath, iter};
-use crate::{json, parallel, status, text};
+use crate::{json, parallel, text};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,20 +41,20 @@ struct Counts {
 }
 
 /// Compares two folders. A file in only one of them is a difference.
-pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
-    let [before, after] = [names(&arguments.before)?, names(&arguments.after)?];
+pub(super) fn run(context: &Context, arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
+    let [before, after] = [names(context, &arguments.before)?, names(context, &arguments.after)?];
     let all: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
     if all.is_empty() {
         let fault = "no .pte, .ptd, .bpte, .etdp or .etdump file in these folders";
         return Err(Failure::Usage(fault.to_owned()));
     }
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let mut documents = json::Files::start(context, &arguments.form);
     let (mut counts, mut code) = (Counts::default(), 0);
-    let quiet = status::is_quiet() || arguments.form.any();
+    let quiet = context.quiet || arguments.form.any();
     let all: Vec<_> = all.into_iter().map(|name| (name, before.get(name), after.get(name))).collect();
     let compare = |&(_, one, other): &(&PathBuf, Option<&PathBuf>, Option<&PathBuf>)| {
         let (one, other) = (one?, other?);
-        Some(judge.compare([one, other], [&beside(one, &before), &beside(other, &after)], [&[], &[]]))
+        Some(judge.compare(context, [one, other], [&beside(one, &before), &beside(other, &after)], [&[], &[]]))
     };
     parallel::in_order(&all, compare, |&(name, one, other), found| {
         let mut pair = Pair {
@@ -70,7 +71,8 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
                 counts.different += usize::from(!found.same);
                 counts.exceeding += usize::from(found.exceeded.is_some() && found.fails());
                 if !quiet && (!found.same || found.fails()) {
-                    print::text(one, other, &found, arguments.stat).map_err(|failure| failure.or_found(code))?;
+                    print::text(context, one, other, &found, arguments.stat)
+                        .map_err(|failure| failure.or_found(code))?;
                 }
                 pair.found = Some(found);
             }
@@ -114,9 +116,9 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
 }
 
 /// Returns the files of a folder, by their paths within it.
-fn names(root: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Failure> {
+fn names(context: &Context, root: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Failure> {
     let name = |file: FilePath| (file.path.strip_prefix(root).unwrap_or(&file.path).to_owned(), file.path);
-    iter(&[root.to_owned()], true).map(|file| file.map(name)).collect()
+    iter(context, &[root.to_owned()], true).map(|file| file.map(name)).collect()
 }
 
 /// Returns the `.ptd` files in a program's folder.

@@ -46,7 +46,7 @@ fn set(limits: &mut DiffLimits, name: &str, limit: Option<&str>) -> Result<(), S
             taken.with_operators(Some(most))
         }
         (unknown, _) => {
-            return Err(format!("no limit {}, {}", text::quoted(unknown, 40), Names::from_iter(NAMES).hint(unknown)));
+            return Err(format!("no limit {}, {}", text::quoted(unknown), Names::from_iter(NAMES).hint(unknown)));
         }
     };
     Ok(())
@@ -54,7 +54,7 @@ fn set(limits: &mut DiffLimits, name: &str, limit: Option<&str>) -> Result<(), S
 
 fn number(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| *number >= 0.0);
-    number.ok_or_else(|| format!("{}: expected a number from 0, such as 1e-3", text::quoted(text, 40)))
+    number.ok_or_else(|| format!("{}: expected a number from 0, such as 1e-3", text::quoted(text)))
 }
 
 /// Parses `5%`, or a size.

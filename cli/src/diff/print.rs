@@ -1,13 +1,14 @@
 //! The differences as text.
 
 use super::FileDiff;
+use crate::context::{Context, Out};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
-use crate::{status, text};
+use crate::text;
 use anstyle::{AnsiColor, Style};
 use executorch_format::inspect::{Difference, DifferenceKind, DifferenceSubject, Distance};
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// At most this many of one kind are shown on a terminal; `--verbose` shows all.
@@ -20,10 +21,16 @@ const MAX_BESIDE_LIMITS: usize = 64;
 const NAME: usize = 40;
 
 /// Prints the differences by method, then the differences in storage; with `stat`, only their counts.
-pub(super) fn text(before: &Path, after: &Path, found: &FileDiff, stat: bool) -> Result<(), Failure> {
+pub(super) fn text(
+    context: &Context,
+    before: &Path,
+    after: &Path,
+    found: &FileDiff,
+    stat: bool,
+) -> Result<(), Failure> {
     let diff = &found.diff;
     // Colours are only for a terminal, and not if NO_COLOR is set.
-    let mut out = Printer { out: BufWriter::new(anstream::stdout().lock()) };
+    let mut out = Printer { out: context.out() };
     if !diff.differences.is_empty() {
         let [size, other_size] = found.sizes.map(text::size);
         out.line(RED, &format!("--- {}  {size}", text::path(before)))?;
@@ -33,7 +40,7 @@ pub(super) fn text(before: &Path, after: &Path, found: &FileDiff, stat: bool) ->
     for excess in found.exceeded.iter().flatten() {
         out.line(RED, &format!("over a limit: {excess}"))?;
     }
-    let is_long = found.exceeded.is_some() && diff.differences.len() > MAX_BESIDE_LIMITS && !status::is_verbose();
+    let is_long = found.exceeded.is_some() && diff.differences.len() > MAX_BESIDE_LIMITS && !context.verbose;
     if stat || is_long {
         out.counts(&diff.differences)?;
     } else {
@@ -58,13 +65,13 @@ const GREEN: Style = AnsiColor::Green.on_default();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
 const BOLD: Style = Style::new().bold();
 
-struct Printer<W> {
-    out: W,
+struct Printer<'c> {
+    out: Out<'c>,
 }
 
-impl<W: Write> Printer<W> {
+impl Printer<'_> {
     fn line(&mut self, style: Style, line: &str) -> io::Result<()> {
-        writeln!(self.out, "{style}{}{style:#}", text::cut(&text::message(line), 0))
+        writeln!(self.out, "{style}{}{style:#}", self.out.context.cut(&text::message(line), 0))
     }
 
     /// Prints the number of differences of each kind.
@@ -89,7 +96,7 @@ impl<W: Write> Printer<W> {
         for ((method, subject), counts) in counts {
             let [added, removed, changed] =
                 counts.map(|count| if count == 0 { String::new() } else { count.to_string() });
-            let method = if method.is_empty() { String::new() } else { text::name(method, NAME) };
+            let method = if method.is_empty() { String::new() } else { self.out.context.name(method, NAME) };
             table.row([added, removed, changed, method, noun(subject).trim_end_matches(" of").to_owned()]);
         }
         table.write(&mut self.out)
@@ -138,11 +145,11 @@ impl<W: Write> Printer<W> {
             by_subject.entry(change.subject).or_default().push(change);
         }
         for (subject, changes) in by_subject {
-            if subject == DifferenceSubject::UnusedValue && !status::is_verbose() {
+            if subject == DifferenceSubject::UnusedValue && !self.out.context.verbose {
                 self.folded(indent, &changes)?;
                 continue;
             }
-            let most = text::most(MAX_SHOWN);
+            let most = self.out.context.most(MAX_SHOWN);
             let shown = if changes.len() - 1 <= most { changes.len() } else { most };
             for change in changes.iter().take(shown) {
                 self.change(indent, change)?;
@@ -178,7 +185,7 @@ impl<W: Write> Printer<W> {
         // The text of an instruction includes its operator.
         let is_instruction = change.subject == DifferenceSubject::Instruction;
         if let Some(name) = change.tensor_name.as_ref().filter(|_| !is_instruction) {
-            head += &format!(" {}", text::name(name, NAME));
+            head += &format!(" {}", self.out.context.name(name, NAME));
         }
         // Plurals of the subject are part of the name.
         if !change.name.is_empty() && !change.name.starts_with("s ") {
@@ -186,16 +193,16 @@ impl<W: Write> Printer<W> {
         }
         head += &change.name;
         if let Some(module) = change.module.as_ref().filter(|module| is_instruction && !module.is_empty()) {
-            head += &format!(" ({})", text::name(module, NAME));
+            head += &format!(" ({})", self.out.context.name(module, NAME));
         }
         match (&change.before, &change.after) {
             (Some(before), Some(after)) => {
                 let line = format!("{head}: {before} -> {after}");
-                if text::fits(&line) {
+                if self.out.context.fits(&line) {
                     return self.line(paint, &line);
                 }
                 self.line(paint, &head)?;
-                let [before, after] = text::cut_around(before, after, indent.len() + 6);
+                let [before, after] = self.out.context.cut_around(before, after, indent.len() + 6);
                 self.line(RED, &format!("{indent}    - {before}"))?;
                 self.line(GREEN, &format!("{indent}    + {after}"))
             }

@@ -1,14 +1,15 @@
 //! Instructions, one on each line: `%7 f32[2, 2] = aten::mm.out(%3 f32[2, 2], %4 f32[2, 2] constant 1)`.
 
 use super::Filter;
-use super::print::{NAME, Out, given_name, name, scalar, value};
-use crate::text;
+use super::print::{NAME, given_name, name, scalar, value};
+use crate::context::{Context, Out};
 use executorch_format::inspect::{Argument, Code, MethodCode, Operation, TensorPlace};
 use std::io::{self, Write};
 
 /// Prints a method. Each instruction has the number that `--range` takes, in the first 8 columns.
 pub(super) fn method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::Result<()> {
-    writeln!(out, "method {}", text::name(method.name, NAME))?;
+    let context = out.context;
+    writeln!(out, "method {}", context.name(method.name, NAME))?;
     for (index, chain) in method.chains.iter().enumerate() {
         if method.chains.len() > 1 {
             writeln!(out, "  chain {index}")?;
@@ -21,18 +22,20 @@ pub(super) fn method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) ->
                 writeln!(out, "L{index}:")?;
             }
             let number = format!("{index:6}  ");
-            writeln!(out, "{number}{}", text::cut(&line(method, code), number.len()))?;
+            writeln!(out, "{number}{}", context.cut(&line(context, method, code), number.len()))?;
         }
     }
     Ok(())
 }
 
-fn line(method: &MethodCode<'_>, code: &Code<'_>) -> String {
-    let called = text::name(&name(&code.operation), 3 * NAME);
+fn line(context: &Context, method: &MethodCode<'_>, code: &Code<'_>) -> String {
+    let called = context.name(&name(&code.operation), 3 * NAME);
     let line = match &code.operation {
-        Operation::Kernel { arguments, .. } => call(method, &called, arguments),
-        Operation::Delegate { delegate, arguments, .. } => call(method, &format!("{called}[{delegate}]"), arguments),
-        Operation::Move { from, to } => format!("%{to} = {}", operand(method, *from)),
+        Operation::Kernel { arguments, .. } => call(context, method, &called, arguments),
+        Operation::Delegate { delegate, arguments, .. } => {
+            call(context, method, &format!("{called}[{delegate}]"), arguments)
+        }
+        Operation::Move { from, to } => format!("%{to} = {}", operand(context, method, *from)),
         Operation::JumpFalse { condition, destination } => format!("jump to L{destination} if not %{condition}"),
         Operation::Free { value } => format!("free %{value}"),
         _ => "unknown instruction".to_owned(),
@@ -40,7 +43,7 @@ fn line(method: &MethodCode<'_>, code: &Code<'_>) -> String {
     code.assumed.map_or(line.clone(), |assumed| format!("{line}  ({assumed})"))
 }
 
-fn call(method: &MethodCode<'_>, called: &str, arguments: &[Argument]) -> String {
+fn call(context: &Context, method: &MethodCode<'_>, called: &str, arguments: &[Argument]) -> String {
     let mut results: Vec<String> = Vec::new();
     let mut written: Vec<i32> = Vec::new();
     // The last arguments of a call repeat its results.
@@ -51,17 +54,17 @@ fn call(method: &MethodCode<'_>, called: &str, arguments: &[Argument]) -> String
         written.push(argument.value);
         let mark = if argument.in_place { "!" } else { "" };
         let view = argument.view_of.map(|of| format!(" is %{of}")).unwrap_or_default();
-        results.push(format!("{}{mark}{view}", operand(method, argument.value)));
+        results.push(format!("{}{mark}{view}", operand(context, method, argument.value)));
     }
     let taken = arguments.iter().filter(|argument| !argument.output || argument.in_place);
     let taken = taken.map(|argument| {
         let is_tensor = value(method, argument.value.into()).is_some_and(|value| value.tensor.is_some());
         match argument.name.filter(|_| !is_tensor) {
-            Some(name) => format!("{name}={}", operand(method, argument.value)),
+            Some(name) => format!("{name}={}", operand(context, method, argument.value)),
             None => {
                 let view =
                     argument.view_of.filter(|_| !argument.output).map(|of| format!(" is %{of}")).unwrap_or_default();
-                operand(method, argument.value) + &view
+                operand(context, method, argument.value) + &view
             }
         }
     });
@@ -74,20 +77,20 @@ fn call(method: &MethodCode<'_>, called: &str, arguments: &[Argument]) -> String
 }
 
 /// Formats a tensor as its shape and, unless an instruction writes it, its role; any other value as its content.
-fn operand(method: &MethodCode<'_>, index: i32) -> String {
+fn operand(context: &Context, method: &MethodCode<'_>, index: i32) -> String {
     let Some(value) = value(method, index.into()) else {
         return format!("%{index} out of range");
     };
     let Some(tensor) = &value.tensor else {
-        let shown = scalar(method, value);
+        let shown = scalar(context, method, value);
         return if value.written { format!("%{index}") } else { shown };
     };
     let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
     let place = match (given_name(value), &value.place) {
-        (Some(name), _) => format!(" {}", text::quoted(name, NAME)),
+        (Some(name), _) => format!(" {}", context.quoted(name, NAME)),
         (None, Some(TensorPlace::Constant { index, .. })) => format!(" constant {index}"),
         (None, Some(TensorPlace::InitialState { index, .. })) => format!(" state {index}"),
-        (None, Some(TensorPlace::External { key })) => format!(" external {}", text::quoted(key, NAME)),
+        (None, Some(TensorPlace::External { key })) => format!(" external {}", context.quoted(key, NAME)),
         _ => String::new(),
     };
     format!("%{index} {shape}{place}")

@@ -1,6 +1,7 @@
 //! Instructions as text, without file offsets, so that the texts of two files can be compared line by line.
 
 use super::{Arguments, Filter, oneline};
+use crate::context::{Context, Out};
 use crate::failure::Failure;
 use crate::text;
 use executorch_format::inspect::{
@@ -8,7 +9,7 @@ use executorch_format::inspect::{
     Returned, TensorPlace,
 };
 use executorch_format::text::shortened;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// The characters of a name shown on a terminal.
@@ -20,16 +21,15 @@ const MAX_ITEMS: usize = 16;
 /// The widest argument name that counts for the alignment.
 const WIDEST: usize = 16;
 
-pub(super) type Out = BufWriter<StdoutLock<'static>>;
-
 /// Prints every method, after the file's name if there are several files, and after an empty line if `apart`.
 pub(super) fn text(
+    context: &Context,
     path: Option<&Path>,
     disassembly: &Disassembly<'_>,
     arguments: &Arguments,
     apart: bool,
 ) -> Result<(), Failure> {
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = context.plain_out();
     if apart {
         writeln!(out)?;
     }
@@ -46,7 +46,7 @@ pub(super) fn text(
         }
         let first = |(method, delegate): (usize, usize)| {
             let method = disassembly.methods.get(method).map_or("", |method| method.name);
-            format!("{} delegate {delegate}", text::name(method, NAME))
+            format!("{} delegate {delegate}", context.name(method, NAME))
         };
         for (index, delegate) in method.delegates.iter().enumerate() {
             print_delegate(&mut out, index, delegate, first, &arguments.filter)?;
@@ -105,13 +105,14 @@ fn print_delegate(
     first: impl Fn((usize, usize)) -> String,
     filter: &Filter,
 ) -> io::Result<()> {
+    let context = out.context;
     let nodes = taken(delegate, filter);
     if filter.is_given() && nodes.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n  delegate {index}: {}", text::name(delegate.id, NAME))?;
+    writeln!(out, "\n  delegate {index}: {}", context.name(delegate.id, NAME))?;
     for setting in delegate.compile_specs.iter().filter(|_| !filter.is_given()) {
-        writeln!(out, "    {}", text::cut(&text::message(&setting.to_string()), 4))?;
+        writeln!(out, "    {}", context.cut(&text::message(&setting.to_string()), 4))?;
     }
     if let Some(place) = delegate.same_as {
         writeln!(out, "    the nodes of {}", first(place))?;
@@ -120,9 +121,9 @@ fn print_delegate(
         let number = if filter.is_given() { format!("{at:6}  ") } else { "    ".to_owned() };
         let (head, arguments) = inside(node);
         // On a terminal, arguments that do not fit follow below.
-        let mut lines = text::wrap(&arguments, number.len() + 2).into_iter();
+        let mut lines = context.wrap(&arguments, number.len() + 2).into_iter();
         let first = lines.next().unwrap_or_default();
-        if text::width(&head) + text::width(&first) + number.len() < text::most(text::columns()) {
+        if text::width(&head) + text::width(&first) + number.len() < context.most(context.columns) {
             write!(out, "{number}{head}{first}")?;
         } else {
             write!(out, "{number}{head}\n{number}  {first}")?;
@@ -157,15 +158,16 @@ fn inside(node: &InsideNode) -> (String, Vec<String>) {
 }
 
 fn print_method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::Result<()> {
+    let context = out.context;
     let count = method.chains.iter().map(|chain| chain.instructions.len()).sum();
     let (values, instructions) = (text::count(method.values.len(), "value"), text::count(count, "instruction"));
-    writeln!(out, "method {}: {values}, {instructions}", text::name(method.name, NAME))?;
+    writeln!(out, "method {}: {values}, {instructions}", context.name(method.name, NAME))?;
     for (what, values) in [("input", method.inputs), ("output", method.outputs)] {
         if filter.is_given() {
             break;
         }
         for (index, value) in values.iter().enumerate() {
-            writeln!(out, "  {what} {index}: {}", operand(method, *value))?;
+            writeln!(out, "  {what} {index}: {}", operand(context, method, *value))?;
         }
     }
     for (index, chain) in method.chains.iter().enumerate() {
@@ -186,6 +188,7 @@ fn print_method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::
 }
 
 fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<'_>) -> io::Result<()> {
+    let context = out.context;
     writeln!(out)?;
     if code.jumped_to {
         writeln!(out, "L{index}:")?;
@@ -193,8 +196,8 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
     match &code.operation {
         Operation::Kernel { operator, overload, arguments } => {
             let dot = if overload.is_empty() { "" } else { "." };
-            let overload = if overload.is_empty() { String::new() } else { text::name(overload, NAME) };
-            writeln!(out, "{index:6}  {}{dot}{overload}{}", text::name(operator, 2 * NAME), module(code))?;
+            let overload = if overload.is_empty() { String::new() } else { context.name(overload, NAME) };
+            writeln!(out, "{index:6}  {}{dot}{overload}{}", context.name(operator, 2 * NAME), module(context, code))?;
             print_assumed(out, code)?;
             // The last argument of a call repeats its result.
             let arguments = match arguments.as_slice() {
@@ -204,46 +207,46 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
             print_arguments(out, method, arguments)?;
         }
         Operation::Delegate { backend, delegate, arguments } => {
-            writeln!(out, "{index:6}  delegate {delegate}: {}{}", text::name(backend, NAME), module(code))?;
+            writeln!(out, "{index:6}  delegate {delegate}: {}{}", context.name(backend, NAME), module(context, code))?;
             print_assumed(out, code)?;
             print_arguments(out, method, arguments)?;
         }
         Operation::Move { from, to } => {
             writeln!(out, "{index:6}  move")?;
-            line(out, ' ', "from", 4, &operand(method, *from))?;
-            line(out, '*', "to", 4, &operand(method, *to))?;
+            line(out, ' ', "from", 4, &operand(context, method, *from))?;
+            line(out, '*', "to", 4, &operand(context, method, *to))?;
         }
         Operation::JumpFalse { condition, destination } => {
             writeln!(out, "{index:6}  jump to L{destination} if false")?;
-            line(out, ' ', "condition", 9, &operand(method, *condition))?;
+            line(out, ' ', "condition", 9, &operand(context, method, *condition))?;
         }
         Operation::Free { value } => {
             writeln!(out, "{index:6}  free")?;
-            line(out, ' ', "value", 5, &operand(method, *value))?;
+            line(out, ' ', "value", 5, &operand(context, method, *value))?;
         }
         _ => writeln!(out, "{index:6}  unknown instruction")?,
     }
     if let Some(line) = code.source.filter(|_| code.stack.is_empty()) {
-        let [file, function, source] = [&line.file, &line.function, &line.text].map(|part| text::name(part, NAME));
+        let [file, function, source] = [&line.file, &line.function, &line.text].map(|part| context.name(part, NAME));
         writeln!(out, "        from {file}:{} in {function}: {source}", line.line)?;
     }
     // The innermost frame first: the instruction comes from there.
     for frame in code.stack.iter().rev() {
-        let (file, function) = (text::name(frame.filename(), NAME), text::name(frame.name(), NAME));
+        let (file, function) = (context.name(frame.filename(), NAME), context.name(frame.name(), NAME));
         writeln!(
             out,
             "        from {file}:{} in {function}: {}",
             frame.lineno,
-            text::name(frame.context().trim(), NAME)
+            context.name(frame.context().trim(), NAME)
         )?;
     }
     Ok(())
 }
 
 /// Returns the module that an instruction comes from, to be printed after its operator.
-fn module(code: &Code<'_>) -> String {
+fn module(context: &Context, code: &Code<'_>) -> String {
     let module = code.module.filter(|module| !module.is_empty());
-    module.map(|module| format!("  {}", text::name(module, 2 * NAME))).unwrap_or_default()
+    module.map(|module| format!("  {}", context.name(module, 2 * NAME))).unwrap_or_default()
 }
 
 /// Returns the name that the model's author gave to a tensor.
@@ -270,27 +273,30 @@ fn print_arguments(out: &mut Out, method: &MethodCode<'_>, arguments: &[Argument
             _ => ' ',
         };
         let view = argument.view_of.map(|of| format!("  is %{of}")).unwrap_or_default();
-        line(out, mark, name, width, &format!("{}{view}", operand(method, argument.value)))?;
+        line(out, mark, name, width, &format!("{}{view}", operand(out.context, method, argument.value)))?;
     }
     Ok(())
 }
 
 fn line(out: &mut Out, mark: char, name: &str, width: usize, operand: &str) -> io::Result<()> {
-    writeln!(out, "      {mark} {name:width$}  {}", text::cut(operand, 10 + width))
+    writeln!(out, "      {mark} {name:width$}  {}", out.context.cut(operand, 10 + width))
 }
 
 /// Formats a value as its index and its content.
-fn operand(method: &MethodCode<'_>, index: i32) -> String {
+fn operand(context: &Context, method: &MethodCode<'_>, index: i32) -> String {
     let Some(value) = value(method, index.into()) else {
         return format!("%{index}  out of range");
     };
     let what = match (&value.tensor, &value.place) {
         (Some(tensor), place) => {
             let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
-            let name = given_name(value).map(|name| format!(" {}", text::quoted(name, NAME))).unwrap_or_default();
-            format!("{shape}{name}  {}", place.as_ref().map_or_else(|| "unknown place".to_owned(), place_text))
+            let name = given_name(value).map(|name| format!(" {}", context.quoted(name, NAME))).unwrap_or_default();
+            format!(
+                "{shape}{name}  {}",
+                place.as_ref().map_or_else(|| "unknown place".to_owned(), |place| place_text(context, place))
+            )
         }
-        (None, _) => scalar(method, value),
+        (None, _) => scalar(context, method, value),
     };
     format!("%{index}  {what}")
 }
@@ -299,7 +305,7 @@ pub(super) fn value<'m, 't>(method: &'m MethodCode<'t>, index: i64) -> Option<&'
     method.values.get(usize::try_from(index).ok()?)
 }
 
-fn place_text(place: &TensorPlace<'_>) -> String {
+fn place_text(context: &Context, place: &TensorPlace<'_>) -> String {
     match place {
         TensorPlace::Runtime => "given at run time".to_owned(),
         TensorPlace::Planned { buffer, offset } => format!("memory {buffer} at {offset}"),
@@ -307,43 +313,45 @@ fn place_text(place: &TensorPlace<'_>) -> String {
         TensorPlace::InitialState { index, buffer, offset, .. } => {
             format!("memory {buffer} at {offset}, initial state {index}")
         }
-        TensorPlace::External { key } => format!("external {}", text::quoted(key, NAME)),
+        TensorPlace::External { key } => format!("external {}", context.quoted(key, NAME)),
         _ => "elsewhere".to_owned(),
     }
 }
 
 /// Formats a value that is not a tensor.
-pub(super) fn scalar(method: &MethodCode<'_>, value: &CodeValue<'_>) -> String {
+pub(super) fn scalar(context: &Context, method: &MethodCode<'_>, value: &CodeValue<'_>) -> String {
     let kind = value.kind.unwrap_or("unknown");
     if value.written {
         return format!("{kind}, computed");
     }
     match (&value.constant, &value.items) {
-        (Some(constant), _) => returned(constant),
-        (None, Some(items)) => list(items.len(), items.iter().map(|item| self::item(method, *item))),
+        (Some(constant), _) => returned(context, constant),
+        (None, Some(items)) => list(items.len(), items.iter().map(|item| self::item(context, method, *item))),
         (None, None) if kind == "Null" => "none".to_owned(),
         (None, None) => kind.to_owned(),
     }
 }
 
 /// Formats an item of a list of values: its number if that is known, else the value's index.
-fn item(method: &MethodCode<'_>, index: i64) -> String {
+fn item(context: &Context, method: &MethodCode<'_>, index: i64) -> String {
     match value(method, index) {
-        Some(CodeValue { constant: Some(constant @ Returned::Int(_)), written: false, .. }) => returned(constant),
+        Some(CodeValue { constant: Some(constant @ Returned::Int(_)), written: false, .. }) => {
+            returned(context, constant)
+        }
         None if index == -1 => "none".to_owned(),
         _ => format!("%{index}"),
     }
 }
 
-fn returned(value: &Returned<'_>) -> String {
+fn returned(context: &Context, value: &Returned<'_>) -> String {
     match value {
         Returned::Null => "none".to_owned(),
         Returned::Int(number) => number.to_string(),
         Returned::Bool(bit) => bit.to_string(),
         Returned::Double(number) => format!("{number:?}"),
         Returned::NotFinite(name) => (*name).to_owned(),
-        Returned::String(string) => text::quoted(string, 4 * NAME),
-        Returned::List(items) => list(items.len(), items.iter().map(returned)),
+        Returned::String(string) => context.quoted(string, 4 * NAME),
+        Returned::List(items) => list(items.len(), items.iter().map(|item| returned(context, item))),
         _ => "?".to_owned(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::source::Source;
 use super::{Destination, EditReport, Output, finish};
+use crate::context::Context;
 use crate::failure::{Failure, each};
 use crate::files::{self, FileArguments};
 use crate::info::test_value;
@@ -16,7 +17,7 @@ use executorch_format::inspect::{BundleSummary, Content, TestValue};
 use executorch_format::schema::program::KernelTypes;
 use executorch_format::{Bpte, Error, Model};
 use serde::Serialize;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// List test cases of a .bpte bundle, extract or replace its program
@@ -87,34 +88,34 @@ pub struct Listing<'t> {
 }
 
 /// Lists bundles, or changes one.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
     let Arguments { action, files, extract_program, program, destination } = arguments;
     if let Some(Command::Create(arguments)) = action {
-        return create(arguments);
+        return create(context, arguments);
     }
     if !extract_program && program.is_none() {
         if destination.is_given() {
             return Err(Failure::Usage("nothing to write: give --extract-program, or --program NEW.pte".into()));
         }
-        list_all(files, &destination.how().form)?;
+        list_all(context, files, &destination.how().form)?;
         return Ok(Pending::default());
     }
-    let input = destination.open(files.single("a change of a bundle")?)?;
+    let input = destination.open(context, files.single("a change of a bundle")?)?;
     let Model::Bpte(before) = input.parse()? else {
         return Err(Failure::usage_of(input.path(), &"expected a .bpte"));
     };
     let Some(program) = program else {
         return extract(&input, &before, destination);
     };
-    let new = Input::open(program)?;
+    let new = Input::open(context, program)?;
     let mut after = before.clone();
     let report = after.replace_program(new.bytes()).map_err(|error| Failure::bad(new.path(), &error))?;
     destination.finish(&input, before, after, report)
 }
 
-fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
+fn create<'a>(context: &Context, arguments: &'a Create) -> Result<Pending<'a>, Failure> {
     let Create { file, method, case, expect, destination } = arguments;
-    let input = destination.open(file)?;
+    let input = destination.open(context, file)?;
     let before = match input.parse()? {
         Model::Bpte(bpte) => bpte,
         Model::Pte(_) if destination.is_in_place() => {
@@ -142,7 +143,7 @@ fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
             "{cases} with inputs, {expected} with outputs: expected the same number, or no outputs"
         )));
     }
-    let open = |files: &[String]| files.iter().map(|file| Source::open(file)).collect::<Result<Vec<_>, _>>();
+    let open = |files: &[String]| files.iter().map(|file| Source::open(context, file)).collect::<Result<Vec<_>, _>>();
     let sources = [open(case)?, open(expect)?];
     let [case_data, expected_data] = [read(&sources[0])?, read(&sources[1])?];
     let expected = split(&expected_data, outputs, "output")?;
@@ -178,12 +179,12 @@ fn split<'t, T>(files: &'t [T], count: usize, what: &str) -> Result<Vec<&'t [T]>
     }
 }
 
-fn list_all(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
-    let mut documents = form.any().then(|| json::Files::start(form));
-    let outcome = each(files, documents.as_mut(), |path, documents| {
-        let input = Input::open(path)?;
+fn list_all(context: &Context, files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
+    let mut documents = json::Files::start(context, form);
+    let outcome = each(context, files, documents.as_mut(), |path, documents| {
+        let input = Input::open(context, path)?;
         match input.parse()? {
-            Model::Bpte(bpte) => list(path, bpte, files.are_several(), documents),
+            Model::Bpte(bpte) => list(context, path, bpte, files.are_several(), documents),
             _ if files.recursive => Ok(()),
             _ => Err(Failure::usage_of(path, &"expected a .bpte")),
         }
@@ -201,7 +202,13 @@ fn extract<'a>(input: &Input, bpte: &Bpte<'_>, destination: &'a Destination) -> 
     finish(&[input], vec![output], report, destination.how())
 }
 
-fn list(path: &Path, bpte: Bpte<'_>, named: bool, documents: Option<&mut json::Files>) -> Result<(), Failure> {
+fn list(
+    context: &Context,
+    path: &Path,
+    bpte: Bpte<'_>,
+    named: bool,
+    documents: Option<&mut json::Files>,
+) -> Result<(), Failure> {
     let Content::Bundle(bundle) = bpte.summary().content else { return Ok(()) };
     if let Some(documents) = documents {
         return documents.add(&Listing { file: path.display().to_string(), bundle, errors: [] });
@@ -220,7 +227,7 @@ fn list(path: &Path, bpte: Bpte<'_>, named: bool, documents: Option<&mut json::F
             let inputs = case.inputs.iter().enumerate().map(|(at, value)| (format!("input {at}"), value));
             let outputs = case.expected_outputs.iter().enumerate();
             let outputs = outputs.map(|(at, value)| (format!("expected output {at}"), value));
-            let method = text::name(suite.method, 40);
+            let method = context.name(suite.method, 40);
             for (what, value) in inputs.chain(outputs) {
                 table.row(row(method.clone(), index, what, value));
             }
@@ -231,7 +238,7 @@ fn list(path: &Path, bpte: Bpte<'_>, named: bool, documents: Option<&mut json::F
             }
         }
     }
-    let mut out = BufWriter::new(anstream::stdout().lock());
+    let mut out = context.out();
     if named {
         writeln!(out, "{}:", text::path(path))?;
     }

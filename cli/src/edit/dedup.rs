@@ -1,6 +1,7 @@
 //! `pte dedup`: stores equal blobs once; for several files, lists the blobs that they share.
 
 use super::{Destination, open};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::Pending;
@@ -9,7 +10,7 @@ use executorch_format::edit::{Copies, CopyUser, copies};
 use executorch_format::inspect::BlobUser;
 use executorch_format::{Error, Model};
 use serde::Serialize;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Store equal blobs once, or list those that several files share
@@ -34,12 +35,12 @@ pub struct Common<'t> {
 }
 
 /// Removes copies.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
     let [file] = &arguments.files[..] else {
-        common(arguments)?;
+        common(context, arguments)?;
         return Ok(Pending::default());
     };
-    let input = arguments.destination.open(file)?;
+    let input = arguments.destination.open(context, file)?;
     let bad = |error: Error| Failure::bad(input.path(), &error);
     match input.parse()? {
         Model::Pte(before) => {
@@ -56,23 +57,23 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     }
 }
 
-fn common(arguments: &Arguments) -> Result<(), Failure> {
+fn common(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if !arguments.destination.how().dry_run {
         return Err(Failure::Usage("several files can only be compared: give --dry-run".into()));
     }
-    let inputs = open(&arguments.files)?;
+    let inputs = open(context, &arguments.files)?;
     let models = inputs.iter().map(Input::parse).collect::<Result<Vec<_>, _>>()?;
     let found = copies(&models).map_err(|error| Failure::Usage(error.to_string()))?;
     let form = &arguments.destination.how().form;
     if form.any() {
         let files = json::Named::all(arguments.files.iter().map(|file| file.as_path()));
-        return json::print(&Common { files, copies: found }, form);
+        return json::print(context, &Common { files, copies: found }, form);
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = context.plain_out();
     for copies in &found {
-        let users: Vec<String> = copies.users.iter().map(|user| place(user, &arguments.files)).collect();
+        let users: Vec<String> = copies.users.iter().map(|user| place(context, user, &arguments.files)).collect();
         let start = format!("{} bytes in {}: ", copies.size, text::count(copies.places, "place"));
-        writeln!(out, "{start}{}", text::cut(&users.join(", "), start.len()))?;
+        writeln!(out, "{start}{}", context.cut(&users.join(", "), start.len()))?;
     }
     let saved: u64 = found.iter().map(|copies| copies.size * (copies.places as u64 - 1)).sum();
     writeln!(out, "{} stored more than once: {saved} bytes too many", text::count(found.len(), "blob"))?;
@@ -80,11 +81,11 @@ fn common(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Describes a user of a blob: its file, and its value, delegate or key.
-fn place(user: &CopyUser<'_>, files: &[PathBuf]) -> String {
+fn place(context: &Context, user: &CopyUser<'_>, files: &[PathBuf]) -> String {
     let name = match user.user {
-        BlobUser::Tensor { method, value, .. } => text::value(&text::name(method, 20), value, true),
-        BlobUser::Delegate { method, index, .. } => format!("{} delegate {index}", text::name(method, 20)),
-        BlobUser::Key { key, .. } => text::quoted(key, 40),
+        BlobUser::Tensor { method, value, .. } => text::value(&context.name(method, 20), value, true),
+        BlobUser::Delegate { method, index, .. } => format!("{} delegate {index}", context.name(method, 20)),
+        BlobUser::Key { key, .. } => context.quoted(key, 40),
         _ => user.kind.to_string(),
     };
     let file = files.get(user.file).map(|file| text::path(file)).unwrap_or_default();

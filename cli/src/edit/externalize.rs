@@ -3,6 +3,7 @@
 use super::pattern::{self, Patterns};
 use super::scalar_type;
 use super::{Destination, Output, checked, finish, program, refuse};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::names::{self, GivenNames, NameFiles};
 use crate::near::Names;
@@ -76,13 +77,13 @@ enum Kind {
 }
 
 /// Moves data out.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let input = arguments.destination.open(&arguments.file)?;
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
+    let input = arguments.destination.open(context, &arguments.file)?;
     let before = program(&input)?;
     let (names, given) = match &arguments.names {
         None => (BTreeMap::new(), GivenNames::default()),
         Some(path) if names::has_names(path)? => {
-            (BTreeMap::new(), NameFiles::open(std::slice::from_ref(path))?.given(&before)?)
+            (BTreeMap::new(), NameFiles::open(context, std::slice::from_ref(path))?.given(&before)?)
         }
         Some(path) => (table(path)?, GivenNames::default()),
     };

@@ -3,13 +3,14 @@
 mod dequantized;
 
 use super::pattern::{self, Patterns};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::names::{GivenNames, NameFiles, NamesArguments};
 use crate::open::Input;
 use crate::save::{make_folder, make_output_folder, refuse_mapped};
 use crate::table::{Column, Table};
-use crate::{status, text, value};
+use crate::{text, value};
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
 use executorch_format::edit::{Extracted, Extraction, Subject, User, default_key};
@@ -19,7 +20,7 @@ use glob::Pattern;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Write blobs of a file into a folder: each into its own file, with a manifest
@@ -103,14 +104,14 @@ impl Form {
 const MANIFEST: &str = "manifest.json";
 
 /// Extracts blobs.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(&arguments.file)?;
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let input = Input::open(context, &arguments.file)?;
     // From a bundle, extracts from the program inside.
     let model = input.unbundled()?.model;
     let several = matches!(&model, Model::Pte(pte) if pte.methods().len() > 1);
     let files = match &model {
-        Model::Pte(_) => arguments.names.open(input.path())?,
-        _ => NameFiles::default(),
+        Model::Pte(_) => arguments.names.open(context, input.path())?,
+        _ => NameFiles::open(context, &[])?,
     };
     let sources = files.sources()?;
     let names = match &model {
@@ -134,12 +135,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             || called(file, several, &given).iter().any(|name| patterns.any(name))
     });
     if arguments.unpack {
-        unpack(&mut extraction, &model, input.path())?;
+        unpack(context, &mut extraction, &model, input.path())?;
     }
     let Some(folder) = &arguments.output else {
         return match arguments.json.any() {
-            true => json::print(&Manifest::new(input.path(), &extraction), &arguments.json),
-            false => print(&extraction),
+            true => json::print(context, &Manifest::new(input.path(), &extraction), &arguments.json),
+            false => print(context, &extraction),
         };
     };
     let mut quantized = BTreeSet::new();
@@ -157,22 +158,27 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = folder.join(MANIFEST);
     refuse_foreign(folder, &extraction)?;
     for (_, file) in extraction.files.iter().enumerate().filter(|(index, _)| !quantized.contains(index)) {
-        write(&model, file, folder, arguments.tensors, input.path())?;
+        write(context, &model, file, folder, arguments.tensors, input.path())?;
     }
     if arguments.dequantized {
-        dequantized::write(&model, &extraction, folder, arguments.tensors, input.path())?;
+        dequantized::write(context, &model, &extraction, folder, arguments.tensors, input.path())?;
     }
     let manifest = Manifest::new(input.path(), &extraction);
     put(&path, &json::to_vec_indented(&manifest)?)?;
     if arguments.json.any() {
-        return json::print(&manifest, &arguments.json);
+        return json::print(context, &manifest, &arguments.json);
     }
-    status::say(format_args!("{}: {}", text::path(folder), text::count(extraction.files.len(), "blob")));
+    context.say(format_args!("{}: {}", text::path(folder), text::count(extraction.files.len(), "blob")));
     Ok(())
 }
 
 /// Unpacks payloads, and prints the names of those whose formats only their backends know.
-fn unpack<'t>(extraction: &mut Extraction<'t>, model: &'t Model<'_>, input: &Path) -> Result<(), Failure> {
+fn unpack<'t>(
+    context: &Context,
+    extraction: &mut Extraction<'t>,
+    model: &'t Model<'_>,
+    input: &Path,
+) -> Result<(), Failure> {
     let count = extraction.unpack(model).map_err(|error| match error.kind() {
         ErrorKind::Unwritable(_) => Failure::Usage(format!("{}: {error}", text::path(input))),
         _ => Failure::bad(input, &error),
@@ -185,15 +191,15 @@ fn unpack<'t>(extraction: &mut Extraction<'t>, model: &'t Model<'_>, input: &Pat
         match &file.unpacked {
             Some(unpacked) if !unpacked.seen => {
                 let kind = unpacked.kind;
-                status::say(format_args!(
+                context.say(format_args!(
                     "{}: the format of {kind} is known from source code only",
-                    text::name(&file.file, 60)
+                    context.name(&file.file, 60)
                 ));
             }
             None if file.subject == Subject::Payload => {
-                status::say(format_args!(
+                context.say(format_args!(
                     "{}: not unpacked: only its backend knows the format",
-                    text::name(&file.file, 60)
+                    context.name(&file.file, 60)
                 ));
             }
             _ => (),
@@ -251,7 +257,14 @@ fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     prepared.and_then(Prepared::commit).map_err(|error| Failure::unwritable(path, error))
 }
 
-fn write(model: &Model<'_>, file: &Extracted<'_>, folder: &Path, form: Form, input: &Path) -> Result<(), Failure> {
+fn write(
+    context: &Context,
+    model: &Model<'_>,
+    file: &Extracted<'_>,
+    folder: &Path,
+    form: Form,
+    input: &Path,
+) -> Result<(), Failure> {
     if let Some(unpacked) = &file.unpacked {
         return unpacked.files.iter().try_for_each(|part| {
             let path = folder.join(&part.file);
@@ -260,11 +273,12 @@ fn write(model: &Model<'_>, file: &Extracted<'_>, folder: &Path, form: Form, inp
         });
     }
     let bytes = model.bytes(&file.data).map_err(|error| Failure::bad(input, &error))?;
-    write_tensor(model, file, (file.shape, bytes), folder, form, input)
+    write_tensor(context, model, file, (file.shape, bytes), folder, form, input)
 }
 
 /// Writes a blob in a form if it is a tensor, and so has a shape.
 fn write_tensor(
+    context: &Context,
     model: &Model<'_>,
     file: &Extracted<'_>,
     (shape, bytes): (Option<TensorShape<'_>>, &[u8]),
@@ -277,7 +291,7 @@ fn write_tensor(
     let Some(shape) = shape.filter(|_| form != Form::Raw) else { return put(&path, bytes) };
     let view = TensorView::new(shape, bytes).map_err(bad)?;
     let saved = match form {
-        Form::Npy => save_array(&view, &path, bad)?,
+        Form::Npy => save_array(context, &view, &path, bad)?,
         _ => {
             let entry = NewEntry::view(key(model, file), &view).with_alignment(16);
             let ptd = Ptd::build([entry], &PtdOptions::default()).map_err(bad)?;
@@ -289,6 +303,7 @@ fn write_tensor(
 
 /// Writes an array, with a message if its type or dim order is not that of the tensor.
 pub fn save_array(
+    context: &Context,
     view: &TensorView<'_>,
     path: &Path,
     bad: impl Fn(executorch_format::Error) -> Failure,
@@ -296,7 +311,7 @@ pub fn save_array(
     let array = Npy::of(view).map_err(&bad)?;
     let (own, shape) = (array.tensor_layout.shape(), view.shape());
     if own.scalar_type != shape.scalar_type || own.dim_order != shape.dim_order {
-        status::say(format_args!("{}: {own} with the elements of {shape}", text::path(path)));
+        context.say(format_args!("{}: {own} with the elements of {shape}", text::path(path)));
     }
     Ok(array.image().and_then(|image| image.save(path)))
 }
@@ -314,7 +329,7 @@ fn key(model: &Model<'_>, file: &Extracted<'_>) -> String {
 }
 
 /// Prints what would be written, one line for each blob.
-fn print(extraction: &Extraction<'_>) -> Result<(), Failure> {
+fn print(context: &Context, extraction: &Extraction<'_>) -> Result<(), Failure> {
     let mut table = Table::new([
         ("OFFSET", Column::Right),
         ("SIZE", Column::Right),
@@ -326,15 +341,15 @@ fn print(extraction: &Extraction<'_>) -> Result<(), Failure> {
         let offset = offset.map(|offset| offset.to_string()).unwrap_or_default();
         let shape = shape.map(|shape| shape.to_string()).unwrap_or_default();
         let Some(unpacked) = unpacked else {
-            table.row([offset, text::size(*size), subject.to_string(), text::name(file, 60), shape]);
+            table.row([offset, text::size(*size), subject.to_string(), context.name(file, 60), shape]);
             continue;
         };
         for part in &unpacked.files {
             let what = unpacked.kind.to_string();
-            table.row([String::new(), text::size(part.size), what, text::name(&part.file, 120), String::new()]);
+            table.row([String::new(), text::size(part.size), what, context.name(&part.file, 120), String::new()]);
         }
     }
-    let mut out = BufWriter::new(anstream::stdout().lock());
+    let mut out = context.out();
     table.write(&mut out)?;
     writeln!(out, "{}, which --output FOLDER writes", text::count(extraction.files.len(), "blob"))?;
     Ok(out.flush()?)

@@ -2,6 +2,7 @@
 
 use super::pattern::{self, Patterns};
 use super::{Destination, data, open, program};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::Pending;
 use crate::text;
@@ -31,9 +32,9 @@ pub struct Arguments {
 }
 
 /// Copies data into a program.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let input = arguments.destination.open(&arguments.file)?;
-    let files = open(&arguments.data)?;
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
+    let input = arguments.destination.open(context, &arguments.file)?;
+    let files = open(context, &arguments.data)?;
     let ptds = files.iter().map(data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
     let before = program(&input)?;
     let keys = ptds.iter().flat_map(|ptd| ptd.entries()).map(|entry| entry.key());

@@ -1,17 +1,18 @@
 //! `pte metadata`: lists and changes a program's metadata.
 
 use super::{Destination, EditReport, program};
+use crate::context::Context;
 use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::remote::Need;
 use crate::save::Pending;
-use crate::{status, text};
+use crate::text;
 use executorch_format::Pte;
 use executorch_format::edit::{Metadata, MetadataContent, MetadataValue};
 use serde::Serialize;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// List, set or remove metadata: methods that return a constant, and named data under `metadata.`
@@ -47,16 +48,16 @@ pub struct Listing<'t> {
 }
 
 /// Lists or changes metadata.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
     let Arguments { set, set_string, remove, destination, .. } = arguments;
     if set.is_empty() && set_string.is_empty() && remove.is_empty() {
         if destination.is_given() {
             return Err(Failure::Usage("nothing to write: give --set, --set-string or --remove".into()));
         }
-        list(&arguments.files, &destination.how().form)?;
+        list(context, &arguments.files, &destination.how().form)?;
         return Ok(Pending::default());
     }
-    let input = destination.open(arguments.files.single("a change of metadata")?)?;
+    let input = destination.open(context, arguments.files.single("a change of metadata")?)?;
     let before = program(&input)?;
     let mut after = before.clone();
     let mut report = EditReport::default();
@@ -79,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
             let entry = pte.metadata().into_iter().find(|entry| entry.name == name);
             entry.map(|entry| content_text(&entry.content)).transpose()
         };
-        let (old, new, name) = (shown(&before)?, shown(&after)?, text::name(name, 60));
+        let (old, new, name) = (shown(&before)?, shown(&after)?, context.name(name, 60));
         match (old, new) {
             (None, Some(new)) => report.notes.push(format!("{name} = {new}")),
             (Some(old), Some(new)) if old != new => report.notes.push(format!("changed {name} from {old} to {new}")),
@@ -96,13 +97,13 @@ fn typed_value(text: &str) -> MetadataValue {
     int.or_else(bool).or_else(float).unwrap_or_else(|| MetadataValue::String(text.into()))
 }
 
-fn list(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
-    let mut documents = form.any().then(|| json::Files::start(form));
-    let outcome = each_program(files, Need::All, documents.as_mut(), |path, pte, documents| {
+fn list(context: &Context, files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
+    let mut documents = json::Files::start(context, form);
+    let outcome = each_program(context, files, Need::All, documents.as_mut(), |path, pte, documents| {
         let metadata = pte.metadata();
         match documents {
             Some(documents) => documents.add(&Listing { file: path.display().to_string(), metadata, errors: [] }),
-            None => print(files.are_several().then_some(path), &metadata),
+            None => print(context, files.are_several().then_some(path), &metadata),
         }
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
@@ -110,19 +111,19 @@ fn list(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
 }
 
 /// Prints one entry per line, after the file's name if there are several files.
-fn print(path: Option<&Path>, metadata: &[Metadata<'_>]) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+fn print(context: &Context, path: Option<&Path>, metadata: &[Metadata<'_>]) -> Result<(), Failure> {
+    let mut out = context.plain_out();
     if let Some(path) = path {
         writeln!(out, "{}:", text::path(path))?;
     }
     let indent = if path.is_some() { "  " } else { "" };
     for Metadata { name, content, .. } in metadata {
         let content = content_text(content)?;
-        let name = text::name(name, 60);
-        writeln!(out, "{indent}{name} = {}", text::cut(&text::message(&content), indent.len() + name.len() + 3))?;
+        let name = context.name(name, 60);
+        writeln!(out, "{indent}{name} = {}", context.cut(&text::message(&content), indent.len() + name.len() + 3))?;
     }
     if metadata.is_empty() {
-        status::say(format_args!("{indent}no metadata"));
+        context.say(format_args!("{indent}no metadata"));
     }
     Ok(out.flush()?)
 }

@@ -14,18 +14,19 @@ pub mod select;
 mod source;
 pub mod strip;
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonArguments;
 use crate::open::Input;
 use crate::save::{Pending, prepare_all, real};
-use crate::{json, status, text};
+use crate::{json, text};
 pub use executorch_format::edit::EditReport;
 use executorch_format::edit::{Action, Subject, new_errors_of_image};
 use executorch_format::verify::{Finding, Level};
 use executorch_format::{Image, Model, Ptd, Pte};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -142,9 +143,9 @@ impl Destination {
     }
 
     /// Opens the file to change. Fails before reading it if there is no destination, since reading a pipe may block.
-    pub fn open(&self, input: &Path) -> Result<Input, Failure> {
+    pub fn open(&self, context: &Context, input: &Path) -> Result<Input, Failure> {
         self.path(input)?;
-        Input::open(input)
+        Input::open(context, input)
     }
 
     /// Writes a changed file if it has no new fault. The file is named and reported later.
@@ -227,24 +228,24 @@ pub fn finish<'t, 'a>(
     let before: u64 = inputs.iter().map(|input| input.bytes().len() as u64).sum();
     let after: u64 = outputs.iter().map(|output| output.image.size()).sum();
     let outputs = outputs.iter().filter(|_| how.dry_run || !kept).map(written).collect();
-    Ok(pending.then(move || {
+    Ok(pending.then(move |context| {
         if how.form.any() {
-            return json::print(&Outcome { files, outputs, dry_run: how.dry_run, report }, &how.form);
+            return json::print(context, &Outcome { files, outputs, dry_run: how.dry_run, report }, &how.form);
         }
-        if status::is_quiet() {
+        if context.quiet {
             return Ok(());
         }
-        print(&report, [before, after], how.dry_run)
+        print(context, &report, [before, after], how.dry_run)
     }))
 }
 
-fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {
+fn print(context: &Context, report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {
     /// At most this many changes are listed; more are counted.
     const MAX_SHOWN: usize = 8;
-    let mut out = BufWriter::new(io::stdout().lock());
-    if status::is_verbose() || report.changes.len() <= MAX_SHOWN {
+    let mut out = context.plain_out();
+    if context.verbose || report.changes.len() <= MAX_SHOWN {
         for change in &report.changes {
-            writeln!(out, "{}", text::cut(&text::message(&change.to_string()), 0))?;
+            writeln!(out, "{}", context.cut(&text::message(&change.to_string()), 0))?;
         }
     } else {
         summary(&mut out, report)?;
@@ -305,6 +306,6 @@ pub fn data(input: &Input) -> Result<Ptd<'_>, Failure> {
 }
 
 /// Opens files.
-pub fn open(paths: &[PathBuf]) -> Result<Vec<Input>, Failure> {
-    paths.iter().map(|path| Input::open(path)).collect()
+pub fn open(context: &Context, paths: &[PathBuf]) -> Result<Vec<Input>, Failure> {
+    paths.iter().map(|path| Input::open(context, path)).collect()
 }

@@ -4,6 +4,7 @@ use super::pattern::{self, Patterns};
 use super::scalar_type;
 use super::source::Source;
 use super::{Destination, EditReport, How, Output, data, finish, open};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::{Pending, refuse_existing};
@@ -146,13 +147,13 @@ struct Which {
 }
 
 /// Runs one of the subcommands.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
     match &arguments.command {
-        Command::Create(arguments) => create(arguments),
-        Command::Merge(arguments) => merge(arguments),
-        Command::Split(arguments) => split(arguments),
-        Command::Rename(arguments) => rename(arguments),
-        Command::Filter(arguments) => filter(arguments),
+        Command::Create(arguments) => create(context, arguments),
+        Command::Merge(arguments) => merge(context, arguments),
+        Command::Split(arguments) => split(context, arguments),
+        Command::Rename(arguments) => rename(context, arguments),
+        Command::Filter(arguments) => filter(context, arguments),
     }
 }
 
@@ -160,7 +161,7 @@ fn refused(error: Error) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
+fn create<'a>(context: &Context, arguments: &'a Create) -> Result<Pending<'a>, Failure> {
     let mut sources = Vec::new();
     for entry in &arguments.entries {
         let Some((key, file)) = entry.split_once('=') else {
@@ -169,7 +170,7 @@ fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
         if key.is_empty() || key.starts_with(':') {
             return Err(Failure::Usage(format!("{entry}: an empty key, expected KEY=FILE or KEY:TYPE:SIZES=FILE")));
         }
-        sources.push((key, Source::open(file)?));
+        sources.push((key, Source::open(context, file)?));
     }
     let entry = |(key, source)| new_entry(key, source).map(|entry| entry.with_alignment(arguments.alignment));
     let entries = sources.iter().map(|(key, source)| entry((*key, source))).collect::<Result<Vec<_>, _>>()?;
@@ -231,8 +232,8 @@ fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Fail
     Ok(NewEntry::blob(key, bytes).with_tensor_layout(Some(layout)))
 }
 
-fn merge(arguments: &Merge) -> Result<Pending<'_>, Failure> {
-    let inputs = open(&arguments.files)?;
+fn merge<'a>(context: &Context, arguments: &'a Merge) -> Result<Pending<'a>, Failure> {
+    let inputs = open(context, &arguments.files)?;
     let mut files = inputs.iter().map(data).collect::<Result<Vec<_>, _>>()?;
     match arguments.prefer {
         Some(preferred) => {
@@ -272,7 +273,7 @@ fn check_contents(files: &[Ptd<'_>], paths: &[PathBuf]) -> Result<(), Failure> {
                 None => drop(owners.insert(entry.key().to_owned(), (path, entry.shape, bytes))),
                 Some((_, shape, other)) if *shape == entry.shape && equal(other, bytes) => {}
                 Some((first, ..)) => {
-                    let (key, first, second) = (text::quoted(entry.key(), 80), text::path(first), text::path(path));
+                    let (key, first, second) = (text::quoted(entry.key()), text::path(first), text::path(path));
                     let fault = format!("the key {key} has another content in {first} than in {second}");
                     return Err(Failure::Usage(format!("{fault}: --prefer first or last takes one of them")));
                 }
@@ -282,8 +283,8 @@ fn check_contents(files: &[Ptd<'_>], paths: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn split(arguments: &Split) -> Result<Pending<'_>, Failure> {
-    let input = Input::open(&arguments.file)?;
+fn split<'a>(context: &Context, arguments: &'a Split) -> Result<Pending<'a>, Failure> {
+    let input = Input::open(context, &arguments.file)?;
     let ptd = data(&input)?;
     Patterns(&arguments.name).check(input.path(), "key like", ptd.entries().map(|entry| entry.key()))?;
     let options = PtdOptions::default();
@@ -315,8 +316,8 @@ fn split(arguments: &Split) -> Result<Pending<'_>, Failure> {
     finish(&[&input], outputs.collect::<Result<Vec<_>, _>>()?, report, &arguments.how)
 }
 
-fn rename(arguments: &Rename) -> Result<Pending<'_>, Failure> {
-    let input = arguments.destination.open(&arguments.file)?;
+fn rename<'a>(context: &Context, arguments: &'a Rename) -> Result<Pending<'a>, Failure> {
+    let input = arguments.destination.open(context, &arguments.file)?;
     let before = data(&input)?;
     let mut names = BTreeMap::new();
     for pair in &arguments.names {
@@ -339,8 +340,8 @@ fn rename(arguments: &Rename) -> Result<Pending<'_>, Failure> {
     arguments.destination.finish(&input, before, after, report.map_err(refused)?)
 }
 
-fn filter(arguments: &Filter) -> Result<Pending<'_>, Failure> {
-    let input = arguments.destination.open(&arguments.file)?;
+fn filter<'a>(context: &Context, arguments: &'a Filter) -> Result<Pending<'a>, Failure> {
+    let input = arguments.destination.open(context, &arguments.file)?;
     let before = data(&input)?;
     let mut after = before.clone();
     let Which { keep, remove } = &arguments.which;

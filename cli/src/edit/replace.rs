@@ -2,6 +2,7 @@
 
 use super::source::Source;
 use super::{Destination, EditReport};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::names::{GivenNames, NamesArguments};
 use crate::near::Names;
@@ -57,14 +58,14 @@ impl Arguments {
 }
 
 /// Replaces data.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let input = arguments.destination.open(&arguments.file)?;
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
+    let input = arguments.destination.open(context, &arguments.file)?;
     let mut sources = Vec::new();
     for replacement in &arguments.replacements {
         let Some((target, source)) = replacement.split_once('=') else {
             return Err(Failure::Usage(format!("{replacement}: expected TARGET=SOURCE")));
         };
-        sources.push((target, Source::open(source)?));
+        sources.push((target, Source::open(context, source)?));
     }
     let bad = |error: Error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
     let mut done = Done::default();
@@ -72,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         Model::Pte(before) => {
             let mut pte = before.clone();
             let looked_up = before.xnnpack_keys();
-            let given = arguments.names.open(input.path())?.given(&before)?;
+            let given = arguments.names.open(context, input.path())?.given(&before)?;
             for (name, source) in &sources {
                 let targets = targets(name, &before, &given, input.path())?;
                 let new = arguments.asked_of(source.read(name)?);
@@ -121,7 +122,7 @@ impl<'t> Done<'t> {
         for user in more.changes.iter().flat_map(|change| &change.users) {
             if let Some((_, other, _)) = self.given.iter().find(|(own, _, old)| own == user && *old != bytes) {
                 let (user, other, target) =
-                    (text::message(&user.to_string()), text::name(other, 60), text::name(target, 60));
+                    (text::message(&user.to_string()), text::escaped(other), text::escaped(target));
                 return Err(Failure::usage_of(file, &format!("{target} and {other} have different bytes for {user}")));
             }
         }

@@ -2,6 +2,7 @@
 
 use super::pattern::{self, Patterns};
 use super::{Destination, program};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::Pending;
 use crate::text;
@@ -34,8 +35,8 @@ struct Which {
 }
 
 /// Keeps or removes methods.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let input = arguments.destination.open(&arguments.file)?;
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
+    let input = arguments.destination.open(context, &arguments.file)?;
     let before = program(&input)?;
     let mut after = before.clone();
     let Which { keep, remove } = &arguments.which;

@@ -1,6 +1,7 @@
 //! New data from a file, which is read according to its extension.
 
 use super::data;
+use crate::context::Context;
 use crate::convert::refused;
 use crate::failure::Failure;
 use crate::near::Names;
@@ -21,14 +22,14 @@ pub struct Source {
 
 impl Source {
     /// Opens `FILE`, or `FILE.ptd:KEY` or `FILE.safetensors:KEY` if no file has that whole name.
-    pub fn open(argument: &str) -> Result<Self, Failure> {
+    pub fn open(context: &Context, argument: &str) -> Result<Self, Failure> {
         let with_key = [".ptd", ".safetensors"].into_iter().find_map(|ending| {
             let (file, key) = argument.rsplit_once(&format!("{ending}:"))?;
             Some((PathBuf::from(format!("{file}{ending}")), key.to_owned()))
         });
         match with_key.filter(|_| !Path::new(argument).exists()) {
-            Some((file, key)) => Ok(Self { input: Input::open(&file)?, key: Some(key) }),
-            None => Ok(Self { input: Input::open(Path::new(argument))?, key: None }),
+            Some((file, key)) => Ok(Self { input: Input::open(context, &file)?, key: Some(key) }),
+            None => Ok(Self { input: Input::open(context, Path::new(argument))?, key: None }),
         }
     }
 
@@ -63,7 +64,7 @@ impl Source {
         let bytes = range.and_then(|range| self.input.bytes().get(range.start as usize..range.end as usize));
         let bytes = bytes.ok_or_else(|| Failure::Bad {
             file: path.to_owned(),
-            findings: vec![format!("the bytes of {} are missing", text::quoted(entry.key(), 60))],
+            findings: vec![format!("the bytes of {} are missing", text::quoted(entry.key()))],
         })?;
         let mut new = NewData::bytes(text::path(path), bytes);
         new.tensor_layout = entry.shape.map(|shape| TensorLayout::from(shape).into_owned());
@@ -86,7 +87,7 @@ impl Source {
         items.iter().find(|item| key(item) == wanted).or_else(only).ok_or_else(|| {
             let file = text::path(self.input.path());
             let hint = items.iter().map(&key).collect::<Names>().hint(wanted);
-            let wanted = text::quoted(wanted, 60);
+            let wanted = text::quoted(wanted);
             Failure::Usage(format!("{file}: no key {wanted}: name one, as in {file}:KEY; {hint}"))
         })
     }

@@ -1,6 +1,7 @@
 //! `pte strip`: removes what a program does not need to run.
 
 use super::{Destination, program};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::Pending;
 use executorch_format::edit::Strip;
@@ -42,8 +43,8 @@ struct What {
 }
 
 /// Strips a program.
-pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let input = arguments.destination.open(&arguments.file)?;
+pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
+    let input = arguments.destination.open(context, &arguments.file)?;
     let before = program(&input)?;
     let mut after = before.clone();
     let What { all, stack_traces, names, unreferenced, padding } = arguments.what;

@@ -1,6 +1,7 @@
 //! Delegates' payloads, a bundle's test cases and an ETDump's runs as text.
 
-use super::print::{MAX_SHOWN, NAME, Out, blobs, row};
+use super::print::{MAX_SHOWN, NAME, blobs, row};
+use crate::context::Out;
 use crate::text;
 use executorch_format::TensorShape;
 use executorch_format::delegate::PayloadKind;
@@ -10,6 +11,7 @@ use executorch_format::inspect::{
 use std::io::{self, Write};
 
 pub(super) fn print_bundle(out: &mut Out, facts: &BundleSummary<'_>) -> io::Result<()> {
+    let context = out.context;
     let place = facts.program_offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
     row(out, "program", &format!("{}{place}", text::size(facts.program_size)))?;
     let cases: usize = facts.test_suites.iter().map(|suite| suite.test_cases.len()).sum();
@@ -17,11 +19,11 @@ pub(super) fn print_bundle(out: &mut Out, facts: &BundleSummary<'_>) -> io::Resu
     row(out, "test cases", &format!("{cases}, for {}", text::count(suites, "method")))?;
     for suite in &facts.test_suites {
         let count = text::count(suite.test_cases.len(), "test case");
-        writeln!(out, "  method {}: {count}", text::name(suite.method, NAME))?;
-        for (index, case) in suite.test_cases.iter().take(text::most(MAX_SHOWN)).enumerate() {
+        writeln!(out, "  method {}: {count}", context.name(suite.method, NAME))?;
+        for (index, case) in suite.test_cases.iter().take(context.most(MAX_SHOWN)).enumerate() {
             writeln!(out, "    {index:<4}{}", case_text(case))?;
         }
-        if suite.test_cases.len() > text::most(MAX_SHOWN) {
+        if suite.test_cases.len() > context.most(MAX_SHOWN) {
             writeln!(out, "    … {} more", suite.test_cases.len() - MAX_SHOWN)?;
         }
     }
@@ -50,15 +52,16 @@ pub fn test_value(value: &TestValue<'_>) -> String {
 }
 
 pub(super) fn print_xnnpack(out: &mut Out, facts: &XnnpackSummary<'_>) -> io::Result<()> {
+    let context = out.context;
     for (name, arguments) in [("inputs", &facts.inputs), ("outputs", &facts.outputs)] {
-        for (at, argument) in arguments.iter().take(text::most(MAX_SHOWN)).enumerate() {
+        for (at, argument) in arguments.iter().take(context.most(MAX_SHOWN)).enumerate() {
             row(out, if at == 0 { name } else { "" }, &argument_text(argument))?;
         }
-        if arguments.len() > text::most(MAX_SHOWN) {
+        if arguments.len() > context.most(MAX_SHOWN) {
             row(out, "", &format!("… {} more", arguments.len() - MAX_SHOWN))?;
         }
     }
-    let most = text::most(MAX_SHOWN);
+    let most = context.most(MAX_SHOWN);
     let kinds = facts.operators.iter().take(most).map(|kind| format!("{} {}", kind.name, kind.calls));
     let more = facts.operators.len().saturating_sub(most);
     let kinds: Vec<String> = kinds.chain((more > 0).then(|| format!("… {more} more kinds"))).collect();
@@ -77,6 +80,7 @@ fn argument_text(argument: &XnnpackArgument<'_>) -> String {
 }
 
 pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result<()> {
+    let context = out.context;
     // A block of events is a run of a method, or the loading of one.
     let runs = facts.runs.iter().filter(|run| run.name == "Execute").count();
     let others = match facts.runs.len() - runs {
@@ -84,16 +88,16 @@ pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result
         others => format!(", and {} of events outside runs", text::count(others, "block")),
     };
     row(out, "runs", &format!("{runs}{others}"))?;
-    for (index, run) in facts.runs.iter().take(text::most(MAX_SHOWN)).enumerate() {
+    for (index, run) in facts.runs.iter().take(context.most(MAX_SHOWN)).enumerate() {
         let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
         let events = [(run.profile_events, "time"), (run.allocation_events, "allocation"), (run.debug_events, "value")];
         let events: Vec<String> =
             events.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| text::count(count, what)).collect();
         let events = if events.is_empty() { "no events".to_owned() } else { events.join(", ") };
-        let (name, ticks) = (text::name(run.name, NAME), run.ticks);
+        let (name, ticks) = (context.name(run.name, NAME), run.ticks);
         writeln!(out, "    {index:<4}{name}{case}: {events}, {ticks} ticks")?;
     }
-    if facts.runs.len() > text::most(MAX_SHOWN) {
+    if facts.runs.len() > context.most(MAX_SHOWN) {
         writeln!(out, "    … {} more", facts.runs.len() - MAX_SHOWN)?;
     }
     Ok(())
@@ -101,23 +105,24 @@ pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result
 
 /// Prints the contents of payloads, except those of XNNPACK, whose operators are listed with their method.
 pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io::Result<()> {
+    let context = out.context;
     let xnnpack = |facts: &&PayloadFacts<'_>| facts.summary.kind == Some(PayloadKind::Xnnpack);
     let facts: Vec<_> = payloads.iter().filter(|facts| !xnnpack(facts)).collect();
-    for facts in facts.iter().take(text::most(MAX_SHOWN)) {
+    for facts in facts.iter().take(context.most(MAX_SHOWN)) {
         let kind = facts.summary.kind.map_or_else(|| "opaque".to_owned(), |kind| kind.to_string());
-        let (method, delegate, size) = (text::name(facts.method, NAME), facts.delegate, text::size(facts.size));
+        let (method, delegate, size) = (context.name(facts.method, NAME), facts.delegate, text::size(facts.size));
         writeln!(out, "  payload of {method}, delegate {delegate}: {kind}, {size}")?;
-        for setting in facts.compile_specs.iter().take(text::most(MAX_SHOWN)) {
-            writeln!(out, "    {}", text::cut(&text::message(&setting.to_string()), 4))?;
+        for setting in facts.compile_specs.iter().take(context.most(MAX_SHOWN)) {
+            writeln!(out, "    {}", context.cut(&text::message(&setting.to_string()), 4))?;
         }
-        for part in facts.summary.parts.iter().take(text::most(MAX_SHOWN)) {
-            writeln!(out, "    {:>11}  {}", text::size(part.size), text::name(&part.name, NAME))?;
+        for part in facts.summary.parts.iter().take(context.most(MAX_SHOWN)) {
+            writeln!(out, "    {:>11}  {}", text::size(part.size), context.name(&part.name, NAME))?;
         }
-        if facts.summary.parts.len() > text::most(MAX_SHOWN) {
+        if facts.summary.parts.len() > context.most(MAX_SHOWN) {
             writeln!(out, "    … {} more", facts.summary.parts.len() - MAX_SHOWN)?;
         }
-        for (operator, count) in facts.summary.operators.iter().take(text::most(MAX_SHOWN)) {
-            writeln!(out, "    {:>11}  {}", text::count(*count, "time"), text::name(operator, NAME))?;
+        for (operator, count) in facts.summary.operators.iter().take(context.most(MAX_SHOWN)) {
+            writeln!(out, "    {:>11}  {}", text::count(*count, "time"), context.name(operator, NAME))?;
         }
         if let Some(size) = facts.summary.scratch_size {
             writeln!(out, "    {:>11}  scratch memory of a run", text::size(size))?;
@@ -126,10 +131,10 @@ pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io
             writeln!(out, "    machine code that runs when the program is loaded")?;
         }
         if let Some(error) = &facts.summary.error {
-            writeln!(out, "    cannot be read: {}", text::name(error, 4 * NAME))?;
+            writeln!(out, "    cannot be read: {}", context.name(error, 4 * NAME))?;
         }
     }
-    if facts.len() > text::most(MAX_SHOWN) {
+    if facts.len() > context.most(MAX_SHOWN) {
         writeln!(out, "  … {} more payloads", facts.len() - MAX_SHOWN)?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The summary as text.
 
 use super::{Info, MutableBuffers, companions};
+use crate::context::{Context, Out};
 use crate::failure::Failure;
 use crate::ops::macs::total;
 use crate::text;
@@ -13,7 +14,7 @@ use executorch_format::inspect::{
 use executorch_format::schema::program::DeviceType;
 use executorch_format::verify::{Behaviour, LoadsIn, Outcome, ReleaseVerdict, Releases};
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// The maximum number of keys and operators shown on a terminal.
@@ -22,14 +23,12 @@ pub(super) const MAX_SHOWN: usize = 20;
 /// The maximum number of characters of a name that are shown.
 pub(super) const NAME: usize = 80;
 
-pub(super) type Out = BufWriter<anstream::AutoStream<StdoutLock<'static>>>;
-
 /// The style of the names of files and methods.
 const HEAD: Style = Style::new().bold();
 
 /// Prints the summary, after an empty line if `apart`.
-pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
+pub(super) fn text(context: &Context, path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Failure> {
+    let mut out = context.out();
     if apart {
         writeln!(out)?;
     }
@@ -92,7 +91,7 @@ pub(super) fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
 fn loads_in(out: &mut Out, info: &Info<'_>) -> io::Result<()> {
     let Releases { loads_in, releases: verdicts, .. } = &info.releases;
     row(out, "loads in", &releases(loads_in, verdicts))?;
-    let line = |out: &mut Out, text: &str| row(out, "", &text::cut(&text::message(text), 18));
+    let line = |out: &mut Out, text: &str| row(out, "", &out.context.cut(&text::message(text), 18));
     let reason = verdicts.last().and_then(|latest| latest.because.as_ref());
     if let Some(reason) = reason.filter(|_| loads_in.ranges.is_empty()) {
         line(out, &reason.to_string())?;
@@ -156,6 +155,7 @@ pub(super) fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> 
 
 /// Prints the device requirements: first backends and methods, then the data.
 fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, info: &Info<'_>) -> io::Result<()> {
+    let context = out.context;
     let mut backends: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     for backend in facts.methods.iter().flat_map(|method| &method.delegates) {
         let (delegates, bytes) = backends.entry(backend.id).or_default();
@@ -164,7 +164,7 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, info: &Info<'_>) -> 
     }
     for (at, (id, (delegates, _))) in backends.iter().enumerate() {
         let name = if at == 0 { "backends" } else { "" };
-        row(out, name, &format!("{}: {}", text::name(id, NAME), text::count(*delegates, "delegate")))?;
+        row(out, name, &format!("{}: {}", context.name(id, NAME), text::count(*delegates, "delegate")))?;
     }
     let macs: BTreeMap<&str, &MacsSummary<'_>> = info.macs.iter().rev().map(|macs| (macs.name, macs)).collect();
     for method in &facts.methods {
@@ -175,8 +175,8 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, info: &Info<'_>) -> 
     if !facts.metadata.is_empty() {
         writeln!(out, "  {HEAD}metadata{HEAD:#} (methods that return constants)")?;
         for ConstantMethod { name, value, .. } in &facts.metadata {
-            let name = text::name(name, NAME);
-            writeln!(out, "    {name} = {}", text::cut(&constant(value), 7 + text::width(&name)))?;
+            let name = context.name(name, NAME);
+            writeln!(out, "    {name} = {}", context.cut(&constant(context, value), 7 + text::width(&name)))?;
         }
     }
     let blobs_there = [facts.constants, facts.initial_states, facts.external, facts.named_data, facts.delegates];
@@ -200,12 +200,12 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, info: &Info<'_>) -> 
 const METHOD: usize = 20;
 
 fn line(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
-    writeln!(out, "    {name:16}{}", text::cut(value, METHOD))
+    writeln!(out, "    {name:16}{}", out.context.cut(value, METHOD))
 }
 
 /// Prints a list, on as many lines as it needs.
 fn lines(out: &mut Out, name: &str, head: &str, parts: &[String]) -> io::Result<()> {
-    let wrapped = text::wrap(parts, METHOD + head.len());
+    let wrapped = out.context.wrap(parts, METHOD + head.len());
     for (at, parts) in wrapped.iter().enumerate() {
         let (name, head) = if at == 0 { (name, head.to_owned()) } else { ("", " ".repeat(head.len())) };
         line(out, name, &format!("{head}{parts}"))?;
@@ -219,9 +219,10 @@ fn print_method(
     macs: Option<&MacsSummary<'_>>,
     mutable: Option<&MutableBuffers>,
 ) -> io::Result<()> {
-    writeln!(out, "  {HEAD}method {}{HEAD:#}", text::name(method.name, NAME))?;
+    let context = out.context;
+    writeln!(out, "  {HEAD}method {}{HEAD:#}", context.name(method.name, NAME))?;
     for (name, values) in [("inputs", &method.inputs), ("outputs", &method.outputs)] {
-        let texts: Vec<String> = values.iter().map(value_text).collect();
+        let texts: Vec<String> = values.iter().map(|value| value_text(context, value)).collect();
         let mut at = 0;
         // Equal neighbours share a line.
         for run in texts.chunk_by(|one, other| one == other) {
@@ -238,7 +239,7 @@ fn print_method(
         }
     }
     for backend in &method.delegates {
-        let (id, payload) = (text::name(backend.id, NAME), text::size(backend.payload_size));
+        let (id, payload) = (context.name(backend.id, NAME), text::size(backend.payload_size));
         line(out, "delegates", &format!("{id}: {}, payload {payload}", backend.delegates))?;
         operators(out, "", &format!("{} of node", text::count(backend.operators.len(), "kind")), &backend.operators)?;
     }
@@ -278,13 +279,14 @@ fn more(count: usize) -> String {
 
 /// Prints the number of kinds of operators, and the numbers of calls of the first ones.
 fn operators(out: &mut Out, name: &str, count: &str, operators: &[OperatorCalls]) -> io::Result<()> {
+    let context = out.context;
     if operators.is_empty() {
         return Ok(());
     }
-    let most = text::most(MAX_SHOWN);
+    let most = context.most(MAX_SHOWN);
     let shown = operators.iter().take(most);
     let mut shown: Vec<String> =
-        shown.map(|operator| format!("{} {}", text::name(&operator.name, NAME), operator.calls)).collect();
+        shown.map(|operator| format!("{} {}", context.name(&operator.name, NAME), operator.calls)).collect();
     if operators.len() > most {
         shown.push(more(operators.len() - most));
     }
@@ -300,47 +302,50 @@ fn planned(memory: &PlannedMemory) -> String {
     text
 }
 
-fn value_text(value: &Value<'_>) -> String {
+fn value_text(context: &Context, value: &Value<'_>) -> String {
     match (&value.tensor, value.kind) {
-        (Some(tensor), _) if value.caller_memory => format!("{}, in the caller's memory", tensor_text(tensor)),
-        (Some(tensor), _) => tensor_text(tensor),
+        (Some(tensor), _) if value.caller_memory => format!("{}, in the caller's memory", tensor_text(context, tensor)),
+        (Some(tensor), _) => tensor_text(context, tensor),
         (None, Some(name)) => name.to_owned(),
         (None, None) => format!("unknown (value {})", value.value),
     }
 }
 
-fn tensor_text(tensor: &ValueShape<'_>) -> String {
+fn tensor_text(context: &Context, tensor: &ValueShape<'_>) -> String {
     let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
-    tensor.name.map_or(shape.clone(), |name| format!("{shape} {}", text::name(name, NAME)))
+    tensor.name.map_or(shape.clone(), |name| format!("{shape} {}", context.name(name, NAME)))
 }
 
-fn constant(value: &Returned<'_>) -> String {
+fn constant(context: &Context, value: &Returned<'_>) -> String {
     match value {
         Returned::Null => "null".to_owned(),
         Returned::Int(number) => number.to_string(),
         Returned::Bool(bit) => bit.to_string(),
         Returned::Double(number) => format!("{number:?}"),
         Returned::NotFinite(name) => (*name).to_owned(),
-        Returned::String(string) => text::quoted(string, 4 * NAME),
-        Returned::Tensor(tensor) => tensor_text(tensor),
-        Returned::List(items) => format!("[{}]", items.iter().map(constant).collect::<Vec<_>>().join(", ")),
+        Returned::String(string) => context.quoted(string, 4 * NAME),
+        Returned::Tensor(tensor) => tensor_text(context, tensor),
+        Returned::List(items) => {
+            format!("[{}]", items.iter().map(|item| constant(context, item)).collect::<Vec<_>>().join(", "))
+        }
         _ => "?".to_owned(),
     }
 }
 
 fn print_flat_tensor(out: &mut Out, facts: &FlatTensorSummary<'_>) -> io::Result<()> {
+    let context = out.context;
     row(out, "schema", &format!("of ExecuTorch {}", facts.schema))?;
     segments(out, facts.segments)?;
     row(out, "keys", &facts.keys.len().to_string())?;
-    let most = text::most(MAX_SHOWN);
+    let most = context.most(MAX_SHOWN);
     let shown = facts.keys.iter().take(most).map(|key| {
         let shape = key.shape.map(|shape| shape.to_string());
-        (text::name(key.key, NAME), shape.unwrap_or_else(|| "blob".to_owned()), text::size(key.size))
+        (context.name(key.key, NAME), shape.unwrap_or_else(|| "blob".to_owned()), text::size(key.size))
     });
     let shown: Vec<_> = shown.collect();
     let shape_width = text::column(shown.iter().map(|(_, shape, _)| shape));
     let size_width = text::column(shown.iter().map(|(_, _, size)| size));
-    let keys: Vec<String> = shown.iter().map(|(key, _, _)| text::cut(key, 8 + shape_width + size_width)).collect();
+    let keys: Vec<String> = shown.iter().map(|(key, _, _)| context.cut(key, 8 + shape_width + size_width)).collect();
     let key_width = text::column(keys.iter());
     for (key, (_, shape, size)) in keys.iter().zip(&shown) {
         writeln!(out, "    {}  {}  {size}", text::left(key, key_width), text::left(shape, shape_width))?;

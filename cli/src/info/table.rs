@@ -1,12 +1,13 @@
 //! A table of many files, with one line for each.
 
 use super::Info;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
 use executorch_format::inspect::{Content, ProgramSummary, Summary};
 use executorch_format::verify::LoadsIn;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// The lines, which are printed when all are known.
@@ -15,14 +16,14 @@ pub(super) struct Rows(Vec<[String; 8]>);
 
 impl Rows {
     /// Adds a file.
-    pub fn add(&mut self, path: &Path, info: &Info<'_>) {
+    pub fn add(&mut self, context: &Context, path: &Path, info: &Info<'_>) {
         let summary = info.summary;
         let inside = match &info.program {
             Some(Summary { content: Content::Program(program), .. }) => Some(program),
             _ => None,
         };
         let [methods, operators, memory, backends] = match (&summary.content, inside) {
-            (Content::Program(program), _) | (_, Some(program)) => facts(program),
+            (Content::Program(program), _) | (_, Some(program)) => facts(context, program),
             (Content::FlatTensor(facts), _) => ["", "", "", &text::count(facts.keys.len(), "key")].map(str::to_owned),
             (Content::Xnnpack(facts), _) => {
                 let nodes: usize = facts.operators.iter().map(|kind| kind.calls).sum();
@@ -40,7 +41,7 @@ impl Rows {
     }
 
     /// Prints the table.
-    pub fn print(self) -> Result<(), Failure> {
+    pub fn print(self, context: &Context) -> Result<(), Failure> {
         let mut table = Table::new([
             ("KIND", Column::Left),
             ("SIZE", Column::Right),
@@ -52,7 +53,7 @@ impl Rows {
             ("FILE", Column::Path),
         ]);
         self.0.into_iter().for_each(|row| table.row(row));
-        let mut out = BufWriter::new(anstream::stdout().lock());
+        let mut out = context.out();
         table.write(&mut out)?;
         Ok(out.flush()?)
     }
@@ -68,15 +69,19 @@ fn loads_in(loads_in: &LoadsIn) -> String {
 }
 
 /// Returns the numbers of methods and operators, the planned memory of the largest method, and the backends.
-fn facts(program: &ProgramSummary<'_>) -> [String; 4] {
+fn facts(context: &Context, program: &ProgramSummary<'_>) -> [String; 4] {
     let methods = program.methods.len() + program.metadata.len();
     let mut operators: Vec<&str> =
         program.methods.iter().flat_map(|method| &method.operators).map(|operator| operator.name.as_str()).collect();
     operators.sort_unstable();
     operators.dedup();
     let memory = program.methods.iter().map(|method| method.planned_memory.size).max().unwrap_or_default();
-    let mut backends: Vec<String> =
-        program.methods.iter().flat_map(|method| &method.delegates).map(|backend| text::name(backend.id, 40)).collect();
+    let mut backends: Vec<String> = program
+        .methods
+        .iter()
+        .flat_map(|method| &method.delegates)
+        .map(|backend| context.name(backend.id, 40))
+        .collect();
     backends.sort_unstable();
     backends.dedup();
     [methods.to_string(), operators.len().to_string(), text::size(memory), backends.join(", ")]

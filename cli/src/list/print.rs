@@ -1,13 +1,14 @@
 //! The list as a table.
 
 use super::{BlobRow, Listing, User};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::names;
 use crate::table::{Column, Table};
 use crate::text;
 use executorch_format::TensorShape;
 use executorch_format::inspect::{BlobUser, DelegateConstantUser};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// At most this many blobs are shown on a terminal.
@@ -15,23 +16,29 @@ const MAX_SHOWN: usize = 50;
 
 /// Prints one line for each blob with all its users, values grouped by method, after the file's name if there are several files. `several`
 /// is `true` if there are several methods.
-pub fn table(path: Option<&Path>, listing: &Listing<'_>, several: bool, top: Option<usize>) -> Result<(), Failure> {
-    let most = top.unwrap_or_else(|| text::most(MAX_SHOWN));
+pub fn table(
+    context: &Context,
+    path: Option<&Path>,
+    listing: &Listing<'_>,
+    several: bool,
+    top: Option<usize>,
+) -> Result<(), Failure> {
+    let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
     let shown = || listing.blobs.iter().take(most);
-    let mut out = BufWriter::new(anstream::stdout().lock());
+    let mut out = context.out();
     if let Some(path) = path {
         writeln!(out, "{}:", text::path(path))?;
     }
     if shown().any(|blob| blob.sha256.is_some()) {
         let mut table = Table::new([KIND, OFFSET, SIZE, ("SHA-256", Column::Left), USERS, WHAT]);
         for blob in shown() {
-            let [kind, offset, size, users, what] = cells(blob, several);
+            let [kind, offset, size, users, what] = cells(context, blob, several);
             table.row([kind, offset, size, blob.sha256.clone().unwrap_or_else(|| "-".to_owned()), users, what]);
         }
         table.write(&mut out)?;
     } else {
         let mut table = Table::new([KIND, OFFSET, SIZE, USERS, WHAT]);
-        shown().for_each(|blob| table.row(cells(blob, several)));
+        shown().for_each(|blob| table.row(cells(context, blob, several)));
         table.write(&mut out)?;
     }
     let left_out = listing.blobs.iter().skip(most);
@@ -53,10 +60,10 @@ const SIZE: (&str, Column) = ("SIZE", Column::Right);
 const USERS: (&str, Column) = ("USERS", Column::Left);
 const WHAT: (&str, Column) = ("WHAT", Column::Left);
 
-fn cells(blob: &BlobRow<'_>, several: bool) -> [String; 5] {
+fn cells(context: &Context, blob: &BlobRow<'_>, several: bool) -> [String; 5] {
     let offset = blob.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
     let mut whats: Vec<String> = Vec::new();
-    for what in blob.users.iter().map(what) {
+    for what in blob.users.iter().map(|user| what(context, user)) {
         if !whats.contains(&what) {
             whats.push(what);
         }
@@ -65,24 +72,24 @@ fn cells(blob: &BlobRow<'_>, several: bool) -> [String; 5] {
             break;
         }
     }
-    [blob.kind.to_string(), offset, text::size(blob.size), users(blob, several), whats.join(", ")]
+    [blob.kind.to_string(), offset, text::size(blob.size), users(context, blob, several), whats.join(", ")]
 }
 
 /// At most this many different descriptions of a blob are shown.
 const MAX_KINDS: usize = 8;
 
 /// Formats the users of a blob. Adjacent values of a method form a range: `%3–%12, %20`.
-fn users(blob: &BlobRow<'_>, several: bool) -> String {
+fn users(context: &Context, blob: &BlobRow<'_>, several: bool) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut run: Option<(&str, usize, usize)> = None;
     let end = |run: &mut Option<(&str, usize, usize)>, parts: &mut Vec<String>| {
         if let Some((method, first, last)) = run.take() {
-            let first_name = text::value(&text::name(method, 30), first, several);
+            let first_name = text::value(&context.name(method, 30), first, several);
             parts.push(if first == last { first_name } else { format!("{first_name}–%{last}") });
         }
     };
     for user in &blob.users {
-        let (place, value) = place(user, several);
+        let (place, value) = place(context, user, several);
         match (value, &mut run) {
             (Some((method, value)), Some((same, _, last))) if *same == method && *last + 1 == value => *last = value,
             (Some((method, value)), _) => {
@@ -102,18 +109,20 @@ fn users(blob: &BlobRow<'_>, several: bool) -> String {
 }
 
 /// Returns the name of a user of a blob or, if it is a value, its method and index.
-fn place<'t>(user: &User<'t>, several: bool) -> (String, Option<(&'t str, usize)>) {
+fn place<'t>(context: &Context, user: &User<'t>, several: bool) -> (String, Option<(&'t str, usize)>) {
     let name = match user {
         User::Blob(BlobUser::Tensor { method, value, .. } | BlobUser::External { method, value, .. }) => {
             return (String::new(), Some((method, *value)));
         }
         User::Blob(BlobUser::Segment { index }) => format!("segment {index}"),
-        User::Blob(BlobUser::Delegate { method, index, .. }) => inside(method, "delegate", *index, several),
+        User::Blob(BlobUser::Delegate { method, index, .. }) => inside(context, method, "delegate", *index, several),
         User::Blob(BlobUser::Key { segment_index, .. }) => format!("segment {segment_index}"),
         User::Blob(BlobUser::Bundle { .. }) => "bundle".to_owned(),
-        User::Blob(BlobUser::TestCase { method, test_case, .. }) => inside(method, "test case", *test_case, several),
+        User::Blob(BlobUser::TestCase { method, test_case, .. }) => {
+            inside(context, method, "test case", *test_case, several)
+        }
         User::Inside(user) => match (user.method, user.delegate) {
-            (Some(method), Some(delegate)) => inside(method, "delegate", delegate, several),
+            (Some(method), Some(delegate)) => inside(context, method, "delegate", delegate, several),
             _ => String::new(),
         },
         User::Blob(_) => String::new(),
@@ -122,20 +131,20 @@ fn place<'t>(user: &User<'t>, several: bool) -> (String, Option<(&'t str, usize)
 }
 
 /// Describes the role of a blob for a user.
-fn what(user: &User<'_>) -> String {
+fn what(context: &Context, user: &User<'_>) -> String {
     let user = match user {
         User::Blob(user) => user,
-        User::Inside(user) => return inside_payload(user),
+        User::Inside(user) => return inside_payload(context, user),
     };
     match user {
-        BlobUser::Tensor { name: Some(name), shape, .. } => format!("{} {shape}", text::name(name, 60)),
+        BlobUser::Tensor { name: Some(name), shape, .. } => format!("{} {shape}", context.name(name, 60)),
         BlobUser::Tensor { shape, .. } => shape.to_string(),
-        BlobUser::Delegate { id, location, .. } => format!("{} ({location})", text::name(id, 40)),
+        BlobUser::Delegate { id, location, .. } => format!("{} ({location})", context.name(id, 40)),
         BlobUser::Key { key, shape, name, .. } => {
             let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
-            names::of_key(*name, key, 60) + &shape
+            names::of_key(context, *name, key, 60) + &shape
         }
-        BlobUser::External { key, shape, .. } => format!("{} {shape}", text::name(key, 60)),
+        BlobUser::External { key, shape, .. } => format!("{} {shape}", context.name(key, 60)),
         BlobUser::Bundle { version } => format!("version {version}"),
         BlobUser::TestCase { index, shape, .. } => format!("value {index} {shape}"),
         _ => String::new(),
@@ -143,9 +152,9 @@ fn what(user: &User<'_>) -> String {
 }
 
 /// Describes the role of a constant in its payload.
-fn inside_payload(user: &DelegateConstantUser<'_>) -> String {
+fn inside_payload(context: &Context, user: &DelegateConstantUser<'_>) -> String {
     let value = match (user.name, user.value) {
-        (Some(name), _) => text::name(name, 60),
+        (Some(name), _) => context.name(name, 60),
         (None, Some(value)) => format!("value {value}"),
         (None, None) => "unused".to_owned(),
     };
@@ -157,10 +166,10 @@ fn inside_payload(user: &DelegateConstantUser<'_>) -> String {
         Some(_) => format!(" {scales}{}[{}{more}]", datatype.trim_start_matches("xnn_datatype_"), dims.join(", ")),
         None => String::new(),
     };
-    let key = user.key.as_ref().map(|key| format!(" {}", text::name(key, 20))).unwrap_or_default();
+    let key = user.key.as_ref().map(|key| format!(" {}", context.name(key, 20))).unwrap_or_default();
     format!("constant {}, {value}{shape}{key}", user.constant)
 }
 
-fn inside(method: &str, what: &str, index: usize, several: bool) -> String {
-    if several { format!("{} {what} {index}", text::name(method, 30)) } else { format!("{what} {index}") }
+fn inside(context: &Context, method: &str, what: &str, index: usize, several: bool) -> String {
+    if several { format!("{} {what} {index}", context.name(method, 30)) } else { format!("{what} {index}") }
 }

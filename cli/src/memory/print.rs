@@ -1,6 +1,7 @@
 //! Planned memory as text.
 
 use super::{Arguments, By};
+use crate::context::{Context, Out};
 use crate::failure::Failure;
 use crate::modules;
 use crate::table::{Column, Table, percent};
@@ -8,7 +9,7 @@ use crate::text;
 use executorch_format::inspect::{BufferMemory, Memory, MethodMemory, NamedBy, PlannedBuffer, PlannedTensor};
 use executorch_format::naming::Names;
 use std::cmp::Reverse;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// At most this many tensors of a buffer are shown on a terminal.
@@ -20,11 +21,15 @@ const NAME: usize = 40;
 /// At most this many of the values that share memory are named.
 const MAX_SHARED: usize = 4;
 
-type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
-
 /// Prints the plan of each method, after an empty line if `apart`.
-pub(super) fn text(path: &Path, memory: &Memory<'_>, arguments: &Arguments, apart: bool) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
+pub(super) fn text(
+    context: &Context,
+    path: &Path,
+    memory: &Memory<'_>,
+    arguments: &Arguments,
+    apart: bool,
+) -> Result<(), Failure> {
+    let mut out = context.out();
     if apart {
         writeln!(out)?;
     }
@@ -38,9 +43,9 @@ pub(super) fn text(path: &Path, memory: &Memory<'_>, arguments: &Arguments, apar
         print_method(&mut out, method, arguments)?;
     }
     if !none.is_empty() {
-        let names: Vec<String> = none.iter().map(|method| text::name(method.name, NAME)).collect();
+        let names: Vec<String> = none.iter().map(|method| context.name(method.name, NAME)).collect();
         let start = format!("without planned memory: {}", text::count(names.len(), "method"));
-        writeln!(out, "\n{start}: {}", text::cut(&names.join(", "), start.len() + 2))?;
+        writeln!(out, "\n{start}: {}", context.cut(&names.join(", "), start.len() + 2))?;
     }
     if planned.len() > 1 {
         writeln!(out, "\nfor all methods, one at a time")?;
@@ -66,9 +71,10 @@ pub(super) fn arenas(memory: &Memory<'_>, path: Option<&Path>) -> String {
 }
 
 fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments) -> io::Result<()> {
+    let context = out.context;
     let instructions = text::count(method.instructions, "instruction");
     let bytes = text::size(method.size);
-    writeln!(out, "\nmethod {}: {bytes} planned, {instructions}", text::name(method.name, NAME))?;
+    writeln!(out, "\nmethod {}: {bytes} planned, {instructions}", context.name(method.name, NAME))?;
     let mut table = Table::new([
         ("BUFFER", Column::Right),
         ("SIZE", Column::Right),
@@ -103,12 +109,12 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments)
     }
     for assumed in &method.assumed {
         let calls = text::count(assumed.calls, "call");
-        let what = assumed.name.as_ref().map(|name| format!("{} ({calls}): ", text::name(name, NAME)));
+        let what = assumed.name.as_ref().map(|name| format!("{} ({calls}): ", context.name(name, NAME)));
         let assumed = what.unwrap_or_default() + assumed.why;
-        writeln!(out, "  not known, assumed: {}", text::cut(&assumed, 21))?;
+        writeln!(out, "  not known, assumed: {}", context.cut(&assumed, 21))?;
     }
     if !method.not_counted.is_empty() {
-        let backends: Vec<String> = method.not_counted.iter().map(|backend| text::name(backend, NAME)).collect();
+        let backends: Vec<String> = method.not_counted.iter().map(|backend| context.name(backend, NAME)).collect();
         writeln!(
             out,
             "  not counted, because files do not state it: memory that {} allocates itself",
@@ -132,7 +138,7 @@ fn print_modules(
     top: Option<usize>,
 ) -> io::Result<()> {
     writeln!(out, "\n  buffer {}, needed at {:#}", buffer.buffer, method.moment(buffer.needed_at))?;
-    let most = top.unwrap_or_else(|| text::most(2 * MAX_SHOWN));
+    let most = top.unwrap_or_else(|| out.context.most(2 * MAX_SHOWN));
     modules::write(out, &Names::memory_by_module(buffer), "BYTES", most, text::size)
 }
 
@@ -143,10 +149,11 @@ fn print_tensors(
     buffer: &BufferMemory<'_>,
     top: Option<usize>,
 ) -> io::Result<()> {
+    let context = out.context;
     let at = buffer.needed_at;
     let mut tensors: Vec<&PlannedTensor<'_>> = buffer.tensors.iter().filter(|tensor| tensor.is_needed_at(at)).collect();
     tensors.sort_by_key(|tensor| Reverse(tensor.size));
-    let most = top.unwrap_or_else(|| text::most(MAX_SHOWN));
+    let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
     if tensors.is_empty() || most == 0 {
         return Ok(());
     }
@@ -167,15 +174,15 @@ fn print_tensors(
         let is_given = tensor.named_by.is_some_and(NamedBy::is_given);
         let kept = if tensor.kept { " mutable buffer" } else { "" };
         let maker = tensor.made_by.filter(|_| is_given);
-        let maker = maker.map(|maker| format!(", from {}", text::name(maker, NAME))).unwrap_or_default();
+        let maker = maker.map(|maker| format!(", from {}", context.name(maker, NAME))).unwrap_or_default();
         let name = tensor
             .shape
             .name
             .filter(|_| is_given || !tensor.kept)
-            .map(|name| format!(" {}{maker}", text::name(name, NAME)))
+            .map(|name| format!(" {}{maker}", context.name(name, NAME)))
             .unwrap_or_default();
         let user = match (tensor.last_used_by, method.moment(tensor.last)) {
-            (Some(user), _) => text::name(user, NAME),
+            (Some(user), _) => context.name(user, NAME),
             (None, moment) => moment.to_string(),
         };
         let (bytes, offset) = (text::size(tensor.size), tensor.offset.to_string());

@@ -1,10 +1,11 @@
 //! Multiply-accumulates as text.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
 use crate::text;
 use executorch_format::inspect::{Macs, MacsSummary};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// At most this many operators are shown on a terminal.
@@ -14,14 +15,14 @@ const MAX_SHOWN: usize = 30;
 const NAME: usize = 48;
 
 /// Prints the multiply-accumulates of each method by operator, after an empty line if `apart`.
-pub(super) fn text(path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
+pub(super) fn text(context: &Context, path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Failure> {
+    let mut out = context.out();
     if apart {
         writeln!(out)?;
     }
     writeln!(out, "{}: multiply-accumulates of convolutions, matrix products and attention", text::path(path))?;
     for method in &macs.summary() {
-        writeln!(out, "method {}: {}", text::name(method.name, NAME), total(method))?;
+        writeln!(out, "method {}: {}", context.name(method.name, NAME), total(method))?;
         let operators = &method.operators;
         let mut table = Table::new([
             ("MACS", Column::Right),
@@ -32,23 +33,23 @@ pub(super) fn text(path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Fail
             ("CALLS", Column::Right),
             ("OPERATOR", Column::Left),
         ]);
-        for operator in operators.iter().take(text::most(MAX_SHOWN)) {
+        for operator in operators.iter().take(context.most(MAX_SHOWN)) {
             let is_unknown = operator.unknown == operator.calls;
             let macs = if is_unknown { "not known".to_owned() } else { grouped(operator.macs) };
             let share = if is_unknown { String::new() } else { percent(operator.macs, method.macs) };
             let (bar, calls) = (bar(operator.macs, method.macs), operator.calls.to_string());
             let (parameters, elements) = (grouped(operator.parameters), grouped(operator.elements));
-            table.row([macs, share, bar, parameters, elements, calls, text::name(operator.operator, NAME)]);
+            table.row([macs, share, bar, parameters, elements, calls, context.name(operator.operator, NAME)]);
         }
         table.write(&mut out)?;
-        let more = operators.len().saturating_sub(text::most(MAX_SHOWN));
+        let more = operators.len().saturating_sub(context.most(MAX_SHOWN));
         if more > 0 {
             writeln!(out, "  … {more} more (-v)")?;
         }
         let unknown = operators.iter().filter(|operator| operator.unknown > 0);
-        for operator in unknown.take(text::most(MAX_SHOWN)) {
+        for operator in unknown.take(context.most(MAX_SHOWN)) {
             let calls = text::count(operator.unknown, "call");
-            writeln!(out, "not counted: {calls} of {}", text::name(operator.operator, NAME))?;
+            writeln!(out, "not counted: {calls} of {}", context.name(operator.operator, NAME))?;
         }
     }
     Ok(out.flush()?)

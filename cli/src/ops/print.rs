@@ -1,12 +1,13 @@
 //! Operators as text.
 
+use crate::context::{Context, Out};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
 use executorch_format::inspect::{KernelUse, ModuleTotal, OperatorUse, Operators, TensorUse};
 use executorch_format::schema::ScalarType;
 use std::cmp::Reverse;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// At most this many operators are shown on a terminal, and this many combinations of types for each.
@@ -16,11 +17,9 @@ const MAX_KERNELS: usize = 4;
 /// The characters of a name shown on a terminal.
 const NAME: usize = 48;
 
-type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
-
 /// Prints the operators and backends that a file needs, after an empty line if `apart`.
-pub(super) fn text(path: &Path, operators: &Operators, apart: bool) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
+pub(super) fn text(context: &Context, path: &Path, operators: &Operators, apart: bool) -> Result<(), Failure> {
+    let mut out = context.out();
     if apart {
         writeln!(out)?;
     }
@@ -31,6 +30,7 @@ pub(super) fn text(path: &Path, operators: &Operators, apart: bool) -> Result<()
 
 /// Prints an amount for each module of a file, after an empty line if `apart`. `what` describes the amount, `column` heads the numbers.
 pub(super) fn modules(
+    context: &Context,
     path: &Path,
     (what, column): (&str, &str),
     modules: &[ModuleTotal<'_>],
@@ -38,19 +38,19 @@ pub(super) fn modules(
     apart: bool,
     number: fn(u64) -> String,
 ) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
+    let mut out = context.out();
     if apart {
         writeln!(out)?;
     }
     writeln!(out, "{}: {what}", text::path(path))?;
-    let most = top.unwrap_or_else(|| text::most(MAX_SHOWN));
+    let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
     crate::modules::write(&mut out, modules, column, most, number)?;
     Ok(out.flush()?)
 }
 
 /// Prints the operators and backends that several files need together.
-pub(super) fn merged(files: usize, operators: &Operators) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
+pub(super) fn merged(context: &Context, files: usize, operators: &Operators) -> Result<(), Failure> {
+    let mut out = context.out();
     writeln!(out, "{}: {}", text::count(files, "file"), needs(operators))?;
     print(&mut out, operators)?;
     Ok(out.flush()?)
@@ -65,14 +65,15 @@ fn needs(operators: &Operators) -> String {
 }
 
 fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
+    let context = out.context;
     let mut table = Table::new([("CALLS", Column::Right), ("OPERATOR", Column::Name), ("TENSORS", Column::Left)]);
     let mut rows: Vec<(&String, &OperatorUse)> = operators.operators.iter().collect();
     rows.sort_by_key(|(_, operator)| Reverse(operator.calls));
-    for (name, operator) in rows.iter().take(text::most(MAX_SHOWN)) {
+    for (name, operator) in rows.iter().take(context.most(MAX_SHOWN)) {
         let mut kernels: Vec<&KernelUse> = operator.kernels.values().collect();
         kernels.sort_by_key(|kernel| Reverse(kernel.calls));
-        let mut cells = [operator.calls.to_string(), text::name(name, NAME)];
-        let most = text::most(MAX_KERNELS);
+        let mut cells = [operator.calls.to_string(), context.name(name, NAME)];
+        let most = context.most(MAX_KERNELS);
         for kernel in kernels.iter().take(most) {
             let [calls, name] = std::mem::take(&mut cells);
             table.row([calls, name, tensors(&kernel.tensors)]);
@@ -85,24 +86,24 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
         }
     }
     table.write(out)?;
-    if rows.len() > text::most(MAX_SHOWN) {
+    if rows.len() > context.most(MAX_SHOWN) {
         writeln!(out, "  … {} more", rows.len() - MAX_SHOWN)?;
     }
     let mut table = Table::new([("CALLS", Column::Right), ("BACKEND", Column::Left), ("DELEGATES", Column::Right)]);
     for (name, backend) in &operators.backends {
-        table.row([backend.calls.to_string(), text::name(name, NAME), backend.delegates.to_string()]);
+        table.row([backend.calls.to_string(), context.name(name, NAME), backend.delegates.to_string()]);
     }
     table.write(out)?;
     for (name, backend) in operators.backends.iter().filter(|(_, backend)| !backend.operators.is_empty()) {
         let mut table = Table::new([("COUNT", Column::Right), ("OPERATOR INSIDE", Column::Left)]);
         let mut rows: Vec<(&String, &usize)> = backend.operators.iter().collect();
         rows.sort_by_key(|(_, count)| Reverse(**count));
-        for (operator, count) in rows.iter().take(text::most(MAX_SHOWN)) {
-            table.row([count.to_string(), text::name(operator, NAME)]);
+        for (operator, count) in rows.iter().take(context.most(MAX_SHOWN)) {
+            table.row([count.to_string(), context.name(operator, NAME)]);
         }
-        writeln!(out, "  inside {}", text::name(name, NAME))?;
+        writeln!(out, "  inside {}", context.name(name, NAME))?;
         table.write(out)?;
-        if rows.len() > text::most(MAX_SHOWN) {
+        if rows.len() > context.most(MAX_SHOWN) {
             writeln!(out, "  … {} more", rows.len() - MAX_SHOWN)?;
         }
     }

@@ -1,8 +1,9 @@
 //! Profiles for spreadsheets: comma-separated values.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use executorch_format::inspect::{EventProfile, OperatorTime, Profile, RunProfile};
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// The columns of every line.
@@ -11,8 +12,14 @@ const EVENT: &str = "kind,chain,instruction,name,operator,count,total,median,mea
 const OPERATOR: &str = "name,inside,count,total,share,macs";
 
 /// Writes the events of a trace, or its times by operator, after a line with the names of the columns if it is the first file.
-pub fn write(path: &Path, profile: &Profile<'_>, by_operator: bool, has_header: &mut bool) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+pub fn write(
+    context: &Context,
+    path: &Path,
+    profile: &Profile<'_>,
+    by_operator: bool,
+    has_header: &mut bool,
+) -> Result<(), Failure> {
+    let mut out = context.plain_out();
     if !std::mem::replace(has_header, true) {
         write!(out, "{RUN},{}\r\n", if by_operator { OPERATOR } else { EVENT })?;
     }

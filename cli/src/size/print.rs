@@ -1,12 +1,13 @@
 //! Sizes as text.
 
 use super::{Arguments, By, FileSize, Offer};
+use crate::context::{Context, Out};
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
 use crate::text;
 use crate::{modules, names};
 use executorch_format::inspect::{BlobUser, Growth, SizeKey, SizeKind, SizePart, SizeReport};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// At most this many lines are shown on a terminal.
@@ -15,12 +16,16 @@ const MAX_SHOWN: usize = 20;
 /// The characters of a name shown on a terminal.
 const NAME: usize = 40;
 
-type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
-
 /// Prints the parts of a file with their sizes, after an empty line if `apart`.
-pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart: bool) -> Result<(), Failure> {
+pub(super) fn one(
+    context: &Context,
+    path: &Path,
+    file: &FileSize<'_>,
+    arguments: &Arguments,
+    apart: bool,
+) -> Result<(), Failure> {
     let size = file.size;
-    let mut out = BufWriter::new(anstream::stdout().lock());
+    let mut out = context.out();
     if apart {
         writeln!(out)?;
     }
@@ -34,12 +39,12 @@ pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart
             uses(&mut out, "TYPE", rows.collect(), size, arguments)?;
         }
         By::Operator => {
-            let rows = size.operators.iter().map(|one| (one.size, text::name(&one.name, NAME), one.blobs));
+            let rows = size.operators.iter().map(|one| (one.size, context.name(&one.name, NAME), one.blobs));
             uses(&mut out, "OPERATOR OR BACKEND", rows.collect(), size, arguments)?;
         }
         By::Module => {
             modules::check(path, &file.modules)?;
-            modules::write(&mut out, &file.modules, "BYTES", shown(arguments), text::size)?;
+            modules::write(&mut out, &file.modules, "BYTES", shown(context, arguments), text::size)?;
         }
     }
     offered(&mut out, file.savings.as_deref())?;
@@ -53,8 +58,8 @@ fn title(path: &Path, file: &FileSize<'_>) -> String {
     format!("{path}{inside}: {} ({bytes} bytes)", text::size(bytes))
 }
 
-fn shown(arguments: &Arguments) -> usize {
-    arguments.top.unwrap_or_else(|| text::most(MAX_SHOWN))
+fn shown(context: &Context, arguments: &Arguments) -> usize {
+    arguments.top.unwrap_or_else(|| context.most(MAX_SHOWN))
 }
 
 /// Prints how many lines were left out, and their sum.
@@ -73,10 +78,10 @@ fn kind(kind: SizeKind) -> String {
     }
 }
 
-fn key(key: &SizeKey<'_>) -> String {
+fn key(context: &Context, key: &SizeKey<'_>) -> String {
     let mut name = kind(key.kind);
     if let Some(backend) = key.backend {
-        name += &format!(" {}", text::name(backend, NAME));
+        name += &format!(" {}", context.name(backend, NAME));
     }
     match key.detail {
         Some(detail) => format!("{name}: {detail}"),
@@ -85,21 +90,23 @@ fn key(key: &SizeKey<'_>) -> String {
 }
 
 fn kinds(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Result<()> {
+    let context = out.context;
     let head = [("BYTES", Column::Right), ("SHARE", Column::Right), ("", Column::Bar)];
     let [bytes, share, bars] = head;
     let mut table = Table::new([bytes, share, bars, ("PIECES", Column::Right), ("WHAT", Column::Left)]);
     let groups = size.groups();
-    let most = shown(arguments);
+    let most = shown(context, arguments);
     for group in groups.iter().take(most) {
         let (part, whole) = (group.size, size.file_size);
         let pieces = group.pieces.to_string();
-        table.row([text::size(part), percent(part, whole), bar(part, whole), pieces, key(&group.key)]);
+        table.row([text::size(part), percent(part, whole), bar(part, whole), pieces, key(context, &group.key)]);
     }
     table.write(out)?;
     rest(out, groups.iter().skip(most).map(|group| group.size))
 }
 
 fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Result<()> {
+    let context = out.context;
     let mut table = Table::new([
         ("BYTES", Column::Right),
         ("SHARE", Column::Right),
@@ -108,30 +115,36 @@ fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Res
         ("WHAT", Column::Left),
     ]);
     let blobs: Vec<&SizePart<'_>> = size.parts.iter().filter(|part| !part.users.is_empty()).collect();
-    let most = shown(arguments);
+    let most = shown(context, arguments);
     for part in blobs.iter().take(most) {
         let offset = part.offset.map(|offset| offset.to_string()).unwrap_or_default();
         let share = percent(part.size, size.file_size);
-        table.row([text::size(part.size), share, offset, part.kind.to_string(), user(part, size.methods.len() > 1)]);
+        table.row([
+            text::size(part.size),
+            share,
+            offset,
+            part.kind.to_string(),
+            user(context, part, size.methods.len() > 1),
+        ]);
     }
     table.write(out)?;
     rest(out, blobs.iter().skip(most).map(|part| part.size))
 }
 
 /// Describes the first user of a blob, and counts the others.
-fn user(part: &SizePart<'_>, several: bool) -> String {
+fn user(context: &Context, part: &SizePart<'_>, several: bool) -> String {
     let mut text = match part.users.first() {
         Some(BlobUser::Tensor { method, value, shape, name, .. }) => {
-            let name = name.map(|name| format!(" {}", text::name(name, NAME))).unwrap_or_default();
-            format!("{}{name} {shape}", text::value(&text::name(method, 20), *value, several))
+            let name = name.map(|name| format!(" {}", context.name(name, NAME))).unwrap_or_default();
+            format!("{}{name} {shape}", text::value(&context.name(method, 20), *value, several))
         }
         Some(BlobUser::Delegate { method, index, id, .. }) => {
-            let method = if several { format!("{} ", text::name(method, 20)) } else { String::new() };
-            format!("{method}delegate {index} {}", text::name(id, 20))
+            let method = if several { format!("{} ", context.name(method, 20)) } else { String::new() };
+            format!("{method}delegate {index} {}", context.name(id, 20))
         }
         Some(BlobUser::Key { key, shape, name, .. }) => {
             let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
-            names::of_key(*name, key, NAME) + &shape
+            names::of_key(context, *name, key, NAME) + &shape
         }
         _ => String::new(),
     };
@@ -142,15 +155,16 @@ fn user(part: &SizePart<'_>, several: bool) -> String {
 }
 
 fn methods(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Result<()> {
+    let context = out.context;
     let mut table = Table::new([
         ("PROGRAM", Column::Right),
         ("DATA", Column::Right),
         ("SHARED", Column::Right),
         ("METHOD", Column::Left),
     ]);
-    let most = shown(arguments);
+    let most = shown(context, arguments);
     for method in size.methods.iter().take(most) {
-        let name = text::name(method.name, NAME);
+        let name = context.name(method.name, NAME);
         table.row([text::size(method.program), text::size(method.data), text::size(method.shared), name]);
     }
     table.write(out)?;
@@ -171,7 +185,7 @@ fn uses(
         ("BLOBS", Column::Right),
         (name, Column::Left),
     ]);
-    let most = shown(arguments);
+    let most = shown(out.context, arguments);
     let left_out: Vec<u64> = rows.iter().skip(most).map(|(bytes, ..)| *bytes).collect();
     for (bytes, name, blobs) in rows.into_iter().take(most) {
         let (share, bar) = (percent(bytes, size.file_size), bar(bytes, size.file_size));
@@ -199,12 +213,13 @@ fn offered(out: &mut Out, savings: Option<&[Offer]>) -> io::Result<()> {
 
 /// Prints the parts in which the second file is larger or smaller than the first.
 pub(super) fn two(
+    context: &Context,
     paths: [&Path; 2],
     files: &[FileSize<'_>; 2],
     growth: &[Growth<'_>],
     arguments: &Arguments,
 ) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
+    let mut out = context.out();
     for (name, (path, file)) in ["before", "after"].into_iter().zip(paths.into_iter().zip(files)) {
         writeln!(out, "{name:6}  {}", title(path, file))?;
     }
@@ -217,12 +232,12 @@ pub(super) fn two(
         ("WHAT", Column::Left),
     ]);
     let changed = growth.iter().filter(|growth| growth.bytes() != 0);
-    for growth in changed.clone().take(shown(arguments)) {
+    for growth in changed.clone().take(shown(context, arguments)) {
         let bytes = signed(growth.bytes(), text::size);
-        table.row([bytes, text::size(growth.before), text::size(growth.after), key(&growth.key)]);
+        table.row([bytes, text::size(growth.before), text::size(growth.after), key(context, &growth.key)]);
     }
     table.write(&mut out)?;
-    let left_out = changed.skip(shown(arguments)).count();
+    let left_out = changed.skip(shown(context, arguments)).count();
     if left_out > 0 {
         writeln!(out, "  … {left_out} more")?;
     }

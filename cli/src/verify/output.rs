@@ -1,9 +1,10 @@
 //! The report, in any format: written file by file if the format allows it.
 
 use super::sarif::Sarif;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::OutputArguments;
-use crate::{json, status, text};
+use crate::{json, text};
 use executorch_format::verify::{Finding, Level, Severity};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -52,18 +53,18 @@ pub struct Output {
 
 impl Output {
     /// Begins a report.
-    pub fn start(form: Form, level: Level) -> Self {
+    pub fn start(context: &Context, form: Form, level: Level) -> Self {
         let writer = match form {
             Form::Text => Writer::Text,
-            Form::Json => Writer::Json(json::Files::new(false)),
-            Form::Jsonl => Writer::Json(json::Files::new(true)),
+            Form::Json => Writer::Json(json::Files::new(context, false)),
+            Form::Jsonl => Writer::Json(json::Files::new(context, true)),
             Form::Sarif => Writer::Sarif(Sarif::default()),
         };
         Self { writer, level, files: 0, bad: 0, errors: 0, warnings: 0 }
     }
 
     /// Adds the findings in a file.
-    pub fn file(&mut self, path: &Path, findings: &[Finding]) -> Result<(), Failure> {
+    pub fn file(&mut self, context: &Context, path: &Path, findings: &[Finding]) -> Result<(), Failure> {
         let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
         self.files += 1;
@@ -71,7 +72,7 @@ impl Output {
         self.errors += errors;
         self.warnings += warnings;
         match &mut self.writer {
-            Writer::Text => lines(path, findings, errors, warnings),
+            Writer::Text => lines(context, path, findings, errors, warnings),
             Writer::Json(documents) => {
                 let file = path.display().to_string();
                 documents.add(&Verdict { file, level: self.level, ok: errors == 0, findings, errors: [] })
@@ -101,26 +102,26 @@ impl Output {
     }
 
     /// Ends the report, and returns the number of errors.
-    pub fn end(self, output: &OutputArguments) -> Result<usize, Failure> {
+    pub fn end(self, context: &Context, output: &OutputArguments) -> Result<usize, Failure> {
         match self.writer {
-            Writer::Text if !status::is_quiet() => {
+            Writer::Text if !context.quiet => {
                 let (files, counts) = (text::count(self.files, "file"), counts(self.errors, self.warnings));
                 writeln!(io::stdout(), "{files} checked ({}), {} with errors: {counts}", self.level, self.bad)?;
             }
             Writer::Text => {}
             Writer::Json(documents) => documents.end()?,
-            Writer::Sarif(sarif) => output.write(sarif.document()?)?,
+            Writer::Sarif(sarif) => output.write(context, sarif.document()?)?,
         }
         Ok(self.errors)
     }
 }
 
 /// Prints a file's findings, one on each line. With `--quiet`, nothing is printed for a file without findings.
-fn lines(path: &Path, findings: &[Finding], errors: usize, warnings: usize) -> Result<(), Failure> {
-    if errors + warnings == 0 && status::is_quiet() {
+fn lines(context: &Context, path: &Path, findings: &[Finding], errors: usize, warnings: usize) -> Result<(), Failure> {
+    if errors + warnings == 0 && context.quiet {
         return Ok(());
     }
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = context.plain_out();
     let verdict = if errors + warnings == 0 { "ok".to_owned() } else { counts(errors, warnings) };
     writeln!(out, "{}: {verdict}", text::path(path))?;
     for finding in findings {

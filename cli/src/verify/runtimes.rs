@@ -1,15 +1,16 @@
 //! `pte verify --runtime`: the behaviour of releases of ExecuTorch with files.
 
 use super::output::Form;
+use crate::context::Context;
 use crate::data::{DataFiles, serving};
 use crate::failure::{Failure, note};
 use crate::files::{FilePath, batches};
 use crate::open::Input;
 use crate::remote::Need;
-use crate::{json, parallel, status, text};
+use crate::{json, parallel, text};
 use executorch_format::verify::{Behaviour, Deployment, Library, Release, ReleaseVerdict, releases_of_error};
 use serde::Serialize;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Some releases: one, or a range.
@@ -57,6 +58,7 @@ pub struct Verdict {
 
 /// Prints what each release does with each file. Fails if a release refuses a file or crashes on it.
 pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
+    context: &Context,
     files: impl Fn() -> Files,
     spans: &[Span],
     libraries: &[Library],
@@ -65,13 +67,13 @@ pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
     if form == Form::Sarif {
         return Err(Failure::Usage("--runtime prints no SARIF".to_owned()));
     }
-    let mut documents = (form != Form::Text).then(|| json::Files::new(form == Form::Jsonl));
+    let mut documents = (form != Form::Text).then(|| json::Files::new(context, form == Form::Jsonl));
     let libraries = (!libraries.is_empty()).then_some(libraries);
-    let opened = DataFiles::open(files().flatten());
+    let opened = DataFiles::open(context, files().flatten());
     let data = opened.parse();
     let mut code = 0;
     let verdicts = |FilePath { path, .. }: &FilePath| -> Result<Vec<ReleaseVerdict>, Failure> {
-        let input = Input::open_for(path, Need::Scales)?;
+        let input = Input::open_for(context, path, Need::Scales)?;
         let ptds = serving(&data, path);
         let deployment = Deployment::default().with_libraries(libraries).with_data(Some(&ptds));
         let mut verdicts = match input.model() {
@@ -93,7 +95,7 @@ pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
                         releases: chosen,
                         errors: [],
                     }),
-                    None => lines(path, &chosen),
+                    None => lines(context, path, &chosen),
                 }
             }
             Err(failure) => note(path, Err(failure), documents.as_mut(), &mut code),
@@ -107,11 +109,11 @@ pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
 }
 
 /// Prints one line for all releases that do the same for the same reason.
-fn lines(path: &Path, verdicts: &[ReleaseVerdict]) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+fn lines(context: &Context, path: &Path, verdicts: &[ReleaseVerdict]) -> Result<(), Failure> {
+    let mut out = context.plain_out();
     let is_plain = |verdict: &ReleaseVerdict| verdict.kernels.is_empty() && verdict.not_checked().is_none();
     let said =
-        |verdict: &&ReleaseVerdict| !status::is_quiet() || verdict.behaviour != Behaviour::Loads || !is_plain(verdict);
+        |verdict: &&ReleaseVerdict| !context.quiet || verdict.behaviour != Behaviour::Loads || !is_plain(verdict);
     if verdicts.iter().any(|verdict| said(&verdict)) {
         writeln!(out, "{}:", text::path(path))?;
     }

@@ -32,6 +32,7 @@ mod releases;
 mod remote;
 mod report;
 mod rewrite;
+mod runs;
 mod savings;
 #[cfg(feature = "schemars")]
 mod schemas;

@@ -1,6 +1,7 @@
 //! Dequantized numbers as files.
 
 use super::{Form, write_tensor};
+use crate::context::Context;
 use crate::failure::Failure;
 use executorch_format::edit::{Extraction, User};
 use executorch_format::inspect::ConstantNumbers;
@@ -50,6 +51,7 @@ pub(super) fn visit(
 
 /// Writes the files whose blobs are quantized tensors.
 pub(super) fn write(
+    context: &Context,
     model: &Model<'_>,
     extraction: &Extraction<'_>,
     folder: &Path,
@@ -65,7 +67,7 @@ pub(super) fn write(
         let dim_order: Vec<u8> = (0..).take(sizes.len()).collect();
         let shape = TensorShape { scalar_type: ScalarType::FLOAT, sizes: &sizes, dim_order: &dim_order };
         let bytes: Vec<u8> = numbers.values().flat_map(f32::to_le_bytes).collect();
-        written = write_tensor(model, file, (Some(shape), &bytes), folder, form, input);
+        written = write_tensor(context, model, file, (Some(shape), &bytes), folder, form, input);
     });
     written
 }
