@@ -95,7 +95,8 @@ impl Context {
 
     /// Formats a string from a file, in quotes.
     pub fn quoted(&self, string: &str, width: usize) -> String {
-        format!("\"{}\"", self.name(string, width))
+        // An empty name is escaped as `""` already.
+        if string.is_empty() { "\"\"".to_owned() } else { format!("\"{}\"", self.name(string, width)) }
     }
 
     /// Returns `true` if a line fits the terminal, or 80 columns if the output is not a terminal.

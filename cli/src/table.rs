@@ -173,8 +173,7 @@ mod tests {
 
     #[test]
     fn names_take_precedence_over_details() {
-        let head =
-            [("NAME", Column::Name), ("ALL", Column::Right), ("MAX_SHOWN", Column::Detail), ("WHAT", Column::Left)];
+        let head = [("NAME", Column::Name), ("ALL", Column::Right), ("MEAN", Column::Detail), ("WHAT", Column::Left)];
         let mut table = Table::new(head);
         table.row(["a name of a row".into(), "1".into(), "2".into(), "a long text at the end".into()]);
         let within = |room| {

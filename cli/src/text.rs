@@ -38,7 +38,8 @@ pub fn escaped(name: &str) -> String {
 
 /// Formats a string from a file, in quotes.
 pub fn quoted(string: &str) -> String {
-    format!("\"{}\"", Escaped(string))
+    // An empty name is escaped as `""` already.
+    if string.is_empty() { "\"\"".to_owned() } else { format!("\"{}\"", Escaped(string)) }
 }
 
 /// Returns the columns of a text on a terminal, where a wide character takes two.
