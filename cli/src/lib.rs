@@ -52,6 +52,7 @@ mod verify;
 pub use crate::report::page;
 #[cfg(feature = "schemars")]
 pub use crate::schemas::{Document, schemas};
+pub use crate::size::saving_command;
 
 use crate::context::Context;
 use crate::failure::Failure;

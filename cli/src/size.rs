@@ -12,9 +12,9 @@ use crate::open::{Input, Unbundled};
 use crate::remote::Need;
 use crate::text;
 use clap::ValueEnum;
-use executorch_format::Model;
-use executorch_format::edit::{Saving, SavingKind};
+use executorch_format::edit::{Saving, SavingEdit, SavingKind, Strip};
 use executorch_format::inspect::{Growth, ModuleTotal, SizeReport};
+use executorch_format::{Model, PtdOptions, PteOptions};
 use serde::Serialize;
 use std::path::Path;
 
@@ -99,18 +99,51 @@ pub struct Offer {
 pub fn offers(path: &Path, model: &Model<'_>) -> Vec<Offer> {
     let file_size = model.source().map_or(0, |source| source.bytes.len() as u64);
     let savings = model.savings().into_iter().filter(|saving| saving.is_worth_it(file_size));
-    savings.map(|saving| Offer { kind: saving.kind, size: saving.size, command: command(&saving, path) }).collect()
+    let offer = |saving: Saving| Some(Offer { kind: saving.kind, size: saving.size, command: command(&saving, path)? });
+    savings.filter_map(offer).collect()
 }
 
 /// Returns the whole command, for a shell.
-fn command(saving: &Saving, path: &Path) -> String {
+fn command(saving: &Saving, path: &Path) -> Option<String> {
     let ending = path.extension().and_then(|ending| ending.to_str()).filter(|ending| *ending == "ptd").unwrap_or("pte");
     let (input, output) = (quoted(&path.to_string_lossy()), format!("smaller.{ending}"));
-    let words: Vec<&str> = match saving.command {
-        "rewrite" => ["rewrite"].iter().chain(saving.options).copied().chain([&*input, &*output]).collect(),
-        other => [other, &*input].iter().chain(saving.options).copied().chain(["-o", &*output]).collect(),
+    let (command, flags) = saving_command(saving)?;
+    let words = match command {
+        "rewrite" => ["pte", command, &flags, &input, "", &output],
+        _ => ["pte", command, &input, &flags, "-o", &output],
     };
-    format!("pte {}", words.join(" "))
+    Some(words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "))
+}
+
+/// Returns the subcommand of `pte` that makes the edit of a possible saving, and its flags; `None` if there is none.
+pub fn saving_command(saving: &Saving) -> Option<(&'static str, String)> {
+    let default = PteOptions::default();
+    let flag = |name: &str, is_given: bool| is_given.then(|| name.to_owned());
+    let number = |name: &str, number: u32, default: u32| (number != default).then(|| format!("{name} {number}"));
+    let trailing = flag("--drop-trailing", saving.kind == SavingKind::Trailing);
+    let segments = |alignment: u32| number("--segment-alignment", alignment, default.segment_alignment);
+    let (command, flags) = match saving.edit {
+        SavingEdit::Dedup => ("dedup", vec![]),
+        SavingEdit::Strip(Strip { stack_traces, names, unreferenced, padding, .. }) => {
+            let flags = [
+                flag("--stack-traces", stack_traces),
+                flag("--names", names),
+                flag("--unreferenced", unreferenced),
+                flag("--padding", padding),
+            ];
+            ("strip", flags.into())
+        }
+        SavingEdit::LayOutPte(PteOptions { segment_alignment, constant_alignment, header_length, .. }) => {
+            let constants = constant_alignment.map(|alignment| format!("--constant-alignment {alignment}"));
+            let header = number("--header-length", header_length, default.header_length);
+            ("rewrite", vec![trailing, segments(segment_alignment), constants, header])
+        }
+        SavingEdit::LayOutPtd(PtdOptions { segment_alignment, .. }) => {
+            ("rewrite", vec![trailing, segments(segment_alignment)])
+        }
+        _ => return None,
+    };
+    Some((command, flags.into_iter().flatten().collect::<Vec<_>>().join(" ")))
 }
 
 /// Quotes a path as one word of a shell; on Windows, of cmd and PowerShell, where paths cannot have quotation marks.

@@ -49,7 +49,7 @@ pub struct Arguments {
 }
 
 /// Text at the start of each header and source.
-const MARK: &str = "/* Made by `pte to-c` from ";
+const MARK: &str = "/* Made by executorch-format from ";
 
 /// Writes header and source.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {

@@ -923,9 +923,10 @@ class Saving(Answer):
 
     kind: str
     size: int
-    command: str
-    """The subcommand of `pte` that removes it."""
-    options: tuple[str, ...]
+    edit: str
+    """The edit that removes it: `dedup`, `strip` or `lay_out`."""
+    options: Any
+    """The options of the edit; `None` for `dedup`."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -61,7 +61,7 @@ pub use extract::{Extracted, Extraction};
 pub use metadata::{METADATA_PREFIX, Metadata, MetadataContent, MetadataValue};
 pub use new_data::{NewData, Selector};
 pub use report::{Action, Change, EditReport, Subject, User};
-pub use savings::{Saving, SavingKind};
+pub use savings::{Saving, SavingEdit, SavingKind};
 pub use strip::Strip;
 #[cfg(feature = "unpack")]
 pub use unpack::{Unpacked, UnpackedPart};

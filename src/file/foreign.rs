@@ -90,7 +90,7 @@ fn of_other_program(bytes: &[u8]) -> Option<Cow<'static, str>> {
         return Some(format.name.into());
     }
     if bytes.get(8) == Some(&b'{') && chunk(bytes, 4) == Some([0; 4]) {
-        return Some("a safetensors file: `pte convert` makes a .ptd from it".into());
+        return Some("a safetensors file: convert it to a .ptd first".into());
     }
     text(bytes).map(Cow::Borrowed)
 }

@@ -74,7 +74,7 @@ impl Policy {
         match denied.chain(&self.allow).find(|name| !known(name)) {
             None => Ok(()),
             Some(name) => {
-                let expected = format!("a name that `pte verify --rules` lists, or {:?}", Self::WARNINGS);
+                let expected = format!("a name in docs/rules.md, or {:?}", Self::WARNINGS);
                 Err(Error::not_a("rule", name, expected))
             }
         }

@@ -72,7 +72,7 @@ fn constant_buffer(program: &Program<'_>, report: &mut Report<'_>) {
     match constant_offsets(program).len() {
         0 => {
             let found = format!(
-                "no offsets, expected at least entry 0: the constants are in constant_buffer ({}), as before ExecuTorch 0.4; `pte rewrite --constants segment` moves them",
+                "no offsets, expected at least entry 0: the constants are in constant_buffer ({}), as before ExecuTorch 0.4: move them into a segment",
                 counted(buffers, "item")
             );
             report.add(rule::CONSTANT_BUFFER, &path.field("constant_segment").field("offsets"), found);

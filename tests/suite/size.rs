@@ -1,6 +1,6 @@
 //! Sizes of the parts of files.
 
-use executorch_format::edit::SavingKind;
+use executorch_format::edit::{SavingEdit, SavingKind, Strip};
 use executorch_format::inspect::{BlobUser, SizeKind, SizePart, SizeReport};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::DataLocation;
@@ -12,10 +12,10 @@ fn bytes(size: &SizeReport<'_>, kind: SizeKind) -> u64 {
     size.parts.iter().filter(|part| part.kind == kind).map(|part| part.size).sum()
 }
 
-/// Returns the possible saving of that kind, and its command.
-fn saving(file: &[u8], kind: SavingKind) -> Option<(u64, &'static str)> {
+/// Returns the possible saving of that kind, and its edit.
+fn saving(file: &[u8], kind: SavingKind) -> Option<(u64, SavingEdit)> {
     let savings = Model::parse(file).unwrap().savings();
-    savings.iter().find(|saving| saving.kind == kind).map(|saving| (saving.size, saving.command))
+    savings.iter().find(|saving| saving.kind == kind).map(|saving| (saving.size, saving.edit))
 }
 
 /// Checks the sizes of parts against the blobs that do not overlap others, as listed.
@@ -129,8 +129,9 @@ fn unreferenced_data_is_distinguished_from_padding() {
         let size = pte.size_report().unwrap();
         assert_eq!(bytes(&size, SizeKind::Unreferenced), 300);
         // This includes the item in the list of segments, and the padding for alignment.
-        let (saved, command) = saving(&file, SavingKind::Unreferenced).unwrap();
-        assert!((300..500).contains(&saved) && command == "strip", "{saved} {command}");
+        let (saved, edit) = saving(&file, SavingKind::Unreferenced).unwrap();
+        assert!((300..500).contains(&saved), "{saved}");
+        assert_eq!(edit, SavingEdit::Strip(Strip::default().with_unreferenced()));
         let growth = before.growth(&size);
         assert_eq!(growth[0].key.kind, SizeKind::Unreferenced);
         assert_eq!(
@@ -154,9 +155,9 @@ fn equal_blobs_can_be_stored_once_wherever_they_are() {
         pte.program.named_data.get_or_insert_default().push(named);
     }
     let file = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
-    let (saved, command) = saving(&file, SavingKind::EqualBlobs).unwrap();
+    let (saved, edit) = saving(&file, SavingKind::EqualBlobs).unwrap();
     // Two copies, without the padding for the alignments of all three.
-    assert!((60_000..80_500).contains(&saved) && command == "dedup", "{saved} {command}");
+    assert!((60_000..80_500).contains(&saved) && edit == SavingEdit::Dedup, "{saved} {edit:?}");
     assert_eq!(saving(fixture.bytes(), SavingKind::EqualBlobs), None);
 }
 
@@ -175,8 +176,8 @@ fn copies_of_a_payload_inside_the_program_can_be_removed() {
     processed.index += 1;
     delegates.push(second);
     let file = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
-    let (saved, command) = saving(&file, SavingKind::EqualBlobs).unwrap();
-    assert!(saved.abs_diff(payload) < 64 && command == "dedup", "{saved} {command}");
+    let (saved, edit) = saving(&file, SavingKind::EqualBlobs).unwrap();
+    assert!(saved.abs_diff(payload) < 64 && edit == SavingEdit::Dedup, "{saved} {edit:?}");
 }
 
 #[test]
@@ -187,8 +188,9 @@ fn stack_traces_can_be_removed() {
     let traces = ["Frame", "FrameList"].map(Some);
     let expected: u64 = size.parts.iter().filter(|part| traces.contains(&part.detail)).map(|part| part.size).sum();
     assert!(expected > 100);
-    let (saved, command) = saving(fixture.bytes(), SavingKind::StackTraces).unwrap();
-    assert!(saved >= expected && command == "strip", "{saved} {command}");
+    let (saved, edit) = saving(fixture.bytes(), SavingKind::StackTraces).unwrap();
+    assert!(saved >= expected, "{saved}");
+    assert_eq!(edit, SavingEdit::Strip(Strip::default().with_stack_traces()));
 }
 
 /// Returns the size and count of each type or operator.

@@ -4,6 +4,7 @@ use crate::cli::pte;
 use crate::edit_command::Folder;
 use executorch_format::Model;
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
+use pte::saving_command;
 use serde_json::Value;
 use std::cell::Cell;
 use std::process::{Command, Stdio};
@@ -18,8 +19,9 @@ fn every_saving_equals_that_of_its_command() {
         for saving in savings {
             std::fs::write(&input, fixture.bytes()).unwrap();
             let mut command = pte();
-            command.arg("-q").arg(saving.command).args(saving.options).arg(&input);
-            if saving.command != "rewrite" {
+            let (subcommand, flags) = saving_command(&saving).ok_or_else(|| format!("  no command for {saving:?}"))?;
+            command.arg("-q").arg(subcommand).args(flags.split_whitespace()).arg(&input);
+            if subcommand != "rewrite" {
                 command.arg("-o");
             }
             let done = command.arg(&output).stdout(Stdio::null()).output().unwrap();

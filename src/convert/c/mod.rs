@@ -120,7 +120,7 @@ impl<'t> CArray<'t> {
         let Self { name, alignment, bytes, facts, .. } = self;
         let (prefix, file, size) = (upper(name), comment(file), bytes.len());
         format!(
-            "/* Made by `pte to-c` from {file}. C11 or later, or C++17: the source says how the array is aligned. */
+            "/* Made by executorch-format from {file}. C11 or later, or C++17: the source says how the array is aligned. */
 #ifndef {prefix}_H
 #define {prefix}_H
 
@@ -148,7 +148,7 @@ extern const unsigned char {name}[{prefix}_SIZE];
     /// Returns the text of the source in pieces. `header` is the name of the header, `file` that of the model's file, to which a
     /// source with [`CBytes::Incbin`] or [`CBytes::Embed`] refers.
     pub fn source(&self, header: &str, file: &str) -> impl Iterator<Item = String> {
-        let made = format!("/* Made by `pte to-c` from {}. */\n", comment(file));
+        let made = format!("/* Made by executorch-format from {}. */\n", comment(file));
         let (header, file) = (literal(header), literal(file));
         let (first, bytes) = match self.form {
             CBytes::Numbers => (self.array_head(&header) + "{\n", self.bytes),

@@ -35,7 +35,7 @@ enum Used {
 pub const FEATURES: &[Feature] = &[
     Feature {
         name: "external-tensors",
-        what: "constants in a .ptd file, supported since 0.7 (0.6 dies if the .ptd is missing); `pte internalize` moves them into the program",
+        what: "constants in a .ptd file, supported since 0.7 (0.6 dies if the .ptd is missing); internalizing moves them into the program",
         since: &[(Release::V0_2, Refuses), (Release::V0_6, Unknown), (Release::V0_7, Loads)],
         seen: &["1.5.1/add_mul_external/add_mul_external.pte"],
         used: Used::Tensor(|pte, tensor| matches!(pte.tensor_data(tensor), Ok(TensorData::External(_)))),
