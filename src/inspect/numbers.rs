@@ -1,7 +1,7 @@
 //! The elements of a tensor of any type, as numbers.
 
 use crate::error::{Error, Result};
-use crate::quantized::{Dequantized, bfloat16, half};
+use crate::quantized::{Dequantized, Stored, bfloat16, half};
 use crate::schema::ScalarType;
 use crate::tensor::{Element, TensorView, copied};
 use alloc::{format, vec, vec::Vec};
@@ -14,22 +14,21 @@ fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
     fn numbers<T: Element>(bytes: &[u8], number: impl Fn(T) -> f64) -> Option<Vec<f64>> {
         Some(copied::<T>(bytes).ok()?.into_iter().map(number).collect())
     }
-    match scalar_type {
-        ScalarType::BYTE | ScalarType::QUINT8 => numbers::<u8>(bytes, f64::from),
-        ScalarType::CHAR | ScalarType::QINT8 => numbers::<i8>(bytes, f64::from),
-        ScalarType::SHORT => numbers::<i16>(bytes, f64::from),
-        ScalarType::INT | ScalarType::QINT32 => numbers::<i32>(bytes, f64::from),
-        ScalarType::LONG => numbers::<i64>(bytes, |number| number as f64),
-        ScalarType::UINT16 => numbers::<u16>(bytes, f64::from),
-        ScalarType::UINT32 => numbers::<u32>(bytes, f64::from),
-        ScalarType::UINT64 => numbers::<u64>(bytes, |number| number as f64),
-        ScalarType::FLOAT => numbers::<f32>(bytes, f64::from),
-        ScalarType::DOUBLE => numbers::<f64>(bytes, |number| number),
-        // A byte other than 0 and 1 keeps its value.
-        ScalarType::BOOL => Some(bytes.iter().copied().map(f64::from).collect()),
-        ScalarType::HALF => numbers::<u16>(bytes, |bits| half(bits).into()),
-        ScalarType::BFLOAT16 => numbers::<u16>(bytes, |bits| bfloat16(bits).into()),
-        _ => None,
+    match Stored::of(scalar_type)? {
+        Stored::U8 => numbers::<u8>(bytes, f64::from),
+        Stored::I8 => numbers::<i8>(bytes, f64::from),
+        Stored::I16 => numbers::<i16>(bytes, f64::from),
+        Stored::I32 => numbers::<i32>(bytes, f64::from),
+        Stored::I64 => numbers::<i64>(bytes, |number| number as f64),
+        Stored::U16 => numbers::<u16>(bytes, f64::from),
+        Stored::U32 => numbers::<u32>(bytes, f64::from),
+        Stored::U64 => numbers::<u64>(bytes, |number| number as f64),
+        Stored::F32 => numbers::<f32>(bytes, f64::from),
+        Stored::F64 => numbers::<f64>(bytes, |number| number),
+        Stored::F16 => numbers::<u16>(bytes, |bits| half(bits).into()),
+        Stored::Bf16 => numbers::<u16>(bytes, |bits| bfloat16(bits).into()),
+        // Several elements in a byte: no scalar type has this form.
+        Stored::LowHalfFirst | Stored::HighHalfFirst | Stored::Quarters => None,
     }
 }
 
@@ -96,19 +95,14 @@ impl TensorView<'_> {
     /// # }
     /// ```
     pub fn histogram(&self, bins: usize) -> Option<Histogram> {
-        let mut counter = HistogramCounter::new(self.shape().scalar_type, bins);
-        counter.add(self.bytes());
-        counter.again()?;
-        counter.add(self.bytes());
-        counter.finish()
+        histogram_of(self.shape().scalar_type, self.bytes(), bins)
     }
 }
 
 impl Dequantized<'_> {
     /// Returns a histogram with this many bins; `None` if no number is finite.
     pub fn histogram(&self, bins: usize) -> Option<Histogram> {
-        let mut counter = HistogramCounter::new(ScalarType::FLOAT, bins);
-        let all = |counter: &mut HistogramCounter| {
+        HistogramCounter::new(ScalarType::FLOAT, bins).count(|counter| {
             let mut chunk = Vec::with_capacity(CHUNK.min(self.elements()));
             for number in self.values() {
                 chunk.push(f64::from(number));
@@ -118,12 +112,13 @@ impl Dequantized<'_> {
                 }
             }
             counter.add_numbers(&chunk);
-        };
-        all(&mut counter);
-        counter.again()?;
-        all(&mut counter);
-        counter.finish()
+        })
     }
+}
+
+/// Returns a histogram of elements of that type.
+pub(super) fn histogram_of(scalar_type: ScalarType, bytes: &[u8], bins: usize) -> Option<Histogram> {
+    HistogramCounter::new(scalar_type, bins).count(|counter| counter.add(bytes))
 }
 
 /// A counter that makes a [`Histogram`] of a tensor whose bytes arrive in pieces. All pieces are added twice: first to find the range
@@ -205,6 +200,14 @@ impl HistogramCounter {
         self.histogram.bins = vec![0; self.bins];
         self.counts = true;
         Some(())
+    }
+
+    /// Runs both rounds, in each of which `add` adds all elements.
+    fn count(mut self, add: impl Fn(&mut Self)) -> Option<Histogram> {
+        add(&mut self);
+        self.again()?;
+        add(&mut self);
+        self.finish()
     }
 
     /// Returns the histogram; `None` unless [`again`](Self::again) was called.

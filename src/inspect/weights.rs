@@ -1,7 +1,8 @@
 //! The tensors of a file, and their uses inside delegates.
 
 use super::delegates::{Takers, takers};
-use super::{BlobKind, BlobUser, Histogram, HistogramCounter, NamedBy};
+use super::numbers::histogram_of;
+use super::{BlobKind, BlobUser, Histogram, NamedBy};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, Payload, Xnnpack};
 use crate::file::key_index::KeyIndex;
@@ -393,11 +394,7 @@ fn histogram(payload: &Xnnpack<'_>, constant: &Constant<'_>, blobs: &NamedBlobs<
         ConstantUse::Scales { element_size, .. } => {
             let bytes = payload.constant_bytes(constant.index, blobs).ok()?;
             let scalar_type = if *element_size == 2 { ScalarType::BFLOAT16 } else { ScalarType::FLOAT };
-            let mut counter = HistogramCounter::new(scalar_type, bins);
-            counter.add(bytes);
-            counter.again()?;
-            counter.add(bytes);
-            counter.finish()
+            histogram_of(scalar_type, bytes, bins)
         }
     }
 }

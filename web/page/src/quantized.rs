@@ -5,7 +5,6 @@ use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use executorch_format::delegate::{NamedBlobs, Payload};
 use executorch_format::inspect::Histogram;
 use executorch_format::schema::program::{ExecutionPlan, InstructionArguments};
-use executorch_format::schema::xnnpack::XNNQuantParams;
 use executorch_format::{DataRef, Ptd, Pte, Segment, TensorData};
 
 /// The largest number of bytes that are read for a histogram.
@@ -146,7 +145,8 @@ impl Files<'_> {
         for (payload, opened) in self.pte.open_payloads().into_iter().enumerate() {
             let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
             let start = self.pte.range(&opened.data).map_or(0, |range| self.start + range.start);
-            for constant in xnnpack.constants() {
+            let constants = xnnpack.constants();
+            for constant in &constants {
                 let named = self.named(&constant.place);
                 let here = match (&named, xnnpack.constant_range(constant.index)) {
                     (Some(named), _) => self.part(named).map(|(index, start, _)| (index, start)),
@@ -155,16 +155,12 @@ impl Files<'_> {
                 if here != Some(place) {
                     continue;
                 }
-                let value = match constant.uses.first() {
-                    Some(ConstantUse::Tensor { value, .. }) => xnnpack.graph.xvalues().get(*value),
-                    _ => None,
-                };
-                let scales = match value.and_then(|value| value.quant_params()) {
-                    Some(XNNQuantParams::PerChannelQuant(channels)) => channels.scale_buffer_idx,
-                    Some(XNNQuantParams::PerChannelGroupQuant(groups)) => groups.scale_buffer_idx,
-                    _ => 0,
-                };
-                let scales = xnnpack.constant(scales).and_then(|scales| self.named(&scales));
+                let first = constant.uses.first();
+                let value = first.filter(|used| matches!(used, ConstantUse::Tensor { .. })).map(ConstantUse::value);
+                let has_scales =
+                    |used: &ConstantUse<'_>| matches!(used, ConstantUse::Scales { .. }) && Some(used.value()) == value;
+                let scales = constants.iter().find(|other| other.uses.iter().any(has_scales));
+                let scales = scales.and_then(|scales| self.named(&scales.place));
                 let places = named.into_iter().chain(scales).collect();
                 return Some((Tensor::Constant { payload, index: constant.index }, places));
             }
