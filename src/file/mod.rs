@@ -20,4 +20,3 @@ pub(crate) mod references;
 pub(crate) mod segment;
 pub(crate) mod source;
 pub(crate) mod style;
-mod trailing;

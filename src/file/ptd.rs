@@ -6,7 +6,6 @@ use super::options::ParseOptions;
 use super::segment::{self, DataRef, Segment, Segments};
 use super::source::Source;
 use super::style::WriteStyle;
-use super::trailing;
 use crate::error::{Error, Result, counted};
 use crate::flatbuffer::read;
 use crate::flatbuffer::text::Text;
@@ -140,11 +139,15 @@ impl<'a> Ptd<'a> {
         }
     }
 
-    fn segment_data(&self) -> Segments<'_, 'a> {
-        let (bytes, table) = (self.segments.as_slice(), self.flat_tensor.segments());
-        let whole = self.source.as_ref().is_none_or(|source| source.whole);
-        let file_size = self.source.as_ref().and_then(|source| source.file_size);
-        Segments { bytes, table, base: self.segment_base_offset(), whole, file_size }
+    pub(crate) fn segment_data(&self) -> Segments<'_, 'a> {
+        Segments {
+            bytes: &self.segments,
+            table: self.flat_tensor.segments(),
+            base: self.segment_base_offset(),
+            has_header: self.header.is_some(),
+            data_size: self.header.map(|header| header.segment_data_size),
+            source: self.source.as_ref(),
+        }
     }
 
     /// Returns the start of the segments, in bytes from the start of the file.
@@ -291,6 +294,6 @@ impl<'a> Ptd<'a> {
 
     /// Returns the range of bytes after the last segment, as [`Pte::trailing_bytes`](crate::Pte::trailing_bytes) does.
     pub fn trailing_bytes(&self) -> Range<u64> {
-        trailing::of_ptd(self)
+        self.segment_data().trailing()
     }
 }

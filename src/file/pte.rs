@@ -7,7 +7,6 @@ use super::references::{self, DataUser};
 use super::segment::{self, DataRef, Segment, Segments};
 use super::source::Source;
 use super::style::WriteStyle;
-use super::trailing;
 use crate::error::{Error, Result, counted};
 use crate::flatbuffer::read::{self, TableParser};
 use crate::schema::program::{
@@ -166,11 +165,16 @@ impl<'a> Pte<'a> {
         self.methods().iter().find(|plan| plan.name.as_ref().is_some_and(|other| *other == *name))
     }
 
-    fn segment_data(&self) -> Segments<'_, 'a> {
-        let (bytes, table) = (self.segments.as_slice(), self.program.segments());
-        let whole = self.source.as_ref().is_none_or(|source| source.whole);
-        let file_size = self.source.as_ref().and_then(|source| source.file_size);
-        Segments { bytes, table, base: self.segment_base_offset(), whole, file_size }
+    pub(crate) fn segment_data(&self) -> Segments<'_, 'a> {
+        Segments {
+            bytes: &self.segments,
+            table: self.program.segments(),
+            base: self.segment_base_offset(),
+            has_header: self.header.is_some(),
+            // Headers up to ExecuTorch 0.7 do not have this field, and in some later ones it is 0.
+            data_size: self.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0),
+            source: self.source.as_ref(),
+        }
     }
 
     /// Returns the bytes of segment `index`. They are borrowed, unless the segment consists of several parts.
@@ -369,7 +373,7 @@ impl<'a> Pte<'a> {
     /// included. The range is empty without a header, and if the whole file was not given.
     /// file was given.
     pub fn trailing_bytes(&self) -> Range<u64> {
-        trailing::of_pte(self)
+        self.segment_data().trailing()
     }
 
     /// Returns all references to data in the program, each with the place of the data: tensors with data and delegates, method by

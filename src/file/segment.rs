@@ -1,5 +1,6 @@
 //! The segments after the metadata, and references into them.
 
+use super::source::Source;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::schema::DataSegment;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
@@ -274,13 +275,19 @@ pub(crate) struct Segments<'t, 'a> {
     pub(crate) table: &'t [DataSegment],
     /// The start of the first segment, in bytes from the start of the file.
     pub(crate) base: u64,
-    /// `true` if the file was given with its segments.
-    pub(crate) whole: bool,
-    /// The size of the file, if it was not given whole and its size is known.
-    pub(crate) file_size: Option<u64>,
+    /// `true` if the file has an extended header, which states the base.
+    pub(crate) has_header: bool,
+    /// The size of the data, if the header states it. For a program, 0 is not a statement.
+    pub(crate) data_size: Option<u64>,
+    pub(crate) source: Option<&'t Source<'a>>,
 }
 
 impl<'t, 'a> Segments<'t, 'a> {
+    /// Returns `true` if the file was given with its segments, or built in memory.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.source.is_none_or(|source| source.whole)
+    }
+
     /// Returns `size` bytes from `offset` of segment `index`.
     pub(crate) fn bytes(&self, index: u32, offset: u64, size: u64) -> Result<&'t [u8]> {
         let (segment, entry) = self.segment(index)?;
@@ -330,7 +337,7 @@ impl<'t, 'a> Segments<'t, 'a> {
 
     fn segment(&self, index: u32) -> Result<(&'t Segment<'a>, &'t DataSegment)> {
         let found = match (self.bytes.get(index as usize), self.table.get(index as usize)) {
-            (Some(Segment::Absent), Some(_)) if !self.whole => return Err(Error::new(ErrorKind::Absent(index))),
+            (Some(Segment::Absent), Some(_)) if !self.is_whole() => return Err(Error::new(ErrorKind::Absent(index))),
             (Some(Segment::Absent), Some(entry)) => {
                 let size = counted(entry.size, "byte");
                 format!("segment {index} (offset {}, {size}) is not inside the file", entry.offset)
@@ -346,7 +353,23 @@ impl<'t, 'a> Segments<'t, 'a> {
         let segment = self.table.get(index as usize)?;
         let start = self.base.checked_add(segment.offset)?.checked_add(offset)?;
         let end = start.checked_add(size)?;
-        self.file_size.is_none_or(|file_size| end <= file_size).then_some(start..end)
+        // Known if the file was not given whole.
+        let file_size = self.source.and_then(|source| source.file_size);
+        file_size.is_none_or(|file_size| end <= file_size).then_some(start..end)
+    }
+
+    /// Returns the range of bytes after the last segment, which no field describes. A new layout has no place for them.
+    pub(crate) fn trailing(&self) -> Range<u64> {
+        let (Some(source), true) = (self.source.filter(|source| source.whole), self.has_header) else { return 0..0 };
+        let size = source.bytes.len() as u64;
+        let last = self.table.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or(0);
+        // Without segments, the header states no end of the data.
+        let end = self.base.saturating_add(last).max(source.metadata_size);
+        let announced = self.base.saturating_add(self.data_size.unwrap_or(0)).clamp(end.min(size), size);
+        // Both are at most the file's size.
+        let padding = slice(&source.bytes, end.min(size)..announced).unwrap_or_default();
+        let end = if padding.iter().all(|byte| *byte == 0) { announced } else { end };
+        if end < size { end..size } else { 0..0 }
     }
 }
 
@@ -383,7 +406,8 @@ mod tests {
         for (second, size) in [(3, most + 1), (3, 1 << 60), (3, u64::MAX), (1 << 60, 1 << 61), (u64::MAX, u64::MAX)] {
             assert_eq!(parts(second).joined(size), None, "{second} {size}");
             let entry = DataSegment { offset: 0, size };
-            let all = Segments { bytes: &[parts(second)], table: &[entry], base: 0, whole: true, file_size: None };
+            let (bytes, table) = (&[parts(second)], &[entry]);
+            let all = Segments { bytes, table, base: 0, has_header: false, data_size: None, source: None };
             assert!(all.whole_segment(0).is_err());
         }
     }

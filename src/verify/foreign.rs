@@ -11,16 +11,15 @@ use crate::file::bpte::Bpte;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::DataUser;
+use crate::file::segment::Segments;
 use crate::file::source::Source;
 use crate::keyed::{set, sort};
 use crate::path::Path;
-use crate::schema::DataSegment;
 use alloc::{format, string::String, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     also_zip(pte.source.as_ref(), report);
-    let header = pte.header.map(|header| (header.segment_base_offset, header.segment_data_size.unwrap_or_default()));
-    padding(pte.source.as_ref(), header, pte.program.segments(), report);
+    padding(&pte.segment_data(), report);
     let mut found = ReportedBytes::new(report);
     let root = Path::ROOT;
     let libraries = libraries(pte);
@@ -57,8 +56,7 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
 
 pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     also_zip(ptd.source.as_ref(), report);
-    let header = ptd.header.map(|header| (header.segment_base_offset, header.segment_data_size));
-    padding(ptd.source.as_ref(), header, ptd.flat_tensor.segments(), report);
+    padding(&ptd.segment_data(), report);
     let mut found = ReportedBytes::new(report);
     let root = Path::ROOT;
     for (index, entry) in ptd.entries().enumerate() {
@@ -207,17 +205,15 @@ fn is_directory_end(file: &[u8], at: usize, record: &[u8]) -> bool {
 
 /// Checks the bytes between segments, from the end of the metadata to the end of the data as stated by the header. Bytes
 /// after that break another rule.
-fn padding(source: Option<&Source<'_>>, header: Option<(u64, u64)>, table: &[DataSegment], report: &mut Report<'_>) {
-    let (Some(source), Some((base, announced))) = (source.filter(|source| source.whole), header) else { return };
-    if base == 0 {
-        return;
-    }
+fn padding(segments: &Segments<'_, '_>, report: &mut Report<'_>) {
+    let base = segments.base;
+    let Some(source) = segments.source.filter(|source| source.whole && base > 0) else { return };
     let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for segment in table {
+    for segment in segments.table {
         let start = base.saturating_add(segment.offset);
         ranges.push((start, start.saturating_add(segment.size)));
     }
-    let end = base.saturating_add(announced);
+    let end = base.saturating_add(segments.data_size.unwrap_or(0));
     ranges.push((end, end));
     sort(&mut ranges);
     let mut before = source.metadata_size;

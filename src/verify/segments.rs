@@ -7,7 +7,7 @@ use crate::error::counted;
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
-use crate::file::segment::{DataRef, Segment, marked};
+use crate::file::segment::{DataRef, Segment, Segments, marked};
 use crate::file::source::Source;
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::keyed::sort;
@@ -15,53 +15,27 @@ use crate::path::Path;
 use crate::schema::DataSegment;
 use alloc::{format, vec, vec::Vec};
 
-/// The segments of a file, and the facts about them in its header.
-struct Segments<'t, 'a> {
-    table: &'t [DataSegment],
-    bytes: &'t [Segment<'a>],
-    whole: bool,
+/// The segments of a file, to be checked.
+struct Checked<'t, 'a> {
+    segments: Segments<'t, 'a>,
     /// `true` if the file is a `.ptd`: another rule reports a missing header.
     is_ptd: bool,
-    base: u64,
-    /// The data size in the header; `None` if the header does not have it.
-    data_size: Option<u64>,
+    /// The length of the header, and the number of bytes that the metadata leaves for it.
+    header: Option<(u32, u64)>,
     /// The part of each segment that the runtime reads; `None` if the runtime does not read it.
     read: Vec<Option<Read>>,
 }
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
-    let segments = Segments {
-        table: pte.program.segments(),
-        bytes: &pte.segments,
-        whole: pte.source.as_ref().is_none_or(is_whole),
-        is_ptd: false,
-        base: pte.segment_base_offset(),
-        // Headers up to ExecuTorch 0.7 do not have this field, and in some later ones it is 0.
-        data_size: pte.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0),
-        read: read_of_pte(pte),
-    };
-    in_metadata(pte.source.as_ref(), segments.base, report);
-    if let (Some(header), Some(source)) = (pte.header, &pte.source) {
-        header_length(header.length, source.metadata_size.saturating_sub(HEAD_SIZE as u64), report);
-    }
-    segments.check(report);
+    let header = pte.header.zip(pte.source.as_ref());
+    let header = header.map(|(header, source)| (header.length, source.metadata_size.saturating_sub(HEAD_SIZE as u64)));
+    Checked { segments: pte.segment_data(), is_ptd: false, header, read: read_of_pte(pte) }.check(report);
 }
 
 pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
-    let segments = Segments {
-        table: ptd.flat_tensor.segments(),
-        bytes: &ptd.segments,
-        whole: ptd.source.as_ref().is_none_or(is_whole),
-        is_ptd: true,
-        base: ptd.segment_base_offset(),
-        data_size: ptd.header.map(|header| header.segment_data_size),
-        read: read_of_ptd(ptd),
-    };
-    in_metadata(ptd.source.as_ref(), segments.base, report);
-    if let (Some(header), Some(_)) = (ptd.header, &ptd.source) {
-        header_length(header.length, header.flatbuffer_offset, report);
-    }
-    segments.check(report);
+    let header = ptd.header.filter(|_| ptd.source.is_some());
+    let header = header.map(|header| (header.length, header.flatbuffer_offset));
+    Checked { segments: ptd.segment_data(), is_ptd: true, header, read: read_of_ptd(ptd) }.check(report);
 }
 
 /// Reports segments with bytes to which nothing in the program refers.
@@ -84,10 +58,6 @@ fn unreferenced(table: &[DataSegment], referenced: Vec<bool>, report: &mut Repor
             report.add(rule::SEGMENT_UNREFERENCED, &root.item("segments", index), found);
         }
     }
-}
-
-fn is_whole(source: &Source<'_>) -> bool {
-    source.whole
 }
 
 /// The part of a segment that ExecuTorch 1.5 reads.
@@ -188,8 +158,12 @@ pub(super) fn each_overlap(
     }
 }
 
-impl Segments<'_, '_> {
+impl Checked<'_, '_> {
     fn check(&self, report: &mut Report<'_>) {
+        in_metadata(self.segments.source, self.segments.base, report);
+        if let Some((length, room)) = self.header {
+            header_length(length, room, report);
+        }
         self.base(report);
         self.bounds(report);
         self.data_size(report);
@@ -203,16 +177,16 @@ impl Segments<'_, '_> {
     fn leaves_file(&self, index: usize, report: &Report<'_>) -> bool {
         let outside = |read: Read| !read.needs_base && self.end(index, read) > report.file_size();
         let read_outside = || !self.is_ptd && self.read(index).is_some_and(outside);
-        match self.base {
-            0 => self.whole && report.has_file() && read_outside(),
-            _ => self.whole && matches!(self.bytes.get(index), Some(Segment::Absent)),
+        match self.segments.base {
+            0 => self.segments.is_whole() && report.has_file() && read_outside(),
+            _ => self.segments.is_whole() && matches!(self.segments.bytes.get(index), Some(Segment::Absent)),
         }
     }
 
     /// Returns the end, in the file, of the part of a segment that ExecuTorch reads.
     fn end(&self, index: usize, read: Read) -> u64 {
-        let offset = self.table.get(index).map_or(0, |segment| segment.offset);
-        self.base.saturating_add(offset).saturating_add(read.size)
+        let offset = self.segments.table.get(index).map_or(0, |segment| segment.offset);
+        self.segments.base.saturating_add(offset).saturating_add(read.size)
     }
 
     fn read(&self, index: usize) -> Option<Read> {
@@ -223,10 +197,10 @@ impl Segments<'_, '_> {
     /// empty segment of a payload.
     fn base(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        if self.base > 0 || self.is_ptd || !report.has_file() {
+        if self.segments.base > 0 || self.is_ptd || !report.has_file() {
             return;
         }
-        for (index, segment) in self.table.iter().enumerate().filter(|(_, segment)| segment.size > 0) {
+        for (index, segment) in self.segments.table.iter().enumerate().filter(|(_, segment)| segment.size > 0) {
             if !report.concerns(self.read(index).is_some_and(|read| read.needs_base)) {
                 continue;
             }
@@ -240,7 +214,7 @@ impl Segments<'_, '_> {
 
     fn bounds(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        for (index, segment) in self.table.iter().enumerate() {
+        for (index, segment) in self.segments.table.iter().enumerate() {
             if !self.leaves_file(index, report) {
                 continue;
             }
@@ -249,7 +223,7 @@ impl Segments<'_, '_> {
             if !report.concerns(self.read(index).is_some_and(|read| self.end(index, read) > report.file_size())) {
                 continue;
             }
-            match self.base.checked_add(*offset).and_then(|start| Some((start, start.checked_add(*size)?))) {
+            match self.segments.base.checked_add(*offset).and_then(|start| Some((start, start.checked_add(*size)?))) {
                 None => {
                     let found = format!(
                         "a range of {} from offset {offset} ends past 2^64, expected an end inside the file",
@@ -274,16 +248,17 @@ impl Segments<'_, '_> {
     /// offset, which counts from the base, with base plus data size.
     fn data_size(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        let Some(data_size) = self.data_size else {
+        let Some(data_size) = self.segments.data_size else {
             return;
         };
-        for (index, segment) in self.table.iter().enumerate() {
+        for (index, segment) in self.segments.table.iter().enumerate() {
             if self.leaves_file(index, report) {
                 continue;
             }
             let DataSegment { offset, size } = *segment;
             let ends_after = |limit| offset.checked_add(size).is_none_or(|end| end > limit);
-            let refused = self.is_ptd && self.read(index).is_some() && ends_after(self.base.saturating_add(data_size));
+            let refused =
+                self.is_ptd && self.read(index).is_some() && ends_after(self.segments.base.saturating_add(data_size));
             if ends_after(data_size) && report.concerns(refused) {
                 let found = format!(
                     "a range of {} from offset {offset} ends outside the data, whose size in the header is {data_size}",
@@ -296,7 +271,7 @@ impl Segments<'_, '_> {
 
     fn order(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        let pairs = self.table.iter().zip(self.table.iter().skip(1)).enumerate();
+        let pairs = self.segments.table.iter().zip(self.segments.table.iter().skip(1)).enumerate();
         for (index, (before, segment)) in pairs.filter(|(_, (before, segment))| before.offset > segment.offset) {
             let found =
                 format!("{}, expected {} or more, where the previous segment starts", segment.offset, before.offset);
@@ -307,7 +282,7 @@ impl Segments<'_, '_> {
     /// Reports overlapping segments. Two segments may start together: equal blobs, or an empty one.
     fn overlap(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        let ranges = self.table.iter().zip(0..).map(|(segment, index)| (segment.offset, segment.size, index));
+        let ranges = self.segments.table.iter().zip(0..).map(|(segment, index)| (segment.offset, segment.size, index));
         each_overlap(ranges, |start, index, (first, last, other)| {
             let found =
                 format!("starts at {start}, expected {last} or more: segment {other} has bytes {first} to {last}");
@@ -317,12 +292,13 @@ impl Segments<'_, '_> {
 
     fn trailing_bytes(&self, report: &mut Report<'_>) {
         // Without a header, the FlatBuffer extends to the end of the file.
-        if self.base == 0 || !report.has_file() || !self.whole {
+        if self.segments.base == 0 || !report.has_file() || !self.segments.is_whole() {
             return;
         }
         let size = report.file_size();
-        let last = self.table.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or(0);
-        let end = self.base.saturating_add(self.data_size.unwrap_or(last).max(last));
+        let last =
+            self.segments.table.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or(0);
+        let end = self.segments.base.saturating_add(self.segments.data_size.unwrap_or(last).max(last));
         if end < size {
             let found = format!("{} after the last segment, expected none", counted(size - end, "byte"));
             report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(end), found);

@@ -5,13 +5,12 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::header::{PTD_IDENTIFIER, PTE_IDENTIFIER};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::file::segment::{self, Segment};
+use crate::file::segment::{self, Segment, Segments};
 use crate::file::source::Source;
 use crate::file::style::WriteStyle;
 use crate::flatbuffer::write::{Finished, HEAD_SIZE};
 use crate::keyed::sort_by;
 use crate::model::{Model, each_file};
-use crate::schema::DataSegment;
 use alloc::{format, vec, vec::Vec};
 use core::fmt;
 
@@ -199,28 +198,18 @@ pub(crate) enum Piece<'p> {
     Zeros(u64),
 }
 
-pub(super) fn pte_image<'t>(pte: &'t Pte<'_>) -> Result<Image<'t>> {
-    match detect::unchanged_pte(pte) {
-        Some(metadata) => of_pte(pte, Metadata::Source(metadata)),
-        None => {
-            pte.check_references()?;
-            encoded_pte(pte)
-        }
+/// Creates the image of a program; `is_strict` if dangling references are errors.
+pub(super) fn pte_image<'t>(pte: &'t Pte<'_>, is_strict: bool) -> Result<Image<'t>> {
+    if let Some(metadata) = detect::unchanged_pte(pte) {
+        return of(&pte.segment_data(), Metadata::Source(metadata), 0);
     }
-}
-
-pub(super) fn pte_as_is<'t>(pte: &'t Pte<'_>) -> Result<Image<'t>> {
-    match detect::unchanged_pte(pte) {
-        Some(metadata) => of_pte(pte, Metadata::Source(metadata)),
-        None => encoded_pte(pte),
+    if is_strict {
+        pte.check_references()?;
     }
-}
-
-fn encoded_pte<'t>(pte: &'t Pte<'_>) -> Result<Image<'t>> {
     no_newer_tables(pte.source.as_ref())?;
     let style = pte.write_style()?.style;
     let body = style.encode(&pte.program, expected_size(pte))?;
-    of_pte(pte, pte_metadata(pte, &style, body)?)
+    of(&pte.segment_data(), pte_metadata(pte, &style, body)?, 0)
 }
 
 /// Returns an estimate of the size of the encoded program: the size of the program that was read.
@@ -240,37 +229,19 @@ fn pte_metadata(pte: &Pte<'_>, style: &WriteStyle, body: Finished) -> Result<Met
     Ok(Metadata::Encoded(head, body))
 }
 
-fn of_pte<'t>(pte: &'t Pte<'_>, metadata: Metadata<'t>) -> Result<Image<'t>> {
-    let (base, table) = (pte.segment_base_offset(), pte.program.segments());
-    let background = background(&metadata, pte.source.as_ref());
-    let (blobs, end) = blobs(base, table, &pte.segments, pte.header.is_some(), background)?;
-    let data_size = pte.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0);
-    finish(metadata, background, blobs, 0, base, end, data_size)
-}
-
-pub(super) fn ptd_image<'t>(ptd: &'t Ptd<'_>) -> Result<Image<'t>> {
-    match detect::unchanged_ptd(ptd) {
-        Some(metadata) => of_ptd(ptd, Metadata::Source(metadata), 0),
-        None => {
-            ptd.check_references()?;
-            encoded_ptd(ptd)
-        }
+/// Creates the image of a `.ptd`, like [`pte_image`].
+pub(super) fn ptd_image<'t>(ptd: &'t Ptd<'_>, is_strict: bool) -> Result<Image<'t>> {
+    if let Some(metadata) = detect::unchanged_ptd(ptd) {
+        return of(&ptd.segment_data(), Metadata::Source(metadata), 0);
     }
-}
-
-pub(super) fn ptd_as_is<'t>(ptd: &'t Ptd<'_>) -> Result<Image<'t>> {
-    match detect::unchanged_ptd(ptd) {
-        Some(metadata) => of_ptd(ptd, Metadata::Source(metadata), 0),
-        None => encoded_ptd(ptd),
+    if is_strict {
+        ptd.check_references()?;
     }
-}
-
-fn encoded_ptd<'t>(ptd: &'t Ptd<'_>) -> Result<Image<'t>> {
     no_newer_tables(ptd.source.as_ref())?;
     let style = ptd.write_style()?.style;
     let body = detect::encode_ptd(ptd, &style)?;
     let (metadata, metadata_end) = ptd_metadata(ptd, &style, body)?;
-    of_ptd(ptd, metadata, metadata_end)
+    of(&ptd.segment_data(), metadata, metadata_end)
 }
 
 /// Returns the metadata and the offset of its end, including the zeros with which C++ pads it.
@@ -290,14 +261,6 @@ fn ptd_metadata(ptd: &Ptd<'_>, style: &WriteStyle, body: Finished) -> Result<(Me
     Ok((Metadata::Encoded(head, body), metadata_end))
 }
 
-fn of_ptd<'t>(ptd: &'t Ptd<'_>, metadata: Metadata<'t>, metadata_end: u64) -> Result<Image<'t>> {
-    let (base, table) = (ptd.segment_base_offset(), ptd.flat_tensor.segments());
-    let background = background(&metadata, ptd.source.as_ref());
-    let (blobs, end) = blobs(base, table, &ptd.segments, ptd.header.is_some(), background)?;
-    let data_size = ptd.header.map(|header| header.segment_data_size);
-    finish(metadata, background, blobs, metadata_end, base, end, data_size)
-}
-
 pub(super) fn no_newer_tables(source: Option<&Source<'_>>) -> Result<()> {
     match source.map_or(0, |source| source.newer_tables) {
         0 => Ok(()),
@@ -310,14 +273,6 @@ pub(super) fn no_newer_tables(source: Option<&Source<'_>>) -> Result<()> {
     }
 }
 
-/// Returns the bytes beneath all blobs: the source file, if its metadata is written unchanged.
-fn background<'t>(metadata: &Metadata<'t>, source: Option<&'t Source<'_>>) -> &'t [u8] {
-    match (metadata, source) {
-        (Metadata::Source(_), Some(source)) if source.whole => &source.bytes,
-        _ => &[],
-    }
-}
-
 /// Bytes with their offsets in the file.
 type Blobs<'t> = Vec<(u64, &'t [u8])>;
 
@@ -325,14 +280,9 @@ type Blobs<'t> = Vec<(u64, &'t [u8])>;
 /// written once. Parts that the background contains are left out. Also returns the offset at which the last segment with bytes
 /// ends, because its last part may be an empty constant after padding.
 ///
-/// Without a `header`, segments have no bytes, even if the table gives them a size.
-fn blobs<'t>(
-    base: u64,
-    table: &[DataSegment],
-    segments: &'t [Segment<'_>],
-    header: bool,
-    background: &[u8],
-) -> Result<(Blobs<'t>, u64)> {
+/// Without a header, segments have no bytes, even if the table gives them a size.
+fn blobs<'t>(segments: &Segments<'t, '_>, background: &[u8]) -> Result<(Blobs<'t>, u64)> {
+    let Segments { bytes: segments, table, base, has_header, .. } = *segments;
     if table.len() != segments.len() {
         let (listed, given) = (counted(table.len(), "segment"), segments.len());
         let reason =
@@ -346,9 +296,9 @@ fn blobs<'t>(
     for (index, (entry, segment)) in table.iter().zip(segments).enumerate() {
         let as_it_was = source.next().is_some_and(|source| source.is_the_same(segment)) && !background.is_empty();
         match segment {
-            Segment::Absent if as_it_was || entry.size == 0 || !header => continue,
+            Segment::Absent if as_it_was || entry.size == 0 || !has_header => continue,
             Segment::Absent => return Err(Error::new(ErrorKind::Absent(index as u32))),
-            _ if entry.size > 0 && !header => {
+            _ if entry.size > 0 && !has_header => {
                 let reason =
                     format!("segment {index} has bytes, but without a header it is not known where they start");
                 return Err(Error::unwritable(reason));
@@ -416,15 +366,14 @@ fn without_overlap(blobs: Blobs<'_>) -> Result<Blobs<'_>> {
 }
 
 /// Creates the image. The metadata ends at `metadata_end` or at the end of its bytes, whichever is later.
-fn finish<'t>(
-    metadata: Metadata<'t>,
-    background: &'t [u8],
-    blobs: Blobs<'t>,
-    metadata_end: u64,
-    base: u64,
-    data_end: u64,
-    data_size: Option<u64>,
-) -> Result<Image<'t>> {
+fn of<'t>(segments: &Segments<'t, '_>, metadata: Metadata<'t>, metadata_end: u64) -> Result<Image<'t>> {
+    // The bytes beneath all blobs: the source file, if its metadata is written unchanged.
+    let background: &[u8] = match (&metadata, segments.source) {
+        (Metadata::Source(_), Some(source)) if source.whole => &source.bytes,
+        _ => &[],
+    };
+    let (blobs, data_end) = blobs(segments, background)?;
+    let base = segments.base;
     let metadata_end = metadata_end.max(metadata.size());
     // Segments inside the metadata of the source stay there.
     let inside = base > 0 && base < metadata_end && background.is_empty();
@@ -434,7 +383,7 @@ fn finish<'t>(
         );
         return Err(Error::unwritable(reason));
     }
-    let announced = data_size.and_then(|size| base.checked_add(size)).unwrap_or(data_end.max(base));
+    let announced = segments.data_size.and_then(|size| base.checked_add(size)).unwrap_or(data_end.max(base));
     if announced < data_end {
         let reason =
             format!("the data ends at byte {announced} according to the header, but a segment ends at byte {data_end}");

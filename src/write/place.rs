@@ -8,8 +8,7 @@ use crate::error::{Error, Result, counted};
 use crate::file::header::{PtdHeader, PteHeader};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::file::segment::Segment;
-use crate::file::source::Source;
+use crate::file::segment::{Segment, Segments};
 use crate::file::style::{ALIGNMENT, WriteStyle, alignment};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::schema::DataSegment;
@@ -67,7 +66,7 @@ fn place_aligned(table: &[DataSegment], alignments: &[u64], of_all: u64) -> Resu
 
 /// Assigns each segment its offset, with these alignments in addition to those in the options.
 pub(super) fn place_pte<'a>(mut pte: Pte<'a>, alignments: &[u64], options: &PteOptions) -> Result<Pte<'a>> {
-    check_overlap(&pte.segments, pte.source.as_ref())?;
+    check_overlap(&pte.segment_data())?;
     let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
     let constant_alignment = options.constant_alignment.unwrap_or(ALIGNMENT);
     let delegate_alignment = options.delegate_alignment;
@@ -104,7 +103,7 @@ pub(super) fn place_pte<'a>(mut pte: Pte<'a>, alignments: &[u64], options: &PteO
 
 /// Assigns each segment its offset, with these alignments in addition to those in the options.
 pub(super) fn place_ptd<'a>(mut ptd: Ptd<'a>, alignments: &[u64], options: &PtdOptions) -> Result<Ptd<'a>> {
-    check_overlap(&ptd.segments, ptd.source.as_ref())?;
+    check_overlap(&ptd.segment_data())?;
     let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
     let placed = place_aligned(ptd.flat_tensor.segments(), alignments, segment_alignment)?;
     let style = match options.style {
@@ -130,10 +129,10 @@ pub(super) fn place_ptd<'a>(mut ptd: Ptd<'a>, alignments: &[u64], options: &PtdO
 }
 
 /// Rejects segments that overlap much in the source: segments can repeat the same bytes thousands of times.
-fn check_overlap(segments: &[Segment<'_>], source: Option<&Source<'_>>) -> Result<()> {
-    let file: &[u8] = source.map_or(&[], |source| &source.bytes);
+fn check_overlap(segments: &Segments<'_, '_>) -> Result<()> {
+    let file: &[u8] = segments.source.map_or(&[], |source| &source.bytes);
     let inside = file.as_ptr_range();
-    let parts = segments.iter().flat_map(Segment::parts).filter(|(_, bytes)| inside.contains(&bytes.as_ptr()));
+    let parts = segments.bytes.iter().flat_map(Segment::parts).filter(|(_, bytes)| inside.contains(&bytes.as_ptr()));
     let size = parts.map(|(_, bytes)| bytes.len() as u64).fold(0, u64::saturating_add);
     if size / 2 <= file.len() as u64 {
         return Ok(());

@@ -24,12 +24,12 @@ impl<'a> Ptd<'a> {
     ///
     /// The treatment of unchanged files, and the errors, are those of [`Pte::image`].
     pub fn image(&self) -> Result<Image<'_>> {
-        image::ptd_image(self)
+        image::ptd_image(self, true)
     }
 
     /// Computes the layout like [`image`](Self::image), but without checking references: for writing damaged files that test readers.
     pub fn image_as_is(&self) -> Result<Image<'_>> {
-        image::ptd_as_is(self)
+        image::ptd_image(self, false)
     }
 
     /// Returns the style in which a changed tree is written, as for [`Pte::write_style`].

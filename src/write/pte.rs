@@ -21,12 +21,12 @@ impl Pte<'_> {
     /// program does not fit before the segments (recompute the layout, see [`Pte::lay_out`]), or a changed program has
     /// fields of a newer schema (see [`forget_source`](Self::forget_source)).
     pub fn image(&self) -> Result<Image<'_>> {
-        image::pte_image(self)
+        image::pte_image(self, true)
     }
 
     /// Computes the layout like [`image`](Self::image), but without checking references: for writing damaged files that test readers.
     pub fn image_as_is(&self) -> Result<Image<'_>> {
-        image::pte_as_is(self)
+        image::pte_image(self, false)
     }
 
     /// Returns the style in which a changed tree is written: that of its source, or the nearest one if no official writer's
