@@ -1,42 +1,38 @@
 //! Operations on finished files, on every fixture that they apply to.
 
-use executorch_format::edit::{
-    Action, NewData, SavingKind, Selector, Strip, Subject, copies, findings_of_pair, new_errors, new_errors_of_pair,
-};
+use executorch_format::edit::{Action, Strip, Subject, findings_of_pair, new_errors, new_errors_of_pair};
 use executorch_format::inspect::BlobKind;
 use executorch_format::schema::ScalarType;
-use executorch_format::schema::program::{EValue, KernelTypes, Program, SubsegmentOffsets};
+use executorch_format::schema::program::{EValue, KernelTypes, SubsegmentOffsets};
 use executorch_format::verify::Level;
-use executorch_format::{
-    DataCollector, DataUser, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData,
-};
+use executorch_format::{Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeMap;
 
-fn programs() -> Vec<Fixture> {
+pub fn programs() -> Vec<Fixture> {
     fixtures().into_iter().filter(Fixture::is_pte).collect()
 }
 
-fn data_files() -> Vec<Fixture> {
+pub fn data_files() -> Vec<Fixture> {
     fixtures().into_iter().filter(|fixture| !fixture.is_pte()).collect()
 }
 
-fn text(error: executorch_format::Error) -> String {
+pub fn text(error: executorch_format::Error) -> String {
     format!("  {error}")
 }
 
 /// Returns the file with a new layout, whatever the old one was.
-fn anew(pte: Pte<'_>) -> Result<Vec<u8>, String> {
+pub fn anew(pte: Pte<'_>) -> Result<Vec<u8>, String> {
     let options = PteOptions::default().with_constant_alignment(Some(16));
     pte.lay_out(&options).and_then(|pte| pte.image()?.to_vec()).map_err(text)
 }
 
-fn written(pte: &Pte<'_>) -> Result<Vec<u8>, String> {
+pub fn written(pte: &Pte<'_>) -> Result<Vec<u8>, String> {
     pte.image().and_then(|image| image.to_vec()).map_err(text)
 }
 
 /// Returns the bytes of every tensor, payload and named blob, which must not change.
-fn contents(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Result<BTreeMap<String, Vec<u8>>, String> {
+pub fn contents(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let mut contents = BTreeMap::new();
     for (user, place) in pte.data_users() {
         let bytes = match place.map_err(text)? {
@@ -68,7 +64,7 @@ fn contents(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Result<BTreeMap<String, Vec<u8>>
 }
 
 /// Checks that a valid file stays valid.
-fn no_worse(before: &Fixture, after: &Pte<'_>) -> Result<(), String> {
+pub fn no_worse(before: &Fixture, after: &Pte<'_>) -> Result<(), String> {
     let (before, after) = (Model::parse(before.bytes()).map_err(text)?, Model::Pte(after.clone()));
     equal("new errors", new_errors(&before, &after).map_err(text)?, vec![])
 }
@@ -228,165 +224,7 @@ fn a_selected_method_keeps_the_data_that_it_uses() {
     assert_eq!((removed, pte.program.constant_segment.unwrap().offsets().len()), (5, 1));
 }
 
-#[test]
-fn equal_blobs_are_stored_once() {
-    for_each(&programs(), |fixture| {
-        let original = Pte::parse(fixture.bytes()).map_err(text)?;
-        let mut pte = original.clone();
-        let report = pte.dedup().map_err(text)?;
-        equal("contents", contents(&pte, &[])? == contents(&original, &[])?, true)?;
-        no_worse(fixture, &pte)?;
-        equal("shared", report.changes.iter().all(|change| change.action == Action::Shared), true)?;
-        equal("again", pte.dedup().map_err(text)?.changes, vec![])?;
-        equal(
-            "copies",
-            copies(&[Model::Pte(pte)]).map_err(text)?.iter().filter(|copies| copies.places > 1).count() == 0,
-            true,
-        )
-    });
-    let options = PtdOptions::default();
-    let entries = [("a", 1u8), ("b", 2)].map(|(key, byte)| NewEntry::blob(key, vec![byte; 100]));
-    let mut ptd = Ptd::build(entries, &options).unwrap();
-    assert_eq!(ptd.dedup().unwrap().changes, []);
-    ptd.replace("b", &NewData::bytes("ones", vec![1; 100])).unwrap();
-    let report = ptd.dedup().unwrap();
-    assert_eq!((report.bytes_saved(), ptd.segments.len()), (100, 1));
-    assert_eq!(ptd.entry_bytes(&ptd.get("b").unwrap()).unwrap(), [1; 100]);
-}
-
-#[test]
-fn the_remaining_copy_of_equal_blobs_has_the_alignments_of_all() {
-    let alignments = [16, 1024, 3, 16];
-    let same = NewData::bytes("sevens", vec![7; 100]);
-
-    let mut data = DataCollector::new();
-    for (key, alignment) in ["a", "b", "c", "d"].into_iter().zip(alignments) {
-        data.named(key, key.repeat(100).into_bytes(), alignment).unwrap();
-    }
-    let mut pte = data.finish(Program::default(), &PteOptions::default().with_segment_alignment(1)).unwrap();
-    // Inserts a blob at the front, so that the offset of the shared blobs is not 0.
-    pte.replace(&Selector::Name("a"), &NewData::bytes("front", vec![1; 100])).unwrap();
-    for key in ["b", "c", "d"] {
-        pte.replace(&Selector::Name(key), &same).unwrap();
-    }
-    assert_eq!(pte.dedup().unwrap().changes.len(), 2);
-    let [_constants, front, shared] = pte.program.segments() else { panic!("{:?}", pte.program.segments()) };
-    assert!(front.offset % 16 == 0 && shared.offset % (1024 * 3) == 0, "{front:?} {shared:?}");
-
-    let entries = ["a", "b", "c", "d"].into_iter().zip(alignments);
-    let entries =
-        entries.map(|(key, alignment)| NewEntry::blob(key, key.repeat(100).into_bytes()).with_alignment(alignment));
-    let mut ptd = Ptd::build(entries, &PtdOptions::default().with_segment_alignment(1)).unwrap();
-    for key in ["b", "c", "d"] {
-        ptd.replace(key, &same).unwrap();
-    }
-    assert_eq!(ptd.dedup().unwrap().changes.len(), 2);
-    let [front, shared] = ptd.flat_tensor.segments() else { panic!("{:?}", ptd.flat_tensor.segments()) };
-    assert!(front.offset % 16 == 0 && shared.offset % (1024 * 3) == 0, "{front:?} {shared:?}");
-}
-
-#[test]
-fn replacing_data_changes_nothing_else_in_the_file() {
-    for_each(&programs(), |fixture| {
-        let original = Pte::parse(fixture.bytes()).map_err(text)?;
-        for (method, plan) in original.methods().iter().enumerate() {
-            for (value, tensor) in plan.tensors() {
-                let Some(data) = original.tensor_data(tensor).map_err(text)?.data_ref() else { continue };
-                let mut pte = original.clone();
-                let new: Vec<u8> = original.bytes(&data).map_err(text)?.iter().map(|byte| !byte).collect();
-                let target = Selector::Value { method: plan.name(), value };
-                pte.replace(&target, &NewData::bytes("new", new.clone()).with_shared()).map_err(text)?;
-                let changed = pte.methods()[method].tensor(value).unwrap();
-                equal("new bytes", pte.tensor_view(changed).map_err(text)?.unwrap().bytes(), &new[..])?;
-                let mut expected = fixture.bytes().to_vec();
-                let range = original.range(&data).unwrap();
-                expected[range.start as usize..range.end as usize].copy_from_slice(&new);
-                equal("the rest of the file", written(&pte)? == expected, true)?;
-            }
-        }
-        Ok(())
-    });
-}
-
-/// Replaces the data of each value and key by itself: it gets the new bytes, and everything else keeps the old ones.
-fn replaced_alone(file: &[u8]) -> Result<usize, String> {
-    let original = Pte::parse(file).map_err(text)?;
-    let before = contents(&original, &[])?;
-    let mut shared = 0;
-    for (user, data) in original.data_users() {
-        let Some(data) = data.map_err(text)?.data_ref().filter(|data| data.size() > 0) else { continue };
-        let (target, path) = match user {
-            DataUser::Tensor { plan, value, .. } => {
-                (Selector::Value { method: plan.name(), value }, user.path().to_string())
-            }
-            DataUser::NamedData { named, .. } => (Selector::Name(named.key()), named.key().to_owned()),
-            _ => continue,
-        };
-        let key = matches!(user, DataUser::NamedData { .. }).then(|| "new.key".to_owned());
-        let new: Vec<u8> = original.bytes(&data).map_err(text)?.iter().map(|byte| byte ^ 1).collect();
-        let mut pte = original.clone();
-        let report = pte.replace(&target, &NewData::bytes("new", new.clone()).with_key(key)).map_err(text)?;
-        shared += usize::from(!report.changes[0].others.is_empty());
-        let after = contents(&Pte::parse(&written(&pte)?).map_err(text)?, &[])?;
-        for (other, bytes) in &before {
-            // Payloads of XNNPACK refer to the new key, and so does the data.
-            let renamed = report.changes[0].name == "new.key" && (*other == path || other.contains("processed"));
-            let expected = if *other == path { &new } else { bytes };
-            equal(other, renamed || after.get(other) == Some(expected), true)?;
-        }
-        let (before, after) = (Model::Pte(original.clone()), Model::Pte(pte));
-        equal("new errors", new_errors(&before, &after).map_err(text)?, vec![])?;
-    }
-    Ok(shared)
-}
-
-#[test]
-fn users_that_share_replaced_bytes_keep_the_old_ones() {
-    for_each(&programs(), |fixture| replaced_alone(fixture.bytes()).map(drop));
-    // One segment contains a list of constants and named data, another one constants and initial states.
-    for (name, shared) in [("const_named_same_seg.pte", 2), ("mut_const_same_seg.pte", 0)] {
-        assert_eq!(replaced_alone(&regression(name)), Ok(shared), "{name}");
-    }
-}
-
-#[test]
-fn constants_without_elements_stay_when_another_is_replaced() {
-    let file = fixture("1.5.1/linear/linear.pte").bytes().to_vec();
-    let mut pte = Pte::parse(&file).unwrap();
-    let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
-    let (value, constant) = plan.tensors().find(|(_, tensor)| tensor.data_buffer_idx > 0).unwrap();
-    let mut empty = constant.clone();
-    let (table, segments) = (pte.program.constant_segment.as_mut().unwrap(), pte.program.segments.as_mut().unwrap());
-    let (offsets, segment) = (table.offsets.as_mut().unwrap(), &mut segments[table.segment_index as usize]);
-    empty.sizes = Some(vec![0; empty.sizes().len()].into());
-    empty.data_buffer_idx = offsets.len() as u32;
-    let values = plan.values.as_mut().unwrap();
-    values.push(EValue { val: KernelTypes::Tensor(empty) });
-    let added = values.len() - 1;
-    // As after a change to the list of constants: parts, with an empty one at the end, after padding.
-    let bytes = vec![1; segment.size as usize];
-    segment.size += 16;
-    offsets.to_mut().push(segment.size);
-    pte.segments[table.segment_index as usize] = Segment::Parts(vec![(0, bytes.into()), (segment.size, vec![].into())]);
-
-    let target = Selector::Value { method: "forward", value };
-    let size = pte.methods()[0].tensor(value).unwrap().byte_size().unwrap();
-    pte.replace(&target, &NewData::bytes("new", vec![2; size as usize])).unwrap();
-    let data = pte.tensor_data(pte.methods()[0].tensor(added).unwrap()).unwrap().data_ref().unwrap();
-    assert!(pte.bytes(&data).unwrap().is_empty());
-}
-
-#[test]
-fn all_users_that_share_bytes_are_replaced_on_request_and_listed() {
-    let file = regression("const_named_same_seg.pte");
-    let mut pte = Pte::parse(&file).unwrap();
-    let report = pte.replace(&Selector::Name("a"), &NewData::bytes("new", vec![7; 16]).with_shared()).unwrap();
-    assert!(report.changes[0].to_string().contains("(forward:%0, key a)"), "{}", report.changes[0]);
-    assert_eq!(contents(&pte, &[]).unwrap().into_values().collect::<Vec<_>>(), [[7; 16], [7; 16]]);
-    assert_eq!(written(&pte).unwrap().len(), file.len());
-}
-
-fn regression(name: &str) -> Vec<u8> {
+pub fn regression(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/fuzz/regressions/edit/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
@@ -422,115 +260,6 @@ fn strip_never_makes_a_file_larger() {
         }
         Ok(())
     });
-}
-
-#[test]
-fn another_shape_is_refused_and_another_dim_order_permuted_on_request() {
-    let fixture = fixture("1.5.1/channels_last/channels_last.pte");
-    let mut pte = Pte::parse(fixture.bytes()).unwrap();
-    let before = pte.clone();
-    let plan = before.methods().iter().find(|plan| plan.name() == "forward").unwrap();
-    let (value, tensor) =
-        plan.tensors().find(|(_, tensor)| !tensor.shape().is_natural() && tensor.data_buffer_idx > 0).unwrap();
-    let view = before.tensor_view(tensor).unwrap().unwrap();
-    let target = Selector::Value { method: "forward", value };
-
-    // The elements by index, in the natural order.
-    let natural =
-        NewEntry::tensor("w.npy", view.shape().scalar_type, view.shape().sizes, &[][..]).tensor_layout.unwrap();
-    let strides = view.shape().strides().unwrap();
-    let elements = view.to_vec::<f32>().unwrap();
-    let mut in_order = Vec::new();
-    let mut indices = vec![0i64; strides.len()];
-    for _ in 0..elements.len() {
-        let at: i64 = indices.iter().zip(&strides).map(|(index, stride)| index * stride).sum();
-        in_order.extend(elements[at as usize].to_le_bytes());
-        for (index, size) in indices.iter_mut().zip(view.shape().sizes).rev() {
-            *index = (*index + 1) % i64::from(*size);
-            if *index != 0 {
-                break;
-            }
-        }
-    }
-    let new = NewData::bytes("w.npy", in_order).with_tensor_layout(Some(natural));
-    let error = pte.replace(&target, &new).unwrap_err().to_string();
-    let expected = format!("forward:%{value} is {}, w.npy holds ", view.shape());
-    assert!(error.contains(&expected) && error.contains("permutation"), "{error}");
-    assert_eq!(pte, before);
-    pte.replace(&target, &new.with_permute()).unwrap();
-    assert_eq!(written(&pte).unwrap(), fixture.bytes());
-
-    let error = pte.replace(&target, &NewData::bytes("raw", vec![0; 3])).unwrap_err().to_string();
-    assert!(error.contains("raw holds 3 bytes"), "{error}");
-    assert!(pte.replace(&Selector::Name("nothing"), &NewData::bytes("raw", vec![])).is_err());
-}
-
-#[test]
-fn named_data_may_change_its_size() {
-    let fixture = fixture("1.5.1/named_data/named_data.pte");
-    let mut pte = Pte::parse(fixture.bytes()).unwrap();
-    let before = contents(&pte, &[]).unwrap();
-    let key = pte.named_data()[0].key().to_owned();
-    let report = pte.replace(&Selector::Name(&key), &NewData::bytes("new", vec![7; 1000]).with_shared()).unwrap();
-    assert_eq!(report.notes.len(), 1);
-    let file = written(&pte).unwrap();
-    let after = contents(&Pte::parse(&file).unwrap(), &[]).unwrap();
-    let mut expected = before;
-    for user in &report.changes[0].users {
-        if let executorch_format::edit::User::Key { key } = user {
-            expected.insert(key.clone(), vec![7; 1000]);
-        }
-    }
-    assert_eq!(after, expected);
-    no_worse(&fixture, &pte).unwrap();
-}
-
-#[test]
-fn new_content_of_a_constant_of_xnnpack_needs_a_new_key() {
-    let fixture = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
-    let original = Pte::parse(fixture.bytes()).unwrap();
-    let keys: Vec<String> = original.xnnpack_keys().into_iter().collect();
-    assert_eq!(keys.len(), 2);
-    for key in &keys {
-        let named = original.named_data().iter().find(|named| named.key() == key).unwrap();
-        let old = original.bytes(&original.named_data_ref(named).unwrap()).unwrap();
-        let mut pte = original.clone();
-        let new = NewData::bytes("new", vec![7; old.len()]);
-        let refused = pte.replace(&Selector::Name(key), &new).unwrap_err().to_string();
-        assert!(refused.contains("other bytes need a new key") && pte == original, "{refused}");
-        let short = NewData::bytes("short", vec![7; 4]).with_key(Some("other".into()));
-        let refused = pte.replace(&Selector::Name(key), &short).unwrap_err().to_string();
-        assert!(refused.contains("short holds 4 bytes") && pte == original, "{refused}");
-
-        // A new key of a different length, in named data and in the payload.
-        let report = pte.replace(&Selector::Name(key), &new.clone().with_key(Some("other".into()))).unwrap();
-        assert_eq!((report.changes.len(), report.changes[0].name.as_str()), (1, "other"));
-        let file = written(&pte).unwrap();
-        let again = Pte::parse(&file).unwrap();
-        assert!(again.xnnpack_keys().contains("other") && !again.xnnpack_keys().contains(key));
-        let named = again.named_data().iter().find(|named| named.key() == "other").unwrap();
-        assert_eq!(again.bytes(&again.named_data_ref(named).unwrap()).unwrap(), vec![7; old.len()]);
-        assert!(!again.named_data().iter().any(|named| named.key() == key));
-        no_worse(&fixture, &pte).unwrap();
-        // And back: the original file with a new layout.
-        pte.replace(&Selector::Name("other"), &NewData::bytes("old", old).with_key(Some(key.clone()))).unwrap();
-        assert_eq!(anew(pte).unwrap(), anew(original.clone()).unwrap());
-
-        // With the old key kept on purpose, only bytes change, and the old content restores the file.
-        let mut same = original.clone();
-        let report = same.replace(&Selector::Name(key), &new.with_key(Some(key.clone()))).unwrap();
-        assert_eq!((report.notes.len(), same.xnnpack_keys()), (1, original.xnnpack_keys()));
-        same.replace(&Selector::Name(key), &NewData::bytes("old", old).with_key(Some(key.clone()))).unwrap();
-        same.replace(&Selector::Name(key), &NewData::bytes("old", old)).unwrap();
-        assert_eq!(written(&same).unwrap(), fixture.bytes());
-    }
-    // The key of other data.
-    let named = &original.named_data()[0];
-    let size = original.named_data_ref(named).unwrap().size() as usize;
-    let other = keys.iter().find(|key| *key != named.key()).unwrap();
-    let new = NewData::bytes("new", vec![7; size]).with_key(Some(other.clone()));
-    let refused = original.clone().replace(&Selector::Name(named.key()), &new).unwrap_err().to_string();
-    assert!(refused.contains("is used for other data"), "{refused}");
 }
 
 #[test]
@@ -749,7 +478,7 @@ fn data_collected_for_a_program_can_be_printed() {
 }
 
 /// Returns a program with an XNNPACK delegate whose weights are named data, and with a segment of constants with these contents.
-fn with_constants(blobs: &[Vec<u8>]) -> Vec<u8> {
+pub fn with_constants(blobs: &[Vec<u8>]) -> Vec<u8> {
     let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
     let (mut offsets, mut segment) = (vec![0], Vec::new());
@@ -777,38 +506,6 @@ fn with_constants(blobs: &[Vec<u8>]) -> Vec<u8> {
     pte.segments[0] = Segment::Whole(segment.into());
     pte.program.constant_segment = Some(SubsegmentOffsets { segment_index: 0, offsets: Some(offsets.into()) });
     written(&pte.lay_out(&PteOptions::default()).unwrap()).unwrap()
-}
-
-#[test]
-fn a_constant_that_is_also_named_data_is_stored_once() {
-    let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
-    let pte = Pte::parse(file.bytes()).unwrap();
-    let key = pte.named_data()[0].key().to_owned();
-    let weight = pte.named_data_bytes(&key).unwrap().to_vec();
-
-    let tied = with_constants(std::slice::from_ref(&weight));
-    let before = Model::parse(&tied).unwrap();
-    let saving = before.savings().into_iter().find(|saving| saving.kind == SavingKind::EqualBlobs).unwrap();
-    // The saving is less than the size of the weight, since a segment shared by two kinds of data keeps both alignments.
-    assert!(saving.size > 0, "{saving:?}");
-    let mut pte = Pte::parse(&tied).unwrap();
-    let report = pte.dedup().unwrap();
-    assert_eq!(report.changes.len(), 1, "{report:?}");
-    assert_eq!((report.changes[0].subject, report.changes[0].action), (Subject::NamedData, Action::Shared));
-    assert!(report.notes.is_empty(), "{report:?}");
-    let smaller = written(&pte).unwrap();
-    assert_eq!(smaller.len() as u64 + saving.size, tied.len() as u64);
-    let after = Pte::parse(&smaller).unwrap();
-    assert_eq!(contents(&after, &[]).unwrap(), contents(&Pte::parse(&tied).unwrap(), &[]).unwrap());
-    assert_eq!(new_errors(&before, &Model::Pte(after)).unwrap(), []);
-
-    // With a second constant, the segment differs from the key's bytes.
-    let tied = with_constants(&[weight.clone(), vec![7; 32]]);
-    let mut pte = Pte::parse(&tied).unwrap();
-    let report = pte.dedup().unwrap();
-    assert!(report.changes.is_empty(), "{report:?}");
-    assert!(report.notes[0].contains(&key) && report.notes[0].contains("stay in the file twice"), "{report:?}");
-    assert_eq!(written(&pte).unwrap(), tied);
 }
 
 /// The offset of a single payload may be a multiple of more than its alignment.

@@ -13,17 +13,19 @@ mod c_array;
 mod convert;
 mod damage;
 mod data;
-#[cfg(feature = "layout")]
 #[cfg(all(feature = "names", feature = "etrecord"))]
 mod debug_values;
 #[cfg(feature = "serde")]
 mod dump;
 mod edit;
+mod edit_dedup;
+mod edit_replace;
 mod edits;
 mod files;
 #[cfg(feature = "layout")]
 mod flow;
 mod foreign;
+#[cfg(feature = "layout")]
 mod graphs;
 #[cfg(feature = "etrecord")]
 mod macs;
@@ -48,3 +50,4 @@ mod verify;
 mod weights;
 mod writing;
 mod xnnpack;
+mod xnnpack_numbers;

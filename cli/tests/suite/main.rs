@@ -5,6 +5,7 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod bundle_command;
 #[cfg(feature = "remote")]
 mod catalog;
 mod cli;
@@ -12,6 +13,7 @@ mod cli_companions;
 mod convert_command;
 mod debug;
 mod diff;
+mod diff_limits;
 mod diff_names;
 mod documents;
 mod edit_command;
