@@ -159,7 +159,11 @@ fn expected_blobs(oracle: &Value) -> Vec<Value> {
                 "data_buffer_idx": if external { Value::Null } else { tensor["data_buffer_idx"].clone() },
                 "size": tensor["nbytes"],
             });
-            blobs.push(with(data, data["from"].as_str().unwrap(), more));
+            let kind = match data["from"].as_str().unwrap() {
+                "mutable" => "initial_state",
+                from => from,
+            };
+            blobs.push(with(data, kind, more));
         }
     }
     blobs

@@ -117,7 +117,7 @@ fn a_bad_request_states_expected_and_found_and_changes_nothing() {
     assert_eq!(code, Some(2));
     assert!(told.contains("m.pte: tensor: forward:%0 is f32[") && told.contains("short.bin holds 3 bytes"), "{told}");
     let (_, told) = refused(&["replace", "m.pte", "nothing=short.bin", "-i"], &folder);
-    assert!(told.contains("no data with the name or key \"nothing\", there"), "{told}");
+    assert!(told.contains("no data with the name or key \"nothing\", the file has none"), "{told}");
     let (_, told) = refused(&["select", "m.pte", "--keep", "other", "-i"], &folder);
     assert!(told.contains("no method like \"other\", there are: forward"), "{told}");
     let (_, told) = refused(&["strip", "w.ptd", "--all", "-i"], &folder);
