@@ -1,4 +1,5 @@
-//! The settings of one run of the command. They are no statics: a process such as Python's can run the command several times, also at once.
+//! The settings of one run of the command. They are not static, since Python calls the command as a function: several times in one process,
+//! or on several threads.
 
 use crate::remote::Session;
 use crate::text::{self, Escaped};

@@ -84,7 +84,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         let input = Input::open(context, path)?;
         let print = |tree| match documents {
             Some(documents) => documents.add(&Dump { file: path.display().to_string(), tree, errors: [] }),
-            None => json::print_uncut(context, &tree),
+            None => json::print_tree(context, &tree),
         };
         match &input.parse()? {
             Model::Pte(pte) if arguments.payloads => print(Tree::PteWithPayloads(with_payloads(pte))),

@@ -98,7 +98,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             let draw = |out: &mut dyn Write| match (svg, dot) {
                 (true, _) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.svg())),
                 (_, true) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.dot())),
-                _ => json::write_alone(out, &model_explorer(&text::path(path), drawn)),
+                _ => json::Form::INDENTED.write_line(out, &model_explorer(&text::path(path), drawn)),
             };
             match files.are_several() {
                 true => Ok(draw(&mut made)?),

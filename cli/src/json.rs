@@ -91,49 +91,41 @@ impl JsonArguments {
 
 /// A whole document, or one of several.
 #[derive(Serialize)]
-struct Document<'v, T> {
+pub struct Document<'v, T> {
     format: u32,
     #[serde(flatten)]
     value: &'v T,
 }
 
-/// Writes a struct to stdout as a document, indented or on one line. Its first field is the number of the format.
-pub fn print(context: &Context, value: &impl Answer, arguments: &JsonArguments) -> Result<(), Failure> {
-    let document = Document { format: FORMAT, value };
-    if !arguments.jsonl {
-        return print_alone(context, &document);
+impl<'v, T> Document<'v, T> {
+    /// Creates a document, whose first field is the number of the format, from a struct.
+    pub fn new(value: &'v T) -> Self {
+        Self { format: FORMAT, value }
     }
-    context.has_begun_json.store(true, Ordering::Relaxed);
-    let mut out = BufWriter::new(io::stdout().lock());
-    write_line(&mut out, &document)?;
-    writeln!(out)?;
-    Ok(out.flush()?)
 }
 
-/// Writes a value to stdout, indented, as a document in another program's format.
-pub fn print_alone(context: &Context, value: &impl Serialize) -> Result<(), Failure> {
-    print_with(context, value, Strings::default())
+/// Prints a struct as a document, indented or on one line.
+pub fn print(context: &Context, value: &impl Answer, arguments: &JsonArguments) -> Result<(), Failure> {
+    let form = if arguments.jsonl { Form::LINE } else { Form::INDENTED };
+    print_in(form, context, &Document::new(value))
 }
 
-/// Does the same as [`print_alone`], with strings of any length. On a terminal, prints only the first lines.
-pub fn print_uncut(context: &Context, value: &impl Serialize) -> Result<(), Failure> {
+/// Prints a tree in flatc's form, with strings of any length. On a terminal, prints only the first lines.
+pub fn print_tree(context: &Context, tree: &impl Serialize) -> Result<(), Failure> {
     const MAX_LINES: usize = 200;
     let most = context.most(MAX_LINES);
     if most == usize::MAX {
-        return print_with(context, value, Strings::UNCUT);
+        return print_in(Form::INDENTED.uncut(), context, tree);
     }
     let mut whole = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(
-        &mut whole,
-        Indented { strings: Strings::UNCUT, ..Indented::default() },
-    ))?;
+    Form::INDENTED.uncut().write(&mut whole, tree)?;
     let mut out = context.plain_out();
     write_lines(&mut out, &whole, most)?;
     Ok(out.flush()?)
 }
 
 /// Writes the first lines of a text, cut to the terminal's width, and the number of lines left out.
-fn write_lines(out: &mut Out, whole: &[u8], most: usize) -> io::Result<()> {
+fn write_lines(out: &mut Out<'_>, whole: &[u8], most: usize) -> io::Result<()> {
     let whole = String::from_utf8_lossy(whole);
     for line in whole.lines().take(most) {
         writeln!(out, "{}", out.context.cut(line, 0))?;
@@ -144,11 +136,10 @@ fn write_lines(out: &mut Out, whole: &[u8], most: usize) -> io::Result<()> {
     }
 }
 
-fn print_with(context: &Context, value: &impl Serialize, strings: Strings) -> Result<(), Failure> {
+fn print_in(form: Form, context: &Context, value: &impl Serialize) -> Result<(), Failure> {
     context.has_begun_json.store(true, Ordering::Relaxed);
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    value.serialize(&mut Serializer::with_formatter(&mut out, Indented { strings, ..Indented::default() }))?;
-    writeln!(out)?;
+    let mut out = context.plain_out();
+    form.write_line(&mut out, value)?;
     Ok(out.flush()?)
 }
 
@@ -188,19 +179,17 @@ impl Files {
 
     /// Adds the entry of a file. The value must be a struct.
     pub fn add(&mut self, value: &impl Answer) -> Result<(), Failure> {
-        let strings = if self.uncut { Strings::UNCUT } else { Strings::default() };
+        let cut = |form: Form| if self.uncut { form.uncut() } else { form };
         if self.lines {
-            let document = Document { format: FORMAT, value };
-            document.serialize(&mut Serializer::with_formatter(&mut self.out, Compact { strings }))?;
-            writeln!(self.out)?;
+            cut(Form::LINE).write_line(&mut self.out, &Document::new(value))?;
         } else {
+            let form = cut(Form { depth: Some(1), ..Form::INDENTED });
             if self.count == 0 {
                 self.head()?
             } else {
                 self.out.write_all(b", ")?
             }
-            let form = Indented { depth: 1, strings, ..Indented::default() };
-            value.serialize(&mut Serializer::with_formatter(&mut self.out, form))?;
+            form.write(&mut self.out, value)?;
         }
         self.count += 1;
         Ok(self.out.flush()?)
@@ -261,13 +250,8 @@ struct Strings {
     left: usize,
 }
 
-impl Default for Strings {
-    fn default() -> Self {
-        Self { count: 0, whole: true, left: OVER }
-    }
-}
-
 impl Strings {
+    const CUT: Self = Self { count: 0, whole: true, left: OVER };
     const UNCUT: Self = Self { count: 0, whole: true, left: usize::MAX };
 
     fn begin<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
@@ -301,72 +285,39 @@ impl Strings {
     }
 }
 
-/// Defines the methods of a formatter that write strings.
-macro_rules! strings {
-    () => {
-        fn begin_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-            self.strings.begin(writer)
-        }
-
-        fn end_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-            self.strings.end(writer)
-        }
-
-        fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-            self.strings.fragment(writer, fragment)
-        }
-
-        fn write_char_escape<W: ?Sized + Write>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
-            if self.strings.take(1) == 0 { Ok(()) } else { CompactFormatter.write_char_escape(writer, escape) }
-        }
-    };
-}
-
-/// Formats everything on one line.
-#[derive(Default)]
-struct Compact {
-    strings: Strings,
-}
-
-impl Formatter for Compact {
-    strings!();
-}
-
-/// Writes a value on one line.
-pub fn write_line(out: impl Write, value: &impl Serialize) -> io::Result<()> {
-    Ok(value.serialize(&mut Serializer::with_formatter(out, Compact::default()))?)
-}
-
-/// Formats a document as [`print`] does.
-pub fn to_vec_indented(value: &impl Answer) -> Result<Vec<u8>, Failure> {
-    to_vec_alone(&Document { format: FORMAT, value })
-}
-
-/// Formats a value as [`print_alone`] does.
-pub fn to_vec_alone(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
-    let mut out = Vec::new();
-    write_alone(&mut out, value)?;
-    Ok(out)
-}
-
-/// Writes a value as [`print_alone`] does.
-pub fn write_alone(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(&mut *out, Indented::default()))?;
-    out.write_all(b"\n")
-}
-
-/// Indents maps and keeps lists on one line.
-#[derive(Default)]
-struct Indented {
-    depth: usize,
+/// A form of JSON: on one line, or with maps indented and lists on one line.
+pub struct Form {
+    /// The number of maps around the current value; `None` for a single line.
+    depth: Option<usize>,
+    /// `true` if the current map has a field.
     filled: bool,
     strings: Strings,
 }
 
-impl Indented {
+impl Form {
+    pub const LINE: Self = Self { depth: None, filled: false, strings: Strings::CUT };
+    pub const INDENTED: Self = Self { depth: Some(0), ..Self::LINE };
+
+    /// Allows strings of any length.
+    fn uncut(self) -> Self {
+        Self { strings: Strings::UNCUT, ..self }
+    }
+
+    /// Writes a value.
+    pub fn write(self, out: impl Write, value: &impl Serialize) -> io::Result<()> {
+        Ok(value.serialize(&mut Serializer::with_formatter(out, self))?)
+    }
+
+    /// Writes a value and a line feed.
+    pub fn write_line(self, mut out: impl Write, value: &impl Serialize) -> io::Result<()> {
+        self.write(&mut out, value)?;
+        writeln!(out)
+    }
+
     fn new_line<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
         const SPACES: &str = "\n                                                              ";
-        let width = 1 + self.depth * 2;
+        let Some(depth) = self.depth else { return Ok(()) };
+        let width = 1 + depth * 2;
         match SPACES.get(..width) {
             Some(start) => writer.write_all(start.as_bytes()),
             None => write!(writer, "\n{:width$}", "", width = width - 1),
@@ -374,21 +325,39 @@ impl Indented {
     }
 }
 
-impl Formatter for Indented {
-    strings!();
+impl Formatter for Form {
+    fn begin_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.strings.begin(writer)
+    }
+
+    fn end_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.strings.end(writer)
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        self.strings.fragment(writer, fragment)
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
+        if self.strings.take(1) == 0 { Ok(()) } else { CompactFormatter.write_char_escape(writer, escape) }
+    }
 
     fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
+        match (first, self.depth) {
+            (true, _) => Ok(()),
+            (_, None) => writer.write_all(b","),
+            _ => writer.write_all(b", "),
+        }
     }
 
     fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth += 1;
+        self.depth = self.depth.map(|depth| depth + 1);
         self.filled = false;
         writer.write_all(b"{")
     }
 
     fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
+        self.depth = self.depth.map(|depth| depth - 1);
         if self.filled {
             self.new_line(writer)?;
         }
@@ -405,7 +374,7 @@ impl Formatter for Indented {
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.filled = true;
-        writer.write_all(b": ")
+        writer.write_all(if self.depth.is_some() { b": " } else { b":" })
     }
 }
 
@@ -414,15 +383,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn maps_are_indented_and_lists_stay_on_one_line() {
+    fn maps_are_indented_unless_all_is_on_one_line() {
         let text = r#"{"a":[1,2],"b":{},"c":[{"d":null},{"e":[]}]}"#;
         let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         let mut out = Vec::new();
-        let written = value.serialize(&mut Serializer::with_formatter(&mut out, Indented::default()));
+        let written = Form::INDENTED.write(&mut out, &value);
         assert!(written.is_ok());
         let expected =
             "{\n  \"a\": [1, 2],\n  \"b\": {},\n  \"c\": [{\n    \"d\": null\n  }, {\n    \"e\": []\n  }]\n}";
         assert_eq!(String::from_utf8_lossy(&out), expected);
+        out.clear();
+        assert!(Form::LINE.write(&mut out, &value).is_ok());
+        assert_eq!(String::from_utf8_lossy(&out), text);
     }
 
     #[test]
@@ -430,7 +402,7 @@ mod tests {
         let long = "é\n".repeat(20_000);
         let mut out = Vec::new();
         let list = vec![long.as_str(); 100];
-        assert!(list.serialize(&mut Serializer::with_formatter(&mut out, Compact::default())).is_ok());
+        assert!(Form::LINE.write(&mut out, &list).is_ok());
         assert!(out.len() < 6 << 20, "{}", out.len());
         let read: Vec<String> = serde_json::from_slice(&out).unwrap_or_default();
         assert_eq!(read.first(), Some(&long));
@@ -441,7 +413,7 @@ mod tests {
     fn strings_are_exact_and_harmless() {
         let name = "a\u{202e}\u{1b}\u{e0041}\\é\u{7f}";
         let mut out = Vec::new();
-        assert!(name.serialize(&mut Serializer::with_formatter(&mut out, Compact::default())).is_ok());
+        assert!(Form::LINE.write(&mut out, &name).is_ok());
         let text = String::from_utf8(out).unwrap_or_default();
         assert!(!text.chars().any(is_deceptive), "{text}");
         assert_eq!(serde_json::from_str::<String>(&text).ok().as_deref(), Some(name));

@@ -178,7 +178,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             &etdp(path, input.parse()?, TIMES)?.timeline(pte.as_ref(), arguments.method.as_deref()),
             arguments.tick,
         );
-        return arguments.output.write_with(context, |out| json::write_alone(out, &document));
+        return arguments.output.write_with(context, |out| json::Form::INDENTED.write_line(out, &document));
     }
     match (&program, &pte) {
         (Some(program), Some(pte)) => {

@@ -127,7 +127,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 }
             };
             save_with(context, &output, |out| {
-                executorch_format_viewer::write_page(out, |out| json::write_line(out, &page))
+                executorch_format_viewer::write_page(out, |out| json::Form::LINE.write(out, &page))
             })
         };
         match &model {

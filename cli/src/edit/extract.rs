@@ -164,7 +164,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         dequantized::write(context, &model, &extraction, folder, arguments.tensors, input.path())?;
     }
     let manifest = Manifest::new(input.path(), &extraction);
-    put(&path, &json::to_vec_indented(&manifest)?)?;
+    let mut bytes = Vec::new();
+    json::Form::INDENTED.write_line(&mut bytes, &json::Document::new(&manifest))?;
+    put(&path, &bytes)?;
     if arguments.json.any() {
         return json::print(context, &manifest, &arguments.json);
     }

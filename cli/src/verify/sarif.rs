@@ -2,7 +2,7 @@
 
 use super::page;
 use crate::failure::Failure;
-use crate::json;
+use crate::json::Form;
 use executorch_format::verify::{Finding, RULES, Severity};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -84,7 +84,8 @@ impl Sarif {
                 rule
             })
             .collect();
-        json::to_vec_alone(&json!({
+        let mut out = Vec::new();
+        let document = json!({
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
             "runs": [{
@@ -99,7 +100,9 @@ impl Sarif {
                 }],
                 "results": self.results,
             }],
-        }))
+        });
+        Form::INDENTED.write_line(&mut out, &document)?;
+        Ok(out)
     }
 }
 
