@@ -20,7 +20,7 @@ use executorch_format::naming::Names;
 use executorch_format::{Etdp, Model, Pte};
 use serde::Serialize;
 use serde_json::json;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Show how long each instruction and delegate call took, from an ETDump: count, total, median, share
@@ -285,19 +285,16 @@ fn compare(
                 ("WHAT", Column::Left),
             ]);
             let most = arguments.top.unwrap_or(usize::MAX);
-            for change in run.changes.iter().take(most) {
+            table.rows(&run.changes, most, |change| {
                 let place = change.chain.zip(change.instruction).map_or_else(|| "-".to_owned(), place);
                 let [before, after] = [change.before, change.after]
                     .map(|ticks| ticks.map_or_else(|| "-".to_owned(), |ticks| time(ticks, arguments.tick)));
                 // The largest change comes first, so a step need not follow its backend; its name includes the backend's.
                 let what = context.name(&change.name, 60);
                 let percent = percent(change.before, change.after);
-                table.row([place, before, after, percent.trim_start_matches(", ").to_owned(), what]);
-            }
+                [place, before, after, percent.trim_start_matches(", ").to_owned(), what]
+            });
             table.write(&mut out)?;
-            if let Some(more @ 1..) = run.changes.len().checked_sub(most) {
-                writeln!(out, "  … {more} more")?;
-            }
         }
         out.flush()?;
     }
@@ -382,19 +379,14 @@ fn table(
             ("WHAT", Column::Left),
         ]);
         let most = arguments.top.unwrap_or(usize::MAX);
-        for event in run.events.iter().take(most) {
-            table.row(row(context, event, arguments.tick));
-        }
+        table.rows(&run.events, most, |event| row(context, event, arguments.tick));
         table.write(&mut out)?;
-        if let Some(more @ 1..) = run.events.len().checked_sub(most) {
-            writeln!(out, "  … {more} more")?;
-        }
     }
     Ok(out.flush()?)
 }
 
 /// Prints times added up by operator.
-fn operators(out: &mut Out<'_>, run: &RunProfile<'_>, arguments: &Arguments) -> Result<(), Failure> {
+fn operators(out: &mut Out<'_>, run: &RunProfile<'_>, arguments: &Arguments) -> io::Result<()> {
     let (times, most) = (run.by_operator(), arguments.top.unwrap_or(usize::MAX));
     let mut table = Table::new([
         ("COUNT", Column::Right),
@@ -403,23 +395,14 @@ fn operators(out: &mut Out<'_>, run: &RunProfile<'_>, arguments: &Arguments) -> 
         (if times.iter().any(|time| has_rate(time.macs)) { "MACS/S" } else { "" }, Column::Detail),
         ("OPERATOR OR BACKEND", Column::Left),
     ]);
-    for OperatorTime { name, inside, count, total, share, macs, .. } in times.iter().take(most) {
+    table.rows(&times, most, |OperatorTime { name, inside, count, total, share, macs, .. }| {
         let indent = if *inside { "  " } else { "" };
         let name = format!("{indent}{}", out.context.name(name, 60));
         let (total, share) = (*total as f64, format!("{:.1} %", share * 100.0));
-        table.row([
-            count.to_string(),
-            time(total, arguments.tick),
-            share,
-            rate(macs.map(|macs| macs as f64), total, arguments.tick),
-            name,
-        ]);
-    }
-    table.write(out)?;
-    if let Some(more @ 1..) = times.len().checked_sub(most) {
-        writeln!(out, "  … {more} more")?;
-    }
-    Ok(())
+        let rate = rate(macs.map(|macs| macs as f64), total, arguments.tick);
+        [count.to_string(), time(total, arguments.tick), share, rate, name]
+    });
+    table.write(out)
 }
 
 fn title(context: &Context, run: &RunProfile<'_>, tick: Tick) -> String {

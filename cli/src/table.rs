@@ -41,12 +41,15 @@ pub enum Column {
 pub struct Table<const N: usize> {
     columns: [Column; N],
     rows: Vec<[String; N]>,
+    /// The number of rows that were left out.
+    left_out: usize,
 }
 
 impl<const N: usize> Table<N> {
     /// Creates a table with these columns and their names.
     pub fn new(head: [(&str, Column); N]) -> Self {
-        Self { columns: head.map(|(_, column)| column), rows: vec![head.map(|(name, _)| name.to_owned())] }
+        let rows = vec![head.map(|(name, _)| name.to_owned())];
+        Self { columns: head.map(|(_, column)| column), rows, left_out: 0 }
     }
 
     /// Adds a row.
@@ -54,9 +57,17 @@ impl<const N: usize> Table<N> {
         self.rows.push(cells);
     }
 
-    /// Writes the table, with two spaces between columns. Writes nothing if there are no rows.
+    /// Adds a row for each of the first `most` items, and counts the others.
+    pub fn rows<T>(&mut self, items: impl IntoIterator<Item = T>, most: usize, row: impl FnMut(T) -> [String; N]) {
+        let mut items = items.into_iter();
+        self.rows.extend(items.by_ref().take(most).map(row));
+        self.left_out += items.count();
+    }
+
+    /// Writes the table, with two spaces between columns, and how many rows were left out. Writes nothing if there are no rows.
     pub fn write(&self, out: &mut Out<'_>) -> io::Result<()> {
-        self.write_within(out, out.context.most(out.context.columns))
+        self.write_within(out, out.context.most(out.context.columns))?;
+        if self.left_out > 0 { writeln!(out, "  … {} more", self.left_out) } else { Ok(()) }
     }
 
     /// Writes the table in lines of at most `room` columns, as far as cells can be cut.
@@ -184,6 +195,13 @@ mod tests {
         assert_eq!(within(54), "  a name of a row    1     2  a long text at the end");
         assert_eq!(within(51), "  a name of a row    1  a long text at the end");
         assert_eq!(within(36), "  a name of a row    1  a long text…");
+    }
+
+    #[test]
+    fn rows_that_were_left_out_are_counted() {
+        let mut table = Table::new([("NAME", Column::Left)]);
+        table.rows(["a", "b", "c"], 1, |name| [name.to_owned()]);
+        assert_eq!((written(&table), table.left_out), ("  NAME\n  a\n".to_owned(), 2));
     }
 
     #[test]

@@ -38,11 +38,8 @@ pub(super) fn values(context: &Context, values: &DebugValues<'_>, top: Option<us
             ("NAME", Column::Left),
         ]);
         let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
-        for value in run.values.iter().take(most) {
-            table.row(row(context, value));
-        }
+        table.rows(&run.values, most, |value| row(context, value));
         table.write(&mut out)?;
-        more(&mut out, run.values.len(), most)?;
     }
     Ok(out.flush()?)
 }
@@ -50,13 +47,6 @@ pub(super) fn values(context: &Context, values: &DebugValues<'_>, top: Option<us
 fn of(context: &Context, method: Option<&str>, test_case: Option<i32>) -> (String, String) {
     let method = method.map(|method| format!(" of method {}", context.name(method, NAME))).unwrap_or_default();
     (method, test_case.map(|case| format!(", test case {case}")).unwrap_or_default())
-}
-
-fn more(out: &mut impl Write, count: usize, most: usize) -> Result<(), Failure> {
-    match count.checked_sub(most) {
-        Some(more @ 1..) => Ok(writeln!(out, "  … {more} more")?),
-        _ => Ok(()),
-    }
 }
 
 fn row(context: &Context, value: &DebugValue<'_>) -> [String; 6] {
@@ -130,11 +120,8 @@ pub(super) fn gaps(context: &Context, runs: &[RunGaps], top: Option<usize>) -> R
             ("NAME", Column::Left),
         ]);
         let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
-        for gap in run.values.iter().take(most) {
-            table.row(gap_row(context, gap));
-        }
+        table.rows(&run.values, most, |gap| gap_row(context, gap));
         table.write(&mut out)?;
-        more(&mut out, run.values.len(), most)?;
     }
     Ok(out.flush()?)
 }

@@ -167,7 +167,7 @@ fn print_tensors(
         ("LAST USED BY", Column::Left),
         ("WHAT", Column::Left),
     ]);
-    for tensor in tensors.iter().take(most) {
+    table.rows(tensors, most, |tensor| {
         let time = if tensor.kept { "always".to_owned() } else { times(method, tensor) };
         let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
         // A name derived from an instruction is that of the instruction that writes the tensor.
@@ -186,7 +186,7 @@ fn print_tensors(
             (None, moment) => moment.to_string(),
         };
         let (bytes, offset) = (text::size(tensor.size), tensor.offset.to_string());
-        table.row([
+        [
             format!("%{}", tensor.value),
             bytes,
             offset,
@@ -194,13 +194,9 @@ fn print_tensors(
             values(&tensor.shares_with),
             user,
             format!("{shape}{kept}{name}"),
-        ]);
-    }
-    table.write(out)?;
-    if tensors.len() > most {
-        writeln!(out, "  … {} more", tensors.len() - most)?;
-    }
-    Ok(())
+        ]
+    });
+    table.write(out)
 }
 
 /// Formats the times when a tensor is live: with branches or loops there may be several.

@@ -98,14 +98,10 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
         let mut table = Table::new([("COUNT", Column::Right), ("OPERATOR INSIDE", Column::Left)]);
         let mut rows: Vec<(&String, &usize)> = backend.operators.iter().collect();
         rows.sort_by_key(|(_, count)| Reverse(**count));
-        for (operator, count) in rows.iter().take(context.most(MAX_SHOWN)) {
-            table.row([count.to_string(), context.name(operator, NAME)]);
-        }
+        table
+            .rows(rows, context.most(MAX_SHOWN), |(operator, count)| [count.to_string(), context.name(operator, NAME)]);
         writeln!(out, "  inside {}", context.name(name, NAME))?;
         table.write(out)?;
-        if rows.len() > context.most(MAX_SHOWN) {
-            writeln!(out, "  … {} more", rows.len() - MAX_SHOWN)?;
-        }
     }
     Ok(())
 }

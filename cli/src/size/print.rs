@@ -232,15 +232,11 @@ pub(super) fn two(
         ("WHAT", Column::Left),
     ]);
     let changed = growth.iter().filter(|growth| growth.bytes() != 0);
-    for growth in changed.clone().take(shown(context, arguments)) {
+    table.rows(changed, shown(context, arguments), |growth| {
         let bytes = signed(growth.bytes(), text::size);
-        table.row([bytes, text::size(growth.before), text::size(growth.after), key(context, &growth.key)]);
-    }
+        [bytes, text::size(growth.before), text::size(growth.after), key(context, &growth.key)]
+    });
     table.write(&mut out)?;
-    let left_out = changed.skip(shown(context, arguments)).count();
-    if left_out > 0 {
-        writeln!(out, "  … {left_out} more")?;
-    }
     Ok(out.flush()?)
 }
 
