@@ -56,7 +56,7 @@ fn patterns_do_not_create_names_of_unlimited_length() {
 fn a_target_for_a_microcontroller_has_pointers_of_32_bits() {
     for (name, bits) in [("payloads/other/ethosu.pte", 32), ("1.5.1/add/add.pte", 64)] {
         let target = text(&run(&["fit", "--init"], &[&fixture(name).path]).stdout);
-        let expected = [format!("pointer-bits = {bits}\n"), format!("pointers of {bits} bits")];
+        let expected = [format!("pointer-bits = {bits}\n"), format!("{bits}-bit pointers")];
         assert!(expected.iter().all(|expected| target.contains(expected)), "{target}");
     }
 }
