@@ -124,9 +124,9 @@ fn values<'a>(plan: &ExecutionPlan<'_>, indices: &[i32], given: &[NewData<'a>], 
                 Some(data) => ValueUnion::Tensor(tensor_of(plan, *index, tensor, data)?),
                 None => continue,
             },
-            Some(KernelTypes::Int(number)) => ValueUnion::Int(bundled::Int { int_val: number.int_val }),
-            Some(KernelTypes::Bool(number)) => ValueUnion::Bool(bundled::Bool { bool_val: number.bool_val }),
-            Some(KernelTypes::Double(number)) => ValueUnion::Double(bundled::Double { double_val: number.double_val }),
+            Some(KernelTypes::Int(number)) => ValueUnion::Int(*number),
+            Some(KernelTypes::Bool(number)) => ValueUnion::Bool(*number),
+            Some(KernelTypes::Double(number)) => ValueUnion::Double(*number),
             other => {
                 let kind = other.and_then(KernelTypes::name).unwrap_or("of an unknown kind");
                 let fault = format!(

@@ -6,6 +6,8 @@ use crate::flatbuffer::macros::{table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 
+pub use super::scalars::{Bool, Double, Int};
+
 table! {
     /// The root: a whole `.pte` file with test cases for its methods.
     pub struct BundledProgram<'a> {
@@ -71,32 +73,5 @@ table! {
         pub data: Option<Cow<'a, [u8]>> as ForceAlign<16>,
         /// The dimensions, outermost first: a permutation of 0..rank.
         pub dim_order: Option<Cow<'a, [u8]>>,
-    }
-}
-
-table! {
-    /// An integer.
-    #[derive(Copy, Eq)]
-    pub struct Int {
-        /// The number.
-        pub int_val: i64,
-    }
-}
-
-table! {
-    /// A boolean.
-    #[derive(Copy, Eq)]
-    pub struct Bool {
-        /// The value.
-        pub bool_val: bool,
-    }
-}
-
-table! {
-    /// A float.
-    #[derive(Copy)]
-    pub struct Double {
-        /// The number.
-        pub double_val: f64,
     }
 }

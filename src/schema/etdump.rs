@@ -5,6 +5,8 @@ use crate::flatbuffer::macros::{named, table};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 
+pub use super::scalars::{Bool, Double, Int};
+
 table! {
     /// The root: the events that the runtime recorded.
     pub struct ETDump<'a> {
@@ -167,37 +169,10 @@ table! {
 }
 
 table! {
-    /// An integer.
-    #[derive(Copy, Eq)]
-    pub struct Int {
-        /// The number.
-        pub int_val: i64,
-    }
-}
-
-table! {
-    /// A boolean.
-    #[derive(Copy, Eq)]
-    pub struct Bool {
-        /// The value.
-        pub bool_val: bool,
-    }
-}
-
-table! {
     /// A 32-bit float.
     #[derive(Copy)]
     pub struct Float {
         /// The number.
         pub float_val: f32,
-    }
-}
-
-table! {
-    /// A 64-bit float.
-    #[derive(Copy)]
-    pub struct Double {
-        /// The number.
-        pub double_val: f64,
     }
 }

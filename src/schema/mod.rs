@@ -30,6 +30,7 @@ pub mod etdump;
 pub mod flat_tensor;
 pub mod program;
 mod scalar_type;
+pub mod scalars;
 #[cfg(feature = "payloads")]
 pub mod vulkan;
 #[cfg(feature = "payloads")]

@@ -12,6 +12,8 @@ pub(crate) const CONSTANTS: usize = 0;
 /// The alignment class of delegate payloads inside the FlatBuffer: `delegate_alignment` of the exporter.
 pub(crate) const DELEGATES: usize = 1;
 
+pub use super::scalars::{Bool, BoolList, Double, DoubleList, Int, IntList, Null, String};
+
 table! {
     /// The root: a compiled PyTorch program.
     pub struct Program<'a> {
@@ -103,71 +105,6 @@ union! {
         TensorList(TensorList<'a>) = 10,
         /// Tensors, each a separate value, some of them missing.
         OptionalTensorList(OptionalTensorList<'a>) = 11,
-    }
-}
-
-table! {
-    /// Python's `None`.
-    #[derive(Copy, Eq)]
-    pub struct Null {}
-}
-
-table! {
-    /// An integer.
-    #[derive(Copy, Eq)]
-    pub struct Int {
-        /// The number.
-        pub int_val: i64,
-    }
-}
-
-table! {
-    /// A boolean.
-    #[derive(Copy, Eq)]
-    pub struct Bool {
-        /// The value.
-        pub bool_val: bool,
-    }
-}
-
-table! {
-    /// A float.
-    #[derive(Copy)]
-    pub struct Double {
-        /// The number.
-        pub double_val: f64,
-    }
-}
-
-table! {
-    /// A string.
-    pub struct String<'a> {
-        /// The text.
-        pub string_val: Option<Text<'a>>,
-    }
-}
-
-table! {
-    /// A list of integers.
-    pub struct IntList<'a> {
-        /// Indices into the method's `values`, each an `Int`.
-        pub items: Option<Cow<'a, [i64]>>,
-    }
-}
-
-table! {
-    /// A list of floats.
-    pub struct DoubleList<'a> {
-        /// The numbers.
-        pub items: Option<Cow<'a, [f64]>>,
-    }
-}
-
-table! {
-    /// A list of booleans.
-    pub struct BoolList<'a> {
-        /// The booleans.
-        pub items: Option<Cow<'a, [bool]>>,
     }
 }
 

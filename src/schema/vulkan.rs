@@ -4,6 +4,8 @@ use crate::flatbuffer::macros::{named, table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 
+pub use super::scalars::{Bool, BoolList, Double, DoubleList, Int, IntList, Null, String};
+
 table! {
     /// The root: a graph of operators.
     pub struct VkGraph<'a> {
@@ -157,71 +159,6 @@ table! {
         pub memory_layout: VkMemoryLayout = 255,
         /// The type of the elements outside the GPU, if it differs.
         pub staging_datatype: VkDataType = 127,
-    }
-}
-
-table! {
-    /// Python's `None`.
-    #[derive(Copy, Eq)]
-    pub struct Null {}
-}
-
-table! {
-    /// An integer.
-    #[derive(Copy, Eq)]
-    pub struct Int {
-        /// The number.
-        pub int_val: i64,
-    }
-}
-
-table! {
-    /// A boolean.
-    #[derive(Copy, Eq)]
-    pub struct Bool {
-        /// The value.
-        pub bool_val: bool,
-    }
-}
-
-table! {
-    /// A float.
-    #[derive(Copy)]
-    pub struct Double {
-        /// The number.
-        pub double_val: f64,
-    }
-}
-
-table! {
-    /// A string.
-    pub struct String<'a> {
-        /// The text.
-        pub string_val: Option<Text<'a>>,
-    }
-}
-
-table! {
-    /// A list of integers.
-    pub struct IntList<'a> {
-        /// The numbers.
-        pub items: Option<Cow<'a, [i64]>>,
-    }
-}
-
-table! {
-    /// A list of floats.
-    pub struct DoubleList<'a> {
-        /// The numbers.
-        pub items: Option<Cow<'a, [f64]>>,
-    }
-}
-
-table! {
-    /// A list of booleans.
-    pub struct BoolList<'a> {
-        /// The booleans.
-        pub items: Option<Cow<'a, [bool]>>,
     }
 }
 
