@@ -251,7 +251,7 @@ impl MethodWalk<'_> {
     /// Returns the number of a write to the memory of another value.
     fn number(&mut self, write: u32, memory: u32) -> u32 {
         let new = (self.events.list.len() + self.through.len()) as u32;
-        let number = *self.numbers.entry((write, memory)).or_insert(new);
+        let number = *self.numbers.or_insert((write, memory), new);
         if number == new {
             self.through.push((write, memory));
         }

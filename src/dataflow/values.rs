@@ -3,9 +3,8 @@
 use super::blocks::Blocks;
 use super::bytes::MemoryRange;
 use super::events::{Events, Kind};
-use crate::keyed::{set, sort};
+use crate::keyed::{Keyed, set, sort};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
-use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
 
 /// The placeholder for the value whose memory a pointer leads to, if the pointer is null.
@@ -142,7 +141,7 @@ impl Values {
         // The values with content, in order.
         let mut owners = Vec::new();
         // The values that no instruction writes, and the values with content at the place of each.
-        let (mut views, mut at_place) = (Vec::new(), BTreeMap::<MemoryRange, Vec<u32>>::new());
+        let (mut views, mut at_place) = (Vec::new(), Keyed::<MemoryRange, Vec<u32>>::new());
         for ((value, first), place) in (0..).zip(&mut self.first).zip(&self.places) {
             if place.buffer >= OWN_BUFFERS {
                 continue;
@@ -155,7 +154,7 @@ impl Values {
             } else if first.written == NEVER && first.pointed == NEVER {
                 if first.used != NEVER {
                     views.push(value);
-                    at_place.entry(*place).or_default();
+                    at_place.entry(*place);
                 }
             } else if is_read_first && first.pointed == NEVER {
                 self.kept.push((value, true));

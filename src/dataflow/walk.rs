@@ -8,7 +8,7 @@ use super::bytes::{BEFORE, MemoryRange};
 use super::events::{Events, Kind};
 use super::state::{Pointer, State};
 use super::values::{NOWHERE, Values};
-use crate::keyed::sort;
+use crate::keyed::{Keyed, sort};
 use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
 use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
@@ -93,7 +93,7 @@ pub(super) struct MethodWalk<'e> {
     pub(super) is_moved: Vec<bool>,
     /// Writes to the memory of another value, by event and memory. They are numbered after the events.
     pub(super) through: Vec<(u32, u32)>,
-    pub(super) numbers: BTreeMap<(u32, u32), u32>,
+    pub(super) numbers: Keyed<(u32, u32), u32>,
     /// The pointers at the start of a run, for values whose pointer is null or left by the previous run.
     entry: BTreeMap<u32, Vec<Pointer>>,
     /// For each value, `true` if it is used with the pointer that it had when the run started.
@@ -157,7 +157,7 @@ impl<'e> MethodWalk<'e> {
             is_fill,
             is_moved,
             through: Vec::new(),
-            numbers: BTreeMap::new(),
+            numbers: Keyed::new(),
             entry,
             is_written: vec![false; events.list.len()],
             is_exposed: vec![false; values.places.len()],

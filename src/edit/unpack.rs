@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::keyed::Keyed;
 use crate::model::Model;
 use crate::names::safe_file_name;
-use alloc::collections::BTreeSet;
 use alloc::{format, string::String, vec::Vec};
 
 /// The most bytes in the files of payloads, in multiples of the program's size. Most are as large as the program; if a whole payload is
@@ -118,17 +117,17 @@ fn fold<'t>(extracted: &mut Extracted<'t>, payload: UnpackedPayload<'t>) -> Resu
 
 /// Fails if two files have the same path, or if one has the path of another's folder.
 fn refuse_equal(files: &[UnpackedPart<'_>]) -> Result<()> {
-    let (mut paths, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    let (mut paths, mut folders) = (Keyed::new(), Keyed::new());
     for part in files {
         let path = part.file.to_ascii_lowercase();
         let mut rest = path.as_str();
         while let Some((folder, _)) = rest.rsplit_once('/') {
-            if !folders.insert(String::from(folder)) {
+            if !folders.add(String::from(folder)) {
                 break;
             }
             rest = folder;
         }
-        if !paths.insert(path) {
+        if !paths.add(path) {
             return Err(same(part));
         }
     }

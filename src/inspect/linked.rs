@@ -3,7 +3,7 @@
 use super::{EventKind, EventProfile, EventTarget, RunProfile};
 use crate::delegate::Payload;
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, sort};
 use alloc::{string::String, vec::Vec};
 
 /// A node inside a delegate.
@@ -81,7 +81,7 @@ impl<'t> DelegateNodes<'t> {
             }
             let names = xnnpack.graph.xnodes().iter().map(|node| node.name()).enumerate();
             let mut nodes: Vec<_> = names.map(|(index, name)| (kind_of_node(name), index, name)).collect();
-            nodes.sort_unstable();
+            sort(&mut nodes);
             payloads.push(Nodes { kinds: count_kinds(nodes.iter().map(|(kind, ..)| kind)), nodes });
         }
         let mut methods = Keyed::new();
@@ -132,7 +132,7 @@ fn link_call(call: &mut [EventProfile<'_>], nodes: &[(String, usize, &'static st
         (event.kind == EventKind::Delegate).then(|| (kind_of_event(event.name), index))
     };
     let mut events: Vec<(String, usize)> = call.iter().enumerate().filter_map(of_event).collect();
-    events.sort_unstable();
+    sort(&mut events);
     for events in events.chunk_by(|(one, _), (other, _)| one == other) {
         let Some((kind, _)) = events.first() else { continue };
         let start = nodes.partition_point(|(other, _, _)| other < kind);

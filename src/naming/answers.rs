@@ -11,7 +11,7 @@ use crate::inspect::{
 use crate::inspect::{DebugValue, DebugValues, EventKind, EventTarget, NamedBy, Profile, RunProfile};
 #[cfg(feature = "layout")]
 use crate::inspect::{Drawing, Report, Weight};
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, sort_by_key};
 #[cfg(feature = "layout")]
 use crate::model::Model;
 use crate::schema::program::InstructionArguments;
@@ -294,7 +294,7 @@ impl<'t> Names<'t> {
     pub fn memory_by_module<'n>(buffer: &BufferMemory<'n>) -> Vec<ModuleTotal<'n>> {
         let mut tensors: Vec<&PlannedTensor<'n>> =
             buffer.tensors.iter().filter(|tensor| tensor.is_needed_at(buffer.needed_at)).collect();
-        tensors.sort_by_key(|tensor| (tensor.offset, tensor.first));
+        sort_by_key(&mut tensors, |tensor| (tensor.offset, tensor.first));
         let mut end = 0;
         modules::tree(tensors.into_iter().map(|tensor| {
             let bytes = tensor.end().saturating_sub(tensor.offset.max(end));

@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::flatbuffer::text::Text;
+use crate::keyed::set;
 use crate::names::shortened;
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
@@ -264,13 +265,11 @@ impl<'a> Pte<'a> {
             Some(data.key.into())
         })?;
         let tensors = self.methods().iter().flat_map(|plan| plan.tensors());
-        let mut keys: Vec<&str> = tensors
+        let keys: Vec<&str> = tensors
             .filter(|(_, tensor)| tensor.is_external())
             .filter_map(|(_, tensor)| tensor.fully_qualified_name())
             .collect();
-        keys.sort_unstable();
-        keys.dedup();
-        skipped.extend(keys.into_iter().map(|key| {
+        skipped.extend(set(keys).into_iter().map(|key| {
             let reason = "it is in a .ptd file: convert that file".into();
             Skipped { kind: "tensor", name: key.into(), reason }
         }));

@@ -1,6 +1,6 @@
 //! Counts the bytes covered by a set of ranges, while ranges are added and removed.
 
-use crate::keyed::sorted_by_position;
+use crate::keyed::set;
 use alloc::{vec, vec::Vec};
 
 /// A segment tree over the bounds of all ranges that will be added. A change takes logarithmic time in their number.
@@ -21,9 +21,7 @@ struct Node {
 
 impl Cover {
     pub(super) fn new(bounds: Vec<u64>) -> Self {
-        let end = bounds.iter().copied().max().unwrap_or_default();
-        let mut bounds = sorted_by_position(bounds, end, |bound| *bound, Ord::cmp);
-        bounds.dedup();
+        let bounds = set(bounds);
         let nodes = vec![Node::default(); 2 * bounds.len().next_power_of_two()];
         Self { bounds, nodes }
     }

@@ -9,10 +9,11 @@ use crate::flatbuffer::read::Limits;
 use crate::flatbuffer::walk::{Part, PartKind, Wanted, walk_at};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::inspect::{Blob, BlobKind, BlobUser};
-use crate::keyed::{Keyed, sort, sorted_by_position};
+use crate::keyed::{Keyed, sort};
 use crate::path::Step;
 use crate::schema::DataSegment;
 use alloc::{vec, vec::Vec};
+use core::cmp::Reverse;
 use core::ops::Range;
 
 /// The part of all vtables.
@@ -230,12 +231,9 @@ impl<'t> Ledger<'t> {
     /// Assigns every byte to a part.
     pub(super) fn settle(mut self) -> Settled<'t> {
         // The largest of the claims that start together comes first.
-        let claims = sorted_by_position(
-            core::mem::take(&mut self.claims),
-            self.metadata_size,
-            |claim| claim.start,
-            |one, other| (one.start, other.end, one.part).cmp(&(other.start, one.end, other.part)),
-        );
+        let mut claims = core::mem::take(&mut self.claims);
+        // There is a claim for each part of the metadata: with the sort of `keyed`, `pte size` takes a quarter more instructions.
+        claims.sort_unstable_by_key(|claim| (claim.start, Reverse(claim.end), claim.part));
         let cuts = core::mem::take(&mut self.cuts).into_sorted();
         let (mut settled, mut last) = (0, None);
         for claim in claims {

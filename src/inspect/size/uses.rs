@@ -4,7 +4,7 @@ use super::weights::PayloadWeights;
 use super::{MethodSize, OperatorSize, SizePart, TypeSize};
 use crate::file::pte::Pte;
 use crate::inspect::BlobUser;
-use crate::keyed::{Keyed, Numbers, sort, sort_by, sorted_by_position};
+use crate::keyed::{Keyed, Numbers, set, sort, sort_by};
 use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec, vec::Vec};
@@ -296,12 +296,9 @@ impl OperatorUses {
             uses.lists.extend(items.filter_map(|item| Some((usize::try_from(*item).ok()?, list))));
         }
         for pairs in [&mut uses.direct, &mut uses.through, &mut uses.lists] {
-            let values = plan.values().len() as u64;
-            *pairs = sorted_by_position(core::mem::take(pairs), values, |(value, _)| *value as u64, Ord::cmp);
-            pairs.dedup();
+            *pairs = set(core::mem::take(pairs));
         }
-        sort(&mut uses.passing);
-        uses.passing.dedup();
+        uses.passing = set(uses.passing);
         uses
     }
 

@@ -5,8 +5,8 @@ use super::super::release::Release;
 use super::super::releases::Library;
 use super::Target;
 use super::missing::{Missing, Unknown};
+use crate::keyed::Keyed;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
-use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 
 /// Checks each call of a method with the kernels of the latest release. Calls of the same operator that break the same rule are
@@ -14,17 +14,17 @@ use alloc::{format, string::String, vec::Vec};
 pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
     let (Some(runtime), Some(kernels)) = (target.runtime, kernels(target)) else { return };
     let calls = Calls::new(plan, kernels);
-    let mut found: BTreeMap<(usize, &str), (usize, String, Violation)> = BTreeMap::new();
+    let mut found: Keyed<(usize, &str), (usize, String, Violation)> = Keyed::new();
     for ((chain, instruction), arguments) in plan.instructions() {
         let InstructionArguments::KernelCall(call) = arguments else { continue };
         for violation in calls.judge(call) {
             let operator = usize::try_from(call.op_index).unwrap_or(usize::MAX);
             let place = || format!("chains[{chain}].instructions[{instruction}]");
-            let of_rule = found.entry((operator, violation.rule.name)).or_insert_with(|| (0, place(), violation));
+            let of_rule = found.or_insert_with((operator, violation.rule.name), || (0, place(), violation));
             of_rule.0 += 1;
         }
     }
-    for ((operator, rule), (calls, place, Violation { is_certain, message, .. })) in found {
+    for ((operator, rule), (calls, place, Violation { is_certain, message, .. })) in found.into_sorted() {
         let operator = plan.operators().get(operator).map(|operator| operator.full_name()).unwrap_or_default();
         // The device may have a kernel of its own.
         if target.operators.as_ref().is_some_and(|operators| operators.contains_key(&operator)) {

@@ -6,6 +6,7 @@ use super::dataflow::NodeUses;
 use super::{Graph, nodes, shapes};
 use crate::error::counted;
 use crate::file::pte::Pte;
+use crate::keyed::sort;
 use crate::path::Path;
 use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
 use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNTensorValue, XNode, XNodeUnion};
@@ -145,7 +146,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
     for (index, node) in tree.xnodes().iter().enumerate() {
         readers.extend(node.xnode_union.ids().inputs.iter().filter_map(|(_, id)| Some((graph.index(*id)?, index))));
     }
-    readers.sort_unstable();
+    sort(&mut readers);
     let mut kept: Option<Vec<bool>> = None;
     let mut waiting: Vec<usize> = (0..tree.xnodes().len()).rev().collect();
     while let Some(index) = waiting.pop() {

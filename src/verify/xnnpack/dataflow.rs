@@ -80,7 +80,7 @@ impl CheckedAtLoad {
             union => union.ids().inputs.iter().find(|(field, _)| *field == "filter_id").map(|(_, id)| *id),
         };
         let mut packed: Vec<u32> = graph.payload.graph.xnodes().iter().filter_map(packed).collect();
-        packed.sort_unstable();
+        sort(&mut packed);
         Self { quantized, packed }
     }
 
@@ -289,7 +289,7 @@ impl NodeUses {
                 awaited.push((writer, *id, *reader));
             }
         }
-        awaited.sort_unstable();
+        sort(&mut awaited);
         let mut ready: Vec<usize> = (0..nodes.len()).filter(|index| waits.get(*index) == Some(&0)).collect();
         let mut next = 0;
         while let Some((index, node)) = ready.get(next).and_then(|index| Some((*index, nodes.get(*index)?))) {

@@ -18,7 +18,7 @@ use crate::error::ErrorKind;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::slice;
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, sort};
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XValue};
 use alloc::{format, string::String, vec, vec::Vec};
@@ -60,8 +60,8 @@ impl<'t> Graph<'t> {
             ids.outputs.iter().for_each(|(_, id)| produced.push(*id));
             ids.inputs.iter().for_each(|(_, id)| read.push(*id));
         }
-        produced.sort_unstable();
-        read.sort_unstable();
+        sort(&mut produced);
+        sort(&mut read);
         let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id().into_sorted());
         // XNNPACK treats several values for the same argument as a single value: the last one.
         let external = |index: usize| values.get(index)?.tensor().map(|tensor| tensor.external_id);
