@@ -2,7 +2,7 @@
 
 use super::events::{DELEGATE_CALL, Key, Methods, Times, instruction, plan_of, target};
 use super::linked::ProfiledNode;
-use super::macs::{Macs, MethodMacs};
+use super::macs::Macs;
 use crate::file::etdp::Etdp;
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort, sort_by_key};
@@ -234,35 +234,28 @@ pub(super) fn profile<'t>(etdp: &'t Etdp<'_>, program: Option<&'t Pte<'_>>, meth
     Profile { runs, errors: mismatches }
 }
 
-/// Adds the multiply-accumulates of instructions, and of the nodes that steps of delegates are linked to.
+/// Adds the multiply-accumulates of instructions, and of the nodes that steps of a delegate's first call are linked to.
 fn add_macs(runs: &mut [RunProfile<'_>], macs: &Macs<'_>) {
-    let mut methods: Keyed<&str, &MethodMacs<'_>> = Keyed::new();
-    for method in &macs.methods {
-        methods.or_insert(method.name, method);
+    let mut methods: Keyed<&str, usize> = Keyed::new();
+    for (index, method) in macs.methods.iter().enumerate() {
+        methods.or_insert(method.name, index);
     }
     for run in runs {
-        let Some(method) = run.method.and_then(|name| methods.get(name)) else { continue };
-        // Of a delegate's call, the sum of its nodes, if all are known. A delegate that is called again has its nodes at the first call.
-        let mut calls: Keyed<(usize, usize), Option<u64>> = Keyed::new();
-        let mut nodes: Keyed<(Option<usize>, usize), Option<u64>> = Keyed::new();
-        let mut delegates: Keyed<(usize, usize), usize> = Keyed::new();
-        for call in &method.calls {
-            let place = (call.chain, call.instruction);
-            let sum = calls.or_insert(place, Some(0));
-            *sum = sum.zip(call.macs).map(|(sum, macs)| sum.saturating_add(macs));
-            if let Some(node) = call.node {
-                nodes.insert((call.delegate, node), call.macs);
-            }
-            if let Some(delegate) = call.delegate {
-                delegates.insert(place, delegate);
-            }
-        }
+        let method = run.method.and_then(|name| methods.get(name)).and_then(|index| macs.methods.get(*index));
+        let Some(method) = method else { continue };
         for event in &mut run.events {
             let Some(place) = event.chain.zip(event.instruction) else { continue };
+            // The calls are in the order of instructions; those of a delegate are its nodes.
+            let start = method.calls.partition_point(|call| (call.chain, call.instruction) < place);
+            let end = method.calls.partition_point(|call| (call.chain, call.instruction) <= place);
+            let calls = method.calls.get(start..end).unwrap_or_default();
             event.macs = match (event.kind, &event.node) {
-                (EventKind::Instruction | EventKind::Part, _) => calls.get(&place).copied().flatten(),
+                (EventKind::Part, _) if calls.len() > 1 => None,
+                (EventKind::Instruction | EventKind::Part, _) if !calls.is_empty() => {
+                    calls.iter().map(|call| call.macs).try_fold(0, |sum: u64, macs| Some(sum.saturating_add(macs?)))
+                }
                 (EventKind::Delegate, Some(node)) => {
-                    nodes.get(&(delegates.get(&place).copied(), node.index)).copied().flatten()
+                    calls.get(node.index).filter(|call| call.node == Some(node.index)).and_then(|call| call.macs)
                 }
                 _ => None,
             };

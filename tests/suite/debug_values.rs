@@ -224,6 +224,24 @@ fn repeated_instructions_are_told_apart() {
     });
 }
 
+/// The bytes are those of the tensor in memory, in the order of its strides.
+#[test]
+fn strides_are_the_order_of_the_bytes() {
+    let recorded = Recorded::of("payloads/profile_debug");
+    for (strides, sizes, order) in [([1, 2], [2, 3], [1, 0]), ([6, 1], [1, 6], [0, 1]), ([1, 1], [1, 6], [0, 1])] {
+        let transpose = |etdp: &mut Etdp<'_>| {
+            let event = &mut etdp.etdump.run_data.as_mut().unwrap()[1].events.as_mut().unwrap()[0];
+            let value = event.debug_event.as_mut().unwrap().debug_entry.as_mut().unwrap();
+            let tensor = value.tensor.as_mut().unwrap();
+            (tensor.sizes, tensor.strides) = (Some(sizes.to_vec().into()), Some(strides.to_vec().into()));
+        };
+        recorded.changed(transpose, |values| {
+            assert_eq!(values.mismatches, []);
+            assert_eq!(values.runs[0].values[0].tensor.as_ref().unwrap().dim_order, order);
+        });
+    }
+}
+
 /// Every way in which an ETDump and its debug buffer can contradict each other is reported with its place.
 #[test]
 fn tensors_that_are_not_in_the_debug_buffer_are_errors_with_their_place() {
