@@ -108,7 +108,7 @@ impl<'p> Path<'p> {
     }
 
     /// Returns `true` for the path of the root.
-    pub fn is_root(&self) -> bool {
+    pub(crate) fn is_root(&self) -> bool {
         self.parent.is_none()
     }
 

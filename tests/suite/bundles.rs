@@ -8,7 +8,9 @@ use executorch_format::schema::bundled::{
 };
 use executorch_format::schema::flat_tensor::TensorLayout;
 use executorch_format::verify::{Level, Severity};
-use executorch_format::{Bpte, Detected, Model, NewEntry, Pte, TensorView, WriteStyle};
+use executorch_format::{
+    Bpte, Detected, ErrorKind, Limits, Model, NewEntry, ParseOptions, Pte, TensorView, WriteStyle,
+};
 use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
 
 fn bundles() -> Vec<Fixture> {
@@ -302,4 +304,20 @@ fn a_test_case_that_does_not_fit_the_method_is_refused() {
     let mut bpte = Bpte::new(file.bytes());
     bpte.add_case("forward", &[NewData::bytes("x.bin", vec![0; 16])], &[]).unwrap();
     assert_eq!(bpte.verify(Level::Strict), []);
+}
+
+#[test]
+fn the_program_is_read_with_options_and_outlives_its_bundle() {
+    let file = fixture("1.5.1/bundled/bundled.bpte");
+    let bpte = Bpte::parse(file.bytes()).unwrap();
+    let whole = bpte.program().unwrap();
+    let limited = ParseOptions::default().with_limits(Limits::default().with_bytes(Some(8)));
+    let error = bpte.program_with(&limited).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Limit { .. }), "{error}");
+    assert!(error.path().to_string().starts_with("program"), "{error}");
+    let constants = bpte.delegate_constants_with(&whole);
+    assert_eq!(constants.constants.len(), whole.delegate_constants().constants.len());
+    let again = bpte.clone().into_program().unwrap();
+    assert_eq!(again.program, whole.program);
+    assert!(Bpte::default().into_program().is_err());
 }

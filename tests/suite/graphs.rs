@@ -1,7 +1,7 @@
 //! Outlines of graphs, and the parts of a truncated file.
 
 use executorch_format::inspect::{GroupKind, NodeKind, salvage};
-use executorch_format::{FileKind, Pte};
+use executorch_format::{FileKind, Model, Pte};
 use executorch_format_support::data;
 use executorch_format_support::fixtures::fixture;
 
@@ -102,4 +102,25 @@ fn salvage_of_a_truncated_file_is_a_part_of_the_original() {
     }
     assert!(known > 3, "{known}");
     assert_eq!(salvage(&[], FileKind::Pte).tables, []);
+}
+
+#[test]
+fn texts_of_pictures_show_weights_values_and_edges() {
+    let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let model = Model::parse(file.bytes()).unwrap();
+    let drawings = model.drawings();
+    let Model::Pte(pte) = &model else { panic!("{model:?}") };
+    assert_eq!(
+        drawings.iter().map(|drawing| &drawing.graph).collect::<Vec<_>>(),
+        pte.graphs().iter().collect::<Vec<_>>()
+    );
+    assert!(drawings.iter().all(|drawing| drawing.layout.nodes.len() == drawing.graph.nodes.len()));
+    let graph = &drawings[0].graph;
+    let weights: Vec<_> = graph.nodes.iter().flat_map(|node| node.weights()).collect();
+    let texts: Vec<_> = weights.iter().map(|weight| weight.weight_text()).collect();
+    assert_eq!(texts, ["filter fp32[5, 8]", "bias fp32[5]"]);
+    let names: Vec<_> = weights.iter().map(|weight| weight.value_name()).collect();
+    assert!(names.iter().all(|name| name.starts_with("%id ")), "{names:?}");
+    let edges: Vec<_> = graph.edges.iter().map(|edge| graph.edge_text(edge)).collect();
+    assert!(!edges.is_empty() && edges.iter().all(|text| text.contains("32[")), "{edges:?}");
 }

@@ -347,3 +347,15 @@ fn the_target_of_a_move_needs_no_memory_of_its_own() {
     assert_eq!(found(&[]), 1);
     assert_eq!(found(&[(0, MoveCall { move_from: 0, move_to: 1 }.into())]), 0);
 }
+
+#[test]
+fn a_time_is_that_of_the_inputs_of_an_instruction_or_of_the_outputs() {
+    let file = fixture("1.5.1/add_mul/add_mul.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let method = pte.memory().methods.remove(0);
+    let moments: Vec<_> = (0..=method.instructions + 1).map(|time| method.moment(time)).collect();
+    assert_eq!((moments[0].to_string(), format!("{:#}", moments[0])), ("inputs".into(), "the inputs".into()));
+    assert_eq!((moments[1].to_string(), format!("{:#}", moments[1])), ("0".into(), "instruction 0".into()));
+    assert_eq!(format!("{:#}", moments.last().unwrap()), "the outputs");
+    assert!(moments.is_sorted());
+}

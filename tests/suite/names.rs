@@ -1,6 +1,6 @@
 //! Names of values and instructions, from real ETRecords and state dicts, and from damaged ones.
 
-use executorch_format::inspect::{EventKind, Graph, ModuleTotal, NamedBy, Node};
+use executorch_format::inspect::{BlobUser, EventKind, Graph, ModuleTotal, NamedBy, Node};
 use executorch_format::naming::{EtRecord, NameSource, Names, RecordedMethod, RecordedNode};
 use executorch_format::pictures::model_explorer;
 use executorch_format::{ErrorKind, Etdp, Model, Pte};
@@ -320,4 +320,49 @@ fn ticks_are_counted_for_the_modules_of_instructions_and_of_steps_inside_delegat
     assert!(found.iter().any(|(path, depth, ..)| (*path, *depth) == (Some("head"), 1)), "{found:?}");
     let calls = names.calls_by_module();
     assert_eq!(calls[0].path, Some(""));
+}
+
+#[test]
+fn names_are_added_to_every_answer() {
+    let (program, record) = (file("net_portable.pte"), file("net_portable.etrecord"));
+    assert!(EtRecord::is_zip(&record) && !EtRecord::is_zip(&program));
+    let model = Model::parse(&program).unwrap();
+    let Model::Pte(pte) = &model else { panic!("{model:?}") };
+    let sources = [NameSource::parse(&record).unwrap()];
+    let names = Names::new(pte, &pte.disassembly(), &sources).unwrap();
+    let (mut code, mut blobs, mut size, mut weights) =
+        (pte.disassembly(), pte.blobs(), pte.size_report().unwrap(), model.weights());
+    names.add_to_disassembly(&mut code);
+    names.add_to_blobs(pte, &mut blobs);
+    names.add_to_size_report(pte, &mut size);
+    names.add_to_weights(pte, &mut weights);
+    let stem = Some("stem.weight");
+    let given = |user: &BlobUser<'_>| matches!(user, BlobUser::Tensor { name, named_by: Some(NamedBy::Record), .. } if *name == stem);
+    assert_eq!(code.methods[0].chains[0].instructions[0].module, Some("stem"));
+    assert!(code.methods[0].values.iter().any(|value| value.tensor.as_ref().is_some_and(|tensor| tensor.name == stem)));
+    assert!(blobs.blobs.iter().flat_map(|blob| &blob.users).any(given));
+    assert!(size.parts.iter().flat_map(|part| &part.users).any(given));
+    assert!(weights.iter().any(|weight| weight.name == stem && weight.named_by.is_some_and(NamedBy::is_given)));
+    assert!(!NamedBy::Operator.is_given());
+}
+
+#[test]
+fn a_record_is_read_from_its_entries() {
+    let record = file("net_portable.etrecord");
+    let mut archive = zip::ZipArchive::new(Cursor::new(&record)).unwrap();
+    let mut asked = Vec::new();
+    let read = EtRecord::from_entries(&mut |name| {
+        let Some(index) = archive.index_for_name(name) else { return Ok(None) };
+        asked.push(name.to_owned());
+        let mut content = Vec::new();
+        std::io::Read::read_to_end(&mut archive.by_index(index).unwrap(), &mut content).unwrap();
+        Ok(Some(content.into()))
+    });
+    assert_eq!(read.unwrap(), EtRecord::parse(&record).unwrap());
+    let takes = |name: &str, size| EtRecord::takes_entry(name, size, 1 << 20);
+    assert!(asked.iter().all(|name| takes(name, 1).unwrap()), "{asked:?}");
+    assert!(!takes("state_dict.pkl", 1).unwrap());
+    assert!(matches!(takes(&asked[0], 1 << 40).unwrap_err().kind(), ErrorKind::Other { .. }));
+    let missing = EtRecord::from_entries(&mut |_| Ok(None)).unwrap_err().to_string();
+    assert!(missing.contains("ETRECORD_V0"), "{missing}");
 }

@@ -224,3 +224,32 @@ fn a_missing_item_of_a_list_is_shown_as_none() {
     let texts = graph.nodes.iter().flat_map(|node| &node.arguments).map(|argument| &*argument.text);
     assert!(texts.clone().any(|text| text == "[None, f32[2], ?]"), "{:?}", texts.collect::<Vec<_>>());
 }
+
+#[test]
+fn kernel_keys_are_those_of_executorch() {
+    use executorch_format::inspect::kernel_key;
+    assert_eq!(kernel_key(&[]), "v1");
+    let file = fixture("1.5.1/add_mul/add_mul.pte");
+    let operators = Pte::parse(file.bytes()).unwrap().operators();
+    operators.check_names().unwrap();
+    for (key, kernel) in operators.operators.values().flat_map(|operator| &operator.kernels) {
+        assert_eq!(*key, kernel_key(&kernel.tensors));
+    }
+    let mut odd = operators.clone();
+    odd.operators.insert("a\"b".into(), operators.operators.values().next().unwrap().clone());
+    let error = odd.check_names().unwrap_err();
+    assert!(
+        matches!(error.kind(), executorch_format::ErrorKind::Unwritable(_)) && error.to_string().contains("a\\\"b"),
+        "{error}"
+    );
+}
+
+#[test]
+fn each_limit_of_a_target_is_set_by_its_method() {
+    let target = Target::default().with_accelerator(Some("ethos-u55-128".into())).with_scratch(Some(1));
+    let target = target.with_largest_file(Some(2));
+    assert_eq!(
+        (target.accelerator.as_deref(), target.scratch, target.largest_file),
+        (Some("ethos-u55-128"), Some(1), Some(2))
+    );
+}

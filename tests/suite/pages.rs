@@ -206,3 +206,89 @@ fn the_page_of_stability_has_each_type_that_others_build_or_match() {
         }
     }
 }
+
+#[test]
+fn the_page_of_stability_has_each_trait() {
+    let (page, list) = (read("docs/stability.md"), read(".ci/public-api.txt"));
+    let traits: Vec<&str> =
+        list.lines().filter_map(|line| line.strip_prefix("pub trait executorch_format::")).collect();
+    assert!(!traits.is_empty());
+    for declared in &traits {
+        let (path, bounds) = declared.split_once(": ").unwrap_or((declared, ""));
+        let name = path.rsplit("::").next().unwrap();
+        let row = page
+            .lines()
+            .find(|line| quoted(line).any(|words| words.split(['{', ',', ' ', '}']).any(|word| word == name)));
+        let row = row.unwrap_or_else(|| panic!("no row has the trait {path}"));
+        // Only a supertrait without a public path keeps others from implementing a trait.
+        let mut own = bounds.split(" + ").filter_map(|bound| bound.strip_prefix("executorch_format::"));
+        let is_sealed = own.any(|bound| traits.iter().all(|other| other.split(": ").next() != Some(bound)));
+        assert_eq!(is_sealed, row.contains("Only this crate implements"), "{path}");
+    }
+}
+
+/// Returns the words in tests: integration tests, unit tests and examples in documentation.
+fn words_of_tests() -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    let mut add = |text: &str| {
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        words.extend(text.split(|letter| !is_part(letter)).map(str::to_owned));
+    };
+    let folders = ["tests", "cli/tests", "stores/tests", "web/page/tests", "examples", "fuzz/src", "benches", "src"];
+    for file in folders.iter().flat_map(|folder| files(folder)).filter(|file| file.ends_with(".rs")) {
+        let text = read(&file);
+        if !file.starts_with("src/") || file.contains("/tests") {
+            add(&text);
+            continue;
+        }
+        add(text.split_once("#[cfg(test)]").map_or("", |(_, tests)| tests));
+        let documentation = text.lines().filter_map(|line| {
+            let line = line.trim_start();
+            line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))
+        });
+        documentation.collect::<Vec<_>>().join("\n").split("```").skip(1).step_by(2).for_each(&mut add);
+    }
+    words
+}
+
+#[test]
+fn every_public_function_is_named_by_a_test() {
+    // Methods of other crates' traits.
+    const OF_OTHERS: [&str; 5] = ["arbitrary_with", "deref", "inline_schema", "json_schema", "schema_name"];
+    let list = read(".ci/public-api.txt");
+    // `table!` defines a method for each optional field.
+    let fields: BTreeSet<&str> = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub ")?.split_once(": ")?.0.rsplit_once("::"))
+        .map(|(_, field)| field)
+        .collect();
+    let sources: String = files("src").iter().filter(|file| file.ends_with(".rs")).map(read).collect();
+    let tested = words_of_tests();
+    let mut missing = BTreeSet::new();
+    for line in list.lines() {
+        let Some((_, function)) = line.split_once("pub fn ").or_else(|| line.split_once("pub const fn ")) else {
+            continue;
+        };
+        // Without parameters: `executorch_format::Pte<'a>::name<T>(`.
+        let mut depth = 0;
+        let path: String = function
+            .split('(')
+            .next()
+            .unwrap()
+            .chars()
+            .filter(|letter| {
+                depth += i32::from(*letter == '<');
+                let outside = depth == 0;
+                depth -= i32::from(*letter == '>');
+                outside
+            })
+            .collect();
+        let name = path.rsplit("::").next().unwrap();
+        let is_own = name.starts_with(char::is_lowercase) && !fields.contains(name) && !OF_OTHERS.contains(&name);
+        // What is no longer in the sources is reported by `.ci/api`.
+        if is_own && !tested.contains(name) && sources.contains(name) {
+            missing.insert(path.clone());
+        }
+    }
+    assert_eq!(missing, BTreeSet::new(), "no test names these functions: test them, or make them private");
+}

@@ -424,3 +424,30 @@ mod unpacked {
         assert_eq!(PayloadKind::of_id("CoreMLBackend"), Some(PayloadKind::CoreMl));
     }
 }
+
+#[test]
+fn a_payload_of_aot_inductor_lists_its_keys() {
+    use executorch_format::delegate::aot_inductor_keys;
+    let keys = aot_inductor_keys(b"m_so_blob\nother\nm_weights_blob\0");
+    assert_eq!(keys.collect::<Vec<_>>(), ["m_so_blob", "m_weights_blob"]);
+    assert_eq!(aot_inductor_keys(&[0xff]).count(), 0);
+    let with_code = [PayloadKind::Cuda, PayloadKind::Metal, PayloadKind::Xnnpack, PayloadKind::CoreMl]
+        .map(PayloadKind::is_native_code);
+    assert_eq!(with_code, [true, true, false, false]);
+}
+
+#[test]
+fn the_facts_of_payloads_have_the_places_and_sizes_of_their_blobs() {
+    use executorch_format::inspect::BlobKind;
+    for_each(&fixtures(), |file| {
+        let Ok(pte) = Pte::parse(file.bytes()) else { return Ok(()) };
+        let facts = pte.payload_facts();
+        let blobs = pte.blobs().blobs;
+        let of_delegates = blobs.iter().filter(|blob| blob.kind == BlobKind::Delegate);
+        let places: Vec<_> = of_delegates.map(|blob| (blob.offset, blob.size)).collect();
+        match facts.iter().find(|fact| !places.contains(&(fact.offset, fact.size))) {
+            Some(fact) => Err(format!("  {fact:?}: not in {places:?}")),
+            None => Ok(()),
+        }
+    });
+}

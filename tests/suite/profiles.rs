@@ -367,3 +367,21 @@ fn the_time_of_a_run_is_split_into_delegates_and_other_instructions_and_steps_ar
         assert_eq!(names, expected);
     }
 }
+
+#[test]
+fn times_are_appended_to_labels() {
+    let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_xnnpack.pte"));
+    let (etdp, pte) = (Etdp::parse(trace.bytes()).unwrap(), Pte::parse(program.bytes()).unwrap());
+    let profile = etdp.profile(Some(&pte), None);
+    let run = profile.runs.iter().find(|run| run.method == Some("forward")).unwrap();
+    let mut graph = pte.graphs().remove(0);
+    graph.add_times(run);
+    let before = graph.clone();
+    graph.label_times(&|time| format!("{time} ticks"));
+    let timed = before.nodes.iter().filter(|node| node.time.is_some()).count();
+    assert!(timed > 0);
+    for (node, before) in graph.nodes.iter().zip(&before.nodes) {
+        let expected = before.time.map_or(before.label.to_string(), |time| format!("{} ({time} ticks)", before.label));
+        assert_eq!(node.label, expected);
+    }
+}

@@ -470,3 +470,17 @@ fn the_page_of_releases_is_up_to_date() {
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page(), "BLESS=1 writes it");
 }
+
+#[test]
+fn a_rule_is_refused_since_the_first_release_of_its_history() {
+    let tested = Release::ALL.iter().filter(|release| release.was_seen());
+    assert_eq!(tested.count() + 1, Release::ALL.len(), "all but 0.3");
+    for rule in RULES {
+        let Some(since) = rule.refused_since() else { continue };
+        let history = rule.histories().next().unwrap();
+        for release in Release::ALL.iter().filter(|release| **release >= since && release.was_seen()) {
+            let refuses = history.behaviour(*release) == Behaviour::Refuses;
+            assert!(refuses || history.refused_when_run_since == Some(since), "{} in {release}", rule.name);
+        }
+    }
+}

@@ -292,3 +292,23 @@ fn a_histogram_has_the_numbers_of_every_type() {
         assert_eq!((histogram.min, histogram.max, &*histogram.bins), (min, max, &[1, 1][..]), "{scalar_type}");
     }
 }
+
+#[test]
+fn short_names_of_types_are_read_back() {
+    for number in i8::MIN..=i8::MAX {
+        let scalar_type = ScalarType(number);
+        if let Some(name) = scalar_type.short_name() {
+            assert_eq!(ScalarType::from_short_name(name), Some(scalar_type));
+        }
+    }
+    assert_eq!(ScalarType::from_short_name("FLOAT"), None);
+}
+
+#[test]
+fn shapes_show_bounds_and_unbounded_sizes() {
+    use executorch_format::schema::program::TensorShapeDynamism;
+    let shape = TensorShape { scalar_type: ScalarType::FLOAT, sizes: &[2, 8], dim_order: &[0, 1] };
+    assert_eq!(shape.to_string_with(TensorShapeDynamism::STATIC), shape.to_string());
+    assert_eq!(shape.to_string_with(TensorShapeDynamism::DYNAMIC_BOUND), "f32[<=2, <=8]");
+    assert_eq!(shape.to_string_with(TensorShapeDynamism::DYNAMIC_UNBOUND), "f32[?, ?]");
+}

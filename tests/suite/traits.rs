@@ -5,8 +5,8 @@ use executorch_format::schema::ScalarType;
 use executorch_format::verify::{Finding, Level, Rule, Severity};
 use executorch_format::{
     DataCollector, DataRef, Entry, Error, ErrorKind, FieldOrder, FieldPath, FileKind, Header, Image, KeyIndex, Limits,
-    Model, NewEntry, ParseOptions, Probe, Ptd, PtdOptions, Pte, PteOptions, Source, Step, TensorData, TensorShape,
-    TensorView, Text, VtableSharing, WriteStyle,
+    Model, NewEntry, ParseOptions, Probe, Ptd, PtdOptions, Pte, PteOptions, Segment, Source, Step, TensorData,
+    TensorShape, TensorView, Text, VtableSharing, WriteStyle,
 };
 use std::error::Error as StdError;
 use std::fmt::{Debug, Display};
@@ -65,4 +65,44 @@ fn choices_and_damages_match_their_descriptions() {
     let beside = [before + 1, before - 1, before + 4, before - 4];
     let ends = [24, 16, 12, before.swap_bytes()];
     assert_eq!(words.collect::<Vec<_>>(), [&edges[..], &beside, &ends].concat());
+}
+
+#[test]
+fn a_few_choices_make_any_tree_and_valid_files() {
+    use executorch_format::testing::strategies::valid_flat_tensors;
+    use executorch_format::testing::{Choices, any_flat_tensor, any_program, any_style, valid_pair, valid_tensors};
+    use proptest::strategy::{Strategy, ValueTree};
+    use proptest::test_runner::TestRunner;
+    let bytes: Vec<u8> = (0..400u32).map(|index| (index * 37 % 251) as u8).collect();
+    let choices = || Choices::new(&bytes);
+    let style = any_style(&mut choices());
+    assert!(style.constant_alignment.is_power_of_two() && style.delegate_alignment.is_power_of_two());
+    let program = any_program(&mut choices());
+    let segments = program.segments().iter().map(|_| Segment::Absent).collect();
+    let pte = Pte { program, segments, ..Pte::default() };
+    assert_eq!(Pte::parse(&pte.image_as_is().unwrap().to_vec().unwrap()).unwrap().program, pte.program);
+    let flat_tensor = any_flat_tensor(&mut choices());
+    let segments = flat_tensor.segments().iter().map(|_| Segment::Absent).collect();
+    let ptd = Ptd { flat_tensor, segments, ..Ptd::default() };
+    assert_eq!(Ptd::parse(&ptd.image_as_is().unwrap().to_vec().unwrap()).unwrap().flat_tensor, ptd.flat_tensor);
+    let (program, data) = valid_pair(&mut choices()).unwrap();
+    let drawn = valid_flat_tensors(100).new_tree(&mut TestRunner::deterministic()).unwrap().current();
+    for ptd in [valid_tensors(&mut choices()).unwrap(), data, drawn] {
+        let findings = ptd.verify(Level::Strict);
+        assert!(findings.iter().all(|finding| finding.severity != Severity::Error), "{findings:?}");
+    }
+    let findings = program.verify(Level::Strict);
+    assert!(findings.iter().all(|finding| finding.severity != Severity::Error), "{findings:?}");
+}
+
+#[test]
+fn methods_of_options_set_their_fields() {
+    use executorch_format::inspect::DiffLimits;
+    use executorch_format::schema::program::{BackendDelegate, BackendDelegateDataReference, CompileSpec};
+    let options = ParseOptions::default().with_metadata_only().with_file_size(Some(9));
+    assert_eq!((options.metadata_only, options.file_size), (true, Some(9)));
+    assert!(DiffLimits::default().with_any(true).any);
+    let specs = vec![CompileSpec::new("key", b"value")];
+    let delegate = BackendDelegate::new("a", BackendDelegateDataReference::default()).with_compile_specs(specs.clone());
+    assert_eq!(delegate.compile_specs, Some(specs));
 }

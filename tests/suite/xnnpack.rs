@@ -530,3 +530,27 @@ fn a_changed_payload_with_fields_of_a_newer_schema_is_not_written() {
     let error = payload.image().unwrap_err().to_string();
     assert!(error.contains("fields of a newer schema"), "{error}");
 }
+
+#[test]
+fn a_payload_is_written_as_a_segment_with_the_same_bytes() {
+    let file = fixtures::fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let Payload::Xnnpack(mut payload) = pte.delegate(&pte.methods()[0].delegates()[0]).unwrap() else { panic!() };
+    for version in [None, Some("another")] {
+        if let Some(version) = version {
+            payload.graph.version = Some(version.into());
+        }
+        let segment = payload.to_segment().unwrap();
+        let parts: Vec<u8> = segment.parts().flat_map(|(_, bytes)| bytes.to_vec()).collect();
+        assert_eq!(parts, payload.to_vec().unwrap());
+        assert_eq!(segment.len(), parts.len() as u64);
+    }
+}
+
+#[test]
+fn elements_have_the_bits_of_their_datatypes() {
+    let bits =
+        [XNNDatatype::QCINT4, XNNDatatype::QCINT8, XNNDatatype::FP16, XNNDatatype::FP32].map(XNNDatatype::element_bits);
+    assert_eq!(bits, [4, 8, 16, 32].map(Some));
+    assert_eq!(XNNDatatype::INVALID.element_bits(), None);
+}
