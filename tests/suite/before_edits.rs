@@ -32,7 +32,7 @@ fn the_candidates_are_those_that_externalize_offers() {
 }
 
 #[test]
-fn a_saving_is_worth_it_from_a_tenth_or_from_a_hundredth_of_a_kibibyte_or_more() {
+fn a_saving_is_worth_it_from_a_tenth_of_the_file_or_from_a_hundredth_and_1_kib() {
     let file = fixture("1.5.1/stacktrace/stacktrace.pte");
     let savings = Model::parse(file.bytes()).unwrap().savings();
     assert!(!savings.is_empty());

@@ -127,7 +127,7 @@ fn many_files_are_reported_in_order_and_are_not_open_at_the_same_time() {
 #[test]
 fn a_command_that_fails_prints_json_if_requested() {
     let good = fixture("1.5.1/add/add.pte").path;
-    let commands: [&[&str]; 10] = [
+    let commands: &[&[&str]] = &[
         &["size", "--json"],
         &["memory", "--json"],
         &["ops", "--json"],
