@@ -156,6 +156,9 @@ fn differences_are_measured_where_the_bytes_differ_and_only_there() {
             assert_eq!((distance.l1, distance.absolute), (apart, apart));
             assert_eq!(distance.mse, apart * apart / 287.0);
             assert!((distance.snr.unwrap() - 10.0 * (power / (apart * apart)).log10()).abs() < 1e-12);
+            let mut runs = before.compare(&after);
+            runs[0].sort_by_gap();
+            assert_eq!(runs[0].values[0].name, "add.1");
         });
     });
 }
