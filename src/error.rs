@@ -123,7 +123,7 @@ pub enum ErrorKind {
         expected: String,
     },
     /// A file of another format is damaged.
-    #[cfg(feature = "convert")]
+    #[cfg(any(feature = "convert", feature = "json"))]
     #[error("bad {format}: {fault}")]
     Other {
         /// The format, such as `safetensors`.
@@ -162,7 +162,7 @@ impl ErrorKind {
             Self::Tensor(_) => "tensor",
             Self::Unwritable(_) => "unwritable",
             Self::Word { .. } => "word",
-            #[cfg(feature = "convert")]
+            #[cfg(any(feature = "convert", feature = "json"))]
             Self::Other { .. } => "other-format",
             #[cfg(feature = "std")]
             Self::Io { .. } => "io",
@@ -242,10 +242,22 @@ impl Error {
     }
 
     /// Creates an error about a byte of a file in another format.
-    #[cfg(feature = "convert")]
+    #[cfg(any(feature = "convert", feature = "json"))]
     #[cold]
     pub(crate) fn other(format: &'static str, offset: usize, fault: impl Into<Cow<'static, str>>) -> Self {
         Self::at(offset, ErrorKind::Other { format, fault: fault.into() })
+    }
+
+    /// A fault in JSON that is at byte `start` of a file of another format.
+    #[cfg(any(feature = "convert", feature = "json"))]
+    #[cold]
+    pub(crate) fn of_json(format: &'static str, text: &str, start: usize, error: &serde_json::Error) -> Self {
+        let message = alloc::string::ToString::to_string(error);
+        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+        // Lines and columns count from 1.
+        let (line, column) = (error.line().saturating_sub(1), error.column().saturating_sub(1));
+        let lines = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
+        Self::other(format, start + (lines + column).min(text.len()), String::from(message))
     }
 
     #[cold]
@@ -275,6 +287,14 @@ impl Error {
     #[cold]
     pub(crate) fn in_item(mut self, index: usize) -> Self {
         self.0.path.push(Step::Index(index));
+        self
+    }
+
+    /// Adds a path in front of the error's own.
+    #[cfg(feature = "json")]
+    #[cold]
+    pub(crate) fn at_path(mut self, path: &crate::path::Path<'_>) -> Self {
+        self.0.path.extend(path.steps_from_last());
         self
     }
 

@@ -156,6 +156,8 @@ mod file;
 mod flatbuffer;
 #[cfg(feature = "inspect")]
 pub mod inspect;
+#[cfg(feature = "json")]
+pub mod json;
 mod json_schema;
 mod keyed;
 mod model;

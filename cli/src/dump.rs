@@ -5,21 +5,26 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
+use crate::save::{make_output_folder, put, refuse_existing, save_with};
+use crate::text;
 use executorch_format::delegate::{Payload, Xnnpack};
+use executorch_format::json::JsonDump;
 use executorch_format::schema::{BundledProgram, ETDump, FlatTensor, Program};
 use executorch_format::text::shortened;
 use executorch_format::{Model, Pte};
 use serde::Serialize;
 use std::borrow::Cow;
-use std::path::Path;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 /// Print the whole metadata as JSON, as flatc does
 ///
 /// The names are the schema's. Each file is a separate document in flatc's form. With --json and --jsonl the trees are inside documents of
-/// this command.
+/// this command. With --data, `pte build` makes the file again from the JSON, also after it was edited.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte dump model.pte | jq '.execution_plan[].name'
+  pte dump model.pte --data blobs -o tree.json   # `pte build tree.json --data blobs -o new.pte` makes a file from it
   pte dump --jsonl models/*.pte | jq -r '[.file, .tree.execution_plan[].name] | @tsv'")]
 pub struct Arguments {
     #[command(flatten)]
@@ -27,8 +32,17 @@ pub struct Arguments {
     #[command(flatten)]
     form: JsonArguments,
     /// Add `payloads`: the contents of each delegate's payload
-    #[arg(long)]
+    #[arg(long, conflicts_with = "data")]
     payloads: bool,
+    /// Write segments and blobs into files in this folder, which the JSON names instead, so that `pte build` can make the file again
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["json", "jsonl"])]
+    data: Option<PathBuf>,
+    /// The file for the JSON [default: standard output]
+    #[arg(short, long, value_name = "OUT.json", conflicts_with_all = ["json", "jsonl"])]
+    output: Option<PathBuf>,
+    /// Replace files in the folder of --data
+    #[arg(long, requires = "data")]
+    overwrite: bool,
 }
 
 /// The tree of a file.
@@ -79,12 +93,18 @@ struct PayloadEntry<'t> {
 
 /// Prints the tree of each file. Continues after a file that fails.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(folder) = &arguments.data {
+        return with_data(context, arguments, arguments.files.single("--data")?, folder);
+    }
+    if arguments.output.is_some() {
+        arguments.files.single("--output")?;
+    }
     let mut documents = json::Files::start(context, &arguments.form).map(json::Files::uncut);
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(context, path)?;
         let print = |tree| match documents {
             Some(documents) => documents.add(&Dump { file: path.display().to_string(), tree, errors: [] }),
-            None => json::print_tree(context, &tree),
+            None => print_tree(context, arguments, &tree),
         };
         match &input.parse()? {
             Model::Pte(pte) if arguments.payloads => print(Tree::PteWithPayloads(with_payloads(pte))),
@@ -98,6 +118,32 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome
+}
+
+/// Prints a tree, or writes it to the file of --output.
+fn print_tree(context: &Context, arguments: &Arguments, tree: &impl Serialize) -> Result<(), Failure> {
+    match &arguments.output {
+        Some(output) => save_with(context, output, |out| {
+            let mut out = BufWriter::new(out);
+            json::Form::INDENTED.uncut().write_line(&mut out, tree)?;
+            out.flush()
+        }),
+        None => json::print_tree(context, tree),
+    }
+}
+
+/// Prints the tree of a file, and writes the rest of the file into a folder.
+fn with_data(context: &Context, arguments: &Arguments, path: &Path, folder: &Path) -> Result<(), Failure> {
+    let input = Input::open(context, path)?;
+    let model = input.parse()?;
+    let dump = JsonDump::new(&model).map_err(|error| Failure::bad(path, &error))?;
+    make_output_folder(folder)?;
+    let files: Vec<_> = dump.files().iter().map(|file| (folder.join(&file.name), file.bytes)).collect();
+    refuse_existing(arguments.overwrite, files.iter().map(|(path, _)| &**path))?;
+    files.iter().try_for_each(|(path, bytes)| put(path, bytes))?;
+    print_tree(context, arguments, &dump)?;
+    context.say(format_args!("{}: {}", text::path(folder), text::count(files.len(), "file")));
+    Ok(())
 }
 
 fn no_tree(path: &Path) -> Failure {

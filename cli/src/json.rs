@@ -299,7 +299,7 @@ impl Form {
     pub const INDENTED: Self = Self { depth: Some(0), ..Self::LINE };
 
     /// Allows strings of any length.
-    fn uncut(self) -> Self {
+    pub fn uncut(self) -> Self {
         Self { strings: Strings::UNCUT, ..self }
     }
 

@@ -2,6 +2,7 @@
 
 #![deny(unsafe_code)]
 
+mod build;
 #[cfg(feature = "remote")]
 mod catalog;
 #[cfg(not(feature = "remote"))]
@@ -144,6 +145,7 @@ subcommands! {
         (Extract, "extract", edit::extract),
         (Ptd, "ptd", edit::ptd),
         (Rewrite, "rewrite", rewrite),
+        (Build, "build", build),
     }
     "Convert" {
         (Convert, "convert", convert),

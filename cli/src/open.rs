@@ -115,6 +115,9 @@ const MAX_METADATA: u64 = 1 << 31;
 /// The maximum size of a file with settings: a policy, a target, a table of names.
 const MAX_SETTINGS: u64 = 16 << 20;
 
+/// The maximum size of JSON to read as a tree.
+const MAX_JSON: u64 = 1 << 30;
+
 /// The maximum number of bytes that a pipe may have after the end that the file's header states.
 const MAX_TRAILING: u64 = 1 << 20;
 
@@ -265,14 +268,31 @@ fn has_converted_line_ends(bytes: &[u8]) -> bool {
 pub fn read_settings(path: &Path) -> Result<String, Failure> {
     let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
     let file = File::open(path).map_err(unreadable)?;
-    settings(file).map_err(unreadable)
+    text_of(file, MAX_SETTINGS, "a file with settings").map_err(unreadable)
 }
 
-fn settings(from: impl Read) -> io::Result<String> {
+/// Reads JSON that `pte dump` printed, also from standard input: up to 1 GiB. Another file is not read past its start.
+pub fn read_tree(path: &Path) -> Result<String, Failure> {
+    let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
+    let read = |from: &mut dyn Read| {
+        let mut start = Vec::new();
+        from.take(PROBE_SIZE as u64).read_to_end(&mut start)?;
+        if start.trim_ascii_start().first() != Some(&b'{') {
+            return Err(io::Error::other("it is not JSON as `pte dump` prints it, expected an object"));
+        }
+        text_of(Cursor::new(start).chain(from), MAX_JSON, "JSON")
+    };
+    if path.as_os_str() == text::STANDARD {
+        return read(&mut io::stdin().lock()).map_err(unreadable);
+    }
+    read(&mut File::open(path).map_err(unreadable)?).map_err(unreadable)
+}
+
+fn text_of(from: impl Read, max: u64, what: &str) -> io::Result<String> {
     let mut text = String::new();
-    from.take(MAX_SETTINGS + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_SETTINGS {
-        return Err(io::Error::other(format!("more than {MAX_SETTINGS} bytes, the most for a file with settings")));
+    from.take(max + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > max {
+        return Err(io::Error::other(format!("more than {max} bytes, the most for {what}")));
     }
     Ok(text)
 }
@@ -349,6 +369,7 @@ mod tests {
 
     #[test]
     fn settings_are_read_up_to_their_maximum_size() {
+        let settings = |from| text_of(from, MAX_SETTINGS, "a file with settings");
         let read = |size| settings(io::repeat(b'#').take(size)).map(|text| text.len() as u64);
         assert_eq!(read(MAX_SETTINGS).ok(), Some(MAX_SETTINGS));
         let error = read(u64::MAX).map_err(|error| error.to_string());

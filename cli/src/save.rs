@@ -155,6 +155,12 @@ pub fn save_with(
     Ok(())
 }
 
+/// Writes a file in a folder of the command's own, whole or not at all.
+pub fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let prepared = Prepared::new(path, |file| file.write_all(bytes));
+    prepared.and_then(Prepared::commit).map_err(|error| Failure::unwritable(path, error))
+}
+
 fn to_standard_output(make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     make(&mut out)?;

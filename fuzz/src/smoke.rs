@@ -25,4 +25,4 @@ macro_rules! smoke {
     )*};
 }
 
-smoke! { read_pte read_ptd verify_agrees prefix differential round_trip build_tree change_tree edit inspect read_xnnpack read_bundled read_etdump read_etrecord read_payload read_safetensors read_npy }
+smoke! { read_pte read_ptd verify_agrees prefix differential round_trip build_tree change_tree edit inspect read_xnnpack read_bundled read_etdump read_etrecord from_json read_payload read_safetensors read_npy }

@@ -206,6 +206,13 @@ pub trait AnyField: Sealed {
         None
     }
 
+    /// The schema's names of the values of an enumeration.
+    #[doc(hidden)]
+    #[cfg(feature = "json")]
+    fn names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Writes a number, or one that may be absent, as its type does.
     #[doc(hidden)]
     fn debug_number(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -354,8 +361,10 @@ pub enum FieldChange<'c> {
     Item(usize, u64),
     /// Sets the length of a list or string: truncates it, or appends zeros or empty tables.
     Length(usize),
-    /// Sets a string to these bytes.
+    /// Sets a string to these bytes, or a value of an enumeration to the one that the schema calls so.
     Text(&'c [u8]),
+    /// Sets a list of numbers to those in these bytes, as a file stores them.
+    Bytes(&'c [u8]),
     /// Sets a union to an empty member with that tag.
     Tag(u8),
 }

@@ -282,9 +282,18 @@ macro_rules! scalar {
                 match change {
                     FieldChange::Remove => *self = Number::from_bits(0),
                     FieldChange::Bits(bits) => *self = Number::from_bits(bits),
+                    FieldChange::Text(name) => match Number::named(name) {
+                        Some(number) => *self = number,
+                        None => return false,
+                    },
                     _ => return false,
                 }
                 true
+            }
+
+            #[cfg(feature = "json")]
+            fn names(&self) -> &'static [&'static str] {
+                <Self as $crate::flatbuffer::number::Number>::NAMES
             }
         }
 
@@ -307,9 +316,18 @@ macro_rules! scalar {
                     FieldChange::Remove => None,
                     FieldChange::Insert => Some(self.unwrap_or_default()),
                     FieldChange::Bits(bits) => Some(Number::from_bits(bits)),
+                    FieldChange::Text(name) => match Number::named(name) {
+                        Some(number) => Some(number),
+                        None => return false,
+                    },
                     _ => return false,
                 };
                 true
+            }
+
+            #[cfg(feature = "json")]
+            fn names(&self) -> &'static [&'static str] {
+                <$type as $crate::flatbuffer::number::Number>::NAMES
             }
         }
 

@@ -9,6 +9,14 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
 
     const IS_BOOL: bool = false;
 
+    /// The schema's names of the values of an enumeration.
+    const NAMES: &'static [&'static str] = &[];
+
+    /// The value of an enumeration that the schema calls so.
+    fn named(_: &[u8]) -> Option<Self> {
+        None
+    }
+
     /// The number in the first `SIZE` bytes; `None` if there are fewer.
     fn read(bytes: &[u8]) -> Option<Self>;
 

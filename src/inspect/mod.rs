@@ -61,6 +61,7 @@ mod summary;
 mod timeline;
 #[cfg(feature = "devtools")]
 mod times;
+mod training;
 #[cfg(feature = "layout")]
 mod weights;
 mod xnnpack;
@@ -114,6 +115,7 @@ pub use summary::{
 };
 #[cfg(feature = "devtools")]
 pub use timeline::TimelineEvent;
+pub use training::{TrainingOutput, TrainingRole};
 #[cfg(feature = "layout")]
 pub use weights::{Weight, WeightUse};
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
@@ -128,6 +130,8 @@ pub(crate) use graph::{CHARACTERS, LINE, MAX_WEIGHTS};
 pub(crate) use modules::common_module;
 #[cfg(feature = "devtools")]
 pub use times::{OperatorTime, RunChange, TimeChange};
+#[cfg(feature = "names")]
+pub(crate) use training::training_outputs;
 
 use crate::error::Error;
 use crate::path::FieldPath;

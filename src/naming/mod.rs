@@ -17,8 +17,8 @@ use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::inspect::{
-    Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, Returned, TensorPlace, common_module,
-    short, takers,
+    Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, TensorPlace, TrainingOutput, TrainingRole,
+    common_module, short, takers, training_outputs,
 };
 use crate::keyed::Keyed;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
@@ -126,23 +126,14 @@ impl<'t> Names<'t> {
 
     /// Names the outputs of training programs: `TrainingModule` finds gradients and parameters through constant methods.
     fn add_training(&mut self, pte: &'t Pte<'_>) {
-        let constant = |kind: &str, method: &str| {
-            let name = format!("__et_training_{kind}_{method}");
-            pte.method(&name).and_then(|plan| plan.constant())
-        };
-        for (plan, names) in pte.methods().iter().zip(&mut self.methods) {
-            let Some(Returned::List(parameters)) = constant("fqn", plan.name()) else { continue };
-            for (kind, what) in [("gradients_index", "gradient of "), ("parameters_index", "")] {
-                let Some(Returned::Int(first)) = constant(kind, plan.name()) else { continue };
-                let outputs = usize::try_from(first).ok().and_then(|first| plan.outputs().get(first..));
-                for (output, parameter) in outputs.unwrap_or_default().iter().zip(&parameters) {
-                    let Returned::String(parameter) = *parameter else { continue };
-                    let name = match what {
-                        "" => Cow::Borrowed(parameter),
-                        what => Cow::Owned(format!("{what}{}", short(parameter))),
-                    };
-                    names.set(i64::from(*output), name, NamedBy::File);
-                }
+        for ((plan, names), outputs) in pte.methods().iter().zip(&mut self.methods).zip(training_outputs(pte)) {
+            for (output, training) in plan.outputs().iter().zip(outputs) {
+                let Some(TrainingOutput { role, parameter: Some(parameter), .. }) = training else { continue };
+                let name = match role {
+                    TrainingRole::Gradient => Cow::Owned(format!("gradient of {}", short(parameter))),
+                    _ => Cow::Borrowed(parameter),
+                };
+                names.set(i64::from(*output), name, NamedBy::File);
             }
         }
     }

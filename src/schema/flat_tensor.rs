@@ -5,6 +5,8 @@
 
 mod root;
 
+#[cfg(feature = "json")]
+pub(crate) use root::DIM_SIZES;
 pub(crate) use root::{FlatTensorParser, Interleaved};
 
 use super::{DataSegment, ScalarType};

@@ -24,7 +24,7 @@ const LARGEST_INLINE: u32 = 16;
 pub(super) const NO_LIMITS: Limits = Limits { bytes: Some(u32::MAX), memory: None };
 
 /// Returns the source's metadata, if header and program still equal it.
-pub(super) fn unchanged_pte<'t>(pte: &'t Pte<'_>) -> Option<&'t [u8]> {
+pub(crate) fn unchanged_pte<'t>(pte: &'t Pte<'_>) -> Option<&'t [u8]> {
     let source = pte.source.as_ref().filter(|_| pte.style.is_none())?;
     let (header, program) = decoded_pte(pte)?;
     (header == pte.header && same(&program, &pte.program)).then(|| source.metadata())
@@ -67,7 +67,7 @@ pub(super) fn pte_style(pte: &Pte<'_>) -> Result<Detected> {
 }
 
 /// Returns the source's metadata, if header and keys still equal it.
-pub(super) fn unchanged_ptd<'t>(ptd: &'t Ptd<'_>) -> Option<&'t [u8]> {
+pub(crate) fn unchanged_ptd<'t>(ptd: &'t Ptd<'_>) -> Option<&'t [u8]> {
     let source = ptd.source.as_ref().filter(|_| ptd.style.is_none())?;
     let (header, flat_tensor) = decoded_ptd(ptd)?;
     // There are no floats, so `==` is bitwise.

@@ -95,6 +95,24 @@ impl<'t> Image<'t> {
         Self::new(Metadata::Source(bytes), &[], Vec::new(), bytes.len() as u64)
     }
 
+    /// An image of metadata that is written as it was read, and of parts at their offsets, with zeros between them. Parts that overlap must
+    /// have the same bytes.
+    #[cfg(feature = "json")]
+    pub(crate) fn of_parts(metadata: &'t [u8], parts: Vec<(u64, &'t [u8])>, size: u64) -> Result<Self> {
+        let mut all = vec![(0, metadata)];
+        all.extend(parts);
+        sort_by(&mut all, |one, other| one.0.cmp(&other.0));
+        let end = |(offset, bytes): &(u64, &[u8])| offset.saturating_add(bytes.len() as u64);
+        if let Some(part) = all.iter().find(|part| end(part) > size) {
+            let fault = format!("a part ends at byte {}, but the file has {}", end(part), counted(size, "byte"));
+            return Err(Error::unwritable(fault));
+        }
+        let mut apart = without_overlap(all)?;
+        // It is first, and nothing is before it.
+        apart.remove(0);
+        Ok(Self::new(Metadata::Source(metadata), &[], apart, size))
+    }
+
     /// Creates an image of a FlatBuffer and the bytes before it.
     pub(super) fn of_flatbuffer(head: Vec<u8>, body: Finished) -> Self {
         let metadata = Metadata::Encoded(head, body);

@@ -28,6 +28,8 @@ mod flow;
 mod foreign;
 #[cfg(feature = "layout")]
 mod graphs;
+#[cfg(all(feature = "json", feature = "proptest"))]
+mod json;
 #[cfg(feature = "etrecord")]
 mod macs;
 mod malformed;
@@ -45,6 +47,7 @@ mod round_trip;
 mod saving;
 mod size;
 mod tensors;
+mod training;
 mod traits;
 mod verify;
 #[cfg(all(feature = "diff", feature = "layout"))]

@@ -86,10 +86,17 @@
     ];
   }
 
+  // The meaning of an output of a method for training.
+  function training({ training }) {
+    if (!training) return "";
+    const of = training.role === "gradient" ? " of" : "";
+    return `, ${training.role}${training.parameter ? `${of} ${viewer.name(training.parameter)}` : ""}`;
+  }
+
   // Neighbours with the same shape, such as caches, share a line.
   function values(values) {
     if (!values.length) return ["none"];
-    const text = (value) => `${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}`;
+    const text = (value) => `${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}${training(value)}`;
     const line = ({ text, first, count }) =>
       count > 1 ? `${first} to ${first + count - 1}: ${text} each` : `${first}: ${text}`;
     return viewer.runs(values.map(text)).map((run) => element("div", { class: "mono" }, line(run)));

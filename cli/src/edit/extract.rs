@@ -8,14 +8,14 @@ use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::names::{GivenNames, NameFiles, NamesArguments};
 use crate::open::Input;
-use crate::save::{make_folder, make_output_folder, refuse_mapped};
+use crate::save::{make_folder, make_output_folder, put, refuse_mapped};
 use crate::table::{Column, Table};
 use crate::{text, value};
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
 use executorch_format::edit::{Extracted, Extraction, Subject, User, default_key};
 use executorch_format::naming::Names;
-use executorch_format::{ErrorKind, Model, NewEntry, Prepared, Ptd, PtdOptions, TensorShape, TensorView};
+use executorch_format::{ErrorKind, Model, NewEntry, Ptd, PtdOptions, TensorShape, TensorView};
 use glob::Pattern;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -251,12 +251,6 @@ fn earlier(folder: &Path) -> Option<Vec<String>> {
     let files = blobs.iter().flat_map(|blob| parts(blob).into_iter().flatten().chain([blob.clone()]));
     let files = files.map(|file| Some(file.get("file")?.as_str()?.to_owned()));
     files.chain([Some(MANIFEST.to_owned())]).collect()
-}
-
-/// Writes a whole file, or nothing.
-fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let prepared = Prepared::new(path, |file| file.write_all(bytes));
-    prepared.and_then(Prepared::commit).map_err(|error| Failure::unwritable(path, error))
 }
 
 fn write(

@@ -9,7 +9,7 @@ use anstyle::Style;
 use executorch_format::FileKind;
 use executorch_format::inspect::{
     BlobCount, ConstantMethod, Content, FlatTensorSummary, MacsSummary, Method, OperatorCalls, PlannedMemory,
-    PointerSize, ProgramSummary, Returned, SegmentCount, Summary, TempAllocator, Value, ValueShape,
+    PointerSize, ProgramSummary, Returned, SegmentCount, Summary, TempAllocator, TrainingRole, Value, ValueShape,
 };
 use executorch_format::schema::program::DeviceType;
 use executorch_format::verify::{Behaviour, LoadsIn, Outcome, ReleaseVerdict, Releases};
@@ -225,7 +225,8 @@ fn print_method(
         let texts: Vec<String> = values.iter().map(|value| value_text(context, value)).collect();
         let mut at = 0;
         // Equal neighbours share a line.
-        for run in texts.chunk_by(|one, other| one == other) {
+        let runs: Vec<&[String]> = texts.chunk_by(|one, other| one == other).collect();
+        for run in runs.iter().take(context.most(2 * MAX_SHOWN)) {
             let (text, last) = (run.first().map(String::as_str).unwrap_or_default(), at + run.len() - 1);
             let value = match run.len() {
                 1 => format!("{at}: {text}"),
@@ -233,6 +234,9 @@ fn print_method(
             };
             line(out, if at == 0 { name } else { "" }, &value)?;
             at += run.len();
+        }
+        if at < values.len() {
+            line(out, "", &more(values.len() - at))?;
         }
         if values.is_empty() {
             line(out, name, "none")?;
@@ -302,7 +306,26 @@ fn planned(memory: &PlannedMemory) -> String {
     text
 }
 
+/// Returns the type of an input or output, and its meaning in a method for training.
 fn value_text(context: &Context, value: &Value<'_>) -> String {
+    let shape = type_text(context, value);
+    let Some(training) = &value.training else { return shape };
+    let role = match training.role {
+        TrainingRole::Loss => "loss",
+        TrainingRole::Gradient => "gradient",
+        TrainingRole::Parameter => "parameter",
+        _ => return shape,
+    };
+    match training.parameter {
+        Some(name) if training.role == TrainingRole::Gradient => {
+            format!("{shape}, {role} of {}", context.name(name, NAME))
+        }
+        Some(name) => format!("{shape}, {role} {}", context.name(name, NAME)),
+        None => format!("{shape}, {role}"),
+    }
+}
+
+fn type_text(context: &Context, value: &Value<'_>) -> String {
     match (&value.tensor, value.kind) {
         (Some(tensor), _) if value.caller_memory => format!("{}, in the caller's memory", tensor_text(context, tensor)),
         (Some(tensor), _) => tensor_text(context, tensor),

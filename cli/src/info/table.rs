@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
-use executorch_format::inspect::{Content, ProgramSummary, Summary};
+use executorch_format::inspect::{Content, Method, ProgramSummary, Summary};
 use executorch_format::verify::LoadsIn;
 use std::io::Write;
 use std::path::Path;
@@ -84,5 +84,10 @@ fn facts(context: &Context, program: &ProgramSummary<'_>) -> [String; 4] {
         .collect();
     backends.sort_unstable();
     backends.dedup();
-    [methods.to_string(), operators.len().to_string(), text::size(memory), backends.join(", ")]
+    let is_training = |method: &Method<'_>| method.outputs.iter().any(|output| output.training.is_some());
+    let methods = match program.methods.iter().any(is_training) {
+        true => format!("{methods}, for training"),
+        false => methods.to_string(),
+    };
+    [methods, operators.len().to_string(), text::size(memory), backends.join(", ")]
 }

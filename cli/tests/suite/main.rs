@@ -5,6 +5,7 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod build;
 mod bundle_command;
 #[cfg(feature = "remote")]
 mod catalog;

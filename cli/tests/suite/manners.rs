@@ -503,6 +503,8 @@ fn output_goes_to_the_given_path_and_folders_are_created() {
         (&["report", model, "-o"], "h/page.html"),
         (&["extract", model, "-o"], "i/blobs"),
         (&["to-c", model, "-o"], "j/firmware"),
+        (&["dump", model, "-o"], "l/tree.json"),
+        (&["dump", model, "-o", "/dev/null", "--data"], "m/blobs"),
         (&["man", "-o"], "k/man1"),
     ] {
         let path = folder.join(output);

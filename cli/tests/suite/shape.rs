@@ -1,8 +1,8 @@
 //! The shape of the command line: names of commands, files without a command, manual pages, completions.
 
 use crate::cli::{TempFile, pte, run};
-use executorch_format_support::crate_root;
 use executorch_format_support::fixtures::fixture;
+use executorch_format_support::{crate_root, training};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -150,6 +150,27 @@ fn a_summary_lists_external_data_and_buffers_without_values() {
     assert!(told.contains("   in .ptd files") && told.contains("external data"), "{told}");
     let told = text(&run(&["info"], &[&fixture("1.5.1/plan_no_io/plan_no_io.pte").path]));
     assert!(told.contains("inputs          0: f32[2, 2], in the caller's memory"), "{told}");
+}
+
+#[test]
+fn a_summary_says_what_the_outputs_of_a_program_for_training_are() {
+    let file = TempFile::new("training.pte", &training::program(&training::PARAMETERS));
+    let told = text(&run(&["info"], &[&file.0]));
+    for line in [
+        "outputs         0: f32[1], in the caller's memory, loss\n",
+        " 1: f32[1], in the caller's memory\n",
+        " 2: f32[4, 2], in the caller's memory, gradient of net.linear.weight\n",
+        " 5: f32[4, 3], in the caller's memory, parameter net.linear.bias\n",
+    ] {
+        assert!(told.contains(line), "{line} is not in {told}");
+    }
+    let json: Value = serde_json::from_slice(&run(&["info", "--json"], &[&file.0]).stdout).unwrap();
+    let outputs = &json["files"][0]["methods"][0]["outputs"];
+    assert_eq!(outputs[0]["training"], serde_json::json!({"role": "loss"}));
+    assert!(outputs[1].get("training").is_none());
+    assert_eq!(outputs[3]["training"], serde_json::json!({"role": "gradient", "parameter": "net.linear.bias"}));
+    let table = text(&run(&["info", "--table"], &[&file.0]));
+    assert!(table.contains("4, for training"), "{table}");
 }
 
 #[test]

@@ -181,14 +181,7 @@ fn about(name: &str, error: Error) -> Error {
 
 /// Parses JSON that starts at byte `start` of the file.
 pub(super) fn from_json<'t, T: Deserialize<'t>>(text: &'t str, start: usize) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| {
-        let message = error.to_string();
-        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        // Lines and columns count from 1.
-        let (line, column) = (error.line().saturating_sub(1), error.column().saturating_sub(1));
-        let lines = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
-        bad(start + (lines + column).min(text.len()), message.to_string())
-    })
+    serde_json::from_str(text).map_err(|error| Error::of_json(FORMAT, text, start, &error))
 }
 
 /// The header: `__metadata__`, and each tensor's entry.

@@ -51,6 +51,9 @@ impl<T: Kind> AnyField for Option<Cow<'_, [T]>> {
             FieldChange::Length(length) => {
                 self.get_or_insert_with(|| Cow::Borrowed(&[])).to_mut().resize(length, T::default());
             }
+            FieldChange::Bytes(bytes) if bytes.len() % T::SIZE == 0 => {
+                *self = Some(Cow::Owned(T::slice(bytes).into_owned()));
+            }
             _ => return false,
         }
         true

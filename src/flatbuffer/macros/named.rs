@@ -22,9 +22,6 @@ macro_rules! named {
             /// Every value that the schema names, in its order.
             pub const ALL: &'static [Self] = &[$( Self::$value ),*];
 
-            /// Their names, in the same order.
-            const NAMES: &'static [&'static str] = &[$( $crate::flatbuffer::macros::name!($value $($text)?) ),*];
-
             /// The schema's name, if it has one for this value.
             pub fn name(self) -> Option<&'static str> {
                 match self {
@@ -64,13 +61,21 @@ macro_rules! named {
                 }
                 match $crate::flatbuffer::number::parsed(text) {
                     Some(number) => Ok(Self(number)),
-                    None => Err($crate::Error::word(stringify!($name), text, &mut Self::NAMES.iter().copied())),
+                    None => Err($crate::Error::word(stringify!($name), text, &mut <Self as $crate::flatbuffer::number::Number>::NAMES.iter().copied())),
                 }
             }
         }
 
         impl $crate::flatbuffer::number::Number for $name {
             const SIZE: usize = size_of::<$base>();
+
+            /// In the order of `ALL`.
+            const NAMES: &'static [&'static str] = &[$( $crate::flatbuffer::macros::name!($value $($text)?) ),*];
+
+            fn named(name: &[u8]) -> Option<Self> {
+                let index = <Self as $crate::flatbuffer::number::Number>::NAMES.iter().position(|known| known.as_bytes() == name)?;
+                Self::ALL.get(index).copied()
+            }
 
             #[inline(always)]
             fn read(bytes: &[u8]) -> Option<Self> {
@@ -106,7 +111,7 @@ macro_rules! named {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({"anyOf": [{"enum": Self::NAMES}, {"type": "integer"}]})
+                schemars::json_schema!({"anyOf": [{"enum": <Self as $crate::flatbuffer::number::Number>::NAMES}, {"type": "integer"}]})
             }
         }
     };

@@ -224,7 +224,7 @@ macro_rules! table_type {
             #[cfg(feature = "serde")]
             impl $(<$lt>)? serde::Serialize for $name $(<$lt>)? {
                 fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
-                    $crate::flatbuffer::serialize::table(self, serializer)
+                    $crate::flatbuffer::serialize::table(self, $crate::flatbuffer::serialize::At::INLINE, serializer)
                 }
             }
 

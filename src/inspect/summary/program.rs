@@ -6,6 +6,7 @@ use crate::file::pte::Pte;
 use crate::inspect::constant_methods::ConstantMethod;
 use crate::inspect::delegates::{self, Operators};
 use crate::inspect::payloads::{self, PayloadFacts};
+use crate::inspect::training::{TrainingOutput, training_outputs};
 use crate::inspect::{BlobKind, Blobs, MethodAllocator, PlannedMemory};
 use crate::keyed::Keyed;
 use crate::schema::ScalarType;
@@ -89,6 +90,9 @@ pub struct Value<'t> {
     /// `true` if it is a tensor without planned memory, which the caller has to provide before a run.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
     pub caller_memory: bool,
+    /// The meaning of an output of a method for training; `None` for other values.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub training: Option<TrainingOutput<'t>>,
 }
 
 /// The shape of a tensor of a method.
@@ -176,10 +180,14 @@ pub(in crate::inspect) fn of_pte<'t>(pte: &'t Pte<'_>) -> Summary<'t> {
     let opened = pte.open_payloads();
     let operators = delegates::operators(pte, &opened);
     let (mut methods, mut metadata) = (Vec::new(), Vec::new());
-    for (index, plan) in pte.methods().iter().enumerate() {
+    for (index, (plan, training)) in pte.methods().iter().zip(training_outputs(pte)).enumerate() {
         errors.extend(plan.negative_buffers(index));
         if !plan.is_constant() {
-            methods.push(method(pte, index, plan, &operators));
+            let mut method = method(pte, index, plan, &operators);
+            for (output, training) in method.outputs.iter_mut().zip(training) {
+                output.training = training;
+            }
+            methods.push(method);
         } else if let Some(value) = plan.constant() {
             metadata.push(ConstantMethod { name: plan.name(), value });
         }
@@ -252,7 +260,7 @@ fn values<'t>(plan: &'t ExecutionPlan<'_>, indices: &[i32]) -> Vec<Value<'t>> {
             tensor.allocation_info.is_none() && tensor.data_buffer_idx == 0 && !tensor.is_external()
         };
         let caller_memory = matches!(found, Some(KernelTypes::Tensor(tensor)) if has_no_memory(tensor));
-        Value { value: *index, kind: found.and_then(KernelTypes::name), tensor, caller_memory }
+        Value { value: *index, kind: found.and_then(KernelTypes::name), tensor, caller_memory, training: None }
     };
     indices.iter().map(describe).collect()
 }

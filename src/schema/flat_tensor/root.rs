@@ -9,6 +9,8 @@ use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::field::Field;
 use crate::flatbuffer::form::TableLayout;
 use crate::flatbuffer::read::{BufferPlace, Record, TableParser, fatal, has_field};
+#[cfg(feature = "serde")]
+use crate::flatbuffer::serialize::{At, entry};
 use crate::flatbuffer::write::{Builder, Encode, InlineFields, Position};
 use alloc::vec::Vec;
 use nom::{Mode, OutputMode, PResult, Parser};
@@ -212,27 +214,42 @@ impl AnyTable for FlatTensor<'_> {
 #[cfg(feature = "serde")]
 impl serde::Serialize for FlatTensor<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
-        use crate::flatbuffer::serialize::entry;
+        self.serialize_at(At::INLINE, serializer)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl FlatTensor<'_> {
+    /// Serializes it, with the segments' bytes in files if `at` says so.
+    pub(crate) fn serialize_at<S: serde::Serializer>(
+        &self,
+        at: At<'_>,
+        serializer: S,
+    ) -> core::result::Result<S::Ok, S::Error> {
         use serde::ser::SerializeMap;
 
         let mut map = serializer.serialize_map(None)?;
-        entry(&mut map, "version", self.version.value())?;
+        entry(&mut map, "version", self.version.value(), at)?;
         if let Some(legacy) = &self.legacy {
-            entry(&mut map, "tensor_alignment", legacy.tensor_alignment.value())?;
+            entry(&mut map, "tensor_alignment", legacy.tensor_alignment.value(), at)?;
             match (&legacy.tensors, legacy.schema) {
                 (Some(tensors), LegacySchema::V0_5) => {
                     map.serialize_entry("tensors", &tensors.iter().map(DimSizes).collect::<Vec<_>>())?;
                 }
-                (tensors, _) => entry(&mut map, "tensors", tensors.value())?,
+                (tensors, _) => entry(&mut map, "tensors", tensors.value(), at)?,
             }
         }
-        entry(&mut map, "segments", self.segments.value())?;
-        entry(&mut map, "named_data", self.named_data.value())?;
+        entry(&mut map, "segments", self.segments.value(), at)?;
+        entry(&mut map, "named_data", self.named_data.value(), at)?;
         map.end()
     }
 }
 
 crate::json_schema::json_schema!(FlatTensor<'t>, |_| crate::flatbuffer::serialize::schema_of_table("FlatTensor"));
+
+/// The name of a tensor's sizes under the schema of ExecuTorch 0.5.
+#[cfg(feature = "serde")]
+pub(crate) const DIM_SIZES: &str = "dim_sizes";
 
 /// A tensor under the schema of ExecuTorch 0.5, where the sizes are called `dim_sizes`.
 #[cfg(feature = "serde")]
@@ -241,17 +258,16 @@ struct DimSizes<'t>(&'t TensorMetadata<'t>);
 #[cfg(feature = "serde")]
 impl serde::Serialize for DimSizes<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
-        use crate::flatbuffer::serialize::entry;
         use serde::ser::SerializeMap;
 
         let tensor = self.0;
         let mut map = serializer.serialize_map(None)?;
-        entry(&mut map, "fully_qualified_name", tensor.fully_qualified_name.value())?;
-        entry(&mut map, "scalar_type", tensor.scalar_type.value())?;
-        entry(&mut map, "dim_sizes", tensor.sizes.value())?;
-        entry(&mut map, "dim_order", tensor.dim_order.value())?;
-        entry(&mut map, "segment_index", tensor.segment_index.value())?;
-        entry(&mut map, "offset", tensor.offset.value())?;
+        entry(&mut map, "fully_qualified_name", tensor.fully_qualified_name.value(), At::INLINE)?;
+        entry(&mut map, "scalar_type", tensor.scalar_type.value(), At::INLINE)?;
+        entry(&mut map, DIM_SIZES, tensor.sizes.value(), At::INLINE)?;
+        entry(&mut map, "dim_order", tensor.dim_order.value(), At::INLINE)?;
+        entry(&mut map, "segment_index", tensor.segment_index.value(), At::INLINE)?;
+        entry(&mut map, "offset", tensor.offset.value(), At::INLINE)?;
         map.end()
     }
 }

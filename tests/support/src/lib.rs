@@ -12,6 +12,7 @@ pub mod official;
 pub mod random;
 pub mod server;
 pub mod sharing;
+pub mod training;
 pub mod verdict;
 pub mod visit;
 pub mod written;
