@@ -96,7 +96,8 @@
   // Neighbours with the same shape, such as caches, share a line.
   function values(values) {
     if (!values.length) return ["none"];
-    const text = (value) => `${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}${training(value)}`;
+    const named = (value) => `${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}`;
+    const text = (value) => `${named(value)}${training(value)}`;
     const line = ({ text, first, count }) =>
       count > 1 ? `${first} to ${first + count - 1}: ${text} each` : `${first}: ${text}`;
     return viewer.runs(values.map(text)).map((run) => element("div", { class: "mono" }, line(run)));
