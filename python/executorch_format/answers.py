@@ -21,17 +21,17 @@ class Finding(Answer):
     """A broken rule."""
 
     rule: str
-    """The rule's name, one of `RULES`."""
+    """The name of the rule, one of `RULES`."""
     severity: str
-    """How bad it is. One of `note`, `warning`, `error`."""
+    """The severity. One of `note`, `warning`, `error`."""
     path: str
     """The field, in the schema's names; empty if the finding concerns the whole file."""
     offset: int | None
-    """Where the field's bytes are, from the start of the file; `None` if that is unknown."""
+    """The offset of the field's bytes from the start of the file; `None` if it is unknown."""
     message: str
-    """What was found, and what was expected."""
+    """The value that was found, and the value that was expected."""
     cve: str | None
-    """The published vulnerability of the official runtime that it corresponds to."""
+    """The corresponding published vulnerability of the official runtime."""
 
     def __str__(self) -> str:
         place = f"{self.path}: " if self.path else ""
@@ -46,10 +46,10 @@ class BlobUser(Answer):
     """The list of segments: index into that list. A delegate: index into the method's delegates. A test case of a bundle: index into the inputs
     or the expected outputs."""
     method: str | None
-    """A tensor whose data is in the file: the method's name. A test case of a bundle: the name of the method that it tests."""
+    """A tensor whose data is in the file: the method's name. A test case of a bundle: the name of the tested method."""
     value: int | None
-    """A tensor whose data is in the file: index into the method's values. A value of an XNNPACK payload that is a file of its own: see
-    `Xnnpack::delegate_constants` for more of it: index of the value; `None` if none uses the constant."""
+    """A tensor whose data is in the file: index into the method's values. A value of an XNNPACK payload in a file of its own: see
+    `Xnnpack::delegate_constants` for details: index of the value; `None` if no value uses the constant."""
     data_buffer_idx: int | None
     """Index of the constant or initial state."""
     scalar_type: ScalarType | None
@@ -57,29 +57,29 @@ class BlobUser(Answer):
     sizes: tuple[int, ...] | None
     """The size of each dimension, in elements."""
     dim_order: tuple[int, ...] | None
-    """The dimensions as they are stored, outermost first: a permutation of 0..rank."""
+    """The dimensions in storage order, outermost first: a permutation of 0..rank."""
     name: str | None
-    """A tensor whose data is in the file: its name, if it is known. A name, or a key of a `.ptd`: the model's own name of the constant inside a
-    delegate that it is, if that is known."""
+    """A tensor whose data is in the file: the tensor's name, if it is known. A name, or a key of a `.ptd`: the model's own name of the
+    constant, if it is a constant inside a delegate and its name is known."""
     named_by: str | None
-    """A tensor whose data is in the file: where the name is known from. A name, or a key of a `.ptd`: where that name is known from. One of
-    `file`, `record`, `state_dict`, `input`, `operator`."""
+    """A tensor whose data is in the file: the origin of the name. A name, or a key of a `.ptd`: the origin of that name. One of `file`,
+    `record`, `state_dict`, `input`, `operator`."""
     key: str | None
     """A tensor whose data is in a `.ptd` file: the key. A name, or a key of a `.ptd`: the name."""
     id: str | None
     """The backend."""
     location: int | str | None
-    """Whether the payload is in the FlatBuffer or in a segment."""
+    """The location of the payload: in the FlatBuffer or in a segment."""
     segment_index: int | None
     """Index into the list of segments."""
     version: int | None
-    """The version that the bundle states."""
+    """The version stated in the bundle."""
     test_case: int | None
     """Index into the method's test cases."""
     constant: int | None
     """Index of the constant in the payload."""
     scales: bool | None
-    """Whether it holds the value's scales instead of its elements."""
+    """`true` if the constant holds the value's scales instead of its elements."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +87,7 @@ class Blob(Answer):
     """A range of bytes that something refers to."""
 
     kind: str
-    """One of `segment`, `constant`, `mutable`, `delegate`, `delegate_constant`, `named`, `external`, `program`, `input`, `expected`."""
+    """One of `segment`, `constant`, `initial_state`, `delegate`, `delegate_constant`, `named`, `external`, `program`, `input`, `expected`."""
     offset: int | None
     """In bytes from the start of the file; `None` if the blob is not in the file."""
     size: int
@@ -101,7 +101,7 @@ class Blobs(Answer):
 
     blobs: Answers[Blob]
     errors: tuple[str, ...]
-    """References to data that is not there, and payloads that cannot be read."""
+    """References to missing data, and payloads that cannot be read."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,62 +109,62 @@ class SizePart(Answer):
     """Bytes of a file with one purpose: a blob, or all tables of a kind, or all padding of a kind."""
 
     kind: str
-    """What they are for. One of `header`, `program`, `constant`, `mutable`, `delegate`, `named`, `bundled`, `test`, `padding`,
+    """The purpose of the bytes. One of `header`, `program`, `constant`, `initial_state`, `delegate`, `named`, `bundled`, `test`, `padding`,
     `unreferenced`."""
     size: int
-    """Bytes, each counted in one part only: where blobs overlap, the one that starts first has them."""
+    """The size in bytes. Each byte is counted in one part only: the first of overlapping blobs has the bytes that they share."""
     pieces: int
-    """How many pieces it has: tables, vtables, vectors and strings, each once, or gaps."""
+    """The number of pieces: tables, vtables, vectors and strings, each once, or gaps."""
     detail: str | None
-    """More detail: for `SizeKind::Program` the schema's name of a table, or `vtables`; for padding and unreferenced bytes the place (`header`,
-    `program`, `segment`, `between segments`, `after the last segment`); for a delegate the part of its payload (`header`, `FlatBuffer`,
-    `weights`, `padding`), or `payload` if its parts are not known."""
+    """More detail. For `SizeKind::Program`, the schema's name of a table, or `vtables`. For padding and unreferenced bytes, the place
+    (`header`, `program`, `segment`, `between segments`, `after the last segment`). For a delegate, the part of its payload (`header`,
+    `FlatBuffer`, `weights`, `padding`), or `payload` if its parts are not known."""
     name: str | None
-    """The backend of a payload, the key of named data."""
+    """The backend of a payload, or the key of named data."""
     offset: int | None
-    """Bytes from the start of the file; `None` for a part of several pieces."""
+    """The offset in bytes from the start of the file; `None` for a part of several pieces."""
     users: Answers[BlobUser]
-    """What uses it, if it is a blob."""
+    """The users, if it is a blob."""
 
 
 @dataclass(frozen=True, repr=False)
 class MethodSize(Answer):
-    """What one method takes."""
+    """The bytes that a method takes."""
 
     name: str
     """The method's name."""
     program: int
-    """Bytes of its tables, vectors and strings, apart from vtables, which methods share."""
+    """The size of its tables, vectors and strings in bytes, apart from vtables, which methods share."""
     data: int
-    """Bytes of the constants, initial states and payloads that it uses, and of the named data that payloads of XNNPACK name."""
+    """The size of the constants, initial states and payloads that it uses, and of the named data that XNNPACK's payloads refer to, in bytes."""
     shared: int
-    """The part of `data` that another method uses too."""
+    """The part of `data` that is shared with another method."""
 
 
 @dataclass(frozen=True, repr=False)
 class ScalarTypeSize(Answer):
-    """What the weights of one type of elements take."""
+    """The bytes that the weights of a type of elements take."""
 
     name: str
-    """The type, as the first tensor that uses the bytes has it: the short name, such as `f32`, or XNNPACK's, such as `qcint8`."""
+    """The type, as in the first tensor that uses the bytes: the short name, such as `f32`, or XNNPACK's, such as `qcint8`."""
     scalar_type: ScalarType | None
     """The schema's type; `None` for a type that only XNNPACK has."""
     size: int
-    """Bytes."""
+    """The size, in bytes."""
     blobs: int
-    """How many blobs."""
+    """The number of blobs."""
 
 
 @dataclass(frozen=True, repr=False)
 class OperatorSize(Answer):
-    """What an operator's arguments, or a backend's payloads, take."""
+    """The bytes that an operator's arguments, or a backend's payloads, take."""
 
     name: str
-    """The operator's name with its overload, or the backend's name, or that with the kind of a node inside."""
+    """The operator's name with its overload, the backend's name, or the backend's name with the kind of a node inside."""
     size: int
-    """Bytes. A blob that several operators use is counted for each."""
+    """The size, in bytes. A blob that several operators use counts for each of them."""
     blobs: int
-    """How many blobs."""
+    """The number of blobs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,19 +172,19 @@ class Size(Answer):
     """The parts of a file. Their sizes add up to `file_size`."""
 
     file_size: int
-    """Bytes."""
+    """The size of the file, in bytes."""
     parts: Answers[SizePart]
-    """All parts of the file, the largest first. None overlaps another one: their bytes sum up to the file's size."""
+    """All parts of the file, the largest first. They do not overlap, and their sizes add up to the size of the file."""
     methods: Answers[MethodSize]
-    """What each method takes, in the file's order."""
+    """The bytes that each method takes, in the file's order."""
     scalar_types: Answers[ScalarTypeSize]
     """The weights in this file by the type of their elements, the largest first. XNNPACK's weights are included."""
     operators: Answers[OperatorSize]
-    """The weights and payloads in this file by the operator or backend that uses them, the largest first. If a weight first gets another shape,
-    type or order (views, `permute_copy`, dequantizing), it is counted for the operator that takes the result. A weight of XNNPACK is counted
-    for the nodes that use it, as `XnnpackBackend.XNNFullyConnected`, and not for the backend."""
+    """The weights and payloads in this file by the operator or backend that uses them, the largest first. A weight that first gets another
+    shape, type or order (views, `permute_copy`, dequantizing) counts for the operator that takes the result. A weight of XNNPACK counts for the
+    nodes that use it, as `XnnpackBackend.XNNFullyConnected`, and not for the backend."""
     errors: tuple[str, ...]
-    """References that are out of range: their bytes are not counted."""
+    """References that are out of range. Their bytes are not counted."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,25 +204,25 @@ class PlannedTensor(Answer):
     value: int
     """Index into the method's values."""
     offset: int
-    """Bytes from the start of its buffer."""
+    """The offset in bytes from the start of the buffer."""
     size: int
-    """Bytes."""
+    """The size, in bytes."""
     first: int
     """The first time at which its bytes are needed."""
     last: int
     """The last time at which its bytes are needed, also through a view."""
     kept: bool
-    """Whether it keeps its content from run to run: it has an initial state, or is read before anything in the run writes it."""
+    """`true` if it keeps its content from run to run: it has an initial state, or is read before it is written."""
     scalar_type: ScalarType
     """The type of the elements."""
     sizes: tuple[int, ...]
     """The size of each dimension: an upper bound if the shape is dynamic."""
     dim_order: tuple[int, ...]
-    """The dimensions as they are stored, outermost first."""
+    """The dimensions in the order of storage, outermost first."""
     shape_dynamism: int | str
-    """Whether the sizes may change at run time."""
+    """The kind of change of the sizes that is allowed at run time."""
     idle: Answers[Idle]
-    """Times between `first` and `last` at which its bytes are not needed: before they are overwritten, or in another branch."""
+    """The periods between `first` and `last` in which its bytes are not needed: before they are overwritten, or in another branch."""
     last_used_by: str | None
     """The instruction that needs it last; `None` for an output."""
     made_by: str | None
@@ -230,17 +230,16 @@ class PlannedTensor(Answer):
     module: str | None
     """The path of the module of the instruction that first writes it."""
     name: str | None
-    """Its name, if it has one."""
+    """The name, if the tensor has one."""
     named_by: str | None
-    """Where its name is known from. `naming::Names` adds this and what follows up to `module`. One of `file`, `record`, `state_dict`, `input`,
+    """The origin of its name. `naming::Names` adds this field and the next three. One of `file`, `record`, `state_dict`, `input`,
     `operator`."""
     replaces: tuple[int, ...]
     """Values that used some of its bytes before and are no longer needed. At most 64."""
     shares_with: tuple[int, ...]
-    """Values that are needed at the same time and have some of the same bytes: it is a view of them, or is computed in their place. At most
-    64."""
+    """Values that are needed at the same time and share some bytes: the tensor is a view of them, or is computed in their place. At most 64."""
     views: tuple[int, ...]
-    """The values whose bytes it reads: it is a view of each. At most 64."""
+    """The values that the tensor is a view of and whose bytes it reads. At most 64."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -248,46 +247,46 @@ class Arena(Answer):
     """A planned buffer."""
 
     memory_id: int
-    """Its index, from 1."""
+    """The index of the buffer, from 1."""
     size: int
-    """The size, in bytes. 0 if the program states a negative size, which is one of the faults of `Summary` and `Memory`."""
+    """The size, in bytes; 0 if the program states a negative size, which is one of the faults in `Summary` and `Memory`."""
     device_type: int | str
-    """The kind of device whose memory it is."""
+    """The kind of device whose memory the buffer is in."""
     device_index: int
-    """Which device of that kind."""
+    """The index among devices of that kind."""
 
 
 @dataclass(frozen=True, repr=False)
 class Buffer(Answer):
-    """A planned buffer and what is in it."""
+    """A planned buffer and its tensors."""
 
     memory_id: int
-    """Its index, from 1."""
+    """The index of the buffer, from 1."""
     size: int
-    """The size, in bytes. 0 if the program states a negative size, which is one of the faults of `Summary` and `Memory`."""
+    """The size, in bytes; 0 if the program states a negative size, which is one of the faults in `Summary` and `Memory`."""
     device_type: int | str
-    """The kind of device whose memory it is."""
+    """The kind of device whose memory the buffer is in."""
     device_index: int
-    """Which device of that kind."""
+    """The index among devices of that kind."""
     needed: int
-    """The most bytes that are needed at one time: no plan for these tensors can be smaller. Bytes that tensors share at that time are counted
-    once. An estimate if the method's `assumed` is not empty."""
+    """The maximum number of bytes that are needed at the same time: no plan for these tensors can be smaller. Bytes that tensors share at that
+    time are counted once. An estimate if the method's `assumed` is not empty."""
     needed_at: int
-    """The first time at which that many are needed."""
+    """The first time of this maximum."""
     lost: int
     """The buffer's size minus `needed`: gaps that no tensor could use, and alignment."""
     tensors: Answers[PlannedTensor]
-    """The tensors in it, in order of the time when they are first needed."""
+    """The tensors in the buffer, sorted by the time when they are first needed."""
 
 
 @dataclass(frozen=True, repr=False)
 class Assumed(Answer):
-    """Something that is not known about a method and is assumed."""
+    """An assumption in place of an unknown fact about a method."""
 
     calls: int
-    """How many instructions call it."""
+    """The number of instructions that call it."""
     why: str
-    """What is not known."""
+    """The unknown fact."""
     name: str | None
     """The operator or the backend concerned; `None` if it concerns the whole method."""
 
@@ -299,21 +298,21 @@ class MethodMemory(Answer):
     name: str
     """The method's name."""
     instructions: int
-    """How many instructions it has."""
+    """The number of instructions."""
     size: int
-    """Bytes of all buffers."""
+    """The total size of the buffers, in bytes."""
     buffers: Answers[Buffer]
-    """The buffers, from 1 on."""
+    """The buffers, from index 1."""
     unused: int
-    """How many tensors have a place in planned memory but are used by no instruction. They are in no list."""
+    """The number of tensors that have a place in planned memory but are used by no instruction. They are in no list."""
     jumps: bool
-    """Whether an instruction jumps. Times are still positions in the list of instructions: what a loop carries from one iteration to the next
-    is needed in the whole loop, and what one branch needs is not needed in the other."""
+    """`true` if an instruction jumps. Times are still positions in the list of instructions: values that a loop carries from one iteration to
+    the next are needed in the whole loop, and values that one branch needs are not needed in the other."""
     assumed: Answers[Assumed]
-    """What had to be assumed: `needed` and `lost` are then estimates. Empty if everything is known."""
+    """The assumptions that had to be made: `needed` and `lost` are then estimates. Empty if everything is known."""
     not_counted: tuple[str, ...]
-    """The backends that it calls. What their delegates allocate by themselves, such as packed weights and workspaces, is not stated in the file
-    and not counted."""
+    """The backends that the method calls. The memory that their delegates allocate themselves, such as packed weights and workspaces, is not
+    stated in the file and not counted."""
 
     def moment(self, time: int) -> int | Literal["inputs", "outputs"]:
         """Returns the instruction at a time, such as `PlannedTensor.first` and `last`; `inputs` before the first instruction, `outputs` after the
@@ -328,11 +327,11 @@ class Memory(Answer):
     """The planned memory of a program, and the times at which each tensor is needed."""
 
     methods: Answers[MethodMemory]
-    """All methods, in the file's order, also those that need no memory."""
+    """All methods, in the file's order, including those that need no memory."""
     arenas: Answers[Arena]
-    """For each buffer index, the largest buffer of any method: enough to run all methods, one at a time."""
+    """The largest buffer of any method for each buffer index: enough to run all methods, one at a time."""
     errors: tuple[str, ...]
-    """Tensors in a buffer that does not exist, or whose size is not known. They are in no other list."""
+    """Tensors in a buffer that does not exist, or of unknown size. They are in no other list."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -342,7 +341,7 @@ class KernelTensor(Answer):
     scalar_type: ScalarType
     """The type of the elements."""
     dim_order: tuple[int, ...]
-    """The dimensions as they are stored, outermost first."""
+    """The dimensions in the order of storage, outermost first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -351,7 +350,7 @@ class Kernel(Answer):
 
     name: str
     calls: int
-    """How many instructions call it with this combination."""
+    """The number of instructions that call the operator with this combination."""
     tensors: Answers[KernelTensor]
     """The type and dim order of each tensor among the arguments, in their order: inputs, outputs, and the result, which a call repeats. A list
     of tensors is represented by its first."""
@@ -363,19 +362,19 @@ class Operator(Answer):
 
     name: str
     calls: int
-    """How many instructions call it."""
+    """The number of instructions that call it."""
     kernels: Answers[Kernel]
-    """The combinations of tensors that it is called with, by ExecuTorch's kernel key."""
+    """The combinations of tensors in its calls, by ExecuTorch's kernel key."""
 
 
 @dataclass(frozen=True, repr=False)
 class Count(Answer):
-    """A kernel, and how often it is called."""
+    """A kernel and the number of its calls."""
 
     name: str
-    """Name and overload, such as `aten::add.out`."""
+    """The name and overload, such as `aten::add.out`."""
     calls: int
-    """How many instructions call it."""
+    """The number of instructions that call it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -384,12 +383,12 @@ class Backend(Answer):
 
     name: str
     delegates: int
-    """How many delegates."""
+    """The number of delegates."""
     calls: int
-    """How many instructions call one."""
+    """The number of instructions that call one of them."""
     operators: Answers[Count]
-    """How often each operator is in the payloads of XNNPACK or Vulkan, by the name in the payload's schema. A payload that several delegates
-    share is counted once."""
+    """The number of uses of each operator in the payloads of XNNPACK or Vulkan, by its name in the payload's schema. A payload that several
+    delegates share is counted once."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -397,9 +396,10 @@ class Operators(Answer):
     """The operators and backends that a program needs."""
 
     operators: Answers[Operator]
-    """By name with overload, such as `aten::add.out`: all operators that methods list, also those that no instruction calls."""
+    """The operators by name with overload, such as `aten::add.out`: all operators that methods list, including those that no instruction
+    calls."""
     backends: Answers[Backend]
-    """By the backend's name."""
+    """The backends by name."""
     errors: tuple[str, ...]
     """References that are out of range. Calls with such arguments are counted, without these arguments."""
 
@@ -413,15 +413,15 @@ class Place(Answer):
     """The place of a tensor's bytes."""
 
     kind: str
-    """One of `runtime`, `planned`, `constant`, `mutable`, `external`."""
+    """One of `runtime`, `planned`, `constant`, `initial_state`, `external`."""
     buffer: int | None
     """Index of the buffer, from 1."""
     offset: int | None
-    """Bytes from its start."""
+    """The offset from the start of the buffer, in bytes."""
     index: int | None
-    """`constant`: index of the constant. `mutable`: index of the initial state."""
+    """`constant`: index of the constant. `initial_state`: index of the initial state."""
     data: Any
-    """`constant`: where it is in the file. `mutable`: where that is in the file."""
+    """The reference to its bytes in the file."""
     key: str | None
     """The key."""
 
@@ -438,45 +438,45 @@ class Value(Answer):
 
     index: int
     type: str | None
-    """The schema's name of what it is; `None` if it is of a newer schema."""
+    """The schema's name of the value's type; `None` for a type of a newer schema."""
     written: bool
-    """Whether an instruction is known to write it. A number is then only the value at the start."""
+    """`true` if an instruction is known to write the value. A number is then only the initial value."""
     constant: Any
-    """The number, text or list of numbers that it is."""
+    """The number, text or list of numbers."""
     dim_order: tuple[int, ...] | None
-    """The dimensions as they are stored, outermost first."""
+    """The dimensions in the order of storage, outermost first."""
     items: tuple[int, ...] | None
-    """If it is a list of values, their indices, −1 for a missing one."""
+    """The indices of a list's values, −1 for a missing one."""
     name: str | None
-    """Its name, if it has one."""
+    """The name, if the tensor has one."""
     named_by: str | None
-    """Where the tensor's name is known from. `naming::Names` adds names that the file does not have. One of `file`, `record`, `state_dict`,
-    `input`, `operator`."""
+    """The origin of the tensor's name. `naming::Names` adds names that the file does not have. One of `file`, `record`, `state_dict`, `input`,
+    `operator`."""
     place: Place | None
-    """Where its bytes are, if it is a tensor."""
+    """The place of a tensor's bytes."""
     scalar_type: ScalarType | None
     """The type of the elements."""
     shape_dynamism: int | str | None
-    """Whether the sizes may change at run time."""
+    """The kind of change of the sizes that is allowed at run time."""
     sizes: tuple[int, ...] | None
     """The size of each dimension: an upper bound if the shape is dynamic."""
 
 
 @dataclass(frozen=True, repr=False)
 class Argument(Answer):
-    """What a kernel or a delegate works on."""
+    """An argument of a kernel or a delegate."""
 
     output: bool
-    """Whether the kernel or the delegate writes it. If that is not known, `Code::assumed` says so."""
+    """`true` if the kernel or the delegate writes it. `Code::assumed` is set if this is not known."""
     in_place: bool
-    """Whether it is also read, and so changed in place."""
+    """`true` if the argument is both read and written, so that it is changed in place."""
     value: int
     """Index into the method's values."""
     name: str | None
-    """Its name, if the operator is known; `None` also for the result, which a call repeats as its last argument."""
+    """The name, if the operator is known. `None` also for the result, which a call repeats as its last argument."""
     view_of: int | None
-    """The value whose bytes it has: the instruction makes it a view of that value or that value, or no instruction makes the view, and it has
-    that value's place in planned memory."""
+    """The value that shares its bytes. Either the instruction makes the argument a view of that value or assigns that value to it, or no
+    instruction makes the view, and the argument has that value's place in planned memory."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -511,26 +511,26 @@ class Instruction(Answer):
     index: int
     """The index in the chain."""
     jumped_to: bool
-    """Whether an instruction jumps here."""
+    """`true` if an instruction jumps here."""
     assumed: str | None
-    """Why `output` of its arguments is an assumption; `None` if it is known."""
+    """The reason why `output` of its arguments is an assumption; `None` if it is known."""
     label: str | None
-    """The operator or backend without its namespace, and how many such instructions come before it, such as `convolution.3`. `naming::Names`
-    adds this and what follows."""
+    """The operator or backend without its namespace, and the number of earlier instructions of the same kind, such as `convolution.3`.
+    `naming::Names` adds this field and the next two."""
     module: str | None
-    """The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself."""
+    """The path of its module, such as `layers.0.conv`; empty for the model itself."""
     source: SourceLine | None
-    """The line of the model's source that it comes from."""
+    """The line of the model's source that the instruction comes from."""
     stack: Answers[Frame]
-    """The Python calls that led to it, outermost first, if the file has them."""
+    """The stack of Python calls, outermost first, if the file has it."""
     operation: str
     """One of `kernel`, `delegate`, `move`, `jump_false`, `free`, `unknown`."""
     operator: str | None
     """The operator's name, such as `aten::add`; empty if its index is out of range."""
     overload: str | None
-    """Its overload, such as `out`."""
+    """The overload, such as `out`."""
     arguments: Answers[Argument]
-    """Runs a kernel: what it works on. Runs a delegate: what it works on: inputs, then outputs."""
+    """A call of a kernel: the arguments. A call of a delegate: the arguments: inputs, then outputs."""
     backend: str | None
     """The backend's name; empty if the delegate's index is out of range."""
     delegate: int | None
@@ -552,29 +552,29 @@ class CompileSpec(Answer):
     """A setting for a backend."""
 
     key: str
-    """Its name, `shortened`."""
+    """The name, `shortened`."""
     text: str | None
-    """Its value if that is text, `shortened`; `None` for other bytes."""
+    """The value, `shortened`, if it is text; `None` for other bytes."""
     size: int
-    """The size of its value, in bytes."""
+    """The size of the value, in bytes."""
 
 
 @dataclass(frozen=True, repr=False)
 class InsideArgument(Answer):
-    """What a node inside a delegate reads or writes."""
+    """A value that a node inside a delegate reads or writes."""
 
     name: str
-    """Its name in the schema, such as `filter`."""
+    """The schema's name of the argument, such as `filter`."""
     id: int
-    """The id of the value inside."""
+    """The id of the value in the payload."""
     output: bool
-    """Whether the node writes it."""
+    """`true` if the node writes the value."""
     tensor: str
-    """Its datatype and dimensions."""
+    """The datatype and dimensions."""
     constant: bool
-    """Whether it is a constant."""
+    """`true` if the value is a constant."""
     argument: int | None
-    """Which of the delegate's arguments it is, from 0; `None` for a value that is only inside."""
+    """The index of the value among the delegate's arguments, from 0; `None` for a value that exists only inside."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -582,9 +582,9 @@ class InsideNode(Answer):
     """A node inside a delegate."""
 
     operator: str
-    """What it does, by the schema's name, such as `XNNFullyConnected`."""
+    """The schema's name of the node, such as `XNNFullyConnected`."""
     arguments: Answers[InsideArgument]
-    """What it reads and writes."""
+    """The values that the node reads and writes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -601,50 +601,50 @@ class DelegateGraph(Answer):
 
 @dataclass(frozen=True, repr=False)
 class GraphArgument(Answer):
-    """What a node reads or writes."""
+    """A value that a node reads or writes."""
 
     value: int
     """Index into the method's values; for a value inside a delegate, -1 minus its id there."""
     text: str
-    """A tensor's type and shape, or the value itself: `f32[1, 3]`, `2`, `[0, 1]`, `"gelu"`. The arguments that are one value share it, because
-    lists can be long and be arguments of many instructions."""
+    """A tensor's type and shape, or the value itself: `f32[1, 3]`, `2`, `[0, 1]`, `"gelu"`. Arguments with the same value share the text,
+    because lists can be long and be arguments of many instructions."""
     output: bool
-    """Whether the instruction writes it."""
+    """`true` if the instruction writes the value."""
     name: str | None
-    """Its name, if the operator is known."""
+    """The name, if the operator is known."""
     named_by: str | None
-    """Where that name is known from. One of `file`, `record`, `state_dict`, `input`, `operator`."""
+    """The origin of that name. One of `file`, `record`, `state_dict`, `input`, `operator`."""
     place: Place | None
-    """Where a tensor's bytes are."""
+    """The place of a tensor's bytes."""
     tensor_name: str | None
     """The name of a tensor, such as `layers.0.conv.weight`. `naming::Names` adds it."""
     weight: bool | None
-    """Whether it is data that the file or a `.ptd` has, also inside a delegate: a weight."""
+    """`true` for a weight: data in the file or in a `.ptd`, also inside a delegate."""
 
 
 @dataclass(frozen=True, repr=False)
 class GraphNode(Answer):
-    """A node: an instruction, or where values come from and go to."""
+    """A node: an instruction, or an origin or destination of values."""
 
     kind: str
-    """What it is. One of `input`, `state`, `kernel`, `delegate`, `inside`, `move`, `jump`, `unknown`, `output`, `block`."""
+    """The kind of node. One of `input`, `state`, `kernel`, `delegate`, `inside`, `move`, `jump`, `unknown`, `output`, `block`."""
     label: str
-    """The operator with its overload, the backend, or which input or output it is."""
+    """The operator with its overload, the backend, or the kind and index of an input or output."""
     arguments: Answers[GraphArgument]
-    """What it reads and writes, in the file's order."""
+    """The values that it reads and writes, in the file's order."""
     chain: int | None
     """Index into the method's chains."""
     delegate: str | None
-    """For a node inside a delegate, the backend."""
+    """The backend of a node inside a delegate."""
     instruction: int | None
     """Index into the chain's instructions."""
     module: str | None
-    """The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself."""
+    """The path of its module, such as `layers.0.conv`; empty for the model itself."""
     name: str | None
     """The label of the instruction or of the node inside a delegate, such as `convolution.3`; for an input, a state or an output, the name of
     the value. `naming::Names` adds this and `module`."""
     source: str | None
-    """The line of Python that it came from, if the file or a record has it: `model.py:12 forward`."""
+    """The line of Python that it comes from, if the file or a record has it: `model.py:12 forward`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -652,13 +652,13 @@ class GraphEdge(Answer):
     """An edge from a node to another: a value, or a jump."""
 
     from_: int
-    """Index of the node that it comes from."""
+    """Index of the source node."""
     to: int
-    """Index of the node that it goes to."""
+    """Index of the destination node."""
     value: int | None
-    """Index into the method's values, as the node that it goes to names it; `None` for a jump."""
+    """Index into the method's values, as in the arguments of the destination node; `None` for a jump."""
     view: bool | None
-    """Whether it comes from the instruction that made the value a view, whose bytes come from other nodes."""
+    """`true` if the edge comes from the instruction that made the value a view, whose bytes come from other nodes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -669,11 +669,11 @@ class Graph(Answer):
     method: str
     """The method's name."""
     nodes: Answers[GraphNode]
-    """Inputs and states first, then instructions in order, then outputs."""
+    """The nodes: inputs and states first, then instructions in order, then outputs."""
     edges: Answers[GraphEdge]
-    """An edge with a value goes from an earlier node to a later one, except from one iteration of a loop to the next."""
+    """The edges. An edge with a value goes from an earlier node to a later one, except from one iteration of a loop to the next."""
     incomplete: str | None
-    """Why some edges may be missing or wrong."""
+    """The reason why some edges may be missing or wrong."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -936,32 +936,32 @@ class ChangeUser(Answer):
     method: str | None
     """The method's name, `shortened`."""
     value: int | None
-    """Index into the method's values."""
+    """The index into the method's values."""
     delegate: int | None
-    """Index into the method's delegates."""
+    """The index into the method's delegates."""
     key: str | None
     """The name."""
 
 
 @dataclass(frozen=True, repr=False)
 class Change(Answer):
-    """One blob, or other part of a file, that was changed."""
+    """A change to a blob or another part of a file."""
 
     action: str
-    """What was done to it. One of `added`, `replaced`, `removed`, `externalized`, `internalized`, `shared`, `renamed`, `extracted`."""
+    """The kind of change. One of `added`, `replaced`, `removed`, `externalized`, `internalized`, `shared`, `renamed`, `extracted`."""
     subject: str
-    """What it is. One of `constant`, `initial_state`, `payload`, `named_data`, `key`, `segment`, `method`, `stack_traces`, `names`, `padding`,
-    `program`, `test_case`."""
+    """The kind of part. One of `constant`, `initial_state`, `payload`, `named_data`, `key`, `segment`, `method`, `stack_traces`, `names`,
+    `padding`, `program`, `test_case`."""
     name: str
-    """Its name or key, after the change; empty if it has none."""
+    """The name or key after the change; empty if the part has none."""
     users: Answers[ChangeUser]
-    """Everything that refers to it."""
+    """All references to the part."""
     size_before: int
-    """The bytes that it took in this file."""
+    """The bytes that the part took in this file."""
     size_after: int
-    """The bytes that it takes in this file."""
+    """The bytes that the part takes in this file."""
     others: Answers[ChangeUser]
-    """If it was replaced: what shared its old bytes and keeps them."""
+    """If the part was replaced, the users that shared its old bytes and keep them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -974,14 +974,14 @@ class EditReport(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Skipped(Answer):
-    """Something that was left out because the other format cannot store it."""
+    """An item that was left out because the other format cannot store it."""
 
     kind: str
-    """What it is: `tensor`, `blob`, `metadata` or `payload`."""
+    """The kind of item: `tensor`, `blob`, `metadata` or `payload`."""
     name: str
-    """Its name."""
+    """The name."""
     reason: str
-    """Why the other format cannot store it."""
+    """The reason why the other format cannot store it."""
 
 
 @dataclass(frozen=True, repr=False)
