@@ -404,8 +404,8 @@ impl<'t> Reader<'t> {
         let sizes = sizes.iter().map(narrow).collect::<core::result::Result<Vec<i32>, String>>()?;
         let dim_order = dim_order(strides);
         let shape = TensorShape { scalar_type: tensor.scalar_type, sizes: &sizes, dim_order: &dim_order };
-        let size = shape.byte_size().map_err(|error| format!("{}", error.kind().detail()))?;
-        let dense = shape.strides().map_err(|error| format!("{}", error.kind().detail()))?;
+        let size = shape.byte_size().map_err(|error| error.kind().detail())?;
+        let dense = shape.strides().map_err(|error| error.kind().detail())?;
         let mut pairs = sizes.iter().zip(strides.iter().zip(&dense));
         if size > 0 && pairs.any(|(size, (stride, dense))| *size > 1 && stride != dense) {
             return Err(format!("strides {strides:?} of {shape}, expected those of a tensor without gaps"));

@@ -51,7 +51,7 @@ impl Dumped {
     }
 
     fn error(&self) -> String {
-        self.build().err().expect("an error").to_string()
+        self.build().map(|_| ()).expect_err("an error").to_string()
     }
 }
 
