@@ -1,11 +1,12 @@
 //! Multiply-accumulates and parameters, computed from the shapes of tensors.
 
 use super::disassembly::{Argument, CodeValue, MethodCode, Operation, TensorPlace};
+use super::training::{TrainingOutput, TrainingRole, training_outputs};
 use crate::delegate::xnnpack::{ConstantPlace, NodeIds};
 use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort_by};
-use crate::schema::program::TensorShapeDynamism;
+use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
 use crate::schema::xnnpack::XNNTensorValue;
 use alloc::{string::String, vec::Vec};
 
@@ -38,6 +39,7 @@ pub struct MethodMacs<'t> {
     /// The sum over all calls with known counts. Instructions in a loop count once.
     pub macs: u64,
     /// The number of elements of the constants that its calls take, each constant once: parameters, and buffers such as those of a normalization.
+    /// In a method for training, also of the parameters, which are initial states.
     pub parameters: u64,
     /// `true` if a counted shape is dynamic, so that the sum is an upper bound.
     pub is_bound: bool,
@@ -170,9 +172,13 @@ impl Pte<'_> {
                 payloads.insert(*place, payload);
             }
         }
+        let training = training_outputs(self);
         let mut macs = Macs::default();
-        for (index, code) in disassembly.methods.iter().enumerate() {
-            let mut counter = Counter { code, seen: Keyed::new(), called: Keyed::new(), found: MethodMacs::default() };
+        let plans = self.methods().iter().zip(&training);
+        for ((index, code), (plan, outputs)) in disassembly.methods.iter().enumerate().zip(plans) {
+            let trained = trained(plan, outputs);
+            let (seen, called, found) = (Keyed::new(), Keyed::new(), MethodMacs::default());
+            let mut counter = Counter { code, trained, seen, called, found };
             counter.found.is_complete = true;
             for (chain, list) in code.chains.iter().enumerate() {
                 for (instruction, code) in list.instructions.iter().enumerate() {
@@ -206,6 +212,8 @@ impl Pte<'_> {
 /// A counter for the calls of a method.
 struct Counter<'c, 't> {
     code: &'c MethodCode<'t>,
+    /// The values that training changes: parameters, although they are initial states.
+    trained: Keyed<usize, ()>,
     /// The constants already counted.
     seen: Keyed<CountedWeight, ()>,
     /// The sums of the delegates already called.
@@ -248,10 +256,15 @@ impl<'t> Counter<'_, 't> {
             if argument.output && !argument.in_place && last.replace(argument.value) != Some(argument.value) {
                 call.elements = call.elements.saturating_add(elements);
             }
-            if let (false, Some(TensorPlace::Constant { .. } | TensorPlace::External { .. })) = (argument.output, place)
-            {
+            let Ok(value) = usize::try_from(argument.value) else { continue };
+            let is_parameter = match place {
+                Some(TensorPlace::Constant { .. } | TensorPlace::External { .. }) => true,
+                Some(TensorPlace::InitialState { .. }) => self.trained.contains(&value),
+                _ => false,
+            };
+            if is_parameter && !argument.output {
                 call.parameters = call.parameters.saturating_add(elements);
-                self.parameter(CountedWeight::Value(usize::try_from(argument.value).unwrap_or_default()), elements);
+                self.parameter(CountedWeight::Value(value), elements);
             }
         }
         call.macs = self.kernel_macs(call.operator, arguments);
@@ -350,6 +363,18 @@ impl<'t> Counter<'_, 't> {
         }
         self.called.insert(delegate, sum);
     }
+}
+
+/// Returns the values that a method for training returns as its parameters.
+fn trained(plan: &ExecutionPlan<'_>, outputs: &[Option<TrainingOutput<'_>>]) -> Keyed<usize, ()> {
+    let mut values = Keyed::new();
+    for (value, output) in plan.outputs().iter().zip(outputs) {
+        if let (Ok(value), Some(TrainingRole::Parameter)) = (usize::try_from(*value), output.map(|output| output.role))
+        {
+            values.add(value);
+        }
+    }
+    values
 }
 
 /// Attention over a cache whose filled part only the runtime knows.

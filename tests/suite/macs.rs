@@ -164,3 +164,18 @@ fn events_of_a_profile_have_the_products_of_what_they_time() {
         assert!(etdp.profile(None, None).runs[1].events.iter().all(|event| event.macs.is_none()), "{name}");
     }
 }
+
+#[test]
+fn initial_states_that_training_changes_are_parameters() {
+    use executorch_format_support::training::constant;
+
+    let file = fixture("1.5.1/mutable_init/mutable_init.pte");
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    let before = pte.macs().methods[0].parameters;
+    let plans = pte.program.execution_plan.as_mut().unwrap();
+    // The first value is a tensor of five elements with an initial state.
+    plans[0].outputs = Some(vec![plans[0].outputs()[0], 0].into());
+    plans.push(constant("__et_training_gradients_index_forward", vec![1i64.into()]));
+    plans.push(constant("__et_training_parameters_index_forward", vec![1i64.into()]));
+    assert_eq!(pte.macs().methods[0].parameters, before + 5);
+}

@@ -62,7 +62,8 @@ pub fn total(method: &MacsSummary<'_>) -> String {
         false => "",
     };
     let part = if method.is_complete { "" } else { ", without the operators that are not counted" };
-    format!("{bound}{} MACs, {} parameters{part}", grouped(method.macs), grouped(method.parameters))
+    let plural = if method.parameters == 1 { "" } else { "s" };
+    format!("{bound}{} MACs, {} parameter{plural}{part}", grouped(method.macs), grouped(method.parameters))
 }
 
 /// Formats a number with commas between groups of three digits.

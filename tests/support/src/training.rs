@@ -1,5 +1,5 @@
 //! A program for training, as ExecuTorch's exporter makes it of a joint graph: the loss, another output, the gradients of two parameters, the
-//! parameters, and constant methods that say where they start and what they are called.
+//! parameters, and constant methods with their places and names.
 
 use executorch_format::Pte;
 use executorch_format::schema::program::{EValue, ExecutionPlan, Program, Tensor};
@@ -8,7 +8,8 @@ use executorch_format::schema::{DataSegment, ScalarType};
 /// The names of the parameters.
 pub const PARAMETERS: [&str; 2] = ["net.linear.weight", "net.linear.bias"];
 
-fn constant(name: &str, values: Vec<EValue<'static>>) -> ExecutionPlan<'static> {
+/// A method that returns constants.
+pub fn constant(name: &str, values: Vec<EValue<'static>>) -> ExecutionPlan<'static> {
     let outputs: Vec<i32> = (0..values.len() as i32).collect();
     ExecutionPlan::new(name.to_owned(), values, Vec::new(), Vec::new(), 0).with_outputs(outputs)
 }
