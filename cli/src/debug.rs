@@ -264,7 +264,7 @@ fn report(
     let gaps = runs.iter().flat_map(|run| &run.values);
     let below = gaps.filter(|gap| match gap.outcome {
         GapOutcome::Equal => false,
-        // What one run alone recorded is expected if programs differ.
+        // If programs differ, values that only one run recorded are expected.
         GapOutcome::OnlyBefore | GapOutcome::OnlyAfter => arguments.before.is_none(),
         _ => gap.distance.is_none_or(|distance| distance.unbounded > 0 || distance.snr.is_none_or(|snr| snr < least)),
     });

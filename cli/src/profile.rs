@@ -235,7 +235,7 @@ fn profiles(context: &Context, arguments: &Arguments, program: Option<(&Pte<'_>,
     outcome
 }
 
-/// What a profile is made from.
+/// The inputs of a profile.
 pub const TIMES: &str = "times";
 
 /// Returns the trace in a file. `what` names what it is needed for.

@@ -700,7 +700,7 @@ class Distance(Answer):
     cosine: float | None
     """The cosine similarity of the two tensors, 1 if they point the same way; `None` if one is all zeros."""
     not_finite: tuple[int, ...]
-    """How many elements of each tensor are infinite or NaN."""
+    """The number of elements of each tensor that are infinite or NaN."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -71,7 +71,7 @@ pub(crate) fn fields<'t>(table: &'t dyn AnyTable, visit: &mut dyn FnMut(&'static
     }
 }
 
-/// Whether two tables of one type would be written as the same bytes. Bitwise: unlike with `==`, a NaN is the same as itself,
+/// Returns `true` if two tables of one type would be written as the same bytes. Bitwise: unlike with `==`, a NaN is the same as itself,
 /// and −0.0 is not the same as 0.0.
 pub(crate) fn same<T: AnyTable>(left: &T, right: &T) -> bool {
     same_tables(left, right)
@@ -306,12 +306,12 @@ pub enum AnyNumbers<'t> {
 }
 
 impl<'t> AnyNumbers<'t> {
-    /// How many there are.
+    /// The number of items.
     pub fn len(&self) -> usize {
         each_kind!(*self, list => list.len())
     }
 
-    /// Whether the list is empty.
+    /// Returns `true` if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -334,10 +334,10 @@ impl<'t> AnyNumbers<'t> {
 
 /// A list of tables.
 pub trait AnyTables: Sealed {
-    /// How many there are.
+    /// The number of items.
     fn len(&self) -> usize;
 
-    /// Whether the list is empty.
+    /// Returns `true` if the list is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -443,7 +443,7 @@ pub(crate) fn most_tables(table: &dyn AnyTable) -> usize {
     most
 }
 
-/// How many tables a table is: itself and all in it.
+/// Counts the tables of a table: itself and all in it.
 #[cfg(feature = "verify")]
 pub(crate) fn tables(table: &dyn AnyTable) -> usize {
     tables_of(table, table.description())

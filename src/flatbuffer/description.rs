@@ -13,22 +13,22 @@ pub struct TableDescription {
     pub name: &'static str,
     /// Its fields, in order of their ids. A union takes two ids.
     pub fields: &'static [FieldDescription],
-    /// How each field is stored inline, by id.
+    /// The inline form of each field, by id.
     pub(crate) forms: &'static [FieldForm],
-    /// What is in it, and in the tables in it.
+    /// A summary of its fields, and of those of the tables in it.
     pub(crate) content: Content,
 }
 
-/// What is in a table and in the tables in it, so that a walk can skip what has nothing that it looks for.
+/// A summary of the fields of a table and of the tables in it, so that a walk can skip tables without the fields that it looks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Content {
     /// The fields that are strings or have any in them, as bits: by index in a table, by [`bit`](Self::bit) in a union.
     pub(crate) texts: u32,
     /// The fields that are tables or lists of them, in the same way; the members of a union that have such fields.
     pub(crate) parts: u32,
-    /// Whether any field of the table itself is a bool.
+    /// `true` if any field of the table itself is a bool.
     pub(crate) bools: bool,
-    /// Whether any field is a list of tables.
+    /// `true` if any field is a list of tables.
     pub(crate) lists: bool,
     /// The most tables that it may be without those in lists: itself, and those that its fields point to.
     pub(crate) tables: usize,
@@ -118,7 +118,7 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    /// What is in a field of this kind.
+    /// Summarizes a field of this kind.
     pub(crate) const fn content(&self) -> Content {
         match self {
             Self::Number(_) | Self::Numbers { .. } => Content::NONE,
@@ -138,7 +138,7 @@ pub struct UnionDescription {
     pub name: &'static str,
     /// Its members, in order of their tags.
     pub members: &'static [MemberDescription],
-    /// What is in its members.
+    /// A summary of its members.
     pub(crate) content: Content,
 }
 
@@ -188,7 +188,7 @@ impl FieldDescription {
         Self { name, kind }
     }
 
-    /// How many ids it takes.
+    /// The number of ids that it takes.
     pub fn ids(&self) -> usize {
         match self.kind {
             FieldKind::Union(_) => 2,

@@ -22,7 +22,7 @@ pub(crate) trait Field<'a>: Sized {
     /// Its kind in the schema.
     const KIND: FieldKind;
 
-    /// How it is stored inline, for each id that it takes: one, or two for a union.
+    /// Its inline form for each id that it takes: one, or two for a union.
     const FORMS: &'static [FieldForm];
 
     /// Its value in a table that does not have it.

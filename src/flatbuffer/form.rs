@@ -1,6 +1,6 @@
-//! How fields are stored inline in their table.
+//! The inline storage of fields in their table.
 
-/// How a field is stored inline, if it is present.
+/// The inline storage of a field, if it is present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FieldForm {
     /// A number of 1 byte.
@@ -56,12 +56,12 @@ pub(crate) const fn concatenated<const N: usize>(parts: &[&[FieldForm]]) -> [Fie
     all
 }
 
-/// How the fields of a table are stored inline, as its writer needs it.
+/// The inline storage of the fields of a table, as its writer needs it.
 #[derive(Clone, Copy)]
 pub(crate) struct TableLayout {
     /// By id.
     pub(crate) list: &'static [FieldForm],
-    /// How large the fields are: for each 2 bits, the power of two that its size in bytes is.
+    /// The sizes of the fields: for each 2 bits, the exponent of its size in bytes, a power of two.
     pub(crate) sizes: u64,
     /// The fields of 8 bytes, as bits.
     pub(crate) wide: u32,

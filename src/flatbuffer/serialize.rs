@@ -18,7 +18,7 @@ pub(crate) const FILE: &str = "file";
 /// The file for the list at a path, with the kind of its field, or for the table there.
 pub(crate) type FileOf<'p> = &'p dyn Fn(&Path<'_>, Option<&FieldKind>) -> Option<String>;
 
-/// Where a table is, and which bytes are in files instead of the JSON.
+/// The place of a table, and the bytes that are in files instead of the JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'p> {
     pub(crate) path: &'p Path<'p>,

@@ -336,7 +336,7 @@ fn an_absent_field_reads_as_its_default_and_a_default_is_written_as_absent() {
     assert_eq!(defaults.old, None);
     let short = written(&defaults, style());
     assert_eq!(read::<Defaults>(&short).unwrap(), defaults);
-    // Where the default is not 0, a 0 is stored, and one that was there stays.
+    // A 0 is stored if the default is not 0, and stays if it was there.
     let zeros = Defaults { signed: 0, unsigned: 0, wide: 0, zero: 0, old: Some(0) };
     let long = written(&zeros, style());
     assert!(long.len() > short.len());

@@ -79,7 +79,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether the bytes are UTF-8.
+    /// Returns `true` if the bytes are UTF-8.
     pub fn is_utf8(&self) -> bool {
         matches!(self.0, Form::Utf8(_))
     }

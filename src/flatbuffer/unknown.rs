@@ -14,7 +14,7 @@ use alloc::format;
 pub struct Unknown {
     /// The union's tag.
     pub tag: u8,
-    /// What is known of the value.
+    /// The known part of the value.
     pub value: UnknownValue,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Part<'p> {
     /// The table that holds that field; for a table, the table itself.
     pub(crate) owner: &'static TableDescription,
     pub(crate) kind: PartKind<'p>,
-    /// Where it starts, in bytes from the start of the FlatBuffer.
+    /// Its start, in bytes from the start of the FlatBuffer.
     pub(crate) position: u32,
     /// Its size in bytes, including a vector's count and a string's NUL. A table ends with its farthest field.
     pub(crate) size: u32,
@@ -39,24 +39,24 @@ pub(crate) enum PartKind<'p> {
 /// A table and its vtable.
 #[derive(Debug)]
 pub(crate) struct TablePart<'p> {
-    /// Where the vtable is, in bytes from the start of the FlatBuffer.
+    /// The place of the vtable, in bytes from the start of the FlatBuffer.
     pub(crate) vtable: u32,
     /// Its size, in bytes.
     pub(crate) vtable_size: u16,
     /// The inline size that it states; `None` if it is too short to state one.
     pub(crate) inline_size: Option<u16>,
-    /// Where each field that the schema knows is, by id, in bytes from the table's start; 0 for an absent one.
+    /// The place of each field of the schema, by id, in bytes from the table's start; 0 for an absent one.
     pub(crate) slots: &'p [u16],
-    /// Whether a field is in the four bytes that say where the vtable is.
+    /// `true` if a field overlaps the four bytes of the offset to the vtable.
     pub(crate) overlaps: bool,
 }
 
-/// Which parts are asked for.
+/// The requested parts.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
-    /// Whether tables are.
+    /// `true` for tables.
     pub(crate) tables: bool,
-    /// Whether the string or vector that a field points to is.
+    /// Returns `true` for a field whose string or vector is requested.
     pub(crate) fields: fn(&FieldKind) -> bool,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn walk_at(
     }
 }
 
-/// What a vtable says about tables of one description.
+/// A vtable, as needed for tables of one description.
 #[derive(Clone, Copy)]
 struct Vtable {
     description: Option<&'static TableDescription>,

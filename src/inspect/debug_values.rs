@@ -58,7 +58,7 @@ pub struct DebugRun<'t> {
 pub struct DebugValue<'t> {
     /// Index of its event in the run.
     pub event: usize,
-    /// What wrote it: an instruction, a step inside a delegate, or the whole method, whose output it is. Of a delegate's call, its inputs
+    /// Its writer: an instruction, a step inside a delegate, or the whole method, whose output it is. Of a delegate's call, its inputs
     /// are recorded too.
     pub kind: EventKind,
     /// The chain of the instruction.
@@ -67,7 +67,7 @@ pub struct DebugValue<'t> {
     /// Index of the instruction in the chain.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub instruction: Option<usize>,
-    /// How often the instruction had run before in this run.
+    /// The number of earlier executions of the instruction in this run.
     pub repetition: usize,
     /// Its position among the values that were recorded together: the results of the kernel, the arguments of the delegate's call, or the
     /// outputs of the method.
@@ -75,7 +75,7 @@ pub struct DebugValue<'t> {
     /// Its index in a list of tensors.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub item: Option<usize>,
-    /// Whether it is an input of a delegate's call, which the runtime records with the outputs. Known with the program.
+    /// `true` if it is an input of a delegate's call, which the runtime records with the outputs. Known with the program.
     pub input: bool,
     /// The delegate's own name for the step.
     #[cfg_attr(
@@ -86,7 +86,7 @@ pub struct DebugValue<'t> {
     /// The delegate's own number for the step.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub delegate_debug_id: Option<i32>,
-    /// What the instruction runs, according to the program.
+    /// The operator or backend that the instruction runs, according to the program.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub runs: Option<EventTarget<'t>>,
     /// The kernel that the instruction ran, as the runtime calls it: the operator without its namespace, such as `add.out`.
@@ -104,7 +104,7 @@ pub struct DebugValue<'t> {
         serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
     )]
     pub name: Option<&'t str>,
-    /// Where the name is known from.
+    /// The source of the name.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub named_by: Option<NamedBy>,
     /// The path of the module of the instruction, such as `layers.0.conv`. Of a delegate, the module that contains all of its nodes.
@@ -142,7 +142,7 @@ pub struct DebugTensor<'t> {
     pub dim_order: Vec<u8>,
     /// The size of its elements, in bytes.
     pub size: u64,
-    /// Where its bytes are in the debug buffer; `None` if it is empty.
+    /// The place of its bytes in the debug buffer; `None` if it is empty.
     pub offset: Option<u64>,
     /// The distribution of its values; `None` without the debug buffer, for a type without numbers, and if no element is finite.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]

@@ -90,9 +90,9 @@ pub struct MacsSummary<'t> {
     pub macs: u64,
     /// The parameters, as in [`MethodMacs`].
     pub parameters: u64,
-    /// Whether the sum is an upper bound.
+    /// `true` if the sum is an upper bound.
     pub is_bound: bool,
-    /// Whether the multiply-accumulates of each call are known.
+    /// `true` if the multiply-accumulates of each call are known.
     pub is_complete: bool,
     /// Those of each operator, the most first.
     pub operators: Vec<OperatorMacs<'t>>,

@@ -241,7 +241,7 @@ pub struct Distance {
     pub snr: Option<f64>,
     /// The cosine similarity of the two tensors, 1 if they point the same way; `None` if one is all zeros.
     pub cosine: Option<f64>,
-    /// How many elements of each tensor are infinite or NaN.
+    /// The number of elements of each tensor that are infinite or NaN.
     pub not_finite: [u64; 2],
 }
 

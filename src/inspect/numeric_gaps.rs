@@ -40,11 +40,11 @@ pub struct NumericGap {
     /// The chain and the index of the instruction in the second run, or else in the first.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub instruction: Option<(usize, usize)>,
-    /// How both compare.
+    /// The result of the comparison.
     pub outcome: GapOutcome,
     /// The value of each run; `None` if it did not record it.
     pub values: [Option<ComparedValue>; 2],
-    /// How far the numbers are apart, where the first run is the reference. `None` if only one run has the value, if the sizes differ, or
+    /// The distance of the numbers, with the first run as the reference. `None` if only one run has the value, if the sizes differ, or
     /// for a type without numbers.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub distance: Option<Distance>,
@@ -70,7 +70,7 @@ pub struct ComparedValue {
     pub sizes: Option<Vec<i32>>,
 }
 
-/// How two values compare.
+/// The result of comparing two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -105,7 +105,7 @@ impl RunGaps {
     }
 }
 
-/// What values are matched by.
+/// The key by which values are matched.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum MatchKey<'t> {
     /// An output of the method, by its position and the index in a list.
@@ -289,7 +289,7 @@ fn run_gaps(before: Option<&DebugRun<'_>>, after: Option<&DebugRun<'_>>) -> RunG
     let mut is_left: Vec<bool> = of_before.iter().map(counts).collect();
     for value in after.map(|run| run.values.as_slice()).unwrap_or_default().iter().filter(|value| counts(value)) {
         let by_key = key(value, by_place).and_then(|key| waiting.get_mut(&key)?.pop());
-        // What a delegate computes is the result of the module of its last node.
+        // The result of a delegate is that of the module of its last node.
         let by_module = || modules.get(value.last_module?).copied();
         let found = by_key.or_else(by_module).filter(|index| is_left.get(*index) == Some(&true));
         let Some((index, other)) = found.and_then(|index| Some((index, of_before.get(index)?))) else {

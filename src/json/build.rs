@@ -31,7 +31,7 @@ pub struct JsonTree<'j> {
     source: Option<SourceEntry>,
     kind: Option<FileKind>,
     files: Vec<String>,
-    /// Which keys the root has that only the early schemas of a `.ptd` have, and the one that 0.6 has and 0.5 has not.
+    /// The keys of the root that only the early schemas of a `.ptd` have, and the one that 0.6 has and 0.5 does not have.
     has_legacy: bool,
     has_named_data: bool,
 }
@@ -108,7 +108,7 @@ impl<'j> JsonTree<'j> {
     }
 }
 
-/// What `source` names.
+/// The files that `source` names.
 #[derive(Clone)]
 struct Given<'a> {
     metadata: &'a [u8],
@@ -147,7 +147,7 @@ impl<'a> Built<'a> {
         self.before.as_ref()
     }
 
-    /// Whether the tree is the one that was dumped.
+    /// Returns `true` if the tree is the one that was dumped.
     pub fn is_unchanged(&self) -> bool {
         self.is_unchanged
     }
@@ -286,7 +286,7 @@ fn etdp<'a>(mut reader: Reader<'_, 'a>, given: Option<Given<'a>>) -> Result<Buil
     Ok(Built { model: etdp.into(), before: before.map(Model::Etdp), exact: None, is_unchanged })
 }
 
-/// What can be known of JSON without its schema.
+/// The properties of JSON that need no schema.
 #[derive(Default)]
 struct Outline {
     source: Option<SourceEntry>,

@@ -200,7 +200,7 @@ fn name_of(path: &Path<'_>) -> String {
     name + ".bin"
 }
 
-/// Whether a field is a blob: bytes that the schema aligns.
+/// Returns `true` if a field is a blob: bytes that the schema aligns.
 fn is_blob(kind: &FieldKind) -> bool {
     matches!(kind, FieldKind::Numbers { number: NumberKind::U8, alignment: 2.. })
 }

@@ -274,7 +274,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 }
 
-/// Which entry of a table has a name: the index of its field, and whether it is the type of a union.
+/// The entry of a table with a name: the index of its field, and `true` for the type of a union.
 fn entry_of(description: &TableDescription, name: &str) -> Option<(usize, bool)> {
     let renamed = RENAMED.into_iter().find(|(table, old, _)| *table == description.name && *old == name);
     let name = renamed.map_or(name, |(_, _, new)| new);
@@ -319,7 +319,7 @@ fn with_type(error: Error, name: &str) -> Error {
     }
 }
 
-/// Whether a text is the name of a file, and not a path or the name of something else.
+/// Returns `true` if a text is the name of a file, and not a path or the name of something else.
 pub(super) fn is_name(name: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     !name.is_empty() && name.len() <= LONGEST_NAME && !name.starts_with('.') && name.bytes().all(is_good)

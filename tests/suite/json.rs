@@ -93,7 +93,7 @@ fn an_unchanged_tree_gives_the_bytes_of_every_file_that_can_be_read() {
     assert_eq!(refused, kept_by_no_json);
 }
 
-/// Whether the bytes of all segments are those that the file has. A file without a header has none.
+/// Returns `true` if the bytes of all segments are those of the file. A file without a header has none.
 fn given(found: Vec<Segment<'_>>, expected: &[Segment<'_>]) -> bool {
     found.iter().zip(expected).all(|(found, expected)| *expected == Segment::Absent || found == expected)
 }

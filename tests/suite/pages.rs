@@ -285,7 +285,7 @@ fn every_public_function_is_named_by_a_test() {
             .collect();
         let name = path.rsplit("::").next().unwrap();
         let is_own = name.starts_with(char::is_lowercase) && !fields.contains(name) && !OF_OTHERS.contains(&name);
-        // What is no longer in the sources is reported by `.ci/api`.
+        // `.ci/api` reports functions that are no longer in the sources.
         if is_own && !tested.contains(name) && sources.contains(name) {
             missing.insert(path.clone());
         }

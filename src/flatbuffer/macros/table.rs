@@ -100,7 +100,7 @@ macro_rules! table_type {
 
             type Owned = $crate::flatbuffer::macros::owned!($name $($lt)?);
 
-            /// How many ids the fields take.
+            /// The number of ids that the fields take.
             trait Ids {
                 const IDS: usize;
             }
@@ -252,7 +252,7 @@ macro_rules! field_at {
 }
 pub(crate) use field_at;
 
-/// How a field is stored: by its type, by `as`, or with the given default.
+/// The storage of a field: by its type, by `as`, or with the given default.
 macro_rules! wire {
     () => {
         $crate::flatbuffer::field::Plain

@@ -81,7 +81,7 @@ pub(in crate::flatbuffer) struct Buffer<'a> {
     pub(super) bytes: &'a [u8],
     /// The position of the root's offset: 0, or the size of a prefix.
     root: Cell<u32>,
-    /// What is left of the limits.
+    /// The rest of the limits.
     bytes_left: Cell<u32>,
     memory_left: Cell<u64>,
     limits: Limits,
@@ -91,14 +91,14 @@ pub(in crate::flatbuffer) struct Buffer<'a> {
     irregular: Cell<bool>,
 }
 
-/// What was found while a FlatBuffer was read, besides the tree.
+/// The findings of a reader besides the tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadStats {
-    /// How many tables have fields that the schema does not know.
+    /// The number of tables with fields that the schema does not have.
     pub(crate) newer_tables: u32,
     /// The bytes of memory that the tree takes.
     pub(crate) memory: u64,
-    /// Whether there may be anything that the tree does not show and a strict rule reports: a vtable that does not state the size of its
+    /// `true` if there may be something that the tree does not show and a strict rule reports: a vtable that does not state the size of its
     /// tables or states more than [`MAX_REGULAR`], fields in the offset to it, a bool other than 0 and 1, or a vector that is not
     /// aligned. If not, nobody has to look.
     pub(crate) irregular: bool,
@@ -117,7 +117,7 @@ impl ReadStats {
     }
 }
 
-/// What [`Limits::memory`] bounds.
+/// The quantity that [`Limits::memory`] bounds.
 const MEMORY: &str = "bytes of memory";
 
 /// A position in a FlatBuffer: nom's input for what is stored there.
@@ -155,14 +155,14 @@ impl<'a> Buffer<'a> {
         Ok(Self { bytes, root, bytes_left, memory_left, limits: *limits, newer_tables, irregular: Cell::new(false) })
     }
 
-    /// What was found while it was read.
+    /// Returns the findings of the reader.
     pub(super) fn seen(&self) -> ReadStats {
         let memory = self.limits.memory.unwrap_or(u64::MAX).saturating_sub(self.memory_left.get());
         let irregular = self.irregular.get() || self.ends_in_a_table();
         ReadStats { newer_tables: self.newer_tables.get(), memory, irregular }
     }
 
-    /// Whether there may be a table at the end that is not all there, by its inline size. Its fields are.
+    /// Returns `true` if a table at the end may be cut off by its inline size. Its fields are all there.
     fn ends_in_a_table(&self) -> bool {
         let end = self.bytes.len() as u32;
         let first = end.saturating_sub(MAX_REGULAR).next_multiple_of(4);
@@ -260,7 +260,7 @@ impl<'s, 'a> BufferPlace<'s, 'a> {
         fault(self.position, ErrorKind::Limit { what: MEMORY, limit })
     }
 
-    /// Whether that many bytes are left of the limit.
+    /// Returns `true` if that many bytes are left of the limit.
     pub(super) fn can_spend(self, bytes: usize) -> bool {
         bytes <= self.buffer.bytes_left.get() as usize
     }

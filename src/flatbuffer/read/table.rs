@@ -53,7 +53,7 @@ impl<const N: usize> Slots for [u16; N] {
     }
 }
 
-/// What a vtable says about the tables that use it.
+/// A vtable, as needed for the tables that use it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vtable<S> {
     position: u32,
@@ -61,14 +61,14 @@ pub(crate) struct Vtable<S> {
     slots: S,
 }
 
-/// What is needed of a vtable to open a table.
+/// The part of a vtable that is needed to open a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
     /// The end of the field that is farthest from the table's start, in bytes from there: the table must be inside the
     /// buffer up to here. The inline size in the vtable is not a bound: Python's `flatbuffers` before 25.12 shares one
     /// vtable between tables of different sizes, and the official readers ignore it.
     pub(super) extent: u32,
-    /// Whether it has fields that the schema does not know.
+    /// `true` if it has fields that the schema does not have.
     pub(super) newer: bool,
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct Table<'s, 'a> {
 }
 
 impl<'s, 'a> Table<'s, 'a> {
-    /// Where the next field is (`None` if it is absent), and the table at the field after it.
+    /// Returns the table at the field after the next one, and the place of the next field (`None` if it is absent).
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn field(mut self) -> (Self, Option<u16>) {
         let slot = self.slots.get(self.next).copied().filter(|slot| *slot != 0);
@@ -179,7 +179,7 @@ impl<'s, 'a> Table<'s, 'a> {
         self.fields.get(start..start + size).unwrap_or_default()
     }
 
-    /// What the next field's offset points to (`None` if it is absent), and the table at the field after it.
+    /// Returns the table at the field after the next one, and the target of the next field's offset (`None` if it is absent).
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn target(self) -> Result<(Self, Option<BufferPlace<'s, 'a>>)> {
         let (table, slot) = self.field();
@@ -206,7 +206,7 @@ pub(super) fn misaligned(position: u32) -> Error {
 
 /// A table of a schema, as a struct with the table's fields.
 pub(crate) trait Record<'a>: Encode + Default {
-    /// How each field is stored inline, by id.
+    /// The inline form of each field, by id.
     const FORMS: &'static [FieldForm];
 
     /// The names and types of its fields.
@@ -328,7 +328,7 @@ pub(super) fn bad_table(place: BufferPlace<'_, '_>, found: Option<u32>) -> Error
     fault(place.position, ErrorKind::Table(found))
 }
 
-/// Whether the table at that position, whose schema is not known, has the field with that id.
+/// Returns `true` if the table at that position, whose schema is not known, has the field with that id.
 #[cold]
 pub(crate) fn has_field(place: BufferPlace<'_, '_>, id: usize) -> Result<bool> {
     let mut vtables = Vtables::default();
@@ -401,7 +401,7 @@ impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for OptionalScalar<T> {
     }
 }
 
-/// What an offset inside a table points to; `None` if the field is absent.
+/// The target of an offset inside a table; `None` if the field is absent.
 #[derive(Default)]
 pub(crate) struct Optional<P>(P);
 

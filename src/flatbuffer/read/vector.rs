@@ -14,7 +14,7 @@ use nom::{Mode, OutputMode, PResult, Parser};
 pub(super) fn text_bytes<'a>(place: BufferPlace<'_, 'a>) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
     let rest = place.buffer.bytes.get(first as usize..);
-    // Where the sum wraps, there is no last byte.
+    // If the sum wraps, there is no last byte.
     let end = (count as usize).wrapping_add(1);
     let Some((nul, bytes)) = rest.and_then(|rest| rest.get(..end)?.split_last()) else {
         return Err(place.short(count, 1));
@@ -52,7 +52,7 @@ pub(super) fn held_bytes<'a>(place: BufferPlace<'_, 'a>, size: usize) -> Result<
     Ok(bytes)
 }
 
-/// Where the items of a vector of offsets are.
+/// The places of the items of a vector of offsets.
 pub(super) struct Items<'s, 'a> {
     /// The next item's offset.
     place: BufferPlace<'s, 'a>,

@@ -11,7 +11,7 @@ pub(crate) const HEAD_SIZE: usize = 8;
 /// A finished FlatBuffer without its first 8 bytes, in parts.
 #[derive(Clone)]
 pub(crate) struct Finished {
-    /// Where the root table starts, in bytes from the start of the parts.
+    /// The start of the root table, in bytes from the start of the parts.
     pub(super) root: usize,
     pub(super) size: usize,
     /// The largest alignment in it, in bytes.
@@ -42,12 +42,12 @@ impl Finished {
         Ok(head)
     }
 
-    /// What follows the head, in order.
+    /// The parts after the head, in order.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.parts.iter().rev().map(Part::filled)
     }
 
-    /// Where the root table starts, in bytes from the start of what follows the head.
+    /// The start of the root table, in bytes from the end of the head.
     pub(crate) fn root(&self) -> usize {
         self.root
     }

@@ -5,12 +5,12 @@ use crate::flatbuffer::form::TableLayout;
 use crate::flatbuffer::number::Number;
 use crate::flatbuffer::read::MAX_FIELDS;
 
-/// Where something starts, in bytes from the end of the FlatBuffer.
+/// The start of something, in bytes from the end of the FlatBuffer.
 pub(crate) type Position = u32;
 
 /// The inline part of a table of `N` fields, by id.
 pub(crate) struct InlineFields<'r, const N: usize> {
-    /// Which fields are present: field 0 is the lowest bit.
+    /// A bit for each present field: field 0 is the lowest one.
     pub(super) present: u32,
     /// A number's bits, or the position that an offset points to. Borrowed, so that the compiler keeps the rest in registers: it knows
     /// `len` then, and writes no row to memory at all.
@@ -72,19 +72,19 @@ pub(super) struct InlineLayout {
     key: LayoutKey,
     /// The inline size, in bytes.
     pub(super) size: u16,
-    /// Where each field is, in bytes from the table's start; 0 for an absent one.
+    /// The place of each field, in bytes from the table's start; 0 for an absent one.
     pub(super) places: [u16; MAX_FIELDS],
     pub(super) vtable: Position,
 }
 
-/// What a layout depends on.
+/// The facts that determine a layout.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct LayoutKey {
-    /// How large all fields are, as in [`TableLayout`].
+    /// The sizes of all fields, as in [`TableLayout`].
     pub(super) sizes: u64,
-    /// Which fields are present.
+    /// A bit for each present field.
     pub(super) present: u32,
-    /// How many bytes follow the table, modulo 4 or 8.
+    /// The number of bytes after the table, modulo 4 or 8.
     pub(super) tail: u32,
 }
 
@@ -97,7 +97,7 @@ impl LayoutKey {
         Self { sizes: forms.sizes, present, tail: used as u32 % if present & forms.wide > 0 { 8 } else { 4 } }
     }
 
-    /// How many fields the vtable has: up to the last one that is present.
+    /// The number of fields in the vtable: up to the last one that is present.
     fn fields(self) -> usize {
         (u32::BITS - self.present.leading_zeros()) as usize
     }
@@ -118,7 +118,7 @@ impl InlineLayouts {
     /// Several times the number of layouts in a program, so that few keys collide.
     const LEN: usize = 256;
 
-    /// How the two entries of a key differ. The first of tables with another number of bytes after them is next to it.
+    /// The distance of the two entries of a key. Tables with another number of bytes after them have their first entry next to it.
     const OTHER: usize = Self::LEN / 2;
 
     pub(super) fn new() -> Self {
@@ -133,7 +133,7 @@ impl InlineLayouts {
         (layout.key == key).then_some(layout)
     }
 
-    /// What [`get`](Self::get) did not find because its entry has the layout of another key.
+    /// Finds a layout whose first entry has the layout of another key, so that [`get`](Self::get) does not find it.
     #[allow(clippy::indexing_slicing)]
     pub(super) fn get_other(&self, key: LayoutKey) -> Option<&InlineLayout> {
         let layout = &self.0[key.hash() ^ Self::OTHER];

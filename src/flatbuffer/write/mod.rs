@@ -39,7 +39,7 @@ pub(crate) struct Builder {
     alignment: usize,
     vtables: Keyed<Vtable, Position>,
     layouts: Box<InlineLayouts>,
-    /// Where the elements of the lists being written start.
+    /// The positions of the elements of the lists being written.
     elements: Vec<Position>,
 }
 

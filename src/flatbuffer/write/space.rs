@@ -13,7 +13,7 @@ pub(super) struct Space {
     full: Vec<Part>,
     /// The number of bytes written.
     used: usize,
-    /// How many bytes of the part are left, from its start.
+    /// The number of free bytes of the part, from its start.
     head: usize,
 }
 

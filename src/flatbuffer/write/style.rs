@@ -1,4 +1,4 @@
-//! What differs between the official writers of FlatBuffers.
+//! The differences between the official writers of FlatBuffers.
 
 /// The order in which the fields of a table are written. They are written from the table's end to its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub enum FieldOrder {
     BySize,
 }
 
-/// Which tables share a vtable.
+/// The tables that share a vtable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum VtableSharing {
@@ -24,12 +24,12 @@ pub enum VtableSharing {
     ByEntries,
 }
 
-/// How a FlatBuffer is encoded.
+/// The style of an encoded FlatBuffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Style {
     pub(crate) field_order: FieldOrder,
     pub(crate) vtable_sharing: VtableSharing,
-    /// Whether an empty vector is aligned like one with elements.
+    /// `true` if an empty vector is aligned like one with elements.
     pub(crate) align_empty: bool,
     /// The alignments that an exporter can choose, in bytes, powers of two: one for each class of vectors in the schema, see
     /// `AlignmentClass`.

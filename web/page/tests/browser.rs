@@ -316,7 +316,7 @@ fn a_file_of_4_gb_opens_at_once_and_takes_little_memory() {
     println!("4 GiB: {time:.0} ms, {:.1} MB in the module, {:.1} MB in the page", memory / 1e6, heap / 1e6);
     assert!(memory + heap < 200e6, "{memory} {heap}");
     every_view(&mut browser);
-    // What takes long can be ended.
+    // A long computation can be ended.
     let ended = "(() => { const job = page.ask('hash', [0, 0, 4000000000]); setTimeout(() => job.end(), 50); return job.then(() => 'done', (error) => error.message); })()";
     assert_eq!(browser.evaluate(ended).unwrap(), "ended");
     std::fs::remove_file(file).unwrap();

@@ -1,4 +1,4 @@
-//! What the page answers, without a browser.
+//! The answers of the page, without a browser.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
