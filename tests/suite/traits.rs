@@ -97,11 +97,11 @@ fn a_few_choices_make_any_tree_and_valid_files() {
 
 #[test]
 fn methods_of_options_set_their_fields() {
-    use executorch_format::inspect::DiffLimits;
     use executorch_format::schema::program::{BackendDelegate, BackendDelegateDataReference, CompileSpec};
     let options = ParseOptions::default().with_metadata_only().with_file_size(Some(9));
     assert_eq!((options.metadata_only, options.file_size), (true, Some(9)));
-    assert!(DiffLimits::default().with_any(true).any);
+    #[cfg(feature = "diff")]
+    assert!(executorch_format::inspect::DiffLimits::default().with_any(true).any);
     let specs = vec![CompileSpec::new("key", b"value")];
     let delegate = BackendDelegate::new("a", BackendDelegateDataReference::default()).with_compile_specs(specs.clone());
     assert_eq!(delegate.compile_specs, Some(specs));
