@@ -60,7 +60,7 @@ impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
 
     type Parser = T::Parser;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         field.write(builder, row)
     }
@@ -143,7 +143,7 @@ impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> Wire<'a, Option<Cow<'a, [
 
     type Parser = Optional<Numbers<u8, FORCE_ALIGN>>;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn write<const N: usize>(
         field: &Option<Cow<'a, [u8]>>,
         builder: &mut Builder,
@@ -154,7 +154,7 @@ impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> Wire<'a, Option<Cow<'a, [
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 fn write_bytes<const N: usize>(
     field: &Option<Cow<'_, [u8]>>,
     alignment: usize,
@@ -182,7 +182,7 @@ impl<'a, T: Record<'a>> Wire<'a, Option<Box<T>>> for InBox {
 
     type Parser = Optional<Boxed<TableParser<'a, T>>>;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn write<const N: usize>(
         field: &Option<Box<T>>,
         builder: &mut Builder,
@@ -253,7 +253,7 @@ macro_rules! scalar {
 
             type Parser = $crate::flatbuffer::read::Scalar<$type>;
 
-            #[inline(always)]
+            #[cfg_attr(not(target_family = "wasm"), inline(always))]
             fn write<const N: usize>(
                 &self,
                 _: &mut $crate::flatbuffer::write::Builder,
@@ -360,7 +360,7 @@ impl<'a> Field<'a> for Option<Text<'a>> {
 
     type Parser = Optional<TextParser>;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
             Some(value) => Some(builder.text(value.as_bytes())?),
@@ -381,7 +381,7 @@ impl<'a, T: Kind> Field<'a> for Option<Cow<'a, [T]>> {
 
     type Parser = Optional<Numbers<T>>;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
             Some(value) => Some(builder.numbers::<T>(value, T::SIZE)?),
@@ -402,7 +402,7 @@ impl<'a, T: Record<'a>> Field<'a> for Option<Vec<T>> {
 
     type Parser = Optional<List<TableParser<'a, T>>>;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
             Some(value) => Some(builder.list(value)?),
@@ -423,7 +423,7 @@ impl<'a, T: Record<'a>> Field<'a> for Option<T> {
 
     type Parser = Optional<TableParser<'a, T>>;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut InlineFields<'_, N>) -> Result<()> {
         let position = match self {
             Some(value) => Some(value.encode(builder)?),

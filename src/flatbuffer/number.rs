@@ -53,12 +53,12 @@ macro_rules! numbers {
         impl Number for $type {
             const SIZE: usize = size_of::<$type>();
 
-            #[inline(always)]
+            #[cfg_attr(not(target_family = "wasm"), inline(always))]
             fn read(bytes: &[u8]) -> Option<Self> {
                 bytes.first_chunk().map(|bytes| Self::from_le_bytes(*bytes))
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(target_family = "wasm"), inline(always))]
             fn bits(self) -> u64 {
                 let mut bits = [0; 8];
                 for (bit, byte) in bits.iter_mut().zip(self.to_le_bytes()) {
@@ -67,7 +67,7 @@ macro_rules! numbers {
                 u64::from_le_bytes(bits)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(target_family = "wasm"), inline(always))]
             fn slice(bytes: &[u8]) -> Cow<'_, [Self]> {
                 if cfg!(target_endian = "little") || Self::SIZE == 1 {
                     if let Ok(slice) = bytemuck::try_cast_slice(bytes) {
@@ -77,7 +77,7 @@ macro_rules! numbers {
                 Cow::Owned(copied(bytes).into_vec())
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(target_family = "wasm"), inline(always))]
             fn put(numbers: &[Self], bytes: &mut [u8]) {
                 if cfg!(target_endian = "little") || Self::SIZE == 1 {
                     let numbers: &[u8] = bytemuck::must_cast_slice(numbers);
@@ -100,12 +100,12 @@ impl Number for bool {
     const SIZE: usize = 1;
     const IS_BOOL: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn read(bytes: &[u8]) -> Option<Self> {
         bytes.first().map(|byte| *byte != 0)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn bits(self) -> u64 {
         u64::from(self)
     }

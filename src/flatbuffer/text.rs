@@ -49,7 +49,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(crate) fn borrowed(bytes: &'a [u8]) -> Self {
         match core::str::from_utf8(bytes) {
             Ok(text) => Self(Form::Utf8(Cow::Borrowed(text))),

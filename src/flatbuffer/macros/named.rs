@@ -77,12 +77,12 @@ macro_rules! named {
                 Self::ALL.get(index).copied()
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(target_family = "wasm"), inline(always))]
             fn read(bytes: &[u8]) -> Option<Self> {
                 <$base as $crate::flatbuffer::number::Number>::read(bytes).map(Self)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(target_family = "wasm"), inline(always))]
             fn bits(self) -> u64 {
                 $crate::flatbuffer::number::Number::bits(self.0)
             }

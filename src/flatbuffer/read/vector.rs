@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 use nom::{Mode, OutputMode, PResult, Parser};
 
 /// The bytes of the string at that position. A NUL, which is not counted, must follow.
-#[inline(always)]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(super) fn text_bytes<'a>(place: BufferPlace<'_, 'a>) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
     let rest = place.buffer.bytes.get(first as usize..);
@@ -32,7 +32,7 @@ fn without_nul(position: u32) -> Error {
 }
 
 /// The bytes of the vector of numbers at that position.
-#[inline(always)]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(super) fn number_bytes<'a>(place: BufferPlace<'_, 'a>, size: usize) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
     let Some(bytes) = (count as usize).checked_mul(size).and_then(|size| place.get(first, size)) else {
@@ -43,7 +43,7 @@ pub(super) fn number_bytes<'a>(place: BufferPlace<'_, 'a>, size: usize) -> Resul
 }
 
 /// [`number_bytes`], with the memory for a copy, since numbers wider than a byte may have to be copied.
-#[inline(always)]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(super) fn held_bytes<'a>(place: BufferPlace<'_, 'a>, size: usize) -> Result<&'a [u8]> {
     let bytes = number_bytes(place, size)?;
     if size > 1 {
@@ -73,7 +73,7 @@ impl<'s, 'a> Items<'s, 'a> {
         Ok(Self { place: place.at(place.position.wrapping_add(4)), offsets })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn len(&self) -> usize {
         self.offsets.len() / 4
     }
@@ -82,7 +82,7 @@ impl<'s, 'a> Items<'s, 'a> {
 impl<'s, 'a> Iterator for Items<'s, 'a> {
     type Item = Result<BufferPlace<'s, 'a>>;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn next(&mut self) -> Option<Self::Item> {
         let (offset, rest) = self.offsets.split_first_chunk()?;
         let item = self.place.follow_item(u32::from_le_bytes(*offset));
@@ -100,7 +100,7 @@ impl<'s, 'a> Parser<BufferPlace<'s, 'a>> for TextParser {
     type Output = Text<'a>;
     type Error = Error;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn process<OM: OutputMode>(
         &mut self,
         place: BufferPlace<'s, 'a>,
@@ -127,7 +127,7 @@ where
     type Output = Cow<'a, [T]>;
     type Error = Error;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn process<OM: OutputMode>(
         &mut self,
         place: BufferPlace<'s, 'a>,
