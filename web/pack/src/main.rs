@@ -132,8 +132,7 @@ fn smaller(module: &Path) -> Result<bool, Box<dyn Error>> {
     let mut command = Command::new("wasm-opt");
     // Compressed, functions are smallest without inlined functions that are called once: their locals have short numbers. Loads and stores
     // compress better without a stated alignment, which no machine needs. The first bytes of the memory are the end of the stack.
-    let options =
-        "-O2 --shrink-level 0 --one-caller-inline-max-function-size 0 --low-memory-unused --dealign --strip-producers \
+    let options = "-O2 --shrink-level 0 --one-caller-inline-max-function-size 0 --low-memory-unused --dealign --strip-producers \
          --converge";
     command
         .args(options.split(' '))
