@@ -64,7 +64,8 @@ fn outputs<'t>(
 ) -> Option<Vec<Option<TrainingOutput<'t>>>> {
     let constant = |kind: &str| constants.get(&*format!("{kind}_{}", plan.name()))?.constant();
     let start = |kind| match constant(kind)? {
-        Returned::Int(index) => usize::try_from(index).ok(),
+        // An index that this machine cannot count to is after all outputs.
+        Returned::Int(index) => Some(usize::try_from(u64::try_from(index).ok()?).unwrap_or(usize::MAX)),
         _ => None,
     };
     let (gradients, parameters) = (start("gradients_index")?, start("parameters_index"));

@@ -53,7 +53,8 @@ const page = {};
   // A new worker without files. All data of the old one is freed.
   page.restart = () => {
     worker?.terminate();
-    failAll("ended");
+    // Questions about the old files stay without an answer: their views are gone.
+    waiting.clear();
     worker = start();
   };
   page.restart();
