@@ -439,8 +439,11 @@ fn size(size: &i32) -> u64 {
     u64::try_from(*size).unwrap_or_default()
 }
 
+/// The most dimensions of a tensor in the runtime. Many tensors of a hostile file may share a longer list.
+const MAX_DIMENSIONS: usize = 16;
+
 fn product(sizes: &[i32]) -> u64 {
-    sizes.iter().map(size).fold(1, u64::saturating_mul)
+    sizes.iter().take(MAX_DIMENSIONS).map(size).fold(1, u64::saturating_mul)
 }
 
 fn dims(tensor: &XNNTensorValue<'_>) -> u64 {
