@@ -39,7 +39,7 @@ mod linked;
 mod macs;
 mod memory;
 mod model;
-mod modules;
+pub(crate) mod modules;
 mod names;
 mod numbers;
 #[cfg(all(feature = "devtools", feature = "diff"))]
@@ -53,6 +53,8 @@ mod ptd;
 mod pte;
 #[cfg(feature = "layout")]
 mod report;
+#[cfg(feature = "devtools")]
+mod run_pairs;
 mod runtime_memory;
 mod salvage;
 mod size;

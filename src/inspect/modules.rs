@@ -1,4 +1,15 @@
-//! Amounts by module of a model.
+//! Modules of a model, and amounts by module.
+
+/// The most modules of a path that are told apart: a record can contain any path.
+#[cfg(any(feature = "names", all(feature = "devtools", feature = "diff")))]
+pub(crate) const MAX_DEPTH: usize = 16;
+
+/// Returns the modules of a path: the outermost first, the module itself last.
+#[cfg(any(feature = "names", all(feature = "devtools", feature = "diff")))]
+pub(crate) fn modules(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
+    ends.filter(|end| *end > 0).filter_map(|end| path.get(..end))
+}
 
 /// Returns the innermost module that contains both.
 pub(crate) fn common_module<'t>(one: &'t str, other: &str) -> &'t str {

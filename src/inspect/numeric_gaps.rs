@@ -1,7 +1,9 @@
 //! Differences between the values that two runs recorded.
 
 use super::debug_values::{DebugRun, DebugTensor, DebugValue, DebugValues};
+use super::modules::{MAX_DEPTH, modules};
 use super::numbers::{Distance, Values, distance};
+use super::run_pairs::run_pairs;
 use super::{EventKind, Returned};
 use crate::keyed::{Keyed, sort_by, sort_by_key};
 use crate::names::shortened;
@@ -101,7 +103,7 @@ impl RunGaps {
             (_, Some(snr)) => (1, snr),
             (_, None) => (0, 0.0),
         };
-        sort_by(&mut self.values, |one, other| rank(one).partial_cmp(&rank(other)).unwrap_or(Ordering::Equal));
+        sort_by(&mut self.values, |left, right| rank(left).partial_cmp(&rank(right)).unwrap_or(Ordering::Equal));
     }
 }
 
@@ -139,8 +141,8 @@ fn are_alike(before: &DebugRun<'_>, after: &DebugRun<'_>) -> bool {
     for value in &before.values {
         known.or_insert(place(value), value);
     }
-    fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
-        one.is_some() && other.is_some() && one != other
+    fn differ<T: PartialEq>(left: &Option<T>, right: &Option<T>) -> bool {
+        left.is_some() && right.is_some() && left != right
     }
     let is_other = |value: &DebugValue<'_>, other: &DebugValue<'_>| {
         differ(&value.runs, &other.runs) || differ(&value.kernel, &other.kernel)
@@ -156,30 +158,17 @@ impl<'t> DebugValues<'t> {
     /// The names of metrics are those of ExecuTorch's `Inspector.calculate_numeric_gap`: `mse`, `l1`, `snr`. Unlike there, elements that are
     /// NaN or infinite are left out and counted.
     pub fn compare(&self, after: &DebugValues<'_>) -> Vec<RunGaps> {
-        let mut rest: Vec<&DebugRun<'_>> = after.runs.iter().collect();
-        let mut all = Vec::new();
-        for run in &self.runs {
-            let alike = |other: &&DebugRun<'_>| {
-                let is_method = run.method.zip(other.method).is_none_or(|(one, other)| one == other);
-                is_method && other.test_case == run.test_case
-            };
-            let other = rest.iter().position(alike).map(|at| rest.remove(at));
-            all.push(run_gaps(Some(run), other));
-        }
-        all.extend(rest.into_iter().map(|run| run_gaps(None, Some(run))));
-        all
+        let pairs = run_pairs(&self.runs, &after.runs, |run| (run.test_case, run.method));
+        pairs.into_iter().map(|(before, after)| run_gaps(before, after)).collect()
     }
 }
 
-/// The values of a run by what references call them.
+/// The values of a run, by the names that references may have.
 struct Index<'v> {
     /// By file name without its ending, by name, and by title.
     names: Keyed<String, usize>,
     modules: Keyed<&'v str, usize>,
 }
-
-/// The most modules of a path that are told apart.
-const MOST_DEPTH: usize = 16;
 
 /// The last value of each module, without inputs of delegates and the outputs of the method.
 fn last_of_modules<'v>(values: &'v [DebugValue<'_>]) -> Keyed<&'v str, usize> {
@@ -187,8 +176,7 @@ fn last_of_modules<'v>(values: &'v [DebugValue<'_>]) -> Keyed<&'v str, usize> {
     for (index, value) in values.iter().enumerate() {
         let module = value.last_module.or(value.module).filter(|_| value.kind != EventKind::Method && !value.input);
         let Some(module) = module.filter(|module| !module.is_empty()) else { continue };
-        let outer = module.match_indices('.').take(MOST_DEPTH).filter_map(|(end, _)| module.get(..end));
-        for path in outer.chain([module]) {
+        for path in modules(module).take(MAX_DEPTH).chain([module]) {
             last.insert(path, index);
         }
     }
@@ -233,30 +221,23 @@ impl DebugValues<'_> {
                     scalar_type: Some(shape.scalar_type),
                     sizes: Some(shape.sizes.into()),
                 };
-                let Some(found) = index.get(name).and_then(|index| run.values.get(index)) else {
-                    let values_of = [Some(expected), None];
-                    values.push((
-                        usize::MAX,
-                        NumericGap {
-                            name: (*name).into(),
-                            module: None,
-                            instruction: None,
-                            outcome: GapOutcome::OnlyBefore,
-                            values: values_of,
-                            distance: None,
-                        },
-                    ));
-                    continue;
+                let found = index.get(name).and_then(|index| run.values.get(index));
+                let (outcome, distance) = match found.map(|found| found.tensor.as_ref()) {
+                    None => (GapOutcome::OnlyBefore, None),
+                    Some(None) => (GapOutcome::Kind, None),
+                    Some(Some(tensor)) if tensor.sizes.as_slice() != shape.sizes => (GapOutcome::Shape, None),
+                    Some(Some(tensor)) => match tensor.view() {
+                        Ok(Some(view)) => views(reference, &view),
+                        _ => (GapOutcome::NoData, None),
+                    },
                 };
-                let (outcome, distance) = match found.tensor.as_ref().map(|tensor| (&tensor.sizes, tensor.view())) {
-                    Some((sizes, _)) if sizes.as_slice() != shape.sizes => (GapOutcome::Shape, None),
-                    Some((_, Ok(Some(view)))) => views(reference, &view),
-                    Some(_) => (GapOutcome::NoData, None),
-                    None => (GapOutcome::Kind, None),
+                let (event, shown) = match found {
+                    Some(found) => (found.event, gap(None, Some(found))),
+                    None => (usize::MAX, NumericGap { name: (*name).into(), values: [None, None], ..gap(None, None) }),
                 };
-                let NumericGap { name, module, instruction, values: [_, value], .. } = gap(None, Some(found));
+                let NumericGap { name, module, instruction, values: [_, value], .. } = shown;
                 values.push((
-                    found.event,
+                    event,
                     NumericGap { name, module, instruction, outcome, values: [Some(expected), value], distance },
                 ));
             }

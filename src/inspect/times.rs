@@ -1,6 +1,7 @@
 //! Times of a profile: added up by operator, compared with another trace, and added to a graph.
 
 use super::events::DELEGATE_CALL;
+use super::run_pairs::run_pairs;
 use super::{EventKind, EventProfile, EventTarget, Graph, Profile, RunProfile};
 use crate::keyed::{Keyed, sort_by};
 use alloc::{format, string::String, string::ToString, vec::Vec};
@@ -194,15 +195,8 @@ struct Step {
 impl<'t> Profile<'t> {
     /// Compares the times with those in `after`, for one run, by instruction or added up by operator.
     pub fn compare(&self, after: &Profile<'t>, by_operator: bool) -> Vec<RunChange<'t>> {
-        let mut rest: Vec<&RunProfile<'t>> = after.runs.iter().collect();
-        let mut changes = Vec::new();
-        for run in &self.runs {
-            let alike = |other: &&RunProfile<'_>| (other.name, other.test_case) == (run.name, run.test_case);
-            let other = rest.iter().position(alike).map(|at| rest.remove(at));
-            changes.push(change(Some(run), other, by_operator));
-        }
-        changes.extend(rest.into_iter().map(|run| change(None, Some(run), by_operator)));
-        changes
+        let pairs = run_pairs(&self.runs, &after.runs, |run| ((run.name, run.test_case), None));
+        pairs.into_iter().map(|(before, after)| change(before, after, by_operator)).collect()
     }
 }
 

@@ -1,12 +1,12 @@
 //! Amounts added up by module.
 
 use crate::inspect::ModuleTotal;
+use crate::inspect::modules::{MAX_DEPTH, modules};
 use crate::keyed::{Keyed, sort_by_key};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-/// Limits on the number of modules in a path and on its bytes: a record can contain any path, for any number of instructions.
-const MAX_DEPTH: usize = 16;
+/// Limits the bytes of a path: a record can contain any path, for any number of instructions.
 const MAX_BYTES: usize = 512;
 
 /// Adds up amounts by module. For the order, see [`ModuleTotal`].
@@ -48,12 +48,6 @@ fn add(module: &mut ModuleTotal<'_>, amount: u64, is_own: bool) {
     module.total = module.total.saturating_add(amount);
     module.own = module.own.saturating_add(if is_own { amount } else { 0 });
     module.count += 1;
-}
-
-/// Returns the modules of a path: the outermost first, the module itself last.
-fn modules(path: &str) -> impl Iterator<Item = &str> {
-    let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
-    ends.filter(|end| *end > 0).filter_map(|end| path.get(..end))
 }
 
 /// Returns the path of the module that contains the given module.
