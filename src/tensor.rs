@@ -54,6 +54,10 @@ crate::json_schema::json_schema!(FirstItems<T>, |generator| schemars::json_schem
     "items": {"anyOf": [generator.subschema_for::<T>(), {"type": "string", "pattern": r"^…\(\d+ in all\)$"}]},
 }));
 
+/// ExecuTorch's `kTensorDimensionLimit`: the runtime rejects a tensor of a higher rank.
+#[cfg(any(feature = "inspect", feature = "verify"))]
+pub(crate) const RUNTIME_RANK: usize = 16;
+
 /// The largest number of dimensions in a dim order, whose items are bytes.
 const HIGHEST_RANK: usize = 256;
 

@@ -192,22 +192,17 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         Trace::open(context, &arguments.trace, buffer, program, |program| arguments.names.open(context, program))?;
     let method = arguments.method.as_deref();
     if let Some(before) = &arguments.before {
-        let (program, names) = match &arguments.before_program {
-            Some(own) => (Some(own.as_path()), NameFiles::of(context, own, &arguments.before_names)?),
-            None => (
-                program,
-                match program {
-                    Some(program) => arguments.names.open(context, program)?,
-                    None => NameFiles::open(context, &[])?,
-                },
-            ),
-        };
-        let old = Trace::open(context, before, arguments.before_debug_buffer.as_deref(), program, |_| Ok(names))?;
+        let old_program = arguments.before_program.as_deref();
+        let old_buffer = arguments.before_debug_buffer.as_deref();
+        let old = Trace::open(context, before, old_buffer, old_program.or(program), |path| match old_program {
+            Some(_) => NameFiles::of(context, path, &arguments.before_names),
+            None => arguments.names.open(context, path),
+        })?;
         return old.with(method, |old_values| {
             trace.with(method, |values| {
                 report(context, old_values.compare(&values), &[before], arguments)?;
-                Failure::unless_sound(before, &old_values.mismatches)?;
-                Failure::unless_sound(&arguments.trace, &values.mismatches)
+                Failure::unless_sound(before, &old_values.errors)?;
+                Failure::unless_sound(&arguments.trace, &values.errors)
             })
         });
     }
@@ -215,7 +210,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         return trace.with(method, |values| {
             let (gaps, paths) = compare_with(context, &values, &arguments.reference)?;
             report(context, gaps, &paths, arguments)?;
-            Failure::unless_sound(&arguments.trace, &values.mismatches)
+            Failure::unless_sound(&arguments.trace, &values.errors)
         });
     }
     trace.with(method, |mut values| {
@@ -226,7 +221,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             .map(|folder| write(context, &values, folder, arguments.overwrite))
             .transpose()?;
         if arguments.form.any() {
-            let (file, runs, errors) = (arguments.trace.display().to_string(), &*values.runs, &*values.mismatches);
+            let (file, runs, errors) = (arguments.trace.display().to_string(), &*values.runs, &*values.errors);
             json::print(context, &Recorded { files: [FileValues { file, runs, errors, written }] }, &arguments.form)?;
         } else if let (Some(folder), Some(written)) = (&arguments.output, &written) {
             let count = written.iter().flatten().flatten().count();
@@ -237,7 +232,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 context.say(format_args!("without --debug-buffer, only types and sizes of tensors are known"));
             }
         }
-        Failure::unless_sound(&arguments.trace, &values.mismatches)
+        Failure::unless_sound(&arguments.trace, &values.errors)
     })
 }
 

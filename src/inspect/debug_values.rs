@@ -15,7 +15,7 @@ use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::etdump::{DebugEvent, RunData, Tensor, Value, ValueType};
 use crate::schema::program::ExecutionPlan;
-use crate::tensor::{TensorShape, TensorView};
+use crate::tensor::{RUNTIME_RANK, TensorShape, TensorView};
 use alloc::{format, string::String, vec::Vec};
 use core::cmp::Reverse;
 
@@ -28,8 +28,7 @@ pub struct DebugValues<'t> {
     /// The runs that recorded values, in the file's order.
     pub runs: Vec<DebugRun<'t>>,
     /// Values that contradict themselves, the debug buffer or the program.
-    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
-    pub mismatches: Vec<Mismatch>,
+    pub errors: Vec<Mismatch>,
 }
 
 /// The values that one run recorded.
@@ -251,16 +250,13 @@ pub(super) fn debug_values<'t>(
             values,
         });
     }
-    DebugValues { runs, mismatches: reader.mismatches }
+    DebugValues { runs, errors: reader.mismatches }
 }
 
 fn code_of<'c, 't>(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, code: &'c Disassembly<'t>) -> Option<&'c MethodCode<'t>> {
     let index = pte.methods().iter().position(|own| core::ptr::eq(own, plan))?;
     code.methods.get(index)
 }
-
-/// The most dimensions of a tensor in the runtime.
-const HIGHEST_RANK: usize = 16;
 
 /// Events that were recorded together: the results of one call of a kernel, the arguments of one call of a delegate, or the outputs of
 /// the method.
@@ -393,10 +389,10 @@ impl<'t> Reader<'t> {
     /// The tensor, also if its bytes are not in the debug buffer, and why they are not.
     fn read(&mut self, tensor: &'t Tensor<'_>) -> core::result::Result<(DebugTensor<'t>, Option<String>), String> {
         let (sizes, strides) = (tensor.sizes(), tensor.strides());
-        if sizes.len() > HIGHEST_RANK || strides.len() != sizes.len() {
+        if sizes.len() > RUNTIME_RANK || strides.len() != sizes.len() {
             let (rank, strides) = (sizes.len(), strides.len());
             return Err(format!(
-                "{rank} sizes and {strides} strides, expected as many strides as sizes, at most {HIGHEST_RANK}"
+                "{rank} sizes and {strides} strides, expected as many strides as sizes, at most {RUNTIME_RANK}"
             ));
         }
         let narrow =

@@ -8,6 +8,7 @@ use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort_by};
 use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
 use crate::schema::xnnpack::XNNTensorValue;
+use crate::tensor::RUNTIME_RANK;
 use alloc::{string::String, vec::Vec};
 
 /// The multiply-accumulates of a program.
@@ -439,11 +440,9 @@ fn size(size: &i32) -> u64 {
     u64::try_from(*size).unwrap_or_default()
 }
 
-/// The most dimensions of a tensor in the runtime. Many tensors of a hostile file may share a longer list.
-const MAX_DIMENSIONS: usize = 16;
-
+/// Returns the number of elements. Sizes beyond the runtime's rank are ignored: many tensors of a hostile file may share a long list.
 fn product(sizes: &[i32]) -> u64 {
-    sizes.iter().take(MAX_DIMENSIONS).map(size).fold(1, u64::saturating_mul)
+    sizes.iter().take(RUNTIME_RANK).map(size).fold(1, u64::saturating_mul)
 }
 
 fn dims(tensor: &XNNTensorValue<'_>) -> u64 {

@@ -9,11 +9,9 @@ use crate::names::check_operator_name;
 use crate::path::{FieldPath, Path};
 use crate::schema::ScalarType;
 use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Tensor};
+use crate::tensor::RUNTIME_RANK;
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec, vec::Vec};
-
-/// ExecuTorch's `kTensorDimensionLimit`: the runtime rejects a tensor of a higher rank.
-const HIGHEST_RANK: usize = 16;
 
 /// The operators and backends that one program needs, or several together.
 ///
@@ -224,9 +222,9 @@ impl Operators {
         let mut backends = vec![BackendUse { delegates: 1, ..BackendUse::default() }; plan.delegates().len()];
         let mut tensors = tensors(plan);
         for (value, tensor) in tensors.iter_mut().enumerate() {
-            let high = |tensor: &mut &Tensor<'_>| tensor.dim_order().len() > HIGHEST_RANK;
+            let high = |tensor: &mut &Tensor<'_>| tensor.dim_order().len() > RUNTIME_RANK;
             if let Some(tensor) = tensor.take_if(high) {
-                let found = format!("{} dimensions, expected at most {HIGHEST_RANK}", tensor.dim_order().len());
+                let found = format!("{} dimensions, expected at most {RUNTIME_RANK}", tensor.dim_order().len());
                 self.fault(&path.item("values", value).field("val"), found);
             }
         }

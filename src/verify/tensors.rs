@@ -12,11 +12,8 @@ use crate::path::Path;
 use crate::schema::program::{
     AllocationDetails, ExecutionPlan, ExtraTensorInfo, Tensor, TensorDataLocation, TensorShapeDynamism,
 };
-use crate::tensor::{TensorShape, Uncountable};
+use crate::tensor::{RUNTIME_RANK, TensorShape, Uncountable};
 use alloc::format;
-
-/// The length of the runtime's arrays of sizes (`kTensorDimensionLimit`).
-const MAX_DIMENSIONS: usize = 16;
 
 pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     for (index, tensor) in plan.tensors() {
@@ -59,8 +56,8 @@ fn shape(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 
 fn rank(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let sizes = tensor.sizes();
-    if sizes.len() > MAX_DIMENSIONS {
-        let found = format!("{} dimensions, expected at most {MAX_DIMENSIONS}", sizes.len());
+    if sizes.len() > RUNTIME_RANK {
+        let found = format!("{} dimensions, expected at most {RUNTIME_RANK}", sizes.len());
         report.add_at(rule::TENSOR_RANK, &path.field("sizes"), report.offset(Some(sizes)), found);
     }
 }
@@ -69,7 +66,7 @@ fn dim_order(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (Some(sizes), Some(order)) = (tensor.sizes.as_deref(), tensor.dim_order.as_deref()) else {
         return;
     };
-    if sizes.len() == order.len() && (sizes.len() > MAX_DIMENSIONS || is_permutation(order)) {
+    if sizes.len() == order.len() && (sizes.len() > RUNTIME_RANK || is_permutation(order)) {
         return;
     }
     let offset = report.offset(Some(order));

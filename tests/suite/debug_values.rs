@@ -62,7 +62,7 @@ fn titles(values: &DebugValues<'_>) -> Vec<String> {
 #[test]
 fn values_have_the_numbers_that_the_program_computes() {
     Recorded::of("payloads/profile_debug").values(|values| {
-        assert_eq!(values.mismatches, []);
+        assert_eq!(values.errors, []);
         assert_eq!(titles(&values), ["add.0", "cumsum.0", "argmax.0", "output 0", "output 1"]);
         let run = &values.runs[0];
         assert_eq!((run.index, run.name, run.method), (1, "Execute", Some("forward")));
@@ -83,7 +83,7 @@ fn values_have_the_numbers_that_the_program_computes() {
 #[test]
 fn lists_of_tensors_and_calls_of_delegates_are_values_of_the_program() {
     Recorded::with("payloads/profile_lists", "1.5.1/tensor_lists/tensor_lists").values(|values| {
-        assert_eq!(values.mismatches, []);
+        assert_eq!(values.errors, []);
         let found: Vec<_> =
             values.runs[0].values.iter().map(|value| (value.instruction, value.item, value.value)).collect();
         let split = [(Some(1), Some(0), Some(5)), (Some(1), Some(1), Some(6))];
@@ -92,7 +92,7 @@ fn lists_of_tensors_and_calls_of_delegates_are_values_of_the_program() {
         assert!(values.runs[0].values[7..].iter().all(|value| value.kind == EventKind::Method), "{found:?}");
     });
     Recorded::of("etrecord/net_xnnpack").values(|values| {
-        assert_eq!(values.mismatches, []);
+        assert_eq!(values.errors, []);
         let found: Vec<_> =
             values.runs[0].values.iter().map(|value| (value.title(), value.input, value.last_module)).collect();
         let expected = [
@@ -111,7 +111,7 @@ fn lists_of_tensors_and_calls_of_delegates_are_values_of_the_program() {
 fn empty_tensors_have_no_place_and_are_no_fault() {
     let net = Recorded::of("etrecord/net_portable");
     net.values(|values| {
-        assert_eq!(values.mismatches, []);
+        assert_eq!(values.errors, []);
         let empty = &values.runs[0].values[3].tensor.as_ref().unwrap();
         assert_eq!((empty.sizes.as_slice(), empty.offset, empty.bytes), (&[0][..], None, Some(&[][..])));
     });
@@ -239,7 +239,7 @@ fn strides_are_the_order_of_the_bytes() {
             (tensor.sizes, tensor.strides) = (Some(sizes.to_vec().into()), Some(strides.to_vec().into()));
         };
         recorded.changed(transpose, |values| {
-            assert_eq!(values.mismatches, []);
+            assert_eq!(values.errors, []);
             assert_eq!(values.runs[0].values[0].tensor.as_ref().unwrap().dim_order, order);
         });
     }
@@ -256,7 +256,7 @@ fn tensors_that_are_not_in_the_debug_buffer_are_errors_with_their_place() {
         };
         recorded.changed(edit, |values| {
             assert!(values.runs[0].values[0].tensor.as_ref().is_none_or(|tensor| tensor.bytes.is_none()));
-            values.mismatches.iter().map(|one| one.to_string()).collect::<Vec<_>>().join("; ")
+            values.errors.iter().map(|one| one.to_string()).collect::<Vec<_>>().join("; ")
         })
     };
     let of_tensor = |change: &dyn Fn(&mut Tensor<'_>)| fault(&|value| change(value.tensor.as_mut().unwrap()));
@@ -294,11 +294,7 @@ fn tensors_that_are_not_in_the_debug_buffer_are_errors_with_their_place() {
         let taken: usize =
             values.runs[0].values.iter().filter_map(|value| Some(value.tensor.as_ref()?.bytes?.len())).sum();
         assert!(taken <= size && taken > size - 24, "{taken}");
-        assert!(
-            values.mismatches[0].to_string().contains("other values have the same bytes"),
-            "{}",
-            values.mismatches[0]
-        );
+        assert!(values.errors[0].to_string().contains("other values have the same bytes"), "{}", values.errors[0]);
     });
 }
 

@@ -72,7 +72,7 @@ fn arrays_are_written_and_do_not_replace_others() {
     let (code, _, errors) = run(&line, folder.path());
     assert!(code == 2 && errors.contains("--overwrite"), "{errors}");
     assert_eq!(run(&format!("{line} --overwrite"), folder.path()).0, 0);
-    // What was written is a reference for another run.
+    // The written files are references for another run.
     let (code, text, _) = run(&format!("{PORTABLE} {NAMED} --reference FOLDER --min-snr 40"), folder.path());
     assert!(code == 0 && text.starts_with("run 1 of method forward: 17 equal, 0 different\n"), "{text}");
     fs::copy(folder.0.join("006-relu.0.npy"), folder.0.join("012-relu.1.npy")).unwrap();
