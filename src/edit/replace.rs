@@ -262,9 +262,9 @@ fn partly_shared(user: &User) -> Error {
 /// Returns `true` if two references have bytes in common.
 fn overlap(left: &DataRef, right: &DataRef) -> bool {
     match (range(left), range(right)) {
-        (Some((segment, range)), Some((right, second))) => {
-            let shared = range.start < second.end && second.start < range.end;
-            segment == right && (shared || range == second)
+        (Some((segment, range)), Some((other_segment, other_range))) => {
+            let shared = range.start < other_range.end && other_range.start < range.end;
+            segment == other_segment && (shared || range == other_range)
         }
         _ => left == right,
     }

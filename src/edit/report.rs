@@ -43,16 +43,8 @@ pub struct Change {
 
 impl Change {
     /// Creates a change of a part without references, with its bytes before and after.
-    pub fn new(action: Action, subject: Subject, name: impl Into<String>, bytes_before: u64, bytes_after: u64) -> Self {
-        Self {
-            action,
-            subject,
-            name: name.into(),
-            users: Vec::new(),
-            others: Vec::new(),
-            size_before: bytes_before,
-            size_after: bytes_after,
-        }
+    pub fn new(action: Action, subject: Subject, name: impl Into<String>, size_before: u64, size_after: u64) -> Self {
+        Self { action, subject, name: name.into(), users: Vec::new(), others: Vec::new(), size_before, size_after }
     }
 }
 
@@ -172,17 +164,9 @@ impl EditReport {
 
     /// Adds a change.
     pub(super) fn add(&mut self, action: Action, subject: Subject, name: &str, users: Vec<User>, bytes: [u64; 2]) {
-        let [bytes_before, bytes_after] = bytes;
+        let [size_before, size_after] = bytes;
         let (name, others) = (name.into(), Vec::new());
-        self.changes.push(Change {
-            action,
-            subject,
-            name,
-            users,
-            others,
-            size_before: bytes_before,
-            size_after: bytes_after,
-        });
+        self.changes.push(Change { action, subject, name, users, others, size_before, size_after });
     }
 
     /// Returns the bytes of removed blobs less those of added blobs: negative if the file grew.
