@@ -48,6 +48,8 @@ use crate::file::source::Source;
 use crate::flatbuffer::read::Limits;
 use crate::keyed::{Keyed, sort};
 use crate::schema::program::BackendDelegate;
+#[cfg(feature = "verify")]
+use crate::schema::program::ExecutionPlan;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -147,6 +149,22 @@ pub struct OpenPayload<'t> {
     pub delegates: Vec<(usize, usize)>,
     /// The content, or the error from reading it.
     pub payload: Result<Payload<'t>>,
+}
+
+#[cfg(feature = "verify")]
+impl OpenPayload<'_> {
+    /// Returns the delegates that share the payload, each with its method. `pte` is the file that opened it.
+    #[expect(clippy::indexing_slicing, reason = "`Pte::open_payloads` counted the methods and their delegates")]
+    pub(crate) fn delegates_of<'p, 'a>(
+        &self,
+        pte: &'p Pte<'a>,
+    ) -> impl Iterator<Item = (&'p ExecutionPlan<'a>, &'p BackendDelegate<'a>)> {
+        let of = |(method, index): &(usize, usize)| {
+            let plan = &pte.methods()[*method];
+            (plan, &plan.delegates()[*index])
+        };
+        self.delegates.iter().map(of)
+    }
 }
 
 impl Pte<'_> {

@@ -170,12 +170,12 @@ fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
     let Some(source) = source.filter(|source| source.whole) else { return };
     let file = &*source.bytes;
     let first = file.len().saturating_sub(LONGEST);
-    // `first` is at most the file's length.
-    let last = file.get(first..).unwrap_or_default();
+    let (_, last) = file.split_at(first);
     for start in (0..last.len()).step_by(BLOCK).rev() {
-        let block = last.get(start..last.len().min(start + BLOCK + 1)).unwrap_or_default();
-        let pairs = block.iter().zip(block.get(1..).unwrap_or_default());
-        if !pairs.fold(false, |found, (one, next)| found | ((*one == b'P') & (*next == b'K'))) {
+        let (_, block) = last.split_at(start);
+        let [_, next @ ..] = block.get(..BLOCK + 1).unwrap_or(block) else { continue };
+        let pairs = block.iter().zip(next);
+        if !pairs.fold(false, |found, (byte, next)| found | ((*byte == b'P') & (*next == b'K'))) {
             continue;
         }
         for at in (start..start + BLOCK).rev() {

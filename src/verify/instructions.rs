@@ -41,12 +41,12 @@ fn c_length(text: &Text<'_>) -> usize {
 }
 
 /// Returns, for each operator, whether kernel calls use it. The runtime does not resolve unused operators.
-fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
+pub(super) fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
     let mut called = vec![false; plan.operators().len()];
     for instruction in plan.chains().iter().flat_map(|chain| chain.instructions()) {
         if let InstructionArguments::KernelCall(call) = &instruction.instr_args {
-            let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
-            if let Some(called) = called.get_mut(index) {
+            // An operator that does not exist breaks another rule.
+            if let Some(called) = usize::try_from(call.op_index).ok().and_then(|index| called.get_mut(index)) {
                 *called = true;
             }
         }

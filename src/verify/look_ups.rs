@@ -1,6 +1,8 @@
 //! The named data that a program's XNNPACK payloads look up when they are loaded.
 
 #[cfg(feature = "payloads")]
+use super::pairing::c_string;
+#[cfg(feature = "payloads")]
 use crate::delegate::Payload;
 #[cfg(feature = "payloads")]
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
@@ -18,6 +20,7 @@ pub(super) fn looked_up(pte: &Pte<'_>) -> Vec<bool> {
 }
 
 #[cfg(feature = "payloads")]
+#[expect(clippy::indexing_slicing, reason = "`found` has an item for each entry of the index")]
 fn add_payloads(pte: &Pte<'_>, found: &mut [bool]) {
     let keys = pte.named_data_index();
     for opened in pte.open_payloads().iter().filter(|opened| super::xnnpack::is_xnnpack(pte, opened)) {
@@ -27,10 +30,8 @@ fn add_payloads(pte: &Pte<'_>, found: &mut [bool]) {
             let constant = value.tensor().map(|tensor| tensor.constant_buffer_idx);
             for index in [scales, constant].into_iter().flatten().filter(|index| *index > 0) {
                 let Some(ConstantPlace::Named { key, .. }) = payload.constant(index) else { continue };
-                // The runtime reads the payload's keys as C strings.
-                let entry = keys.get(key.split('\0').next().unwrap_or_default());
-                if let Some(found) = entry.and_then(|entry| found.get_mut(entry)) {
-                    *found = true;
+                if let Some(entry) = keys.get(c_string(key)) {
+                    found[entry] = true;
                 }
             }
         }

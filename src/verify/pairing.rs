@@ -19,6 +19,13 @@ struct IndexedPtd<'t> {
     index: KeyIndex<'t>,
 }
 
+impl<'t> IndexedPtd<'t> {
+    #[expect(clippy::indexing_slicing, reason = "the index was made from the same file as the entries")]
+    fn get(&self, name: &str) -> Option<&Entry<'t>> {
+        self.index.get(name).map(|entry| &self.entries[entry])
+    }
+}
+
 pub(super) fn check<'p>(pte: &Pte<'_>, ptds: impl Iterator<Item = &'p Ptd<'p>>, report: &mut Report<'_>) {
     let file = |ptd| IndexedPtd { entries: Ptd::entries(ptd).collect(), index: Ptd::index(ptd) };
     let files: Vec<_> = ptds.map(file).collect();
@@ -44,8 +51,8 @@ fn externals<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> impl Iterator<Item = (usize
 }
 
 /// Returns a name as the runtime reads it: up to the first NUL.
-fn c_string(name: &str) -> &str {
-    name.split('\0').next().unwrap_or_default()
+pub(super) fn c_string(name: &str) -> &str {
+    name.split_once('\0').map_or(name, |(name, _)| name)
 }
 
 fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
@@ -59,7 +66,7 @@ fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
 
 /// Checks an external tensor. The size of the blob is not compared: a rule about the `.ptd` file does that.
 fn external(tensor: &Tensor<'_>, name: &str, files: &[IndexedPtd<'_>], path: &Path<'_>, report: &mut Report<'_>) {
-    let Some(entry) = files.iter().find_map(|file| file.entries.get(file.index.get(name)?)) else {
+    let Some(entry) = files.iter().find_map(|file| file.get(name)) else {
         let path = path.field("extra_tensor_info");
         let found = format!("{} is in none of the .ptd files", Name(name));
         return report.add(rule::EXTERNAL_MISSING, &path.field("fully_qualified_name"), found);

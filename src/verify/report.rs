@@ -18,8 +18,7 @@ impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MAX_SHOWN: usize = 60;
         match self.0.char_indices().nth(MAX_SHOWN) {
-            // `end` is at the start of a character.
-            Some((end, _)) => write!(f, "{:?}… ({} bytes)", self.0.get(..end).unwrap_or_default(), self.0.len()),
+            Some((end, _)) => write!(f, "{:?}… ({} bytes)", self.0.split_at(end).0, self.0.len()),
             None => write!(f, "{:?}", self.0),
         }
     }

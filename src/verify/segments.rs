@@ -22,7 +22,7 @@ struct Checked<'t, 'a> {
     is_ptd: bool,
     /// The length of the header, and the number of bytes that the metadata leaves for it.
     header: Option<(u32, u64)>,
-    /// The part of each segment that the runtime reads; `None` if the runtime does not read it.
+    /// The part of each segment in the table that the runtime reads; `None` if the runtime does not read it.
     read: Vec<Option<Read>>,
 }
 
@@ -174,9 +174,9 @@ impl Checked<'_, '_> {
 
     /// Returns `true` if a segment is known to end outside the file. Without a header, the part that the runtime reads, from base 0, is
     /// checked.
-    fn leaves_file(&self, index: usize, report: &Report<'_>) -> bool {
-        let outside = |read: Read| !read.needs_base && self.end(index, read) > report.file_size();
-        let read_outside = || !self.is_ptd && self.read(index).is_some_and(outside);
+    fn leaves_file(&self, index: usize, segment: &DataSegment, read: Option<Read>, report: &Report<'_>) -> bool {
+        let outside = |read: Read| !read.needs_base && self.end(segment, read) > report.file_size();
+        let read_outside = || !self.is_ptd && read.is_some_and(outside);
         match self.segments.base {
             0 => self.segments.is_whole() && report.has_file() && read_outside(),
             _ => self.segments.is_whole() && matches!(self.segments.bytes.get(index), Some(Segment::Absent)),
@@ -184,13 +184,14 @@ impl Checked<'_, '_> {
     }
 
     /// Returns the end, in the file, of the part of a segment that ExecuTorch reads.
-    fn end(&self, index: usize, read: Read) -> u64 {
-        let offset = self.segments.table.get(index).map_or(0, |segment| segment.offset);
-        self.segments.base.saturating_add(offset).saturating_add(read.size)
+    fn end(&self, segment: &DataSegment, read: Read) -> u64 {
+        self.segments.base.saturating_add(segment.offset).saturating_add(read.size)
     }
 
-    fn read(&self, index: usize) -> Option<Read> {
-        self.read.get(index).copied().flatten()
+    /// Returns the segments, with their indices and the parts that ExecuTorch reads.
+    fn each(&self) -> impl Iterator<Item = (usize, &DataSegment, Option<Read>)> {
+        let segments = self.segments.table.iter().zip(&self.read).enumerate();
+        segments.map(|(index, (segment, read))| (index, segment, *read))
     }
 
     /// Checks that the base is known. Files without segment data have no header but may list an empty segment. `delegates` reports an
@@ -200,8 +201,8 @@ impl Checked<'_, '_> {
         if self.segments.base > 0 || self.is_ptd || !report.has_file() {
             return;
         }
-        for (index, segment) in self.segments.table.iter().enumerate().filter(|(_, segment)| segment.size > 0) {
-            if !report.concerns(self.read(index).is_some_and(|read| read.needs_base)) {
+        for (index, segment, read) in self.each().filter(|(_, segment, _)| segment.size > 0) {
+            if !report.concerns(read.is_some_and(|read| read.needs_base)) {
                 continue;
             }
             let found = format!(
@@ -214,13 +215,13 @@ impl Checked<'_, '_> {
 
     fn bounds(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        for (index, segment) in self.segments.table.iter().enumerate() {
-            if !self.leaves_file(index, report) {
+        for (index, segment, read) in self.each() {
+            if !self.leaves_file(index, segment, read, report) {
                 continue;
             }
             let path = root.item("segments", index);
             let DataSegment { offset, size } = segment;
-            if !report.concerns(self.read(index).is_some_and(|read| self.end(index, read) > report.file_size())) {
+            if !report.concerns(read.is_some_and(|read| self.end(segment, read) > report.file_size())) {
                 continue;
             }
             match self.segments.base.checked_add(*offset).and_then(|start| Some((start, start.checked_add(*size)?))) {
@@ -251,14 +252,13 @@ impl Checked<'_, '_> {
         let Some(data_size) = self.segments.data_size else {
             return;
         };
-        for (index, segment) in self.segments.table.iter().enumerate() {
-            if self.leaves_file(index, report) {
+        for (index, segment, read) in self.each() {
+            if self.leaves_file(index, segment, read, report) {
                 continue;
             }
             let DataSegment { offset, size } = *segment;
             let ends_after = |limit| offset.checked_add(size).is_none_or(|end| end > limit);
-            let refused =
-                self.is_ptd && self.read(index).is_some() && ends_after(self.segments.base.saturating_add(data_size));
+            let refused = self.is_ptd && read.is_some() && ends_after(self.segments.base.saturating_add(data_size));
             if ends_after(data_size) && report.concerns(refused) {
                 let found = format!(
                     "a range of {} from offset {offset} ends outside the data, whose size in the header is {data_size}",

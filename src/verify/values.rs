@@ -99,8 +99,8 @@ fn tensor_list(
                 let found = format!("value {item} does not exist: the method has {}", counted(values.len(), "value"));
                 report.add_at(rule::LIST_ITEM_INDEX, &path.item("items", at), report.offset_of(items, at), found);
             }
-            Some(KernelTypes::Null(_)) if optional => order(list, items, at, path, report),
-            Some(KernelTypes::Tensor(_)) => order(list, items, at, path, report),
+            Some(KernelTypes::Null(_)) if optional => order(list, items, (at, *item), path, report),
+            Some(KernelTypes::Tensor(_)) => order(list, items, (at, *item), path, report),
             // The runtime treats memory that it has not written yet as None, which a list of optional tensors may contain.
             Some(other) if report.concerns(!(optional && is_later(*item))) => {
                 let kind = other.name().unwrap_or("unknown");
@@ -112,8 +112,8 @@ fn tensor_list(
     }
 }
 
-fn order(list: usize, items: &[i32], at: usize, path: &Path<'_>, report: &mut Report<'_>) {
-    if let Some(item) = items.get(at).filter(|item| usize::try_from(**item).is_ok_and(|item| item > list)) {
+fn order(list: usize, items: &[i32], (at, item): (usize, i32), path: &Path<'_>, report: &mut Report<'_>) {
+    if usize::try_from(item).is_ok_and(|item| item > list) {
         let found =
             format!("value {item} comes after the list, which is value {list}: the runtime creates values in order");
         report.add_at(rule::LIST_ITEM_ORDER, &path.item("items", at), report.offset_of(items, at), found);

@@ -138,13 +138,13 @@ fn bools(part: &Part<'_>, table: &TablePart<'_>, metadata: &[u8], report: &mut R
     }
 }
 
+#[expect(clippy::indexing_slicing, reason = "the part was found in these bytes, and its count takes the first four")]
 fn bool_list(part: &Part<'_>, number: NumberKind, metadata: &[u8], report: &mut Report<'_>) {
     if number != NumberKind::Bool {
         return;
     }
     let start = part.position as usize + 4;
-    // The part was found in these bytes, so it is in range.
-    let bytes = metadata.get(start..part.position as usize + part.size as usize).unwrap_or_default();
+    let bytes = &metadata[start..part.position as usize + part.size as usize];
     if let Some((index, byte)) = bytes.iter().enumerate().find(|(_, byte)| **byte > 1) {
         let found = format!("{byte}, expected 0 or 1: any other byte is read as true");
         report.add_at(rule::BOOL, &part.path.index(index), Some((start + index) as u64), found);

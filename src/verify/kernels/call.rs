@@ -19,7 +19,7 @@ pub(super) struct Call<'t, 'a> {
     pub(super) called: &'t Called,
     pub(super) plan: &'t ExecutionPlan<'a>,
     pub(super) args: &'t [i32],
-    pub(super) tensors: &'t [Tensors],
+    pub(super) tensors: &'t [Tensors<'t>],
 }
 
 /// The release whose kernels the tables describe.
@@ -94,16 +94,17 @@ impl Call<'_, '_> {
     }
 
     /// Returns the properties of each argument's tensors.
-    fn of_arguments(&self) -> impl Iterator<Item = Tensors> {
+    fn of_arguments(&self) -> impl Iterator<Item = Tensors<'_>> {
         self.args.iter().take(self.called.arguments.len()).map(|value| self.of_value(*value))
     }
 
     /// Returns the properties of an argument's tensors.
-    fn tensors(&self, argument: usize) -> Tensors {
+    fn tensors(&self, argument: usize) -> Tensors<'_> {
         self.args.get(argument).map(|value| self.of_value(*value)).unwrap_or_default()
     }
 
-    fn of_value(&self, value: i32) -> Tensors {
+    /// Returns the properties of a value's tensors; those of no tensor if the value does not exist, which breaks another rule.
+    fn of_value(&self, value: i32) -> Tensors<'_> {
         usize::try_from(value).ok().and_then(|value| self.tensors.get(value)).copied().unwrap_or_default()
     }
 
@@ -111,8 +112,12 @@ impl Call<'_, '_> {
         value(self.plan.values(), *self.args.get(argument)?)
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "arguments are found by `position` in this list, or counted by `of_arguments`"
+    )]
     fn argument_name(&self, argument: usize) -> &'static str {
-        self.called.arguments.get(argument).map_or("", |argument| argument.name)
+        self.called.arguments[argument].name
     }
 
     /// Returns the names of arguments as a list in a sentence.
@@ -195,20 +200,20 @@ impl Call<'_, '_> {
                     .map(|numbers| numbers.often)
             }
         });
-        if let Some((which, often)) = other_numbers {
+        let first = |wanted: u8| self.of_arguments().position(|tensors| tensors.layouts & wanted != 0);
+        let argument = first(CHANNELS_LAST).or_else(|| first(OTHER));
+        if let (Some((which, often)), Some(argument)) = (other_numbers, argument) {
             let what = match often {
                 Often::Always => "computes other numbers than with contiguous tensors, without an error",
                 Often::Sometimes => "may compute other numbers than with contiguous tensors, without an error",
                 Often::Crash => "ends the process, or computes other numbers than with contiguous tensors",
             };
-            let first = |wanted: u8| (0..self.args.len()).find(|at| self.tensors(*at).layouts & wanted != 0);
-            let argument = first(CHANNELS_LAST).or_else(|| first(OTHER));
-            let has = argument.map(|argument| self.has(argument)).unwrap_or_default();
+            let has = self.has(argument);
             found.push(Violation {
                 rule: rule::KERNEL_WRONG_VALUES,
                 severity: rule::KERNEL_WRONG_VALUES.severity,
                 is_certain: often != Often::Sometimes,
-                argument,
+                argument: Some(argument),
                 message: format!("{has}, expected contiguous tensors: when it runs{which}, {} {what}; {HELP}", TESTED),
             });
         }
@@ -221,7 +226,7 @@ impl Call<'_, '_> {
             Only::Always => true,
             Only::Differences(wanted) => {
                 let mut shapes = Shapes::default();
-                (0..self.called.arguments.len()).for_each(|at| shapes.join(self.tensors(at).shapes, self.plan));
+                (0..self.called.arguments.len()).for_each(|at| shapes.join(self.tensors(at).shapes));
                 shapes.differences & wanted != 0
             }
             Only::Dim => {
@@ -271,16 +276,16 @@ impl Call<'_, '_> {
                     0 | CONTIGUOUS | CHANNELS_LAST => return None,
                     _ if all & OTHER != 0 => (first(OTHER)?, "all contiguous or all channels-last"),
                     _ => {
-                        let (one, other) = (first(CHANNELS_LAST)?, first(CONTIGUOUS)?);
+                        let (argument, other) = (first(CHANNELS_LAST)?, first(CONTIGUOUS)?);
                         let names = self.names(arguments);
                         let is =
                             if self.tensors(other).ranks & 0b11_0000 == 0 { "not channels-last" } else { "contiguous" };
                         let text = format!(
                             "{}, and {} is {is}, expected {names} to be all contiguous or all channels-last",
-                            self.has(one),
+                            self.has(argument),
                             self.argument_name(other)
                         );
-                        return Some((one, text));
+                        return Some((argument, text));
                     }
                 }
             }
@@ -304,9 +309,11 @@ impl Call<'_, '_> {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "a kernel has an item for each argument of its operator")]
     fn ranks(&self, at: usize, ranks: u8, found: &mut Vec<Violation>) {
         let refused = Which::of(self.called, |kernel| {
-            kernel.refused_ranks.get(at).copied().filter(|refused| ranks & refused != 0)
+            let refused = kernel.refused_ranks[at];
+            (ranks & refused != 0).then_some(refused)
         });
         let Some((which, refused)) = refused else { return };
         let rank = (ranks & refused).trailing_zeros();
@@ -326,9 +333,11 @@ impl Call<'_, '_> {
         });
     }
 
+    #[expect(clippy::indexing_slicing, reason = "a kernel has an item for each argument of its operator")]
     fn types(&self, at: usize, types: u32, found: &mut Vec<Violation>) {
         let unseen = Which::of(self.called, |kernel| {
-            kernel.types.get(at).copied().filter(|seen| *seen != 0 && types & !seen != 0)
+            let seen = kernel.types[at];
+            (seen != 0 && types & !seen != 0).then_some(seen)
         });
         let Some((Which::Every, seen)) = unseen else { return };
         found.push(Violation {

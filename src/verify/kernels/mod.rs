@@ -14,7 +14,7 @@ use super::Severity;
 use super::report::Report;
 use super::rule::Rule;
 use crate::path::Path;
-use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelCall};
+use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelCall, Operator};
 use alloc::{string::String, vec::Vec};
 use call::Call;
 use operator::Called;
@@ -73,16 +73,18 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
 /// The operators of a method that are in the tables, and the properties of its values.
 pub(super) struct Calls<'t, 'a> {
     plan: &'t ExecutionPlan<'a>,
-    operators: Vec<Option<Called>>,
+    /// By the operators' index; `None` for one that is not in the tables.
+    operators: Vec<Option<(&'t Operator<'a>, Called)>>,
     /// The properties of the tensors that each value stands for.
-    tensors: Vec<Tensors>,
+    tensors: Vec<Tensors<'t>>,
     /// `true` if any of these tensors is not contiguous.
     has_orders: bool,
 }
 
 impl<'t, 'a> Calls<'t, 'a> {
     pub(super) fn new(plan: &'t ExecutionPlan<'a>, kernels: Kernels) -> Self {
-        let operators: Vec<_> = plan.operators().iter().map(|operator| Called::find(operator, kernels)).collect();
+        let find = |operator| Some((operator, Called::find(operator, kernels)?));
+        let operators: Vec<_> = plan.operators().iter().map(find).collect();
         let is_known = operators.iter().any(Option::is_some);
         let tensors = if is_known { tensors::of_values(plan) } else { Vec::new() };
         let has_orders = tensors.iter().any(Tensors::has_orders);
@@ -91,11 +93,39 @@ impl<'t, 'a> Calls<'t, 'a> {
 
     /// Returns the violations of a call; none for an operator that is not in the tables.
     pub(super) fn judge(&self, call: &KernelCall<'_>) -> Vec<Violation> {
-        let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
-        let operator = (self.operators.get(index).and_then(Option::as_ref), self.plan.operators().get(index));
-        let ((Some(called), Some(operator)), Some(args)) = (operator, call.args.as_deref()) else {
+        let operator = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index));
+        let (Some(Some((operator, called))), Some(args)) = (operator, call.args.as_deref()) else {
             return Vec::new();
         };
         Call { operator, called, plan: self.plan, args, tensors: &self.tensors }.judge(self.has_orders)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::file::pte::Pte;
+    use crate::schema::program::KernelTypes;
+
+    #[test]
+    fn a_result_that_is_given_again_as_another_tensor_does_not_name_the_violation() {
+        let mut pte = Pte::parse(include_bytes!("../../../tests/data/1.5.1/add/add.pte")).unwrap();
+        let plan = pte.program.execution_plan.as_mut().and_then(|plans| plans.first_mut()).unwrap();
+        for (value, channels_last) in plan.values.iter_mut().flatten().zip([false, false, false, true]) {
+            let mut tensor = crate::schema::program::Tensor::default();
+            let (sizes, order): (Vec<i32>, Vec<u8>) = if channels_last {
+                ([2, 3, 4, 5].into(), [0, 2, 3, 1].into())
+            } else {
+                ([2, 3, 4].into(), [0, 2, 1].into())
+            };
+            (tensor.sizes, tensor.dim_order) = (Some(sizes.into()), Some(order.into()));
+            value.val = KernelTypes::Tensor(tensor);
+        }
+        plan.operators = Some([Operator::new("aten::bmm", "out")].into());
+        let call = KernelCall { op_index: 0, args: Some([0, 1, 2, 3][..].into()) };
+        let found = Calls::new(plan, Kernels::Any).judge(&call);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found.iter().all(|violation| violation.message.starts_with("self of aten::bmm.out is ")), "{found:?}");
     }
 }

@@ -89,6 +89,7 @@ impl OtherNumbers {
 
 impl Kernel {
     /// Parses a line; `None` if it refers to an argument that the operator does not have.
+    #[expect(clippy::indexing_slicing, reason = "both lists have an item for each argument, which `index` finds")]
     pub(super) fn read(line: &'static str, arguments: &[Argument]) -> Option<Self> {
         let index = |name: &str| arguments.iter().position(|argument| argument.name == name);
         let mut columns = line.split('\t').map(|column| if column == "-" { "" } else { column });
@@ -135,14 +136,14 @@ impl Kernel {
         for text in parts(column()?, ';') {
             let (names, ranks) = text.split_once(' ')?;
             for name in names.split(',') {
-                *refused_ranks.get_mut(index(name)?)? = ranks_of(ranks)?;
+                refused_ranks[index(name)?] = ranks_of(ranks)?;
             }
         }
         let mut types = vec![0; arguments.len()];
         for text in parts(column()?, ';') {
             let (names, set) = text.split_once(' ')?;
             for name in names.split(',') {
-                *types.get_mut(index(name)?)? = types_of(set)?;
+                types[index(name)?] = types_of(set)?;
             }
         }
         Some(Self { conditions, other_numbers, refused_ranks, types })

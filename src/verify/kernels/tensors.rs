@@ -22,7 +22,7 @@ pub(super) const BROADCAST: u8 = 4;
 
 /// The properties of the tensors that a value stands for: itself, the items of a list, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tensors {
+pub(super) struct Tensors<'t> {
     /// A set of dim orders.
     pub(super) orders: u8,
     /// The dim orders of those tensors whose elements would be elsewhere in memory in the other order.
@@ -31,20 +31,20 @@ pub(super) struct Tensors {
     pub(super) ranks: u8,
     /// A set of scalar types, by number, of the tensors with elements.
     pub(super) types: u32,
-    pub(super) shapes: Shapes,
+    pub(super) shapes: Shapes<'t>,
 }
 
 /// The differences between the sizes of several tensors of 4 or 5 dimensions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shapes {
-    /// The index of one of the tensors, preferably one with more than one element.
-    example: Option<usize>,
+pub(super) struct Shapes<'t> {
+    /// The sizes of one of the tensors, preferably one with more than one element.
+    example: Option<&'t [i32]>,
     /// A set of differences.
     pub(super) differences: u8,
 }
 
-impl Tensors {
-    fn of(index: usize, tensor: &Tensor<'_>) -> Self {
+impl<'t> Tensors<'t> {
+    fn of(tensor: &'t Tensor<'_>) -> Self {
         let shape = tensor.shape();
         let TensorShape { sizes, dim_order, .. } = shape;
         let mut tensors = Self::default();
@@ -56,7 +56,7 @@ impl Tensors {
             tensors.ranks = u32::try_from(sizes.len()).ok().and_then(|rank| 1_u8.checked_shl(rank)).unwrap_or(0);
         }
         if matches!(sizes.len(), 4 | 5) {
-            tensors.shapes.example = Some(index);
+            tensors.shapes.example = Some(sizes);
         }
         if sizes.iter().all(|size| *size != 0) {
             tensors.types = type_bit(tensor.scalar_type.0);
@@ -69,33 +69,31 @@ impl Tensors {
         self.orders & !CONTIGUOUS != 0
     }
 
-    fn join(&mut self, other: Self, plan: &ExecutionPlan<'_>) {
+    fn join(&mut self, other: Self) {
         self.orders |= other.orders;
         self.layouts |= other.layouts;
         self.ranks |= other.ranks;
         self.types |= other.types;
-        self.shapes.join(other.shapes, plan);
+        self.shapes.join(other.shapes);
     }
 }
 
-impl Shapes {
-    pub(super) fn join(&mut self, other: Self, plan: &ExecutionPlan<'_>) {
+impl Shapes<'_> {
+    pub(super) fn join(&mut self, other: Self) {
         self.differences |= other.differences;
         let Some(second) = other.example else { return };
         let Some(first) = self.example else {
             self.example = other.example;
             return;
         };
-        let sizes = |index: usize| plan.tensor(index).map(Tensor::sizes).unwrap_or_default();
-        let (one, two) = (sizes(first), sizes(second));
-        if one == two {
+        if first == second {
             return;
         }
         let is_single = |sizes: &[i32]| sizes.iter().all(|size| *size == 1);
         self.differences |= SIZES;
-        self.differences |= if one.get(1..) == two.get(1..) { 0 } else { INNER };
-        self.differences |= if is_single(one) || is_single(two) { 0 } else { BROADCAST };
-        if is_single(one) {
+        self.differences |= if first.get(1..) == second.get(1..) { 0 } else { INNER };
+        self.differences |= if is_single(first) || is_single(second) { 0 } else { BROADCAST };
+        if is_single(first) {
             self.example = other.example;
         }
     }
@@ -143,11 +141,12 @@ fn is_in_both_orders(sizes: &[i32], dim_order: &[u8]) -> bool {
 }
 
 /// Returns the properties of the tensors of each value of a method.
-pub(super) fn of_values(plan: &ExecutionPlan<'_>) -> Vec<Tensors> {
+#[expect(clippy::indexing_slicing, reason = "`index` is that of a value, and each value has an item in `tensors`")]
+pub(super) fn of_values<'t>(plan: &'t ExecutionPlan<'_>) -> Vec<Tensors<'t>> {
     let (mut tensors, mut lists) = (vec![Tensors::default(); plan.values().len()], Vec::new());
     for ((index, value), of_value) in plan.values().iter().enumerate().zip(&mut tensors) {
         match &value.val {
-            KernelTypes::Tensor(tensor) => *of_value = Tensors::of(index, tensor),
+            KernelTypes::Tensor(tensor) => *of_value = Tensors::of(tensor),
             other => lists.extend(other.tensors().map(|items| (index, items))),
         }
     }
@@ -157,12 +156,10 @@ pub(super) fn of_values(plan: &ExecutionPlan<'_>) -> Vec<Tensors> {
         for item in items {
             let item = usize::try_from(*item).ok().filter(|item| plan.tensor(*item).is_some());
             if let Some(of_item) = item.and_then(|item| tensors.get(item)) {
-                of_list.join(*of_item, plan);
+                of_list.join(*of_item);
             }
         }
-        if let Some(of_value) = tensors.get_mut(index) {
-            *of_value = of_list;
-        }
+        tensors[index] = of_list;
     }
     tensors
 }

@@ -82,12 +82,15 @@ pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
     let mut uses = ContentUses::default();
     let mut read = 0;
     for opened in opened {
-        let Some((method, index)) = opened.delegates.first().copied() else { continue };
-        if let (BACKEND, Ok(Payload::Xnnpack(payload))) = (id(pte, method, index), &opened.payload) {
+        let Some(((method, index), (_, delegate))) = opened.delegates.iter().zip(opened.delegates_of(pte)).next()
+        else {
+            continue;
+        };
+        if let (BACKEND, Ok(Payload::Xnnpack(payload))) = (delegate.backend(), &opened.payload) {
             read += opened.delegates.len();
             let path = Path::ROOT;
-            let path = path.item("execution_plan", method);
-            let path = path.item("delegates", index);
+            let path = path.item("execution_plan", *method);
+            let path = path.item("delegates", *index);
             xnnpack(payload, &path.field("processed"), &mut uses);
         }
     }
@@ -98,10 +101,6 @@ pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
     }
     others(pte, &mut uses);
     uses.0
-}
-
-fn id<'t>(pte: &'t Pte<'_>, method: usize, index: usize) -> &'t str {
-    pte.methods().get(method).and_then(|plan| plan.delegates().get(index)).map_or("", |delegate| delegate.backend())
 }
 
 /// Returns a backend's name, quoted and truncated unless it is a short plain word.

@@ -1,5 +1,6 @@
 //! The external data that a program needs, and the behaviour of releases if it is missing.
 
+use super::super::pairing::c_string;
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
 use super::contents::BACKEND;
@@ -51,8 +52,7 @@ pub(in crate::verify) fn missing(pte: &Pte<'_>, opened: &[OpenPayload<'_>], data
         let path = path.item("execution_plan", method);
         for (value, tensor) in plan.tensors() {
             let Ok(TensorData::External(name)) = pte.tensor_data(tensor) else { continue };
-            // The runtime reads a name up to its first NUL.
-            let name = name.split('\0').next().unwrap_or_default();
+            let name = c_string(name);
             if indices.iter().all(|index| index.get(name).is_none()) {
                 missing.tensors += 1;
                 missing.add(name, &path.item("values", value));
@@ -64,8 +64,7 @@ pub(in crate::verify) fn missing(pte: &Pte<'_>, opened: &[OpenPayload<'_>], data
         let (Ok(Payload::Xnnpack(payload)), Some((method, index))) = (&opened.payload, opened.delegates.first()) else {
             continue;
         };
-        let delegate = pte.methods().get(*method).and_then(|plan| plan.delegates().get(*index));
-        if delegate.is_none_or(|delegate| delegate.backend() != BACKEND) {
+        if opened.delegates_of(pte).next().is_none_or(|(_, delegate)| delegate.backend() != BACKEND) {
             continue;
         }
         let path = Path::ROOT;

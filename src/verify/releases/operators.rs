@@ -1,5 +1,6 @@
 //! The operators that a program calls, compared with the kernel libraries of releases.
 
+use super::super::instructions::called_operators;
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
 use super::{Deployment, KnownBehaviour, Reason, reasons};
@@ -7,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::keyed::Keyed;
 use crate::path::{FieldPath, Path};
-use crate::schema::program::{InstructionArguments, Operator};
+use crate::schema::program::Operator;
 use crate::sorted_text;
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
@@ -206,15 +207,8 @@ impl Missing {
         }
         let mut seen = Keyed::new();
         for (method, plan) in pte.methods().iter().enumerate() {
-            let mut called = vec![false; plan.operators().len()];
-            for (_, instruction) in plan.instructions() {
-                let InstructionArguments::KernelCall(call) = instruction else { continue };
-                if let Some(called) = usize::try_from(call.op_index).ok().and_then(|index| called.get_mut(index)) {
-                    *called = true;
-                }
-            }
-            for (index, operator) in plan.operators().iter().enumerate() {
-                if called.get(index) == Some(&true) && seen.add((operator.name(), operator.overload())) {
+            for ((index, operator), called) in plan.operators().iter().enumerate().zip(called_operators(plan)) {
+                if called && seen.add((operator.name(), operator.overload())) {
                     let path = Path::ROOT;
                     let path = path.item("execution_plan", method);
                     missing.add(operator, deployment, &path.item("operators", index));
@@ -259,11 +253,10 @@ impl Missing {
 
     /// Adds an operator of a library, or of [`NeededKernels::CUSTOM`].
     fn need(&mut self, library: &'static str, operator: &Operator<'_>) {
-        let at = self.kernels.iter().position(|kernels| kernels.library == library).unwrap_or_else(|| {
+        if self.kernels.iter().all(|kernels| kernels.library != library) {
             self.kernels.push(NeededKernels { library, operators: Vec::new(), count: 0 });
-            self.kernels.len() - 1
-        });
-        if let Some(kernels) = self.kernels.get_mut(at) {
+        }
+        for kernels in self.kernels.iter_mut().filter(|kernels| kernels.library == library) {
             kernels.count += 1;
             if kernels.count <= MAX_LISTED {
                 kernels.operators.push(short(operator));

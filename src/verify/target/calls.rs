@@ -14,18 +14,21 @@ use alloc::{format, string::String, vec::Vec};
 pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
     let (Some(runtime), Some(kernels)) = (target.runtime, kernels(target)) else { return };
     let calls = Calls::new(plan, kernels);
-    let mut found: Keyed<(usize, &str), (usize, String, Violation)> = Keyed::new();
+    let mut found = Keyed::new();
     for ((chain, instruction), arguments) in plan.instructions() {
         let InstructionArguments::KernelCall(call) = arguments else { continue };
+        let index = usize::try_from(call.op_index).ok();
+        let Some((index, operator)) = index.and_then(|index| Some((index, plan.operators().get(index)?))) else {
+            continue;
+        };
         for violation in calls.judge(call) {
-            let operator = usize::try_from(call.op_index).unwrap_or(usize::MAX);
             let place = || format!("chains[{chain}].instructions[{instruction}]");
-            let of_rule = found.or_insert_with((operator, violation.rule.name), || (0, place(), violation));
-            of_rule.0 += 1;
+            let of_rule = found.or_insert_with((index, violation.rule.name), || (operator, 0, place(), violation));
+            of_rule.1 += 1;
         }
     }
-    for ((operator, rule), (calls, place, Violation { is_certain, message, .. })) in found.into_sorted() {
-        let operator = plan.operators().get(operator).map(|operator| operator.full_name()).unwrap_or_default();
+    for ((_, rule), (operator, calls, place, Violation { is_certain, message, .. })) in found.into_sorted() {
+        let operator = operator.full_name();
         // The device may have a kernel of its own.
         if target.operators.as_ref().is_some_and(|operators| operators.contains_key(&operator)) {
             continue;

@@ -13,15 +13,14 @@ use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNTensorVa
 use alloc::{format, vec::Vec};
 
 /// Checks the calls of `delegates`, which are the delegates with this payload.
+#[expect(clippy::indexing_slicing, reason = "`Pte::open_payloads` counted the methods")]
 pub(super) fn check(pte: &Pte<'_>, graph: &Graph<'_>, delegates: &[(usize, usize)], report: &mut Report<'_>) {
     let tree = &graph.payload.graph;
     let externals = tree.externals();
     let mut methods: Vec<usize> = delegates.iter().map(|(method, _)| *method).collect();
     methods.dedup();
     for method in methods {
-        let Some(plan) = pte.methods().get(method) else {
-            continue;
-        };
+        let plan = &pte.methods()[method];
         let path = Path::ROOT.item("execution_plan", method);
         for ((chain, index), instruction) in plan.instructions() {
             let InstructionArguments::DelegateCall(call) = instruction else {
@@ -89,12 +88,10 @@ fn argument(
     offset: Option<u64>,
     report: &mut Report<'_>,
 ) {
-    if external.datatype.scalar_type().is_some_and(|expected| expected != tensor.scalar_type) {
+    if let Some(expected) = external.datatype.scalar_type().filter(|expected| *expected != tensor.scalar_type) {
         let found = format!("{}, expected {external}", tensor.shape());
-        // Every datatype with an equivalent scalar type has a known size.
-        let bytes = external.datatype.element_bits().unwrap_or(0) / 8;
-        let size = tensor.scalar_type.element_size().unwrap_or(usize::MAX);
-        if size < bytes as usize {
+        // A type of unknown size breaks another rule.
+        if tensor.scalar_type.element_size().is_some_and(|size| Some(size) < expected.element_size()) {
             return report.add_at(rule::XNNPACK_ARGUMENT_SIZE, path, offset, found);
         }
         return report.add_at(rule::XNNPACK_ARGUMENT_TYPE, path, offset, found);
@@ -122,6 +119,7 @@ fn as_stored(tensor: &Tensor<'_>) -> Vec<u32> {
 }
 
 /// Finds faults that crash the runtime when it recomputes shapes from those of the arguments.
+#[expect(clippy::indexing_slicing, reason = "`dims` has an item for each value, and `is_kept` one for each node")]
 fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let tree = &graph.payload.graph;
     let is_transposed = |node: &XNode<'_>| matches!(node.xnode_union, XNodeUnion::XNNConvTranspose2d(_));
@@ -150,9 +148,9 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
     let mut kept: Option<Vec<bool>> = None;
     let mut waiting: Vec<usize> = (0..tree.xnodes().len()).rev().collect();
     while let Some(index) = waiting.pop() {
-        let Some(node) = tree.xnodes().get(index) else { continue };
+        let node = graph.node(index);
         let ids = node.xnode_union.ids();
-        let known = |id: u32| -> Option<Vec<u64>> { dims.get(graph.index(id)?)?.clone() };
+        let known = |id: u32| dims[graph.index(id)?].clone();
         let given = ids.inputs.iter().filter(|(_, id)| *id != NO_ID).map(|(_, id)| known(*id));
         let Some(inputs) = given.collect::<Option<Vec<_>>>() else {
             continue;
@@ -164,7 +162,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
                     let uses = NodeUses::new(graph);
                     nodes::kept(graph, &uses, &graph.needed(&uses))
                 });
-                if is_kept.get(index) == Some(&false) {
+                if !is_kept[index] {
                     continue;
                 }
                 let found = format!("xnodes[{index}] is {fault}");
@@ -175,7 +173,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
         };
         for (_, id) in &ids.outputs {
             let Some(value) = graph.index(*id) else { continue };
-            let Some(place @ None) = dims.get_mut(value) else { continue };
+            let place @ None = &mut dims[value] else { continue };
             *place = Some(output.clone());
             let first = readers.partition_point(|(other, _)| *other < value);
             waiting.extend(readers.iter().skip(first).take_while(|(other, _)| *other == value).map(|(_, node)| *node));

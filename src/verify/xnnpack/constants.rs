@@ -1,5 +1,6 @@
 //! Rules about constants: they exist, and have as many bytes as their values need.
 
+use super::super::pairing::c_string;
 use super::super::report::{Name, Report};
 use super::super::rule;
 use super::quantization::{channels, is_scale};
@@ -134,8 +135,7 @@ impl<'t> Check<'t> {
     ) -> Option<&'t [u8]> {
         let blobs = self.blobs;
         let (key, blob) = *self.named.or_insert_with(index, || {
-            // The runtime reads keys as C strings.
-            let key = key.split('\0').next().unwrap_or_default();
+            let key = c_string(key);
             (key, blobs.get(key).ok())
         });
         // A fault of the blob's segment breaks another rule.

@@ -3,7 +3,7 @@
 
 use super::super::report::Report;
 use super::super::rule;
-use super::{Graph, datatypes};
+use super::{Graph, datatypes, find};
 use crate::keyed::{Keyed, sort};
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNode, XNodeUnion};
@@ -106,6 +106,7 @@ fn cycle(graph: &Graph<'_>, uses: &NodeUses, path: &Path<'_>, report: &mut Repor
 }
 
 /// Follows `xnn_subgraph_optimize` of XNNPACK's `subgraph.c`.
+#[expect(clippy::indexing_slicing, reason = "`stuck` has an item for each node")]
 fn passes(graph: &Graph<'_>, uses: &NodeUses, path: &Path<'_>, report: &mut Report<'_>) {
     let stuck = uses.stuck(graph);
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
@@ -129,7 +130,7 @@ fn passes(graph: &Graph<'_>, uses: &NodeUses, path: &Path<'_>, report: &mut Repo
             (XNodeUnion::XNNFullyConnected(_) | XNodeUnion::XNNBatchMatrixMultiply(_), Some((field, id))) => {
                 let dynamic = graph.tensor(*id).is_some_and(|tensor| tensor.datatype == XNNDatatype::QDINT8);
                 // By then, a node whose result is not read has been removed, and a node that depends on a cycle does not become an operator.
-                let is_used = ids.outputs.iter().any(|(_, id)| graph.is_used(*id)) && stuck.get(index) == Some(&false);
+                let is_used = ids.outputs.iter().any(|(_, id)| graph.is_used(*id)) && !stuck[index];
                 if dynamic && report.concerns(is_used) && !uses.is_converted(graph, *id) {
                     let found = format!("value {id}, which is quantized at run time, and which no XNNConvert writes");
                     report.add(rule::XNNPACK_DYNAMIC, &path.field(field), found);
@@ -210,8 +211,7 @@ pub(super) struct NodeUses {
 }
 
 fn the_one(same: &[(u32, u32)], id: u32) -> u32 {
-    let found = same.binary_search_by_key(&id, |(id, _)| *id).ok().and_then(|found| same.get(found));
-    found.map_or(id, |(_, other)| *other)
+    find(same, id).unwrap_or(id)
 }
 
 impl NodeUses {
@@ -225,7 +225,7 @@ impl NodeUses {
         // Two ids for the same argument are a single value.
         let mut same = Vec::new();
         for (id, index) in &graph.ids {
-            match graph.payload.graph.xvalues().get(*index).and_then(|value| value.tensor()) {
+            match graph.indexed_value(*index).tensor() {
                 Some(tensor) if tensor.id_out != *id => same.push((*id, tensor.id_out)),
                 _ => (),
             }
@@ -246,29 +246,26 @@ impl NodeUses {
 
     fn of<'l>(&self, list: &'l [(u32, usize)], id: u32) -> &'l [(u32, usize)] {
         let id = self.the_one(id);
-        let start = list.partition_point(|(other, _)| *other < id);
-        let end = list.partition_point(|(other, _)| *other <= id);
-        // Both are positions in this list, and `start` is not after `end`.
-        list.get(start..end).unwrap_or_default()
+        let (_, rest) = list.split_at(list.partition_point(|(before, _)| *before < id));
+        let (found, _) = rest.split_at(rest.partition_point(|(found, _)| *found == id));
+        found
     }
 
     /// Returns the values that are read only by multiplications, as their input: XNNPACK lets these read the unconverted value
     /// instead. Sorted, by the ids that represent them.
     pub(super) fn taken_in(&self, graph: &Graph<'_>) -> Vec<u32> {
-        let takes = |(id, reader): &(u32, usize)| {
-            graph.payload.graph.xnodes().get(*reader).is_some_and(|node| match &node.xnode_union {
-                XNodeUnion::XNNFullyConnected(dense) => self.the_one(dense.input1_id) == *id,
-                XNodeUnion::XNNBatchMatrixMultiply(multiply) => self.the_one(multiply.input1_id) == *id,
-                _ => false,
-            })
+        let takes = |(id, reader): &(u32, usize)| match &graph.node(*reader).xnode_union {
+            XNodeUnion::XNNFullyConnected(dense) => self.the_one(dense.input1_id) == *id,
+            XNodeUnion::XNNBatchMatrixMultiply(multiply) => self.the_one(multiply.input1_id) == *id,
+            _ => false,
         };
-        let readers = self.readers.chunk_by(|(one, _), (other, _)| one == other);
+        let readers = self.readers.chunk_by(|(before, _), (after, _)| before == after);
         readers.filter(|readers| readers.iter().all(takes)).filter_map(|readers| Some(readers.first()?.0)).collect()
     }
 
     /// Returns `true` if a conversion writes the value; XNNPACK treats a clamp without limits as a conversion.
     fn is_converted(&self, graph: &Graph<'_>, id: u32) -> bool {
-        let writer = self.last_writer(id).and_then(|index| graph.payload.graph.xnodes().get(index));
+        let writer = self.last_writer(id).map(|index| graph.node(index));
         writer.is_some_and(|node| match node.xnode_union {
             XNodeUnion::XNNConvert(_) => true,
             XNodeUnion::XNNClamp(_) => datatypes::unclamped(node),
@@ -278,36 +275,39 @@ impl NodeUses {
 
     /// Sorts the nodes topologically. Returns, for each node, the number of inputs that it still waits for at the end, and the
     /// order of the nodes that wait for none.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`waits` has an item for each node, and `next` does not pass the end of `ready`"
+    )]
     pub(super) fn waits(&self, graph: &Graph<'_>) -> (Vec<usize>, Vec<usize>) {
-        let nodes = graph.payload.graph.xnodes();
         // The number of inputs that each node waits for, and the waits: writer, value, reader.
-        let mut waits = vec![0usize; nodes.len()];
+        let mut waits = vec![0usize; graph.payload.graph.xnodes().len()];
         let mut awaited = Vec::new();
         for (id, reader) in &self.readers {
-            if let (Some(wait), Some(writer)) = (waits.get_mut(*reader), self.awaited(graph, *id, *reader)) {
-                *wait += 1;
+            if let Some(writer) = self.awaited(graph, *id, *reader) {
+                waits[*reader] += 1;
                 awaited.push((writer, *id, *reader));
             }
         }
         sort(&mut awaited);
-        let mut ready: Vec<usize> = (0..nodes.len()).filter(|index| waits.get(*index) == Some(&0)).collect();
+        let mut ready: Vec<usize> = (0..waits.len()).filter(|index| waits[*index] == 0).collect();
         let mut next = 0;
-        while let Some((index, node)) = ready.get(next).and_then(|index| Some((*index, nodes.get(*index)?))) {
+        while next < ready.len() {
+            let index = ready[next];
             next += 1;
-            for (_, id) in node.xnode_union.ids().outputs {
+            for (_, id) in graph.node(index).xnode_union.ids().outputs {
                 let id = self.the_one(id);
                 let first = awaited.partition_point(|(writer, value, _)| (*writer, *value) < (index, id));
                 let of_this =
                     awaited.iter().skip(first).take_while(|(writer, value, _)| (*writer, *value) == (index, id));
                 for (_, _, reader) in of_this {
                     // Each node becomes ready only once.
-                    match waits.get_mut(*reader) {
-                        Some(wait) if *wait > 1 => *wait -= 1,
-                        Some(wait) if *wait == 1 => {
-                            *wait = 0;
+                    let wait = &mut waits[*reader];
+                    if *wait > 0 {
+                        *wait -= 1;
+                        if *wait == 0 {
                             ready.push(*reader);
                         }
-                        _ => (),
                     }
                 }
             }
@@ -316,13 +316,12 @@ impl NodeUses {
     }
 
     /// Returns, for each node, whether it is in a cycle or depends on one.
+    #[expect(clippy::indexing_slicing, reason = "`waits` has an item for each node")]
     pub(super) fn stuck(&self, graph: &Graph<'_>) -> Vec<bool> {
         let (mut waits, _) = self.waits(graph);
         for (id, reader) in &self.readers {
             if self.awaited(graph, *id, *reader) == Some(*reader) {
-                if let Some(wait) = waits.get_mut(*reader) {
-                    *wait = wait.saturating_sub(1);
-                }
+                waits[*reader] = waits[*reader].saturating_sub(1);
             }
         }
         waits.into_iter().map(|wait| wait > 0).collect()
@@ -337,8 +336,8 @@ impl NodeUses {
         }
         let writers = self.writers(id);
         let earlier = writers.partition_point(|(_, writer)| *writer < reader);
-        let before = writers.get(..earlier).and_then(|earlier| earlier.last());
-        let (_, writer) = before.filter(|_| flags & EXTERNAL_OUTPUT != 0).or(writers.last())?;
+        let (before, _) = writers.split_at(earlier);
+        let (_, writer) = before.last().filter(|_| flags & EXTERNAL_OUTPUT != 0).or(writers.last())?;
         Some(*writer)
     }
 
@@ -362,14 +361,13 @@ impl NodeUses {
         let readers = self.of(&self.readers, id);
         // XNNPACK fuses across values that a single node reads.
         let is_read_twice = readers.iter().any(|(_, reader)| readers.first().is_some_and(|(_, first)| first != reader));
-        let mut nodes =
-            readers.iter().chain(self.writers(id)).filter_map(|(_, node)| graph.payload.graph.xnodes().get(*node));
+        let mut nodes = readers.iter().chain(self.writers(id)).map(|(_, node)| graph.node(*node));
         is_read_twice || (!quantized && !nodes.any(|node| may_fuse(&node.xnode_union)))
     }
 
     /// Returns `true` if two nodes write the same value, and it is not an output.
     fn is_written_twice(&self, graph: &Graph<'_>) -> bool {
-        let twice = self.writers.windows(2).filter(|pair| matches!(pair, [(one, _), (other, _)] if one == other));
+        let twice = self.writers.windows(2).filter(|pair| matches!(pair, [(before, _), (after, _)] if before == after));
         let is_output = |id: u32| graph.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
         twice.flatten().any(|(id, _)| !is_output(*id))
     }
@@ -383,7 +381,8 @@ impl NodeUses {
     /// [`usize::MAX`] if one of them writes an input of the graph.
     fn row(&self, graph: &Graph<'_>, first: usize) -> usize {
         let (mut node, mut length) = (first, 0);
-        while let Some(union) = graph.payload.graph.xnodes().get(node).map(|node| &node.xnode_union) {
+        loop {
+            let union = &graph.node(node).xnode_union;
             if length > MAX_IN_A_ROW || !in_a_row(union) {
                 break;
             }
@@ -395,9 +394,7 @@ impl NodeUses {
             match self.of(&self.readers, output) {
                 [(_, reader)] if !external => {
                     let input = graph.tensor(output).is_some_and(|tensor| tensor.flags & EXTERNAL_INPUT != 0);
-                    if input
-                        && graph.payload.graph.xnodes().get(*reader).is_some_and(|next| in_a_row(&next.xnode_union))
-                    {
+                    if input && in_a_row(&graph.node(*reader).xnode_union) {
                         return usize::MAX;
                     }
                     node = *reader;

@@ -20,7 +20,7 @@ use crate::file::pte::Pte;
 use crate::file::segment::slice;
 use crate::keyed::{Keyed, sort};
 use crate::path::Path;
-use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XValue};
+use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XNode, XValue};
 use alloc::{format, string::String, vec, vec::Vec};
 
 impl Xnnpack<'_> {
@@ -53,6 +53,7 @@ struct Graph<'t> {
 }
 
 impl<'t> Graph<'t> {
+    #[expect(clippy::indexing_slicing, reason = "`values_by_id` counted these values")]
     fn new(payload: &'t Xnnpack<'t>) -> Self {
         let (mut produced, mut read): (Vec<u32>, Vec<u32>) = Default::default();
         for node in payload.graph.xnodes() {
@@ -64,7 +65,7 @@ impl<'t> Graph<'t> {
         sort(&mut read);
         let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id().into_sorted());
         // XNNPACK treats several values for the same argument as a single value: the last one.
-        let external = |index: usize| values.get(index)?.tensor().map(|tensor| tensor.external_id);
+        let external = |index: usize| Some(values[index].tensor()?.external_id);
         let mut last: Vec<(u32, usize)> = Vec::new();
         for (index, tensor) in payload.graph.externals() {
             match last.last_mut().filter(|(id, _)| *id == tensor.external_id) {
@@ -73,34 +74,36 @@ impl<'t> Graph<'t> {
             }
         }
         for (_, index) in &mut ids {
-            let found = external(*index).and_then(|id| last.binary_search_by_key(&id, |(id, _)| *id).ok());
-            if let Some((_, last)) = found.and_then(|found| last.get(found)) {
-                *index = *last;
+            if let Some(last) = external(*index).and_then(|id| find(&last, id)) {
+                *index = last;
             }
         }
         Self { payload, ids, produced, read }
     }
 
+    /// Returns a node, by its index in the graph.
+    #[expect(clippy::indexing_slicing, reason = "indices of nodes are counted from the same list")]
+    fn node(&self, index: usize) -> &'t XNode<'t> {
+        &self.payload.graph.xnodes()[index]
+    }
+
     /// Returns, for each node, whether an output depends on it.
+    #[expect(clippy::indexing_slicing, reason = "`all` has an item for each node")]
     fn needed(&self, uses: &dataflow::NodeUses) -> Vec<bool> {
-        let nodes = self.payload.graph.xnodes();
-        let mut all = vec![false; nodes.len()];
+        let mut all = vec![false; self.payload.graph.xnodes().len()];
         let is_output = |id: u32| self.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
         let writes_output = |index: &usize| {
-            let ids = nodes.get(*index).map(|node| node.xnode_union.ids().outputs);
-            ids.is_some_and(|ids| ids.iter().any(|(_, id)| is_output(*id) && uses.last_writer(*id) == Some(*index)))
+            let mut ids = self.node(*index).xnode_union.ids().outputs.into_iter();
+            ids.any(|(_, id)| is_output(id) && uses.last_writer(id) == Some(*index))
         };
-        let mut needed: Vec<usize> = (0..nodes.len()).filter(writes_output).collect();
+        let mut needed: Vec<usize> = (0..all.len()).filter(writes_output).collect();
         // The values whose writers are already in the list, so that each is added once.
         let mut read = Keyed::new();
         while let Some(index) = needed.pop() {
-            let (Some(is_needed), Some(node)) = (all.get_mut(index), nodes.get(index)) else {
-                continue;
-            };
-            if core::mem::replace(is_needed, true) {
+            if core::mem::replace(&mut all[index], true) {
                 continue;
             }
-            for (_, id) in node.xnode_union.ids().inputs {
+            for (_, id) in self.node(index).xnode_union.ids().inputs {
                 if read.add(uses.the_one(id)) {
                     needed.extend(uses.writers(id).iter().map(|(_, writer)| *writer));
                 }
@@ -128,8 +131,13 @@ impl<'t> Graph<'t> {
 
     /// Returns the index of the value with this id.
     fn index(&self, id: u32) -> Option<usize> {
-        let at = self.ids.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        self.ids.get(at).map(|(_, index)| *index)
+        find(&self.ids, id)
+    }
+
+    /// Returns a value, by its index in the graph.
+    #[expect(clippy::indexing_slicing, reason = "indices of values are counted from the same list")]
+    fn indexed_value(&self, index: usize) -> &'t XValue<'t> {
+        &self.payload.graph.xvalues()[index]
     }
 
     /// Returns the value with this id, and its tensor.
@@ -137,13 +145,19 @@ impl<'t> Graph<'t> {
         if id == NO_ID {
             return None;
         }
-        let value = self.payload.graph.xvalues().get(self.index(id)?)?;
+        let value = self.indexed_value(self.index(id)?);
         Some((value, value.tensor()?))
     }
 
     fn tensor(&self, id: u32) -> Option<&'t XNNTensorValue<'t>> {
         Some(self.value(id)?.1)
     }
+}
+
+/// Returns what belongs to an id in pairs that are sorted by id.
+fn find<T: Copy>(pairs: &[(u32, T)], id: u32) -> Option<T> {
+    let (_, rest) = pairs.split_at(pairs.partition_point(|(before, _)| *before < id));
+    rest.first().filter(|(found, _)| *found == id).map(|(_, item)| *item)
 }
 
 /// Checks a program's XNNPACK payloads, by themselves and with the calls of their delegates.
@@ -224,9 +238,7 @@ fn in_delegate(method: usize, index: usize, check: impl FnOnce(&Path<'_>)) {
 
 /// Returns `true` if the delegate's id is that of XNNPACK. Payloads of other backends may start with the same bytes.
 pub(super) fn is_xnnpack(pte: &Pte<'_>, opened: &OpenPayload<'_>) -> bool {
-    let mut delegates =
-        opened.delegates.iter().filter_map(|(method, index)| pte.methods().get(*method)?.delegates().get(*index));
-    delegates.any(|delegate| delegate.backend() == BACKEND)
+    opened.delegates_of(pte).any(|(_, delegate)| delegate.backend() == BACKEND)
 }
 
 /// Checks that the header is as the exporter writes it, and that only zeros surround the payload's parts.

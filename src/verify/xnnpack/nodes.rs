@@ -322,11 +322,13 @@ fn pooling(pool: &XNNPooling2D, dilated: bool, path: &Path<'_>, report: &mut Rep
         ("pooling_width", pool.pooling_width),
         ("stride_height", pool.stride_height),
         ("stride_width", pool.stride_width),
-        ("dilation_height", pool.dilation_height),
-        ("dilation_width", pool.dilation_width),
     ];
-    // There are six numbers. For an average, which has no dilation, the runtime reads only the first four.
-    positive(numbers.get(..if dilated { 6 } else { 4 }).unwrap_or_default(), path, report);
+    positive(&numbers, path, report);
+    // The runtime does not read the dilation of an average.
+    if dilated {
+        let numbers = [("dilation_height", pool.dilation_height), ("dilation_width", pool.dilation_width)];
+        positive(&numbers, path, report);
+    }
     if window_size(pool.pooling_height, pool.pooling_width) <= 1 {
         let found =
             format!("a window of {}x{}, which XNNPACK does not support", pool.pooling_height, pool.pooling_width);

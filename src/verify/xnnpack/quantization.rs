@@ -162,10 +162,9 @@ fn inline(
         let rule = if few { too_few } else { too_many };
         report.add_at(rule, path, report.offset(Some(scales)), found);
     }
-    let scales = scales.get(..usize::try_from(expected).unwrap_or(usize::MAX)).unwrap_or(scales);
-    if let Some(index) = scales.iter().position(|scale| !is_scale(*scale)) {
-        // `index` is in range: it was found among the scales.
-        let found = format!("{:e}, expected a positive number", scales.get(index).copied().unwrap_or_default());
+    let read = scales.iter().take(usize::try_from(expected).unwrap_or(usize::MAX));
+    if let Some((index, scale)) = read.enumerate().find(|(_, scale)| !is_scale(**scale)) {
+        let found = format!("{scale:e}, expected a positive number");
         report.add_at(rule::XNNPACK_SCALES, &path.index(index), report.offset_of(scales, index), found);
     }
 }

@@ -51,6 +51,7 @@ fn weights(node: &XNodeUnion<'_>) -> Option<Weights> {
 }
 
 /// Adds the number of bytes that a node reads from each of its constants, with the constant's id.
+#[expect(clippy::indexing_slicing, reason = "if `Weights::dims` is known, `channel_dim` is one of them")]
 pub(super) fn reads(graph: &Graph<'_>, node: &XNodeUnion<'_>, reads: &mut Vec<(u32, u64)>) {
     let weights = weights(node);
     for (field, id) in node.ids().inputs {
@@ -60,10 +61,7 @@ pub(super) fn reads(graph: &Graph<'_>, node: &XNodeUnion<'_>, reads: &mut Vec<(u
         let all = tensor.byte_size().unwrap_or(u64::MAX);
         let bytes = match (&weights, field) {
             (Some(Weights { dims: Some(dims), .. }), "filter_id") => bytes(tensor, dims),
-            (Some(Weights { dims: Some(dims), channel_dim, .. }), "bias_id") => {
-                // `channel_dim` is the index of one of `dims`.
-                bytes(tensor, dims.get(*channel_dim..=*channel_dim).unwrap_or_default())
-            }
+            (Some(Weights { dims: Some(dims), channel_dim, .. }), "bias_id") => bytes(tensor, &[dims[*channel_dim]]),
             (Some(Weights { dims: None, filter, channel_dim, .. }), "bias_id") => {
                 let filter = graph.tensor(*filter).and_then(|filter| filter.dims().get(*channel_dim).copied());
                 filter.map_or(all, |channels| bytes(tensor, &[channels.into()]))
