@@ -41,21 +41,19 @@ impl<K: Ord, V> Keyed<K, V> {
         self.tree.find(&Sought { entries: &self.entries, key })
     }
 
+    #[expect(clippy::indexing_slicing, reason = "the tree has positions of entries")]
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
-        let (_, value) = self.entries.get(self.find(key)?)?;
-        Some(value)
+        self.find(key).map(|at| &self.entries[at].1)
     }
 
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
-        let at = self.find(key)?;
-        let (_, value) = self.entries.get_mut(at)?;
-        Some(value)
+        self.find(key).map(|at| self.at(at))
     }
 
     pub fn contains<Q: Ord + ?Sized>(&self, key: &Q) -> bool
@@ -84,7 +82,7 @@ impl<K: Ord, V> Keyed<K, V> {
     }
 
     /// Returns the value at a position in the tree.
-    #[allow(clippy::indexing_slicing)]
+    #[expect(clippy::indexing_slicing, reason = "the tree has positions of entries")]
     fn at(&mut self, at: usize) -> &mut V {
         &mut self.entries[at].1
     }
@@ -181,6 +179,12 @@ impl<'t> Numbers<'t> {
     }
 }
 
+/// Returns the item of a sorted list that compares as equal.
+#[expect(clippy::indexing_slicing, reason = "the search returns the index of an item")]
+pub(crate) fn find<T>(sorted: &[T], compare: impl Fn(&T) -> Ordering) -> Option<&T> {
+    sorted.binary_search_by(compare).ok().map(|at| &sorted[at])
+}
+
 /// A key to be found among entries.
 struct Sought<'e, K, V, Q: ?Sized> {
     entries: &'e [(K, V)],
@@ -193,11 +197,9 @@ trait Compare {
 }
 
 impl<K: Borrow<Q>, V, Q: Ord + ?Sized> Compare for Sought<'_, K, V, Q> {
+    #[expect(clippy::indexing_slicing, reason = "the tree has positions of entries")]
     fn compare(&self, at: usize) -> Ordering {
-        match self.entries.get(at) {
-            Some((other, _)) => self.key.cmp(other.borrow()),
-            None => Ordering::Equal,
-        }
+        self.key.cmp(self.entries[at].0.borrow())
     }
 }
 
@@ -215,7 +217,7 @@ pub(crate) fn set<T: Ord>(mut items: Vec<T>) -> Vec<T> {
 
 /// Sorts the items by a key; items with equal keys keep their order.
 pub(crate) fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
-    sort_by(items, |one, other| key(one).cmp(&key(other)));
+    sort_by(items, |left, right| key(left).cmp(&key(right)));
 }
 
 /// Sorts the items with a comparison function; items that compare equal keep their order.
@@ -236,11 +238,9 @@ trait Order {
 }
 
 impl<T, C: Fn(&T, &T) -> Ordering> Order for Items<'_, T, C> {
+    #[expect(clippy::indexing_slicing, reason = "`order` sorts the positions of these items")]
     fn order(&self, left: usize, right: usize) -> Ordering {
-        match (self.items.get(left), self.items.get(right)) {
-            (Some(left), Some(right)) => (self.compare)(left, right),
-            _ => Ordering::Equal,
-        }
+        (self.compare)(&self.items[left], &self.items[right])
     }
 }
 
@@ -250,7 +250,7 @@ fn order(count: usize, items: &dyn Order) -> Vec<usize> {
         return Vec::new();
     }
     let mut order: Vec<usize> = (0..count).collect();
-    order.sort_by(|one, other| items.order(*one, *other));
+    order.sort_by(|left, right| items.order(*left, *right));
     order
 }
 
@@ -265,11 +265,12 @@ impl<T> Swap for &mut [T] {
 }
 
 /// Swaps items until each is at the place that `order` gives it.
+#[expect(clippy::indexing_slicing, reason = "`order` is a permutation of its positions")]
 fn rearrange(mut order: Vec<usize>, items: &mut dyn Swap) {
     for start in 0..order.len() {
         let mut to = start;
-        while let Some(place) = order.get_mut(to) {
-            let from = core::mem::replace(place, to);
+        loop {
+            let from = core::mem::replace(&mut order[to], to);
             if from == start || from == to {
                 break;
             }
@@ -297,12 +298,14 @@ struct Node {
 }
 
 impl Tree {
+    /// Returns the node at a position; one of level 0 for [`NONE`].
     fn node(&self, at: usize) -> Node {
         self.nodes.get(at).copied().unwrap_or(Node { left: NONE, right: NONE, level: 0 })
     }
 
+    #[expect(clippy::indexing_slicing, reason = "only nodes of a level above 0 are changed")]
     fn change(&mut self, at: usize, change: impl Fn(&mut Node)) {
-        self.nodes.get_mut(at).map(change);
+        change(&mut self.nodes[at]);
     }
 
     fn find(&self, sought: &dyn Compare) -> Option<usize> {
@@ -431,7 +434,7 @@ mod tests {
         for count in [0, 1, 2, 3, 10, 5000] {
             let mut sorted: Vec<_> = numbers(count).map(|(key, value)| (key % 100, value)).collect();
             let mut expected = sorted.clone();
-            sort_by(&mut sorted, |one, other| other.0.cmp(&one.0));
+            sort_by(&mut sorted, |left, right| right.0.cmp(&left.0));
             expected.sort_by_key(|item| core::cmp::Reverse(item.0));
             assert_eq!(sorted, expected);
         }

@@ -24,6 +24,11 @@ use core::ops::Deref;
 #[derive(Clone)]
 pub struct Text<'a>(Form<'a>);
 
+/// Returns a string as C and C++ read it: up to the first NUL.
+pub(crate) fn c_string(text: &str) -> &str {
+    text.split_once('\0').map_or(text, |(text, _)| text)
+}
+
 #[derive(Clone)]
 enum Form<'a> {
     Utf8(Cow<'a, str>),

@@ -222,7 +222,7 @@ impl Walk<'_> {
                 vtable: vtable_at,
                 vtable_size: vtable.size,
                 inline_size: vtable.inline_size,
-                slots: vtable.slots.get(..description.forms.len()).unwrap_or_default(),
+                slots: vtable.slots.split_at(description.forms.len()).0,
                 overlaps: vtable.overlaps,
             };
             (self.found)(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent });

@@ -6,7 +6,7 @@ use super::program::{
     ContainerMetadata, DelegateCall, Double, DoubleList, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Int,
     IntList, KernelCall, KernelTypes, Null, Operator, String, Tensor, TensorDataLocation, TensorList,
 };
-use crate::flatbuffer::text::Text;
+use crate::flatbuffer::text::{Text, c_string};
 use alloc::{borrow::Cow, boxed::Box, vec, vec::Vec};
 
 impl<'a> ExecutionPlan<'a> {
@@ -102,7 +102,7 @@ impl<'a> BackendDelegate<'a> {
 
     /// Returns the backend that the runtime looks up: the [id](Self::id) up to its first NUL.
     pub fn backend(&self) -> &str {
-        self.id().split('\0').next().unwrap_or_default()
+        c_string(self.id())
     }
 }
 

@@ -103,7 +103,7 @@ impl Builder {
 
     /// Writes a vector of the tables written since there were `base` elements.
     fn list_since(&mut self, base: usize) -> Result<Position> {
-        let position = put_offsets(&mut self.space, self.elements.get(base..).unwrap_or_default());
+        let position = put_offsets(&mut self.space, self.elements.split_at(base).1);
         self.elements.truncate(base);
         position
     }

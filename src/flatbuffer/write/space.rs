@@ -27,7 +27,7 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn filled(&self) -> &[u8] {
         // The head is at most the size.
-        self.bytes.get(self.head..).unwrap_or_default()
+        self.bytes.split_at(self.head).1
     }
 }
 
