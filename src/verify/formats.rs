@@ -183,8 +183,8 @@ fn walk(bytes: &[u8], budget: &mut u64) -> Option<bool> {
             }
             // STACK_GLOBAL.
             0x93 => {
-                let (one, other) = (stack.pop()?, stack.pop()?);
-                imported |= (one == Item::Name && other == Item::Name).then_some(true)?;
+                let (name, module) = (stack.pop()?, stack.pop()?);
+                imported |= (name == Item::Name && module == Item::Name).then_some(true)?;
                 stack.push(Item::Other);
             }
             // Texts: SHORT_BINUNICODE, BINUNICODE, BINUNICODE8; SHORT_BINSTRING, BINSTRING; UNICODE, STRING.

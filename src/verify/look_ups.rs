@@ -1,12 +1,12 @@
 //! The named data that a program's XNNPACK payloads look up when they are loaded.
 
 #[cfg(feature = "payloads")]
-use super::pairing::c_string;
-#[cfg(feature = "payloads")]
 use crate::delegate::Payload;
 #[cfg(feature = "payloads")]
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
 use crate::file::pte::Pte;
+#[cfg(feature = "payloads")]
+use crate::flatbuffer::text::c_string;
 use alloc::{vec, vec::Vec};
 
 /// Returns, for each entry of `named_data`, whether an XNNPACK payload looks it up: the runtime itself does not read named data,

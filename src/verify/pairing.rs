@@ -7,7 +7,7 @@ use crate::error::counted;
 use crate::file::key_index::KeyIndex;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
-use crate::flatbuffer::text::Text;
+use crate::flatbuffer::text::{Text, c_string};
 use crate::keyed::set;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, Tensor};
@@ -48,11 +48,6 @@ fn externals<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> impl Iterator<Item = (usize
     plan.tensors()
         .filter(|(_, tensor)| tensor.is_external())
         .filter_map(|(index, tensor)| Some((index, tensor, c_string(tensor.fully_qualified_name()?))))
-}
-
-/// Returns a name as the runtime reads it: up to the first NUL.
-pub(super) fn c_string(name: &str) -> &str {
-    name.split_once('\0').map_or(name, |(name, _)| name)
 }
 
 fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {

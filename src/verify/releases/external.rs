@@ -1,6 +1,5 @@
 //! The external data that a program needs, and the behaviour of releases if it is missing.
 
-use super::super::pairing::c_string;
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
 use super::contents::BACKEND;
@@ -11,6 +10,7 @@ use crate::error::counted;
 use crate::file::key_index::KeyIndex;
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
+use crate::flatbuffer::text::c_string;
 use crate::path::{FieldPath, Path};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;

@@ -1,6 +1,5 @@
 //! Rules about constants: they exist, and have as many bytes as their values need.
 
-use super::super::pairing::c_string;
 use super::super::report::{Name, Report};
 use super::super::rule;
 use super::quantization::{channels, is_scale};
@@ -10,6 +9,7 @@ use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
 use crate::error::counted;
 use crate::file::named_blobs::NamedBlob;
 use crate::file::segment::slice;
+use crate::flatbuffer::text::c_string;
 use crate::keyed::{Keyed, sort};
 use crate::path::Path;
 use crate::schema::xnnpack::{XNNQuantParams, XNNTensorValue, XValue};

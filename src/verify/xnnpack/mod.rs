@@ -18,7 +18,7 @@ use crate::error::ErrorKind;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::slice;
-use crate::keyed::{Keyed, sort};
+use crate::keyed::{self, Keyed, sort};
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XNode, XValue};
 use alloc::{format, string::String, vec, vec::Vec};
@@ -156,8 +156,7 @@ impl<'t> Graph<'t> {
 
 /// Returns what belongs to an id in pairs that are sorted by id.
 fn find<T: Copy>(pairs: &[(u32, T)], id: u32) -> Option<T> {
-    let (_, rest) = pairs.split_at(pairs.partition_point(|(before, _)| *before < id));
-    rest.first().filter(|(found, _)| *found == id).map(|(_, item)| *item)
+    keyed::find(pairs, |(other, _)| other.cmp(&id)).map(|(_, item)| *item)
 }
 
 /// Checks a program's XNNPACK payloads, by themselves and with the calls of their delegates.

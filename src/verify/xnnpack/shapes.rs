@@ -140,10 +140,10 @@ pub(super) fn inferred(
 
 /// Broadcasts two shapes, aligned at their ends: sizes are equal, or one of them is 1.
 fn broadcast(inputs: &[Vec<u64>]) -> Result<Option<Vec<u64>>, &'static str> {
-    let [one, other] = inputs else {
+    let [left, right] = inputs else {
         return Ok(None);
     };
-    let (long, short) = if one.len() >= other.len() { (one, other) } else { (other, one) };
+    let (long, short) = if left.len() >= right.len() { (left, right) } else { (right, left) };
     let mut shape = long.clone();
     for (place, size) in shape.iter_mut().rev().zip(short.iter().rev()) {
         match (*place, *size) {

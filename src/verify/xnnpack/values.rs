@@ -163,9 +163,9 @@ fn externals(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let tree = &graph.payload.graph;
     let externals = tree.externals();
     for pair in externals.windows(2) {
-        if let [(first, one), (second, other)] = pair {
-            if one.external_id == other.external_id {
-                let found = format!("values {first} and {second} are both argument {}", one.external_id);
+        if let [(first, before), (second, after)] = pair {
+            if before.external_id == after.external_id {
+                let found = format!("values {first} and {second} are both argument {}", before.external_id);
                 // XNNPACK treats them as a single value: the last one.
                 report.add(rule::XNNPACK_EXTERNALS, &path.field("xvalues"), found);
             }
