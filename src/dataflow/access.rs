@@ -157,8 +157,7 @@ impl<'t, 'a> Calls<'t, 'a> {
 
     fn kernel(&self, call: &KernelCall<'_>, list: &mut Vec<Access>) -> Option<&'static str> {
         let args = call.args();
-        let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
-        let arguments = self.operators.get(index).and_then(Option::as_deref);
+        let arguments = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index)?.as_ref());
         match arguments.and_then(|arguments| self.known(arguments, args, list)) {
             Some(()) => None,
             None => self.unknown(args, list),
@@ -201,8 +200,7 @@ impl<'t, 'a> Calls<'t, 'a> {
         for count in (1..=(args.len() / 2).min(MAX_OUTPUTS)).rev() {
             let (rest, last) = args.split_at(args.len() - count);
             // `count` is at most half of the arguments, so at least as many precede.
-            let before = rest.get(rest.len() - count..).unwrap_or_default();
-            if before.iter().zip(last).all(|(one, other)| self.is_same(*one, *other)) {
+            if rest.iter().rev().zip(last.iter().rev()).all(|(before, after)| self.is_same(*before, *after)) {
                 (outputs, again) = (count, count);
                 break;
             }

@@ -42,6 +42,10 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a jump leads at most to the time after its chain, and `starts` ends after the last time"
+    )]
     pub(super) fn new(plan: &ExecutionPlan<'_>, events: &Events) -> Self {
         let end = events.end();
         let mut starts = vec![false; end + 2];
@@ -62,9 +66,7 @@ impl Blocks {
                 let destination = destination.filter(|_| known != Some(true)).map(|index| first + index);
                 loops.extend(destination.filter(|first| *first <= time).map(|first| (first, time)));
                 for start in [Some(time + 1), destination].into_iter().flatten() {
-                    if let Some(start) = starts.get_mut(start) {
-                        *start = true;
-                    }
+                    starts[start] = true;
                 }
                 jumps.push((time, jump.cond_value_index as u32, [next, destination]));
             }
@@ -87,6 +89,7 @@ impl Blocks {
                 Some((_, condition, next)) => (condition, next),
                 None => (0, [Some(block.last + 1), None]),
             };
+            // No block follows the last one.
             block.next = next.map(|time| index.get(time?).copied());
             if block.next[0] == block.next[1] {
                 block.next[1] = None;
@@ -100,25 +103,31 @@ impl Blocks {
         self.skipped_to.get(time as usize).is_none_or(|to| *to > later as usize)
     }
 
-    /// Returns the index of the block that contains a time.
+    /// Returns the index of the block that contains a time of the method.
     pub(super) fn at(&self, time: usize) -> usize {
         self.list.partition_point(|block| block.last < time)
     }
 
+    /// Returns the block with this index.
+    #[expect(clippy::indexing_slicing, reason = "indices of blocks are counted from this list")]
+    pub(super) fn block(&self, index: usize) -> &Block {
+        &self.list[index]
+    }
+
     /// Returns the predecessors of each block.
+    #[expect(clippy::indexing_slicing, reason = "`before` has an item for each block")]
     pub(super) fn before(&self) -> Vec<Vec<usize>> {
         let mut before = vec![Vec::new(); self.list.len()];
         for (index, block) in self.list.iter().enumerate() {
             for next in block.next() {
-                if let Some(before) = before.get_mut(next) {
-                    before.push(index);
-                }
+                before[next].push(index);
             }
         }
         before
     }
 
     /// Returns the branches on a shortest path from one time to a later one, or from the start of the method if there is no such path.
+    #[expect(clippy::indexing_slicing, reason = "`came_from` has an item for each block")]
     pub(crate) fn path(&self, from: usize, to: usize) -> Vec<Branch> {
         let (first, last) = (self.at(from), self.at(to));
         if first == last && from < to {
@@ -127,16 +136,16 @@ impl Blocks {
         let mut came_from: Vec<Option<usize>> = vec![None; self.list.len()];
         let mut waiting = VecDeque::from([first]);
         while let Some(index) = waiting.pop_front() {
-            for next in self.list.get(index).into_iter().flat_map(Block::next) {
-                if let Some(place @ None) = came_from.get_mut(next) {
-                    *place = Some(index);
+            for next in self.block(index).next() {
+                if came_from[next].is_none() {
+                    came_from[next] = Some(index);
                     waiting.push_back(next);
                 }
             }
         }
         let (mut branches, mut at) = (Vec::new(), last);
-        while let Some(before) = came_from.get_mut(at).and_then(Option::take) {
-            if let Some(Block { last, next: [Some(_), Some(jump)], .. }) = self.list.get(before) {
+        while let Some(before) = came_from[at].take() {
+            if let Block { last, next: [Some(_), Some(jump)], .. } = self.block(before) {
                 branches.push(Branch { instruction: last.saturating_sub(1), jumps: *jump == at });
             }
             at = before;
@@ -149,17 +158,18 @@ impl Blocks {
     }
 
     /// Returns the jumps at the ends of loops that a run reaches but never leaves.
+    #[expect(clippy::indexing_slicing, reason = "`before` has an item for each block")]
     pub(crate) fn endless(&self) -> Vec<usize> {
         let before = self.before();
         let reached = reach(0, self.list.len(), |index, next: &mut dyn FnMut(usize)| {
-            self.list.get(index).into_iter().flat_map(Block::next).for_each(next);
+            self.block(index).next().for_each(next);
         });
         let leaves = reach(self.list.len() - 1, self.list.len(), |index, next: &mut dyn FnMut(usize)| {
-            before.get(index).into_iter().flatten().copied().for_each(next);
+            before[index].iter().copied().for_each(next);
         });
         let mut found = Vec::new();
         for ((block, reached), leaves) in self.list.iter().zip(reached).zip(leaves) {
-            let is_back = |next: usize| self.list.get(next).is_some_and(|next| next.first <= block.last);
+            let is_back = |next: usize| self.block(next).first <= block.last;
             if reached && !leaves && block.next().next().is_some() && block.next().all(is_back) {
                 found.push(block.last - 1);
             }
@@ -187,15 +197,14 @@ fn skipped_to(jumps: &[(usize, u32, [Option<usize>; 2])], end: usize) -> Vec<usi
     skipped
 }
 
-/// Returns, for each block, whether it can be reached from the block `from`.
+/// Returns, for each of `count` blocks, whether it can be reached from the block `from`.
+#[expect(clippy::indexing_slicing, reason = "`from` and what `next` finds are blocks")]
 fn reach(from: usize, count: usize, next: impl Fn(usize, &mut dyn FnMut(usize))) -> Vec<bool> {
     let (mut reached, mut waiting) = (vec![false; count], vec![from]);
     while let Some(index) = waiting.pop() {
-        match reached.get_mut(index) {
-            Some(reached @ false) => *reached = true,
-            _ => continue,
+        if !core::mem::replace(&mut reached[index], true) {
+            next(index, &mut |next| waiting.push(next));
         }
-        next(index, &mut |next| waiting.push(next));
     }
     reached
 }

@@ -284,13 +284,13 @@ mod tests {
 
     #[test]
     fn after_a_join_bytes_may_come_from_both_paths() {
-        let (mut one, mut other) = (Bytes::default(), Bytes::default());
-        one.write(place(0, 32), 1);
-        other.write(place(16, 48), 2);
-        assert!(one.join(&other));
-        assert_eq!(read(&one, 0, 16), [1, BEFORE]);
-        assert_eq!(read(&one, 16, 32), [1, 2]);
-        assert_eq!(read(&one, 32, 48), [2, BEFORE]);
-        assert!(!one.join(&other));
+        let (mut left, mut right) = (Bytes::default(), Bytes::default());
+        left.write(place(0, 32), 1);
+        right.write(place(16, 48), 2);
+        assert!(left.join(&right));
+        assert_eq!(read(&left, 0, 16), [1, BEFORE]);
+        assert_eq!(read(&left, 16, 32), [1, 2]);
+        assert_eq!(read(&left, 32, 48), [2, BEFORE]);
+        assert!(!left.join(&right));
     }
 }

@@ -132,10 +132,27 @@ impl Events {
         self.starts.len().saturating_sub(2)
     }
 
-    /// Returns the indices of the events of a time.
-    pub(super) fn at(&self, time: usize) -> core::ops::Range<usize> {
+    /// Returns the event with this index.
+    #[expect(clippy::indexing_slicing, reason = "indices of events are counted from this list")]
+    pub(super) fn event(&self, index: u32) -> &Event {
+        &self.list[index as usize]
+    }
+
+    /// Returns the event of a write, and the value whose memory it changes. Writes to the memory of another value are numbered after the
+    /// events: `through` has their events and memory.
+    #[expect(clippy::indexing_slicing, reason = "writes are counted from both lists")]
+    pub(super) fn event_and_memory(&self, write: u32, through: &[(u32, u32)]) -> (u32, u32) {
+        match (write as usize).checked_sub(self.list.len()) {
+            None => (write, self.event(write).value),
+            Some(at) => through[at],
+        }
+    }
+
+    /// Returns the events of a time, none after the end, and the index of the first of them.
+    #[expect(clippy::indexing_slicing, reason = "`starts` has indices of this list, in order")]
+    pub(super) fn at(&self, time: usize) -> (usize, &[Event]) {
         let bound = |time: usize| self.starts.get(time).map_or(self.list.len(), |start| *start as usize);
-        bound(time)..bound(time + 1)
+        (bound(time), &self.list[bound(time)..bound(time + 1)])
     }
 
     fn next(&mut self) {
@@ -231,6 +248,7 @@ struct Guess {
 }
 
 impl Guess {
+    #[expect(clippy::indexing_slicing, reason = "`last_use` has an item for each value")]
     fn new(plan: &ExecutionPlan<'_>) -> Self {
         if plan.delegates().is_empty() {
             return Self { has_data: Vec::new(), last_use: Vec::new() };
@@ -251,7 +269,7 @@ impl Guess {
         }
         plan.outputs().iter().for_each(|value| mention(value, usize::MAX));
         for (list, value) in plan.values().iter().enumerate() {
-            let time = last_use.get(list).copied().unwrap_or_default();
+            let time = last_use[list];
             for item in value.val.tensors().unwrap_or_default() {
                 if let Some(last) = usize::try_from(*item).ok().and_then(|item| last_use.get_mut(item)) {
                     *last = time.max(*last);
@@ -265,7 +283,7 @@ impl Guess {
     fn delegate(&self, plan: &ExecutionPlan<'_>, changed: &[bool], accesses: &mut Accesses, time: usize) {
         let count = accesses.list.len();
         for (position, access) in accesses.list.iter_mut().enumerate().rev() {
-            let at = usize::try_from(access.value).unwrap_or(usize::MAX);
+            let Ok(at) = usize::try_from(access.value) else { break };
             let given = changed.get(at) != Some(&false) || self.has_data.get(at) != Some(&false);
             let later = self.last_use.get(at).is_some_and(|last| *last > time);
             if given || !(position + 1 == count || later) || plan.tensor(at).is_none() {

@@ -137,7 +137,7 @@ impl Dataflow {
         let mut passed = Vec::new();
         let (mut through, mut periods) = (Vec::new(), Vec::new());
         // A walk may find further values that are read before they are written; the next walk treats them as kept.
-        for _ in 0..MAX_WALKS {
+        for walks in 1.. {
             let mut walk = MethodWalk::new(plan, &events, &values, &blocks, what != Find::Conflicts);
             let mut result = walk.run();
             if let (Ok(()), Find::Periods) = (&result, what) {
@@ -152,6 +152,10 @@ impl Dataflow {
             let mut kept: Vec<u32> = set(unwritten.map(|value| values.base(*value)).collect());
             kept.retain(|value| values.kept.binary_search(&(*value, true)).is_err());
             if kept.is_empty() {
+                break;
+            }
+            if walks == MAX_WALKS {
+                is_known = false;
                 break;
             }
             values.kept.retain(|(value, _)| kept.binary_search(value).is_err());
@@ -197,13 +201,12 @@ impl Dataflow {
 
     /// Returns the events at a time, and the index of the first of them.
     pub(crate) fn at(&self, time: usize) -> (usize, &[Event]) {
-        let range = self.events.at(time);
-        // The range lies within this list.
-        (range.start, self.events.list.get(range).unwrap_or_default())
+        self.events.at(time)
     }
 
+    /// Returns the event with this index; `None` for [`BEFORE`].
     pub(crate) fn event(&self, index: u32) -> Option<&Event> {
-        self.events.list.get(index as usize)
+        (index != BEFORE).then(|| self.events.event(index))
     }
 
     /// Returns the values that keep their content from run to run, in order.
@@ -211,26 +214,21 @@ impl Dataflow {
         self.values.kept.iter().map(|(value, _)| *value)
     }
 
-    /// Returns the index of the event of a write.
+    /// Returns the index of the event of a write; [`BEFORE`] remains.
     pub(crate) fn event_of(&self, write: u32) -> u32 {
-        let through = (write as usize).checked_sub(self.events.list.len());
-        through.and_then(|at| self.through.get(at)).map_or(write, |(event, _)| *event)
+        self.event_and_memory(write).map_or(BEFORE, |(event, _)| event)
     }
 
-    /// Returns the value whose memory a write changes.
-    fn memory_of(&self, write: u32) -> Option<u32> {
-        match (write as usize).checked_sub(self.events.list.len()) {
-            None => self.event(write).map(|event| event.value),
-            Some(at) => self.through.get(at).map(|(_, memory)| *memory),
-        }
+    /// Returns the event of a write, and the value whose memory it changes; `None` for [`BEFORE`].
+    fn event_and_memory(&self, write: u32) -> Option<(u32, u32)> {
+        (write != BEFORE).then(|| self.events.event_and_memory(write, &self.through))
     }
 
     /// Returns the origins of the content of a read.
     pub(crate) fn sources_of(&self, read: u32) -> &[Source] {
-        let start = self.sources.partition_point(|source| source.read < read);
-        let end = self.sources.partition_point(|source| source.read <= read);
-        // Both are positions in this list, and `start` is not after `end`.
-        self.sources.get(start..end).unwrap_or_default()
+        let (_, rest) = self.sources.split_at(self.sources.partition_point(|source| source.read < read));
+        let (of_read, _) = rest.split_at(rest.partition_point(|source| source.read == read));
+        of_read
     }
 
     /// Returns `true` if a value that no instruction writes may also be a view of `base`, judging by its place.
@@ -261,15 +259,14 @@ pub(crate) struct ValueFacts {
 }
 
 impl ValueFacts {
+    #[expect(clippy::indexing_slicing, reason = "`is_written` has an item for each value, and events are of values")]
     pub(crate) fn of(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
         let mut values = Values::new(plan);
         let events = Events::new(plan, calls, vec![true; plan.values().len()]);
         values.find_views(plan, &events, &Blocks::new(plan, &events));
         let mut is_written = vec![false; plan.values().len()];
         for event in events.list.iter().filter(|event| event.certain && event.time > 0) {
-            if let Some(written) = is_written.get_mut(event.value as usize) {
-                *written |= event.kind.writes() || event.kind.points();
-            }
+            is_written[event.value as usize] |= event.kind.writes() || event.kind.points();
         }
         Self { bases: values.bases, is_written }
     }

@@ -1,6 +1,6 @@
 //! The periods in which values need their bytes.
 
-use super::{BEFORE, Dataflow, Period, periods};
+use super::{Dataflow, Period, periods};
 use crate::keyed::set;
 use alloc::vec::Vec;
 
@@ -18,16 +18,16 @@ impl Dataflow {
     pub(crate) fn needs(&self) -> Needs {
         let mut periods = Vec::new();
         for (write, period) in &self.periods {
-            periods.extend(self.memory_of(*write).map(|memory| (memory, *period)));
+            periods.extend(self.event_and_memory(*write).map(|(_, memory)| (memory, *period)));
         }
         periods.extend(self.kept().map(|value| (value, Period { first: 0, last: self.end() })));
         // Uses of bytes in another value's memory: the value, the other value, the time, and whether its own place is used.
         let mut uses: Vec<(u32, u32, usize, bool)> = Vec::new();
         for source in self.sources.iter().filter(|source| !source.view) {
-            let Some(read) = self.event(source.read) else { continue };
+            let read = self.events.event(source.read);
             let time = read.time as usize;
-            match self.memory_of(source.write).filter(|_| source.write != BEFORE) {
-                Some(memory) if memory != read.value => {
+            match self.event_and_memory(source.write) {
+                Some((_, memory)) if memory != read.value => {
                     uses.push((read.value, memory, time, source.memory == read.value))
                 }
                 Some(_) => {}
@@ -35,14 +35,15 @@ impl Dataflow {
             }
         }
         for (event, memory) in &self.through {
-            uses.extend(self.event(*event).map(|event| (event.value, *memory, event.time as usize, false)));
+            let event = self.events.event(*event);
+            uses.push((event.value, *memory, event.time as usize, false));
         }
         let periods = periods::merged(periods);
         let uses = set(uses);
         let (mut views, mut of_views) = (Vec::new(), Vec::new());
         // Many views may share the bytes of a value that is needed in many periods.
         let mut budget = 16 * self.events.list.len();
-        for of_view in uses.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+        for of_view in uses.chunk_by(|left, right| (left.0, left.1) == (right.0, right.1)) {
             let Some((value, memory, ..)) = of_view.first().copied() else { continue };
             views.push((value, memory));
             let times = || of_view.iter().filter(|(_, _, _, own)| *own).map(|(_, _, time, _)| *time);

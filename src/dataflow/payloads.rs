@@ -34,6 +34,10 @@ impl Outputs {
 
 impl DelegateOutputs {
     /// Reads the payloads that state their inputs and outputs: those of XNNPACK, Vulkan, and Vela for Ethos-U.
+    #[cfg_attr(
+        feature = "payloads",
+        expect(clippy::indexing_slicing, reason = "`indices` has an item for each delegate")
+    )]
     pub(crate) fn of_program(pte: &Pte<'_>) -> Self {
         let mut found = Self::default();
         for plan in pte.methods() {
@@ -44,19 +48,17 @@ impl DelegateOutputs {
             let Ok(payload) = &opened.payload else { continue };
             let Some(outputs) = outputs(payload) else { continue };
             for (method, delegate) in opened.delegates {
-                let index = found.indices.get_mut(method).and_then(|delegates| delegates.get_mut(delegate));
-                if let Some(index) = index {
-                    *index = Some(found.payloads.len());
-                }
+                found.indices[method][delegate] = Some(found.payloads.len());
             }
             found.payloads.push(outputs);
         }
         found
     }
 
+    #[expect(clippy::indexing_slicing, reason = "`indices` refers to items of `payloads`")]
     pub(crate) fn of(&self, method: usize, delegate: i32) -> Option<&Outputs> {
         let index = self.indices.get(method)?.get(usize::try_from(delegate).ok()?)?;
-        self.payloads.get((*index)?)
+        index.map(|index| &self.payloads[index])
     }
 }
 

@@ -7,17 +7,23 @@ use crate::keyed::{set, sort_by_key};
 use alloc::{vec, vec::Vec};
 
 /// Returns the periods in which the content of each write is needed, by write and time.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "`passed`, `visited` and `before` have an item for each block, `is_written` for each event"
+)]
 pub(super) fn of_writes(walk: &mut MethodWalk<'_>) -> Result<Vec<(u32, Period)>, TooMuch> {
     let (events, blocks) = (walk.events, walk.blocks);
-    let event = |write: u32| events.list.get(walk.event_of(write) as usize);
+    let event = |write: u32| events.event(walk.event_of(write));
     let mut periods: Vec<(u32, Period)> = Vec::new();
     let writes = events.list.len() + walk.through.len();
     for write in 0..writes as u32 {
-        let Some(event) = event(write).filter(|event| event.kind.writes()) else { continue };
+        let event = event(write);
+        if !event.kind.writes() {
+            continue;
+        }
         let time = event.time as usize;
         let is_own = (write as usize) < events.list.len();
-        let is_reached = walk.passed.get(blocks.at(time)).is_some_and(|passed| passed.reached);
-        if is_reached && (!is_own || walk.is_written.get(write as usize) == Some(&true)) {
+        if walk.passed[blocks.at(time)].reached && (!is_own || walk.is_written[write as usize]) {
             periods.push((write, Period { first: time, last: time }));
         }
     }
@@ -26,17 +32,19 @@ pub(super) fn of_writes(walk: &mut MethodWalk<'_>) -> Result<Vec<(u32, Period)>,
     for source in
         walk.passed.iter().flat_map(|passed| &passed.sources).filter(|source| source.write != BEFORE && !source.view)
     {
-        let read = events.list.get(source.read as usize).filter(|read| read.kind != Kind::Refer);
-        reads.extend(read.map(|read| (source.write, read.time as usize)));
+        let read = events.event(source.read);
+        if read.kind != Kind::Refer {
+            reads.push((source.write, read.time as usize));
+        }
     }
     let reads = set(reads);
     let before = blocks.before();
     // For each block, the last write that was followed into it.
     let mut visited = vec![BEFORE; blocks.list.len()];
     let mut steps = 0usize;
-    for of_write in reads.chunk_by(|one, other| one.0 == other.0) {
+    for of_write in reads.chunk_by(|left, right| left.0 == right.0) {
         let Some((write, _)) = of_write.first().copied() else { continue };
-        let Some(written) = event(write) else { continue };
+        let written = event(write);
         let (time, own) = (written.time as usize, blocks.at(written.time as usize));
         // A fill starts with its loop, and a write to one of several places leaves the content of the others.
         let starts_here = written.kind != Kind::Fill && (write as usize) < events.list.len();
@@ -46,28 +54,23 @@ pub(super) fn of_writes(walk: &mut MethodWalk<'_>) -> Result<Vec<(u32, Period)>,
             let block = blocks.at(*read);
             if starts_here && block == own && *read > time {
                 periods.push((write, Period { first: time, last: *read }));
-            } else if let Some(visit) = visited.get_mut(block).filter(|visit| **visit != write) {
-                *visit = write;
-                periods.push((
-                    write,
-                    Period { first: blocks.list.get(block).map_or(0, |block| block.first), last: *read },
-                ));
+            } else if core::mem::replace(&mut visited[block], write) != write {
+                periods.push((write, Period { first: blocks.block(block).first, last: *read }));
                 waiting.push(block);
             }
         }
         while let Some(block) = waiting.pop() {
-            for block in before.get(block).into_iter().flatten().copied() {
+            for block in before[block].iter().copied() {
                 steps += 1;
-                let (Some(passed), Some(times)) = (walk.passed.get(block), blocks.list.get(block)) else { continue };
-                if passed.left.binary_search(&write).is_err() {
+                let times = blocks.block(block);
+                if walk.passed[block].left.binary_search(&write).is_err() {
                     continue;
                 }
                 if starts_here && block == own {
                     periods.push((write, Period { first: time, last: times.last }));
                 } else {
                     periods.push((write, Period { first: times.first, last: times.last }));
-                    if let Some(visit) = visited.get_mut(block).filter(|visit| **visit != write) {
-                        *visit = write;
+                    if core::mem::replace(&mut visited[block], write) != write {
                         waiting.push(block);
                     }
                 }
@@ -84,7 +87,7 @@ pub(super) fn of_writes(walk: &mut MethodWalk<'_>) -> Result<Vec<(u32, Period)>,
 pub(super) fn of_mentions(events: &Events) -> Vec<(u32, Period)> {
     let uses = (0u32..).zip(&events.list).map(|(index, event)| (event.value, index, event.time as usize));
     let mut periods = Vec::new();
-    for uses in set(uses.collect::<Vec<_>>()).chunk_by(|one, other| one.0 == other.0) {
+    for uses in set(uses.collect::<Vec<_>>()).chunk_by(|left, right| left.0 == right.0) {
         if let (Some((_, event, first)), Some((_, _, last))) = (uses.first(), uses.last()) {
             periods.push((*event, Period { first: *first, last: *last }));
         }

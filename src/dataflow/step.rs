@@ -9,15 +9,15 @@ use alloc::{vec, vec::Vec};
 
 impl MethodWalk<'_> {
     /// Applies the events of an instruction. Reads come first, because a call may write what it reads.
+    #[expect(clippy::indexing_slicing, reason = "`is_fill` has an item for each event")]
     pub(super) fn step(&mut self, time: usize, state: &mut State, passed: &mut Passed) -> Result<(), TooMuch> {
         let events = self.events;
-        let range = events.at(time);
-        // The range lies within this list.
-        let of_time = events.list.get(range.clone()).unwrap_or_default();
-        let numbered = || (range.start as u32..).zip(of_time);
+        let (first, of_time) = events.at(time);
+        let first = first as u32;
+        let numbered = || (first..).zip(of_time);
         self.outputs.clear();
         if !self.records && time > 0 {
-            self.find_outputs(range.start as u32, of_time, state, passed)?;
+            self.find_outputs(first, of_time, state, passed)?;
         }
         for (index, event) in numbered().filter(|(_, event)| event.kind.reads()) {
             self.read(index, event, state, passed)?;
@@ -40,7 +40,7 @@ impl MethodWalk<'_> {
                 Kind::Free => self.set_memory(index, event.value, vec![(NOWHERE, Vec::new())], state)?,
                 Kind::Fill => {
                     // In a loop, only a row is written.
-                    let whole = self.is_fill.get(index as usize) != Some(&true);
+                    let whole = !self.is_fill[index as usize];
                     self.note_null(index, event, state, passed);
                     self.write(index, event.value, state, whole)?;
                 }
@@ -92,14 +92,14 @@ impl MethodWalk<'_> {
                 };
                 passed.unwritten.extend(left.filter(|_| event.certain && is_planned));
                 if *write != BEFORE && !self.records && !self.is_own(*write, pointer.memory) {
-                    let written = self.values.places.get(self.memory_of(*write) as usize).copied();
+                    let (write, memory) = self.events.event_and_memory(*write, &self.through);
                     passed.conflicts.push(Conflict {
-                        new: self.events.list.get(self.event_of(*write) as usize).map_or(0, |event| event.value),
+                        new: self.events.event(write).value,
                         old: event.value,
-                        write: self.event_of(*write),
+                        write,
                         read,
                         memory: pointer.memory,
-                        places: [written.unwrap_or(place), place],
+                        places: [self.values.place(memory), place],
                     });
                 }
             }
@@ -120,13 +120,10 @@ impl MethodWalk<'_> {
         };
         self.note_exposed(event.value, pointers);
         for pointer in pointers.iter().filter(|pointer| pointer.memory == NOWHERE) {
-            let has_bytes =
-                self.values.places.get(pointer.tensor as usize).is_some_and(|place| place.end > place.start);
-            if has_bytes && !matches!(event.kind, Kind::Refer | Kind::Keep) {
+            let place = self.values.place(pointer.tensor);
+            if place.end > place.start && !matches!(event.kind, Kind::Refer | Kind::Keep) {
                 let freed_by = Some(pointer.set_by).filter(|event| *event != BEFORE);
-                let freed_by = freed_by.filter(|event| {
-                    self.events.list.get(*event as usize).is_some_and(|event| event.kind == Kind::Free)
-                });
+                let freed_by = freed_by.filter(|event| self.events.event(*event).kind == Kind::Free);
                 passed.nulls.push(Null { tensor: pointer.tensor, freed_by, used_by });
             }
         }
@@ -181,11 +178,10 @@ impl MethodWalk<'_> {
         passed: &mut Passed,
     ) {
         let is_before = |output: &Output| (output.place.buffer, output.place.end) <= (old.buffer, old.start);
-        let from = self.outputs.partition_point(is_before);
-        let rest = self.outputs.get(from..).unwrap_or_default();
+        let (_, rest) = self.outputs.split_at(self.outputs.partition_point(is_before));
         for output in rest.iter().take_while(|output| output.place.overlaps(&old)) {
-            let kind = self.events.list.get(output.write as usize).map(|event| event.kind);
-            let in_place = kind == Some(Kind::Elementwise) && old == output.place;
+            let kind = self.events.event(output.write).kind;
+            let in_place = kind == Kind::Elementwise && old == output.place;
             let in_place = in_place && self.is_same_order(tensor, output.tensor);
             let found = self.conflict(output, read, old, memory);
             // An unknown call may refer to the same value as input and output.
@@ -198,7 +194,7 @@ impl MethodWalk<'_> {
 
     /// Returns the conflict of an output that overwrites bytes that another event of the same call reads or writes.
     fn conflict(&self, new: &Output, read: u32, old: MemoryRange, memory: u32) -> Conflict {
-        let value = |event: u32| self.events.list.get(event as usize).map_or(0, |event| event.value);
+        let value = |event: u32| self.events.event(event).value;
         let (write, places) = (new.write, [new.place, old]);
         Conflict { new: value(write), old: value(read), write, read, memory, places }
     }
@@ -225,6 +221,7 @@ impl MethodWalk<'_> {
     }
 
     /// Writes the bytes that a pointer leads to.
+    #[expect(clippy::indexing_slicing, reason = "`is_written` has an item for each event")]
     fn write_to(
         &mut self,
         write: u32,
@@ -234,10 +231,12 @@ impl MethodWalk<'_> {
         value: u32,
     ) -> Result<(), TooMuch> {
         if let (Some(place), memory) = (self.place(pointer), pointer.memory) {
-            let number = if memory == value { write } else { self.number(write, memory) };
-            if let Some(written) = self.is_written.get_mut(number as usize) {
-                *written = true;
-            }
+            let number = if memory == value {
+                self.is_written[write as usize] = true;
+                write
+            } else {
+                self.number(write, memory)
+            };
             let bytes = &mut state.bytes;
             let steps = if sure { bytes.write(place, number) } else { bytes.may_write(place, number) };
             self.take(steps)?;
@@ -289,6 +288,7 @@ impl MethodWalk<'_> {
 
     /// Sets the pointer of the tensor that a value is, which other values may be as well. If the value may be several tensors,
     /// each of them may keep its pointer.
+    #[expect(clippy::indexing_slicing, reason = "`is_moved` has an item for each value")]
     fn set_memory(
         &mut self,
         set_by: u32,
@@ -302,7 +302,7 @@ impl MethodWalk<'_> {
         let tensors: Vec<u32> = crate::keyed::set(pointers.iter().map(|pointer| pointer.tensor).collect());
         for tensor in &tensors {
             let mut values = vec![value];
-            if tensor != &value || self.is_moved.get(*tensor as usize) == Some(&true) {
+            if tensor != &value || self.is_moved[*tensor as usize] {
                 self.take(state.pointers.len())?;
                 let is_it = |pointers: &Vec<Pointer>| pointers.iter().any(|pointer| pointer.tensor == *tensor);
                 let others = state.pointers.iter().filter(|(_, pointers)| is_it(pointers));
@@ -331,9 +331,8 @@ impl MethodWalk<'_> {
     }
 
     /// Records that a value is used with a pointer that it had when the run started.
+    #[expect(clippy::indexing_slicing, reason = "`is_exposed` has an item for each value")]
     fn note_exposed(&mut self, value: u32, pointers: &[Pointer]) {
-        if let Some(exposed) = self.is_exposed.get_mut(value as usize) {
-            *exposed |= pointers.iter().any(|pointer| pointer.set_by == BEFORE);
-        }
+        self.is_exposed[value as usize] |= pointers.iter().any(|pointer| pointer.set_by == BEFORE);
     }
 }

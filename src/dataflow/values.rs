@@ -85,32 +85,46 @@ impl Values {
         values
     }
 
+    /// Returns the memory of a value.
+    #[expect(clippy::indexing_slicing, reason = "each value has a place")]
+    pub(super) fn place(&self, value: u32) -> MemoryRange {
+        self.places[value as usize]
+    }
+
+    /// Returns the times of the first uses of a value.
+    #[expect(clippy::indexing_slicing, reason = "each value has an item")]
+    fn first(&self, value: u32) -> &First {
+        &self.first[value as usize]
+    }
+
     /// Returns `true` if two values are meant to share memory.
+    #[expect(clippy::indexing_slicing, reason = "each value has a group")]
     pub(super) fn is_same_memory(&self, left: u32, right: u32) -> bool {
-        left == right || self.groups.get(left as usize) == self.groups.get(right as usize)
+        self.groups[left as usize] == self.groups[right as usize]
     }
 
     /// Returns `true` if a value's own memory is planned.
+    #[expect(clippy::indexing_slicing, reason = "each value has an item")]
     pub(super) fn is_planned(&self, value: u32) -> bool {
-        self.is_planned.get(value as usize) == Some(&true)
+        self.is_planned[value as usize]
     }
 
     /// Returns the base of a value, judging by its place alone.
+    #[expect(clippy::indexing_slicing, reason = "each value has an item")]
     pub(super) fn base(&self, value: u32) -> u32 {
-        self.bases.get(value as usize).copied().flatten().unwrap_or(value)
+        self.bases[value as usize].unwrap_or(value)
     }
 
     /// Returns `true` if a value has content on every path to the first use of another one.
     fn is_before(&self, value: u32, other: &First, blocks: &Blocks) -> bool {
-        let since = self.first.get(value as usize).map_or(NEVER, |first| first.written);
+        let since = self.first(value).written;
         since < other.used && blocks.is_always_before(since, other.used)
     }
 
     /// Returns `true` if a value that no instruction writes may also be a view of `base`, judging by its place.
     pub(super) fn may_be_base(&self, base: u32, view: u32, blocks: &Blocks) -> bool {
-        let facts = |value: u32| Some((self.places.get(value as usize)?, self.first.get(value as usize)?));
-        let (Some((place, _)), Some((view_place, first))) = (facts(base), facts(view)) else { return false };
-        self.base(view) != view && place.covers(view_place) && self.is_before(base, first, blocks)
+        let covers = || self.place(base).covers(&self.place(view));
+        self.base(view) != view && covers() && self.is_before(base, self.first(view), blocks)
     }
 
     /// Gives each group of values a buffer of its own, as if all tensors had memory of their own.
@@ -125,9 +139,13 @@ impl Values {
     /// The base of a view is the value at its place that was written before, on every path. If there are several, it is the
     /// one with the next lower index, because the exporter numbers values in the order of instructions. If only another of them keeps its
     /// bytes, the base is ambiguous: see `may_be_base`.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`first`, `bases` and `groups` have an item for each value, and events are of values"
+    )]
     pub(super) fn find_views(&mut self, plan: &ExecutionPlan<'_>, events: &Events, blocks: &Blocks) -> bool {
         for event in &events.list {
-            let Some(first) = self.first.get_mut(event.value as usize) else { continue };
+            let first = &mut self.first[event.value as usize];
             let time = match event.kind {
                 kind if kind.points() => &mut first.pointed,
                 kind if kind.writes() => &mut first.written,
@@ -168,18 +186,16 @@ impl Values {
         }
         let mut budget = 16 * events.size;
         for view in views.iter().copied() {
-            let (Some(place), Some(first)) = (self.places.get(view as usize), self.first.get(view as usize)) else {
-                continue;
-            };
-            let is_before = |other: &&u32| self.is_before(**other, first, blocks);
-            let same = at_place.get(place).map(Vec::as_slice).unwrap_or_default();
+            let (place, first) = (self.place(view), *self.first(view));
+            let is_before = |other: &&u32| self.is_before(**other, &first, blocks);
+            let same = at_place.get(&place).map(Vec::as_slice).unwrap_or_default();
             let (lower, higher) = same.split_at(same.partition_point(|other| *other < view));
             let mut steps = 0;
             let mut base = lower.iter().rev().chain(higher).inspect(|_| steps += 1).find(is_before).copied();
             let mut parts = Vec::new();
             if base.is_none() {
                 steps += owners.len();
-                let covering = owners.iter().filter(|(_, other)| other.covers(place)).map(|(value, _)| value);
+                let covering = owners.iter().filter(|(_, other)| other.covers(&place)).map(|(value, _)| value);
                 base = covering.filter(is_before).copied().max_by_key(|other| (*other < view, *other));
                 if base.is_none() {
                     // The parts of the value may be written individually.
@@ -193,17 +209,14 @@ impl Values {
                 self.kept.push((view, true));
             }
             parts.into_iter().for_each(|part| unite(&mut self.groups, part, view));
-            if let (Some(base), Some(place)) = (base, self.bases.get_mut(view as usize)) {
+            if let Some(base) = base {
                 unite(&mut self.groups, view, base);
-                *place = Some(base);
+                self.bases[view as usize] = Some(base);
             }
         }
         if !views.is_empty() {
             for value in 0..self.groups.len() as u32 {
-                let group = find(&mut self.groups, value);
-                if let Some(place) = self.groups.get_mut(value as usize) {
-                    *place = group;
-                }
+                self.groups[value as usize] = find(&mut self.groups, value);
             }
         }
         sort(&mut self.kept);
@@ -212,23 +225,21 @@ impl Values {
 }
 
 /// Returns the representative of a value's group.
+#[expect(clippy::indexing_slicing, reason = "each value has an item, which is a value")]
 fn find(groups: &mut [u32], mut value: u32) -> u32 {
-    loop {
-        let Some(next) = groups.get(value as usize).copied().filter(|next| *next != value) else { return value };
+    while groups[value as usize] != value {
         // Path halving: shortens later searches.
-        let after = groups.get(next as usize).copied().unwrap_or(next);
-        if let Some(place) = groups.get_mut(value as usize) {
-            *place = after;
-        }
+        let after = groups[groups[value as usize] as usize];
+        groups[value as usize] = after;
         value = after;
     }
+    value
 }
 
+#[expect(clippy::indexing_slicing, reason = "each value has an item")]
 fn unite(groups: &mut [u32], left: u32, right: u32) {
     let (left, right) = (find(groups, left), find(groups, right));
-    if let Some(place) = groups.get_mut(left as usize) {
-        *place = right;
-    }
+    groups[left as usize] = right;
 }
 
 /// Buffers with this number or above belong to a single value.

@@ -114,6 +114,7 @@ pub(super) struct MethodWalk<'e> {
 }
 
 impl<'e> MethodWalk<'e> {
+    #[expect(clippy::indexing_slicing, reason = "`is_moved` has an item for each value")]
     pub(super) fn new(
         plan: &'e ExecutionPlan<'e>,
         events: &'e Events,
@@ -124,9 +125,9 @@ impl<'e> MethodWalk<'e> {
         let mut is_moved = vec![false; values.places.len()];
         let (mut fills, mut is_fill) = (Vec::new(), vec![false; events.list.len()]);
         let (mut loops, mut open) = (blocks.loops.iter().peekable(), Vec::<(usize, usize)>::new());
-        for (index, event) in events.list.iter().enumerate() {
+        for ((index, event), is_fill) in events.list.iter().enumerate().zip(&mut is_fill) {
             if let Kind::Move(of) = event.kind {
-                is_moved.get_mut(of as usize).into_iter().for_each(|moved| *moved = true);
+                is_moved[of as usize] = true;
             }
             if event.kind != Kind::Fill {
                 continue;
@@ -138,9 +139,9 @@ impl<'e> MethodWalk<'e> {
             while open.last().is_some_and(|(_, last)| *last < time) {
                 open.pop();
             }
-            if let (Some((first, last)), Some(place)) = (open.last(), is_fill.get_mut(index)) {
+            if let Some((first, last)) = open.last() {
                 fills.push((*first, *last, index as u32));
-                *place = true;
+                *is_fill = true;
             }
         }
         sort(&mut fills);
@@ -176,12 +177,13 @@ impl<'e> MethodWalk<'e> {
     }
 
     /// Walks until the state at the start of each block is complete, and that of the first block includes the state at the end.
+    #[expect(clippy::indexing_slicing, reason = "`is_exposed` has an item for each value")]
     pub(super) fn run(&mut self) -> Result<(), TooMuch> {
         loop {
             let end = self.run_once()?;
             let mut more = false;
             for (value, pointers) in end.map(|state| state.pointers).unwrap_or_default() {
-                if self.is_exposed.get(value as usize) != Some(&true) {
+                if !self.is_exposed[value as usize] {
                     continue;
                 }
                 let entry = self.entry.entry(value).or_insert_with(|| vec![Pointer::of(value)]);
@@ -203,6 +205,7 @@ impl<'e> MethodWalk<'e> {
     }
 
     /// Walks until the state at the start of each block is complete; returns the state at the end.
+    #[expect(clippy::indexing_slicing, reason = "`starts`, `waiting` and `before` have an item for each block")]
     fn run_once(&mut self) -> Result<Option<State>, TooMuch> {
         let blocks = self.blocks;
         let mut starts: Vec<Option<State>> = vec![None; blocks.list.len()];
@@ -213,9 +216,7 @@ impl<'e> MethodWalk<'e> {
         let has_several = self.entry.values().any(|pointers| pointers.len() > 1);
         let entry = State { pointers: self.entry.clone(), has_several, ..State::default() };
         let mut end = None;
-        if let (Some(start), Some(waiting)) = (starts.first_mut(), waiting.first_mut()) {
-            (*start, *waiting) = (Some(entry), true);
-        }
+        (starts[0], waiting[0]) = (Some(entry), true);
         // The number of pieces in `starts`.
         let mut pieces = 0usize;
         let mut again = true;
@@ -223,12 +224,12 @@ impl<'e> MethodWalk<'e> {
             again = false;
             self.take(blocks.list.len())?;
             for (index, block) in blocks.list.iter().enumerate() {
-                let Some(true) = waiting.get_mut(index).map(core::mem::take) else { continue };
-                let is_joined = before.get(index).is_some_and(|before| before.len() > 1);
-                let start = starts.get_mut(index);
+                if !core::mem::take(&mut waiting[index]) {
+                    continue;
+                }
+                let is_joined = before[index].len() > 1;
                 // The start of a block with several predecessors is kept, so that further states can be joined.
-                let start =
-                    if is_joined { start.and_then(|start| start.clone()) } else { start.and_then(Option::take) };
+                let start = if is_joined { starts[index].clone() } else { starts[index].take() };
                 let Some(mut state) = start else { continue };
                 if !is_joined {
                     pieces = pieces.saturating_sub(state.len());
@@ -250,8 +251,8 @@ impl<'e> MethodWalk<'e> {
                         state.conditions.insert(block.condition, holds);
                     }
                     self.enter(block.last, next, &mut state)?;
-                    let (Some(start), Some(waits)) = (starts.get_mut(next), waiting.get_mut(next)) else { continue };
                     self.take(4 * state.len() + 1)?;
+                    let start = &mut starts[next];
                     let new = match start {
                         Some(start) => {
                             let before = start.len();
@@ -266,7 +267,7 @@ impl<'e> MethodWalk<'e> {
                             true
                         }
                     };
-                    *waits |= new;
+                    waiting[next] |= new;
                     again |= new && next <= index;
                 }
                 if pieces + self.found_count > room {
@@ -279,15 +280,17 @@ impl<'e> MethodWalk<'e> {
 
     /// Starts the loops that a path enters: a tensor that is filled row by row is undefined before the first row, so all
     /// of its bytes count as those of the fill.
+    #[expect(clippy::indexing_slicing, reason = "`index` counts `fills`")]
     fn enter(&mut self, from: usize, next: usize, state: &mut State) -> Result<(), TooMuch> {
-        let Some(to) = self.blocks.list.get(next).map(|block| block.first) else { return Ok(()) };
+        let to = self.blocks.block(next).first;
         let start = self.fills.partition_point(|(first, ..)| *first < to);
         for index in start..self.fills.len() {
-            let Some((_, last, write)) = self.fills.get(index).copied().filter(|(first, ..)| *first == to) else {
+            let (first, last, write) = self.fills[index];
+            if first != to {
                 break;
-            };
-            if let Some(event) = self.events.list.get(write as usize).filter(|_| !(to..=last).contains(&from)) {
-                self.write(write, event.value, state, true)?;
+            }
+            if !(to..=last).contains(&from) {
+                self.write(write, self.events.event(write).value, state, true)?;
             }
             self.take(1)?;
         }
@@ -295,8 +298,9 @@ impl<'e> MethodWalk<'e> {
     }
 
     /// Walks a block, and records the findings.
+    #[expect(clippy::indexing_slicing, reason = "`passed` has an item for each block")]
     fn block(&mut self, index: usize, state: &mut State) -> Result<(), TooMuch> {
-        let Some(block) = self.blocks.list.get(index) else { return Ok(()) };
+        let block = self.blocks.block(index);
         let mut passed = Passed { reached: true, ..Passed::default() };
         for time in block.first..=block.last {
             self.step(time, state, &mut passed)?;
@@ -305,11 +309,9 @@ impl<'e> MethodWalk<'e> {
             passed.left = state.bytes.all();
             self.take(2 * passed.left.len())?;
         }
-        if let Some(place) = self.passed.get_mut(index) {
-            let count = |passed: &Passed| passed.sources.len() + passed.left.len() + passed.conflicts.len();
-            self.found_count = self.found_count + count(&passed) - count(place);
-            *place = passed;
-        }
+        let count = |passed: &Passed| passed.sources.len() + passed.left.len() + passed.conflicts.len();
+        self.found_count = self.found_count + count(&passed) - count(&self.passed[index]);
+        self.passed[index] = passed;
         Ok(())
     }
 
@@ -361,26 +363,24 @@ impl<'e> MethodWalk<'e> {
         Ok(pointers)
     }
 
-    /// Returns the bytes that a pointer leads to.
+    /// Returns the bytes that a pointer leads to; `None` if it is null, or if there are none.
     pub(super) fn place(&self, pointer: &Pointer) -> Option<MemoryRange> {
-        let memory = *self.values.places.get(pointer.memory as usize)?;
-        let tensor = *self.values.places.get(pointer.tensor as usize)?;
+        if pointer.memory == NOWHERE {
+            return None;
+        }
+        let (memory, tensor) = (self.values.place(pointer.memory), self.values.place(pointer.tensor));
         let size = tensor.end - tensor.start;
         (size > 0).then_some(MemoryRange { end: memory.start.saturating_add(size), ..memory })
     }
 
     /// Returns the event of a write.
     pub(super) fn event_of(&self, write: u32) -> u32 {
-        let through = (write as usize).checked_sub(self.events.list.len());
-        through.and_then(|at| self.through.get(at)).map_or(write, |(event, _)| *event)
+        self.events.event_and_memory(write, &self.through).0
     }
 
     /// Returns the value whose memory a write changes.
     pub(super) fn memory_of(&self, write: u32) -> u32 {
-        match (write as usize).checked_sub(self.events.list.len()) {
-            None => self.events.list.get(write as usize).map_or(NOWHERE, |event| event.value),
-            Some(at) => self.through.get(at).map_or(NOWHERE, |(_, memory)| *memory),
-        }
+        self.events.event_and_memory(write, &self.through).1
     }
 }
 
