@@ -3,7 +3,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use alloc::collections::BTreeMap;
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 use core::ops::Range;
 use serde::Deserialize;
 
@@ -177,8 +177,7 @@ fn reversed_json(payload: &[u8]) -> Option<(Vec<u8>, usize)> {
         }
         if depth == 0 {
             let start = payload.len() - index - 1;
-            let mut json = vec![0; index + 1];
-            json.copy_from_slice(payload.get(start..)?);
+            let mut json = payload.split_at(start).1.to_vec();
             json.reverse();
             return Some((json, start));
         }

@@ -123,16 +123,14 @@ impl<'a> VelaBlock<'a> {
         let truncated = |what, end: usize| {
             Error::at(at, ErrorKind::Truncated { what, end: end as u64, available: available as u64 })
         };
-        let head = rest.first_chunk::<HEAD>().ok_or_else(|| truncated("a block's header", at.saturating_add(HEAD)))?;
-        let name = head.split(|byte| *byte == 0).next().unwrap_or_default();
+        let (head, data) =
+            rest.split_first_chunk::<HEAD>().ok_or_else(|| truncated("a block's header", at.saturating_add(HEAD)))?;
+        let (name, _) = head.split_at(head.iter().take(ALIGNMENT).take_while(|byte| **byte != 0).count());
         let [.., l0, l1, l2, l3, external, _, _, _, _, _, _, _, _, _, _, _] = *head;
         let size = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
         let start = at.saturating_add(HEAD);
         let end = start.saturating_add(size);
-        let data =
-            rest.get(HEAD..).and_then(|data| data.get(..size)).ok_or_else(|| truncated("a block's data", end))?;
-        // The same bytes, borrowed from the payload.
-        let name = rest.get(..name.len().min(ALIGNMENT)).unwrap_or_default();
+        let data = data.get(..size).ok_or_else(|| truncated("a block's data", end))?;
         let block = Self { name, external: external == 1, offset: start as u64, data };
         Ok((block, end.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX)))
     }
@@ -143,10 +141,10 @@ fn ios(data: &[u8]) -> Option<Vec<VelaIo>> {
     let count = usize::try_from(i32::from_le_bytes(*count)).ok()?;
     let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes));
     let io = |bytes: &[u8]| {
-        let mut numbers = bytes.chunks_exact(4).map(number);
-        // Exactly nine numbers are present and taken.
-        let mut next = || numbers.next().unwrap_or_default();
-        VelaIo { shape: [(); 6].map(|()| next()), element_size: next(), offset: next(), region: next() }
+        let mut numbers = [0; 9];
+        numbers.iter_mut().zip(bytes.chunks_exact(4).map(number)).for_each(|(place, number)| *place = number);
+        let [shape @ .., element_size, offset, region] = numbers;
+        VelaIo { shape, element_size, offset, region }
     };
     let ios: Vec<VelaIo> = rest.chunks_exact(9 * 4).take(count).map(io).collect();
     (ios.len() == count).then_some(ios)

@@ -172,6 +172,7 @@ impl Pte<'_> {
     ///
     /// Overlapping payloads can have more bytes than the file. Those beyond the file's size are not read and fail with
     /// [`ErrorKind::Limit`], as do payloads that would take more memory than the file's [`Limits`] allow.
+    #[expect(clippy::indexing_slicing, reason = "`indices` refers to items of `payloads`")]
     pub fn open_payloads(&self) -> Vec<OpenPayload<'_>> {
         let source = self.source.as_ref().map_or(0, |source| source.bytes.len() as u64);
         let limit = self.payload_bytes().max(source);
@@ -199,9 +200,7 @@ impl Pte<'_> {
                     payloads.push(OpenPayload { data, delegates: Vec::new(), payload });
                     payloads.len() - 1
                 });
-                if let Some(payload) = payloads.get_mut(at) {
-                    payload.delegates.push((method, index));
-                }
+                payloads[at].delegates.push((method, index));
             }
         }
         payloads

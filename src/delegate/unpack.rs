@@ -109,7 +109,8 @@ pub fn unpack<'t>(id: &str, payload: &'t [u8], blobs: &NamedBlobs<'t>) -> Result
     Ok(Some(UnpackedPayload { kind, seen, files }))
 }
 
-/// Returns the files of a Core ML package.
+/// Returns the files of a Core ML package, which is the parsed payload.
+#[expect(clippy::indexing_slicing, reason = "parsing checked that the files are inside the payload")]
 fn package<'t>(core_ml: &CoreMl, payload: &'t [u8]) -> Result<Vec<UnpackedFile<'t>>> {
     // A path repeats the names of all its folders. In a real package, the paths are shorter than the JSON about the files.
     let mut left = payload.len().saturating_mul(4);
@@ -122,8 +123,7 @@ fn package<'t>(core_ml: &CoreMl, payload: &'t [u8]) -> Result<Vec<UnpackedFile<'
             return Err(Error::at(range.start as usize, ErrorKind::Header(found.into())));
         };
         left = rest;
-        // The range was checked when the payload was parsed.
-        Ok(UnpackedFile::new(path, payload.get(range.start as usize..range.end as usize).unwrap_or_default()))
+        Ok(UnpackedFile::new(path, &payload[range.start as usize..range.end as usize]))
     };
     core_ml.files().map(file).collect()
 }

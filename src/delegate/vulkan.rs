@@ -2,7 +2,6 @@
 
 use super::xnnpack::XnnpackHeader;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::segment::slice;
 use crate::flatbuffer::read::{self, Limits};
 use crate::schema::vulkan::{VkBytes, VkGraph};
 use alloc::format;
@@ -59,7 +58,7 @@ impl<'a> Vulkan<'a> {
             return Err(Error::at(4, ErrorKind::Foreign { expected: "Vulkan payload", found }));
         }
         let header = XnnpackHeader::parse(payload, "a Vulkan")?;
-        let [graph, raw] = [header.flatbuffer(), header.constant_data()].map(|range| cut(payload, range));
+        let [graph, raw] = header.cut(payload);
         let inside = |error: Error| error.inside(header.flatbuffer_offset.into());
         if graph.get(4..8) != Some(IDENTIFIER) {
             let identifier = graph.get(4..8).unwrap_or_default().escape_ascii();
@@ -79,9 +78,4 @@ impl<'a> Vulkan<'a> {
         let start = u64::from(self.header.constant_data_offset);
         Some(VulkanPlace::Payload(start + bytes.offset..start + end))
     }
-}
-
-/// Returns a part of a payload. It is in range, since the header was checked.
-fn cut(payload: &[u8], range: Range<u64>) -> &[u8] {
-    slice(payload, range).unwrap_or_default()
 }

@@ -5,7 +5,7 @@
 use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::inspect::SourceLine;
-use crate::keyed::{Keyed, sort_by_key};
+use crate::keyed::{Keyed, find, sort_by_key};
 use crate::names::shortened;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 use core::{fmt, marker::PhantomData};
@@ -91,8 +91,7 @@ pub struct RecordedNode {
 impl RecordedNode {
     /// Returns the parameter, buffer or constant that the operator takes as the argument with this name.
     pub fn parameter(&self, argument: &str) -> Option<&Parameter> {
-        let at = self.parameters.binary_search_by(|parameter| parameter.argument.as_str().cmp(argument)).ok()?;
-        self.parameters.get(at)
+        find(&self.parameters, |parameter| parameter.argument.as_str().cmp(argument))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::inspect::{
     Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, TensorPlace, TrainingOutput, TrainingRole,
     common_module, short, takers, training_outputs,
 };
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, find};
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
 /// A source of names besides the program.
@@ -120,8 +120,7 @@ impl<'t> Names<'t> {
 
     /// Returns the name of a constant inside a delegate that is stored as named data.
     pub fn key(&self, key: &str) -> Option<&Name<'t>> {
-        let at = self.keys.binary_search_by(|(own, _)| own.as_str().cmp(key)).ok()?;
-        self.keys.get(at).map(|(_, name)| name)
+        find(&self.keys, |(own, _)| own.as_str().cmp(key)).map(|(_, name)| name)
     }
 
     /// Names the outputs of training programs: `TrainingModule` finds gradients and parameters through constant methods.
@@ -140,6 +139,10 @@ impl<'t> Names<'t> {
 
     /// Names the nodes of XNNPACK's payloads, and constants by the node that takes them. A record has the sources of nodes and their
     /// arguments. Delegates that share a payload get the names from the first of them, as in [`Pte::delegate_constants`].
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`takers` and `constants` have indices of the payload's nodes and values"
+    )]
     fn add_delegates(&mut self, pte: &'t Pte<'_>, recorded: &Keyed<&str, ByHandle<'t>>) {
         let mut keys: Keyed<String, Name<'t>> = Keyed::new();
         for opened in pte.open_payloads() {
@@ -147,7 +150,7 @@ impl<'t> Names<'t> {
             else {
                 continue;
             };
-            let recorded = pte.methods().get(*method).and_then(|plan| recorded.get(&plan.name()));
+            let recorded = opened.delegates_of(pte).next().and_then(|(plan, _)| recorded.get(&plan.name()));
             let own = self.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate));
             let Some(names) = own else { continue };
             for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
@@ -164,7 +167,7 @@ impl<'t> Names<'t> {
                 for used in &constant.uses {
                     let value = used.value();
                     let Some((index, role)) = takers.get(&value).and_then(|taken| taken.first()) else { continue };
-                    let Some(node) = xnnpack.graph.xnodes().get(*index) else { continue };
+                    let node = &xnnpack.graph.xnodes()[*index];
                     let name = match recorded.and_then(|recorded| recorded.parameter(node.debug_handle, role)) {
                         Some(parameter) => Name {
                             name: Cow::Borrowed(&*parameter.name),
@@ -173,8 +176,11 @@ impl<'t> Names<'t> {
                         },
                         None => {
                             let name = format!("{} {index} {role}", node.name());
-                            let module = names.nodes.get(*index).and_then(|node| node.module);
-                            Name { name: Cow::Owned(name), named_by: NamedBy::Operator, module }
+                            Name {
+                                name: Cow::Owned(name),
+                                named_by: NamedBy::Operator,
+                                module: names.nodes[*index].module,
+                            }
                         }
                     };
                     let is_scales = matches!(used, ConstantUse::Scales { .. });
@@ -183,9 +189,7 @@ impl<'t> Names<'t> {
                             keys.or_insert_with((*key).into(), || name.clone());
                         }
                     }
-                    if let Some(own) = names.constants.get_mut(value).filter(|own| own.is_none()) {
-                        *own = Some(name);
-                    }
+                    names.constants[value].get_or_insert(name);
                 }
             }
         }
@@ -274,7 +278,7 @@ impl<'t> ByHandle<'t> {
     /// Returns the nodes that an instruction runs.
     fn nodes(&self, instruction: usize) -> impl Iterator<Item = &'t RecordedNode> {
         let handles = &self.recorded.handles;
-        let own = handles.binary_search_by_key(&instruction, |(index, _)| *index).ok().and_then(|at| handles.get(at));
+        let own = find(handles, |(index, _)| index.cmp(&instruction));
         own.into_iter().flat_map(|(_, handles)| handles).flat_map(|handle| self.of(*handle)).copied()
     }
 }

@@ -88,6 +88,12 @@ impl XnnpackHeader {
         start..start.saturating_add(self.constant_data_size)
     }
 
+    /// Returns the FlatBuffer and the constant data of the payload whose parsed header this is.
+    #[expect(clippy::indexing_slicing, reason = "`parse` checked that both ranges are inside the payload")]
+    pub(in crate::delegate) fn cut<'p>(&self, payload: &'p [u8]) -> [&'p [u8]; 2] {
+        [self.flatbuffer(), self.constant_data()].map(|range| &payload[range.start as usize..range.end as usize])
+    }
+
     /// Returns the bytes of the header.
     pub(crate) fn to_bytes(self) -> [u8; Self::LENGTH as usize] {
         let mut bytes = [0; Self::LENGTH as usize];

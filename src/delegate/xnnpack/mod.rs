@@ -18,7 +18,6 @@ pub use header::XnnpackHeader;
 use crate::error::Result;
 use crate::file::named_blobs::NamedBlobs;
 use crate::file::options::ParseOptions;
-use crate::file::segment::slice;
 use crate::file::source::Source;
 use crate::flatbuffer::read::{self, Limits, TableParser};
 use crate::quantized::Dequantized;
@@ -194,10 +193,7 @@ impl<'a> Parts<'a> {
             Some(found) if found == *header::MAGIC => Some(XnnpackHeader::parse(bytes, "an XNNPACK")?),
             _ => None,
         };
-        // The header was checked, so both parts are inside the payload.
-        let part = |range: Range<u64>| slice(bytes, range).unwrap_or_default();
-        let flatbuffer = header.map_or(bytes, |header| part(header.flatbuffer()));
-        let constant_data = header.map_or(&[][..], |header| part(header.constant_data()));
+        let [flatbuffer, constant_data] = header.map_or([bytes, &[]], |header| header.cut(bytes));
         let start = header.map_or(0, |header| u64::from(header.flatbuffer_offset));
         match identifier(flatbuffer) {
             Some(identifier) if IDENTIFIERS.contains(&&identifier) => {
