@@ -36,18 +36,19 @@ impl<'t> NamedBlobs<'t> {
         Self { pte: Some((pte, pte.named_data_index())), ptds: ptds.collect() }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "`new` made each index from its file")]
     /// Returns the blob with that key, or `None` if no file has it.
     ///
     /// Fails as [`Pte::bytes`] does.
     pub fn get(&self, key: &str) -> Result<Option<NamedBlob<'t>>> {
         if let Some((pte, index)) = &self.pte {
-            if let Some(named) = index.get(key).and_then(|index| pte.named_data().get(index)) {
+            if let Some(named) = index.get(key).map(|index| &pte.named_data()[index]) {
                 let data = pte.named_data_ref(named)?;
                 return Ok(Some(NamedBlob { file: 0, data, bytes: pte.bytes(&data)? }));
             }
         }
         for ((ptd, entries, index), file) in self.ptds.iter().zip(1..) {
-            if let Some(entry) = index.get(key).and_then(|index| entries.get(index)) {
+            if let Some(entry) = index.get(key).map(|index| &entries[index]) {
                 let data = ptd.entry_data(entry)?;
                 return Ok(Some(NamedBlob { file, data, bytes: ptd.bytes(&data)? }));
             }

@@ -2,6 +2,7 @@
 
 use super::source::Source;
 use crate::error::{Error, ErrorKind, Result, counted};
+use crate::keyed::find;
 use crate::schema::DataSegment;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 use core::{fmt, ops::Range};
@@ -111,8 +112,8 @@ impl<'a> Segment<'a> {
             Self::Absent => None,
             Self::Whole(bytes) => bytes.get(cut(0, bytes)?),
             Self::Parts(parts) => {
-                let at = parts.partition_point(|(start, _)| *start <= offset).checked_sub(1)?;
-                let (start, bytes) = parts.get(at)?;
+                let (before, _) = parts.split_at(parts.partition_point(|(start, _)| *start <= offset));
+                let (start, bytes) = before.last()?;
                 bytes.get(cut(*start, bytes)?)
             }
         }
@@ -159,7 +160,7 @@ impl<'a> Segment<'a> {
     pub(crate) fn is_the_same(&self, other: &Segment<'_>) -> bool {
         match (self, other) {
             (Self::Absent, Segment::Absent) => true,
-            (Self::Whole(one), Segment::Whole(other)) => core::ptr::eq::<[u8]>(&**one, &**other),
+            (Self::Whole(left), Segment::Whole(right)) => core::ptr::eq::<[u8]>(&**left, &**right),
             _ => false,
         }
     }
@@ -170,8 +171,8 @@ impl<'a> Segment<'a> {
             Self::Absent => return None,
             Self::Whole(bytes) => (0, bytes),
             Self::Parts(parts) => {
-                let at = parts.partition_point(|(start, _)| *start <= offset).checked_sub(1)?;
-                parts.get(at).map(|(start, bytes)| (*start, bytes))?
+                let (before, _) = parts.split_at(parts.partition_point(|(start, _)| *start <= offset));
+                before.last().map(|(start, bytes)| (*start, bytes))?
             }
         };
         let from = usize::try_from(offset.checked_sub(start)?).ok()?;
@@ -202,8 +203,7 @@ impl<'a> Segment<'a> {
     pub(crate) fn part_from(&self, offset: u64) -> u64 {
         match self {
             Self::Parts(parts) => {
-                let at = parts.binary_search_by_key(&offset, |(start, _)| *start).ok();
-                at.and_then(|at| parts.get(at)).map_or(0, |(_, bytes)| bytes.len() as u64)
+                find(parts, |(start, _)| start.cmp(&offset)).map_or(0, |(_, bytes)| bytes.len() as u64)
             }
             Self::Whole(bytes) if offset == 0 => bytes.len() as u64,
             Self::Whole(_) | Self::Absent => 0,

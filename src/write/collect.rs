@@ -61,11 +61,14 @@ impl<'a> Shared<'a> {
     }
 
     /// Finds the blob with the same bytes or adds a new one, and returns its index.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`alike` has indices of `blobs`, and the search returns one of `alike`"
+    )]
     fn find(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
         let alike = self.alike.entry((bytes.len(), sample(&bytes)));
-        let blob = |index: &u32| self.blobs.get(*index as usize).map(|blob| &**blob);
-        match alike.binary_search_by(|index| blob(index).cmp(&Some(&*bytes))) {
-            Ok(at) => alike.get(at).copied().unwrap_or_default(),
+        match alike.binary_search_by(|index| (*self.blobs[*index as usize]).cmp(&*bytes)) {
+            Ok(at) => alike[at],
             Err(at) => {
                 let index = self.blobs.len() as u32;
                 alike.insert(at, index);
@@ -86,8 +89,7 @@ fn sample(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for index in 0..=SAMPLES {
         let start = if index < SAMPLES { last / SAMPLES * index } else { last };
-        // No sample starts past the end of the bytes.
-        for byte in bytes.get(start..).unwrap_or_default().iter().take(LEN) {
+        for byte in bytes.iter().skip(start).take(LEN) {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
@@ -246,6 +248,7 @@ pub(super) fn pack_all(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec
 }
 
 /// Raises the alignment of blob `index` to a multiple of `alignment`.
+#[expect(clippy::indexing_slicing, reason = "the list is made long enough")]
 fn share_alignment(alignments: &mut Vec<u64>, index: u32, alignment: u32) -> Result<()> {
     if alignment == 0 || alignment > MAX_ALIGNMENT {
         return Err(Error::unwritable(format!("an alignment of {alignment}, expected 1 to {MAX_ALIGNMENT}")));
@@ -253,9 +256,8 @@ fn share_alignment(alignments: &mut Vec<u64>, index: u32, alignment: u32) -> Res
     if alignments.len() <= index as usize {
         alignments.resize(index as usize + 1, 1);
     }
-    if let Some(shared) = alignments.get_mut(index as usize) {
-        *shared = least_common_multiple(*shared, alignment.into())?;
-    }
+    let shared = &mut alignments[index as usize];
+    *shared = least_common_multiple(*shared, alignment.into())?;
     Ok(())
 }
 
@@ -344,14 +346,13 @@ fn little_endian<T: Element>(elements: &[T]) -> Cow<'_, [u8]> {
 pub(super) fn build_ptd<'a>(entries: impl IntoIterator<Item = NewEntry<'a>>, options: &PtdOptions) -> Result<Ptd<'a>> {
     let (mut blobs, mut alignments, mut named_data) = (Shared::default(), Vec::new(), Vec::new());
     for (index, NewEntry { key, tensor_layout, bytes, alignment }) in entries.into_iter().enumerate() {
-        let shape = tensor_layout.as_ref().map(TensorLayout::shape);
-        let checked = shape.map_or(Ok(bytes.len() as u64), |shape| shape.byte_size());
         let in_path = |error: Error| error.in_item(index).in_field("named_data");
-        let expected = checked.map_err(in_path)?;
-        if expected != bytes.len() as u64 {
-            // The shape is present: without a shape, the sizes cannot differ.
-            let (shape, found) = (shape.unwrap_or_default(), counted(bytes.len(), "byte"));
-            return Err(in_path(Error::tensor(format!("{key:?} has {found}, but {shape} takes {expected}"))));
+        if let Some(shape) = tensor_layout.as_ref().map(TensorLayout::shape) {
+            let expected = shape.byte_size().map_err(in_path)?;
+            if expected != bytes.len() as u64 {
+                let found = counted(bytes.len(), "byte");
+                return Err(in_path(Error::tensor(format!("{key:?} has {found}, but {shape} takes {expected}"))));
+            }
         }
         let segment_index = blobs.add(bytes);
         share_alignment(&mut alignments, segment_index, alignment).map_err(in_path)?;

@@ -200,9 +200,9 @@ fn sharings(shown: &WriteStyle) -> [VtableSharing; 2] {
 }
 
 pub(super) fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
-    let [one, other] = sharings(shown);
+    let [first, second] = sharings(shown);
     let align_empty = shown.align_empty;
-    [(align_empty, one), (!align_empty, one), (align_empty, other), (!align_empty, other)]
+    [(align_empty, first), (!align_empty, first), (align_empty, second), (!align_empty, second)]
 }
 
 /// Returns the possible alignments of constants and delegate payloads inside the FlatBuffer, given their positions, the usual

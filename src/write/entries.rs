@@ -82,8 +82,9 @@ impl<'a> Entries<'a> {
     }
 
     /// Returns the bytes of the entry with this `data_buffer_idx`: those of its largest tensor, or all up to the next entry.
+    #[expect(clippy::indexing_slicing, reason = "`at` has indices of `blobs`")]
     pub(crate) fn bytes(&self, data_buffer_idx: u32) -> Option<&Cow<'a, [u8]>> {
-        self.blobs.get(self.blob(data_buffer_idx)?)
+        self.blob(data_buffer_idx).map(|blob| &self.blobs[blob])
     }
 
     /// Adds bytes after all others, and returns their `data_buffer_idx`.
@@ -107,6 +108,7 @@ impl<'a> Entries<'a> {
 
     /// Puts the content back: each blob once, at a multiple of `alignment`. Removed entries are dropped, and every tensor
     /// gets the new index of its entry. Other data in a shared segment stays there.
+    #[expect(clippy::indexing_slicing, reason = "`at` has indices of `blobs`, and each kept blob has a place")]
     pub(crate) fn put(self, pte: &mut Pte<'a>, list: DataList, alignment: u64) -> Result<()> {
         let Self { at, blobs } = self;
         let mut new_index = vec![0u32; at.len()];
@@ -130,33 +132,29 @@ impl<'a> Entries<'a> {
             let buffers = pte.program.constant_buffer.get_or_insert_default();
             buffers.truncate(1);
             for blob in kept {
-                buffers.push(Buffer { storage: blobs.get(blob).cloned() });
+                buffers.push(Buffer { storage: Some(blobs[blob].clone()) });
             }
             return Ok(());
         }
         if list == DataList::InitialStates && kept.is_empty() {
             return remove_states(pte);
         }
-        // The place of each blob; `None` for a blob without an entry.
-        let mut starts = vec![None; blobs.len()];
+        let mut is_kept = vec![false; blobs.len()];
         for blob in &kept {
-            if let Some(start) = starts.get_mut(*blob) {
-                *start = Some(0);
-            }
+            is_kept[*blob] = true;
         }
-        let mut stored = Vec::new();
-        for (bytes, start) in blobs.into_iter().zip(&mut starts) {
-            if start.is_some() {
-                *start = Some(stored.len());
+        // The place of each blob among the kept ones.
+        let (mut places, mut stored) = (Vec::with_capacity(blobs.len()), Vec::new());
+        for (bytes, is_kept) in blobs.into_iter().zip(is_kept) {
+            places.push(stored.len());
+            if is_kept {
                 stored.push(bytes);
             }
         }
-        let (places, segment) = pack(stored, alignment)?;
+        let (starts, segment) = pack(stored, alignment)?;
         let mut offsets = vec![0u64];
         for blob in kept {
-            // Every blob that is kept got a place above.
-            let place = starts.get(blob).copied().flatten();
-            offsets.push(place.and_then(|place| places.get(place).copied()).unwrap_or_default());
+            offsets.push(starts[places[blob]]);
         }
         put_offsets(pte, list, offsets, segment)
     }

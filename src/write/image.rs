@@ -101,7 +101,7 @@ impl<'t> Image<'t> {
     pub(crate) fn of_parts(metadata: &'t [u8], parts: Vec<(u64, &'t [u8])>, size: u64) -> Result<Self> {
         let mut all = vec![(0, metadata)];
         all.extend(parts);
-        sort_by(&mut all, |one, other| one.0.cmp(&other.0));
+        sort_by(&mut all, |left, right| left.0.cmp(&right.0));
         let end = |(offset, bytes): &(u64, &[u8])| offset.saturating_add(bytes.len() as u64);
         if let Some(part) = all.iter().find(|part| end(part) > size) {
             let fault = format!("a part ends at byte {}, but the file has {}", end(part), counted(size, "byte"));
@@ -150,11 +150,11 @@ impl<'t> Image<'t> {
     }
 
     /// Returns the bytes between two blobs.
+    #[expect(clippy::indexing_slicing, reason = "both ends are at most the length of the background")]
     fn between(&self, start: u64, end: u64) -> [Piece<'_>; 2] {
         let length = self.background.len() as u64;
         let (from, to) = (start.min(length), end.min(length));
-        // Both ends are at most the length of the background.
-        let same = segment::slice(self.background, from..to.max(from)).unwrap_or_default();
+        let same = &self.background[from as usize..to.max(from) as usize];
         [Piece::Bytes(same), Piece::Zeros(end.saturating_sub(start.max(length)))]
     }
 
@@ -241,9 +241,7 @@ fn pte_metadata(pte: &Pte<'_>, style: &WriteStyle, body: Finished) -> Result<Met
     };
     let mut head = body.head(PTE_IDENTIFIER, style.gap(header.length)?)?;
     let program_size = (head.len() + body.size()) as u64;
-    if let Some(room) = head.get_mut(HEAD_SIZE..) {
-        header.put(room, program_size)?;
-    }
+    header.put(head.split_at_mut(HEAD_SIZE).1, program_size)?;
     Ok(Metadata::Encoded(head, body))
 }
 
@@ -273,9 +271,7 @@ fn ptd_metadata(ptd: &Ptd<'_>, style: &WriteStyle, body: Finished) -> Result<(Me
     let Some(metadata_end) = flatbuffer_size.checked_add((head.len() - HEAD_SIZE) as u64) else {
         return Err(Error::unwritable(format!("the FlatBuffer, of {flatbuffer_size} bytes, ends past 2^64 bytes")));
     };
-    if let Some(room) = head.get_mut(HEAD_SIZE..) {
-        header.put(room, flatbuffer_size)?;
-    }
+    header.put(head.split_at_mut(HEAD_SIZE).1, flatbuffer_size)?;
     Ok((Metadata::Encoded(head, body), metadata_end))
 }
 
@@ -343,7 +339,7 @@ fn blobs<'t>(segments: &Segments<'t, '_>, background: &[u8]) -> Result<(Blobs<'t
         }
     }
     if !blobs.is_sorted_by_key(|(offset, _)| *offset) {
-        sort_by(&mut blobs, |one, other| one.0.cmp(&other.0));
+        sort_by(&mut blobs, |left, right| left.0.cmp(&right.0));
     }
     let mut blobs = without_overlap(blobs)?;
     let is_there = |(offset, bytes): &(u64, &[u8])| {
@@ -359,18 +355,15 @@ fn without_overlap(blobs: Blobs<'_>) -> Result<Blobs<'_>> {
     let mut apart: Blobs<'_> = Vec::with_capacity(blobs.len());
     for (offset, bytes) in blobs {
         let (mut offset, mut rest) = (offset, bytes);
-        let shared = apart.partition_point(|piece| end(piece) <= offset);
-        // `shared` is a position in this list.
-        for (start, piece) in apart.get(shared..).unwrap_or_default() {
+        let (_, shared) = apart.split_at(apart.partition_point(|piece| end(piece) <= offset));
+        for (start, piece) in shared {
             if rest.is_empty() {
                 break;
             }
             // Blobs are in order of their offsets, and pieces have no gaps after the start of this piece.
-            let before = usize::try_from(offset - start).ok().and_then(|from| piece.get(from..)).unwrap_or_default();
+            let (_, before) = piece.split_at((offset - start) as usize);
             let len = before.len().min(rest.len());
-            // Both have at least `len` bytes.
-            let (again, after) = rest.split_at_checked(len).unwrap_or_default();
-            let before = before.get(..len).unwrap_or_default();
+            let ((before, _), (again, after)) = (before.split_at(len), rest.split_at(len));
             if !core::ptr::eq(before, again) && before != again {
                 return Err(Error::unwritable(format!("two segments hold different bytes at byte {offset}")));
             }

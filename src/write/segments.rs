@@ -21,7 +21,8 @@ pub(crate) fn reorder(pte: &mut Pte<'_>, order: &[usize], alignments: &mut Vec<u
     renumber_segments(&mut pte.program, &|index| new_index.get(index as usize).copied().unwrap_or(index));
 }
 
-/// Keeps only the items at these indices, in that order.
+/// Keeps only the items at these indices, in that order. Without requested alignments, or in a tree that was built by hand, there may be
+/// fewer items.
 fn pick<T: Clone>(items: &mut Vec<T>, order: &[usize]) {
     let all = core::mem::take(items);
     for index in order {
