@@ -74,6 +74,7 @@ impl<'a> Bpte<'a> {
     /// Fails as [`program`](Self::program) does, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the program has no such method,
     /// and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the data does not fit the method's inputs and outputs.
     /// [`new_errors`](super::new_errors) checks the rest.
+    #[expect(clippy::indexing_slicing, reason = "the suite at this index was found or added")]
     pub fn add_case(&mut self, method: &str, inputs: &[NewData<'a>], expected: &[NewData<'a>]) -> Result<EditReport> {
         let case = {
             let program = self.program()?;
@@ -90,16 +91,11 @@ impl<'a> Bpte<'a> {
         let suites = self.bundled_program.method_test_suites.get_or_insert_default();
         // Python writes methods in the order of their names.
         let at = suites.partition_point(|suite| suite.method_name() < method);
-        let suite = match suites.get(at).is_some_and(|suite| suite.method_name() == method) {
-            true => suites.get_mut(at),
-            false => {
-                let method_name = Some(method.to_string().into());
-                suites.insert(at, BundledMethodTestSuite { method_name, test_cases: None });
-                suites.get_mut(at)
-            }
-        };
-        let cases = suite.map(|suite| suite.test_cases.get_or_insert_default());
-        let Some(cases) = cases else { return Ok(EditReport::default()) };
+        if suites.get(at).is_none_or(|suite| suite.method_name() != method) {
+            let method_name = Some(method.to_string().into());
+            suites.insert(at, BundledMethodTestSuite { method_name, test_cases: None });
+        }
+        let cases = suites[at].test_cases.get_or_insert_default();
         cases.push(case);
         let name = format!("{} {}", shortened(method), cases.len() - 1);
         Ok(alloc::vec![Change::new(Action::Added, Subject::TestCase, name, 0, size)].into())

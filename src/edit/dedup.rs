@@ -73,6 +73,7 @@ fn users_by_place(pte: &Pte<'_>) -> Result<Keyed<BlobPlace, Vec<User>>> {
     Ok(users)
 }
 
+#[expect(clippy::indexing_slicing, reason = "`Entries::at` has indices of its blobs")]
 fn dedup_list(
     pte: &mut Pte<'_>,
     list: DataList,
@@ -85,8 +86,8 @@ fn dedup_list(
         return Ok(());
     }
     for (at, data_buffer_idx) in entries.at.iter_mut().zip(1..) {
-        let Some(first) = at.and_then(|blob| firsts.get(&blob)) else { continue };
-        let size = at.and_then(|blob| entries.blobs.get(blob)).map_or(0, |blob| blob.len() as u64);
+        let Some((blob, first)) = at.and_then(|blob| Some((blob, firsts.get(&blob)?))) else { continue };
+        let size = entries.blobs[blob].len() as u64;
         *at = Some(*first);
         // An entry that no tensor uses is listed without users.
         let users = users.get(&BlobPlace::Entry(list, data_buffer_idx)).cloned().unwrap_or_default();
@@ -154,7 +155,9 @@ fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Res
         }
         let entry = entries.at.iter().position(|at| *at == Some(*blob)).map_or(0, |entry| entry as u32 + 1);
         let of_list = users.get(&BlobPlace::Entry(list, entry)).and_then(|users| users.first());
-        let [first, second] = [of_list, named.first()].map(|user| user.map_or_else(String::new, User::to_string));
+        let first =
+            of_list.map_or_else(|| format!("{} {entry}, which is not used,", Subject::from(list)), User::to_string);
+        let second = named.first().map_or_else(String::new, User::to_string);
         let (size, count) = (counted(bytes.len(), "byte"), entries.blobs.len());
         report.notes.push(format!(
             "{} and {} have the same {size}, which stay in the file twice: the constants of a program are in one segment, which has {count} here, and a key or payload \
@@ -175,11 +178,12 @@ fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Res
     Ok(())
 }
 
+#[expect(clippy::indexing_slicing, reason = "`firsts` has indices of these payloads")]
 fn dedup_inline(pte: &mut Pte<'_>, users: &Keyed<BlobPlace, Vec<User>>, report: &mut EditReport) {
     let inline = pte.program.backend_delegate_data();
     let mut filled = inline.iter().map(|data| data.data()).enumerate().filter(|(_, data)| !data.is_empty());
     let firsts = firsts(&mut filled);
-    let size = |index: usize| inline.get(index).map_or(0, |data| data.data().len() as u64);
+    let size = |index: usize| inline[index].data().len() as u64;
     for (index, _) in firsts.sorted() {
         // A payload that no delegate refers to is listed without users.
         let users = users.get(&BlobPlace::Inline(*index as u32)).cloned().unwrap_or_default();
@@ -218,10 +222,9 @@ pub(super) fn dedup_ptd(ptd: &mut Ptd<'_>) -> Result<EditReport> {
     if firsts.is_empty() {
         return Ok(report);
     }
-    for (index, _) in firsts.sorted() {
-        let size = blobs.get(index).map_or(0, |bytes| bytes.len() as u64);
+    for (index, bytes) in blobs.sorted().into_iter().filter(|(index, _)| firsts.contains(index)) {
         let users = keys.get(&(*index as u32)).cloned().unwrap_or_default();
-        report.add(Action::Shared, Subject::Key, "", users, [size, 0]);
+        report.add(Action::Shared, Subject::Key, "", users, [bytes.len() as u64, 0]);
     }
     change_ptd(ptd, |ptd| {
         let table = ptd.flat_tensor.segments.as_deref_mut().unwrap_or_default();

@@ -171,6 +171,7 @@ pub(super) fn candidates(pte: &Pte<'_>, mut visit: impl FnMut(&Candidate<'_>)) -
     Ok(())
 }
 
+#[expect(clippy::indexing_slicing, reason = "`keys` has indices of the changes, and `named` those of named data")]
 fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
     let places = proposed(pte)?;
     let chosen: Vec<Option<String>> = places.iter().map(|place| choose(&place.candidate())).collect();
@@ -200,9 +201,7 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
         let key = own.as_deref().or_else(shared).unwrap_or(&place.key);
         moves.tensors.push((place.method, place.value, key.into()));
         if let Some(at) = keys.get(&(place.group, key)) {
-            if let Some(change) = moves.report.changes.get_mut(*at) {
-                change.users.push(place.user());
-            }
+            moves.report.changes[*at].users.push(place.user());
             if taken.get(key) == Some(&Some((place.group, shape_key(place.tensor)))) {
                 continue;
             }
@@ -225,7 +224,7 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
     }
     let alignments = alignment::kept(pte.program.segments());
     for index in &moves.named {
-        let Some(named) = pte.named_data().get(*index) else { continue };
+        let named = &pte.named_data()[*index];
         // Only candidates with a key were chosen.
         let key = named.key.clone().unwrap_or_default();
         if taken.insert(key.as_str().into(), None).is_some() {

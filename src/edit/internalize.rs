@@ -86,6 +86,7 @@ fn check_pair<'a>(pte: &Pte<'a>, data: &[Ptd<'a>]) -> Result<()> {
     }
 }
 
+#[expect(clippy::indexing_slicing, reason = "a place has the index of a file, and of an entry in it")]
 fn take_tensors<'a>(
     pte: &mut Pte<'a>,
     data: &[Ptd<'a>],
@@ -103,13 +104,10 @@ fn take_tensors<'a>(
             if *of != list {
                 continue;
             }
-            let ptd = data.get(*file);
-            let entry = ptd.and_then(|ptd| ptd.entry(*index));
-            let source = sources.get(*file).and_then(|entries| entries.get(*index));
-            let (Some(ptd), Some(entry), Some(source)) = (ptd, entry, source) else { continue };
+            let (ptd, source) = (&data[*file], &sources[*file][*index]);
             // The check of the pair has compared the shapes; this checks the number of bytes.
-            ptd.tensor_view(&entry)?;
-            let origin = (*file, entry.segment_index, entry.offset, source.entry.bytes.len());
+            ptd.entry(*index).map(|entry| ptd.tensor_view(&entry)).transpose()?;
+            let origin = (*file, source.segment_index, source.offset, source.entry.bytes.len());
             let data_buffer_idx = *stored.or_insert_with(origin, || entries.add(source.entry.bytes.clone()));
             indices.push((data_buffer_idx, tensors, made_up.contains(&(*file, *index))));
             let users = tensors.iter().map(|(method, value)| user(pte, *method, *value)).collect();
@@ -131,14 +129,16 @@ fn take_tensors<'a>(
     Ok(())
 }
 
+#[expect(clippy::indexing_slicing, reason = "the methods were counted in this program")]
 fn user(pte: &Pte<'_>, method: usize, value: usize) -> User {
-    User::Value { method: shortened(pte.methods().get(method).map_or("", |plan| plan.name())).into(), value }
+    User::Value { method: shortened(pte.methods()[method].name()).into(), value }
 }
 
+#[expect(clippy::indexing_slicing, reason = "a place has the index of a file, and of an entry in it")]
 fn take_named<'a>(pte: &mut Pte<'a>, sources: &[Vec<keys::Source<'a>>], rest: &[EntryPlace], report: &mut EditReport) {
     let mut stored = Keyed::new();
     for (file, index) in rest {
-        let Some(source) = sources.get(*file).and_then(|entries| entries.get(*index)) else { continue };
+        let source = &sources[*file][*index];
         let (key, bytes) = (source.entry.key.clone(), Cow::clone(&source.entry.bytes));
         let size = bytes.len() as u64;
         let segment_index = *stored.or_insert_with((*file, source.segment_index, source.offset), || {

@@ -59,6 +59,7 @@ pub(super) fn take_entries<'a>(ptd: &Ptd<'a>) -> Result<Vec<Source<'a>>> {
         .collect()
 }
 
+#[expect(clippy::indexing_slicing, reason = "`seen` has indices of `merged`")]
 pub(super) fn merge<'a>(files: &[Ptd<'a>], options: &PtdOptions) -> Result<(Ptd<'a>, EditReport)> {
     let mut report = EditReport::default();
     let mut merged: Vec<NewEntry<'a>> = Vec::new();
@@ -74,16 +75,15 @@ pub(super) fn merge<'a>(files: &[Ptd<'a>], options: &PtdOptions) -> Result<(Ptd<
                     merged.push(entry);
                 }
                 Some((first, at)) => {
-                    let same = merged.get_mut(*at).filter(|other| {
-                        other.tensor_layout == entry.tensor_layout && same(&mut contents, [&other.bytes, &entry.bytes])
-                    });
-                    let Some(same) = same else {
+                    let before = &mut merged[*at];
+                    let bytes = [&before.bytes, &entry.bytes];
+                    if before.tensor_layout != entry.tensor_layout || !same(&mut contents, bytes) {
                         let (key, first, second) = (&entry.key, first + 1, file + 1);
                         return Err(Error::unwritable(format!(
                             "the key {key:?} is in .ptd files {first} and {second}, with different content"
                         )));
-                    };
-                    same.alignment = same.alignment.max(entry.alignment);
+                    }
+                    before.alignment = before.alignment.max(entry.alignment);
                     report.add(Action::Shared, Subject::Key, entry.key.as_str(), Vec::new(), [size, 0]);
                 }
             }
@@ -93,10 +93,10 @@ pub(super) fn merge<'a>(files: &[Ptd<'a>], options: &PtdOptions) -> Result<(Ptd<
 }
 
 /// Returns `true` if the bytes are equal. Many keys can share a segment, whose bytes are compared only once.
-fn same<'a>(contents: &mut Numbers<'a>, [one, other]: [&Cow<'a, [u8]>; 2]) -> bool {
-    match (one, other) {
-        (Cow::Borrowed(one), Cow::Borrowed(other)) => contents.of(one) == contents.of(other),
-        _ => one == other,
+fn same<'a>(contents: &mut Numbers<'a>, [left, right]: [&Cow<'a, [u8]>; 2]) -> bool {
+    match (left, right) {
+        (Cow::Borrowed(left), Cow::Borrowed(right)) => contents.of(left) == contents.of(right),
+        _ => left == right,
     }
 }
 

@@ -124,20 +124,19 @@ pub(super) fn set(pte: &mut Pte<'_>, name: &str, value: MetadataValue) -> Result
 
 fn set_named(pte: &mut Pte<'_>, name: &str, bytes: Vec<u8>, report: &mut EditReport) -> Result<()> {
     let size = bytes.len() as u64;
-    let old = pte.named_data().iter().position(|named| named.key() == name);
-    let old_size = old.and_then(|index| pte.named_data().get(index));
-    let old_size = old_size.map(|named| pte.named_data_ref(named)).transpose()?.map(|data| data.size());
+    let old = pte.named_data().iter().find(|named| named.key() == name);
+    let old_size = old.map(|named| pte.named_data_ref(named)).transpose()?.map(|data| data.size());
     // The old segment may be shared, so a new one is added. The old one is removed if nothing else uses it.
     let segment_index = pte.add_segment(bytes);
     segments::set_alignment(pte, segment_index, 1);
     let before = pte.segment_users();
     let named = pte.program.named_data.get_or_insert_default();
-    match old.and_then(|index| named.get_mut(index)) {
+    match named.iter_mut().find(|named| named.key() == name) {
         Some(named) => named.segment_index = segment_index,
         None => named.push(NamedData { key: Some(String::from(name).into()), segment_index }),
     }
     segments::remove_unused(pte, &before);
-    let action = if old.is_some() { Action::Replaced } else { Action::Added };
+    let action = if old_size.is_some() { Action::Replaced } else { Action::Added };
     report.add(action, Subject::NamedData, name, Vec::new(), [old_size.unwrap_or_default(), size]);
     Ok(())
 }
@@ -170,8 +169,8 @@ pub(super) fn remove(pte: &mut Pte<'_>, name: &str) -> Result<EditReport> {
     if pte.methods().iter().any(|plan| plan.name() == name && plan.is_constant()) {
         return pte.select(|method| method != name);
     }
-    let index = pte.named_data().iter().position(|named| named.key() == name && name.starts_with(METADATA_PREFIX));
-    let Some((index, named)) = index.and_then(|index| Some((index, pte.named_data().get(index)?))) else {
+    let mut named = pte.named_data().iter().enumerate().filter(|_| name.starts_with(METADATA_PREFIX));
+    let Some((index, named)) = named.find(|(_, named)| named.key() == name) else {
         return Err(Error::reference(format!("there is no metadata with the name {name:?}")));
     };
     let mut report = EditReport::default();

@@ -33,9 +33,8 @@ pub(super) fn of_xnnpack(pte: &Pte<'_>) -> BTreeSet<String> {
 pub(super) fn of_methods(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], of: &dyn Fn(usize) -> bool) -> PayloadKeys {
     let mut keys = PayloadKeys::default();
     for open in payloads {
-        let delegates = open.delegates.iter().filter(|(method, _)| of(*method));
-        let ids = delegates.filter_map(|(method, index)| pte.methods().get(*method)?.delegates().get(*index));
-        let ids: BTreeSet<String> = ids.map(|delegate| delegate.id().into()).collect();
+        let delegates = open.delegates.iter().zip(open.delegates_of(pte)).filter(|((method, _), _)| of(*method));
+        let ids: BTreeSet<String> = delegates.map(|(_, (_, delegate))| delegate.id().into()).collect();
         if ids.is_empty() {
             continue;
         }

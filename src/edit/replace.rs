@@ -82,6 +82,7 @@ pub(super) fn replace<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewDat
 }
 
 /// Gives the selected users separate new bytes.
+#[expect(clippy::indexing_slicing, reason = "the named data has this blob, in a segment of the table")]
 fn separate<'a>(pte: &mut Pte<'a>, blob: &Blob<'a>) -> Result<()> {
     for list in DataList::ALL {
         let tensor = |(method, value): &(usize, usize)| pte.methods().get(*method)?.tensor(*value);
@@ -93,14 +94,11 @@ fn separate<'a>(pte: &mut Pte<'a>, blob: &Blob<'a>) -> Result<()> {
     }
     let before = pte.segment_users();
     for index in &blob.named {
-        let old = pte.named_data().get(*index).map_or(0, |named| named.segment_index);
-        // `kept` has an item for each segment, and named data without a segment was rejected before the change.
-        let alignment = alignment::kept(pte.program.segments()).get(old as usize).copied().unwrap_or(1);
+        let old = pte.named_data()[*index].segment_index;
+        let alignment = alignment::kept(pte.program.segments())[old as usize];
         let segment_index = pte.add_segment(blob.bytes.clone());
         segments::set_alignment(pte, segment_index, alignment);
-        if let Some(named) = pte.program.named_data.as_mut().and_then(|named| named.get_mut(*index)) {
-            named.segment_index = segment_index;
-        }
+        pte.program.named_data.get_or_insert_default()[*index].segment_index = segment_index;
     }
     segments::remove_unused(pte, &before);
     Ok(())
@@ -324,10 +322,10 @@ pub(super) fn replace_ptd<'a>(ptd: &mut Ptd<'a>, key: &str, new: &NewData<'a>) -
 }
 
 /// Gives a key a separate segment, with the alignment of the old one.
+#[expect(clippy::indexing_slicing, reason = "the key's bytes are in a segment of the table")]
 fn separate_key<'a>(ptd: &mut Ptd<'a>, key: &str, old: usize, bytes: Cow<'a, [u8]>) {
     let table = ptd.flat_tensor.segments.get_or_insert_default();
-    // `kept` has an item for each segment, and the key's bytes are in one.
-    let offset = alignment::kept(table).get(old).copied().unwrap_or(1);
+    let offset = alignment::kept(table)[old];
     table.push(DataSegment { offset, size: bytes.len() as u64 });
     ptd.segments.push(Segment::Whole(bytes));
     let index = ptd.segments.len() as u32 - 1;

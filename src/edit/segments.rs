@@ -71,6 +71,7 @@ pub(super) fn set_alignment(pte: &mut Pte<'_>, index: u32, alignment: u64) {
     }
 }
 
+#[expect(clippy::indexing_slicing, reason = "both segments of a pair are in the table")]
 /// Gives the second segment of each pair an alignment that also suits the first. Until the next layout, it is stored as the
 /// segment's offset.
 pub(super) fn share_alignments(
@@ -79,11 +80,8 @@ pub(super) fn share_alignments(
 ) -> Result<()> {
     let mut kept = alignment::kept(table);
     for (index, first) in pairs {
-        let Some(other) = kept.get(index).copied() else { continue };
-        if let (Some(alignment), Some(segment)) = (kept.get_mut(first), table.get_mut(first)) {
-            *alignment = alignment::least_common_multiple(*alignment, other)?;
-            segment.offset = *alignment;
-        }
+        kept[first] = alignment::least_common_multiple(kept[first], kept[index])?;
+        table[first].offset = kept[first];
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::schema::program::DataLocation;
 use crate::write::entries::Entries;
 use alloc::{format, string::String, vec::Vec};
 
+#[expect(clippy::indexing_slicing, reason = "the indices of named data were counted in this program")]
 pub(super) fn select(pte: &mut Pte<'_>, kept: &[bool]) -> Result<EditReport> {
     let mut report = EditReport::default();
     if !kept.contains(&true) {
@@ -55,10 +56,9 @@ pub(super) fn select(pte: &mut Pte<'_>, kept: &[bool]) -> Result<EditReport> {
             }
         }
         for index in &named {
-            if let Some(named) = pte.named_data().get(*index) {
-                let size = pte.named_data_ref(named)?.size();
-                report.add(Action::Removed, Subject::NamedData, named.key(), Vec::new(), [size, 0]);
-            }
+            let named = &pte.named_data()[*index];
+            let size = pte.named_data_ref(named)?.size();
+            report.add(Action::Removed, Subject::NamedData, named.key(), Vec::new(), [size, 0]);
         }
         segments::remove_unused(pte, &segments);
         segments::remove_named_data(pte, &named);

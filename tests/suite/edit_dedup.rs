@@ -2,7 +2,7 @@
 
 use crate::edit::{contents, no_worse, programs, text, with_constants, written};
 use executorch_format::edit::{Action, NewData, SavingKind, Selector, Subject, copies, new_errors};
-use executorch_format::schema::program::Program;
+use executorch_format::schema::program::{EValue, KernelTypes, Program};
 use executorch_format::{DataCollector, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
 use executorch_format_support::fixtures::{equal, fixture, for_each};
 
@@ -93,4 +93,14 @@ fn a_constant_that_is_also_named_data_is_stored_once() {
     assert!(report.changes.is_empty(), "{report:?}");
     assert!(report.notes[0].contains(&key) && report.notes[0].contains("stay in the file twice"), "{report:?}");
     assert_eq!(written(&pte).unwrap(), tied);
+
+    // The note names a constant that no tensor uses by its index.
+    let mut pte = Pte::parse(&tied).unwrap();
+    for value in pte.program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
+        if matches!(&value.val, KernelTypes::Tensor(tensor) if tensor.data_buffer_idx == 1) {
+            *value = EValue::null();
+        }
+    }
+    let report = pte.dedup().unwrap();
+    assert!(report.notes[0].starts_with("constant 1, which is not used, and key "), "{report:?}");
 }
