@@ -122,8 +122,7 @@ impl<'a> Npy<'a> {
         }
         let (sizes, dim_order) = (Some(Cow::Owned(sizes)), Some(Cow::Owned(dim_order)));
         let tensor_layout = TensorLayout { scalar_type, sizes, dim_order };
-        // The header was read before the data, so its end is in range.
-        let data = bytes.get(start..).unwrap_or_default();
+        let (_, data) = bytes.split_at(start);
         let takes = tensor_layout.shape().byte_size().map_err(|error| bad(at(text), error.kind().detail()))?;
         if takes != data.len() as u64 {
             let (shape, found) = (tensor_layout.shape(), counted(data.len(), "byte"));

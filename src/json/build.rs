@@ -205,12 +205,12 @@ fn check_changed(given: Option<&Given<'_>>, segments: &[Segment<'_>], table: &[D
         );
         return Err(Error::unwritable(fault).in_field("rest").in_field(SOURCE));
     }
-    match segments.iter().position(|segment| *segment == Segment::Absent) {
-        Some(index) => {
-            let size = table.get(index).map_or(0, |entry| entry.size);
+    let mut segments = segments.iter().zip(table).enumerate();
+    match segments.find(|(_, (segment, _))| **segment == Segment::Absent) {
+        Some((index, (_, DataSegment { size, .. }))) => {
             let fault = format!(
                 "{} without a file, expected \"file\": NAME, as `pte dump --data` writes it",
-                counted(size, "byte")
+                counted(*size, "byte")
             );
             Err(Error::unwritable(fault).in_item(index).in_field(SEGMENTS))
         }

@@ -37,7 +37,7 @@ pub use build::{Built, JsonTree};
 
 use crate::error::{Error, Result};
 use crate::file::header::FileKind;
-use crate::file::segment::{Segment, offset_in, slice};
+use crate::file::segment::{Segment, offset_in};
 use crate::file::source::Source;
 use crate::flatbuffer::any::{AnyField, AnyNumbers, AnyTable, Value};
 use crate::flatbuffer::description::{FieldKind, NumberKind};
@@ -159,6 +159,10 @@ fn kind_name(kind: FileKind) -> &'static str {
 }
 
 /// The bytes of a file that no field describes and that are not zero, each with its offset.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "all ranges but the last are inside the file, and that one starts at its end"
+)]
 fn rest<'t>(source: &'t Source<'_>, files: &[DumpFile<'t>]) -> Result<Vec<(u64, &'t [u8])>> {
     let mut covered = Vec::new();
     for file in files {
@@ -171,11 +175,10 @@ fn rest<'t>(source: &'t Source<'_>, files: &[DumpFile<'t>]) -> Result<Vec<(u64, 
     sort_by_key(&mut covered, |range| *range);
     let (mut rest, mut end) = (Vec::new(), 0);
     for (start, next) in covered {
-        // Both are at most the file's size.
-        let gap = slice(&source.bytes, end..start.max(end)).unwrap_or_default();
-        if let Some(first) = gap.iter().position(|byte| *byte != 0) {
-            let last = gap.iter().rposition(|byte| *byte != 0).unwrap_or(first);
-            rest.push((end + first as u64, gap.get(first..=last).unwrap_or_default()));
+        let gap = &source.bytes[end as usize..start.max(end) as usize];
+        let first = gap.iter().position(|byte| *byte != 0);
+        if let (Some(first), Some(last)) = (first, gap.iter().rposition(|byte| *byte != 0)) {
+            rest.push((end + first as u64, &gap[first..=last]));
         }
         end = end.max(next);
     }

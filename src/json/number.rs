@@ -156,8 +156,7 @@ impl<'de> Visitor<'de> for NumbersOf<'_> {
         loop {
             *self.at = Some(bytes.len() / size);
             let Some(bits) = items.next_element_seed(NumberOf(self.kind))? else { break };
-            // No number takes more than 8 bytes.
-            bytes.extend_from_slice(bits.to_le_bytes().get(..size).unwrap_or_default());
+            bytes.extend(bits.to_le_bytes().into_iter().take(size));
         }
         *self.at = None;
         Ok(bytes)

@@ -36,10 +36,14 @@ pub(super) fn upper(name: &str) -> String {
 
 /// Returns a name as a string literal: its UTF-8, with octal escapes for every character that C would interpret there.
 pub(super) fn literal(name: &str) -> String {
-    name.bytes().fold(String::with_capacity(name.len()), |text, byte| match byte {
-        b' '..=b'~' if !matches!(byte, b'"' | b'\\' | b'?') => text + core::str::from_utf8(&[byte]).unwrap_or_default(),
-        _ => text + &format!("\\{byte:03o}"),
-    })
+    let mut text = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte {
+            b' '..=b'~' if !matches!(byte, b'"' | b'\\' | b'?') => text.push(byte.into()),
+            _ => text += &format!("\\{byte:03o}"),
+        }
+    }
+    text
 }
 
 /// Returns a name in the form for comments: printable ASCII that cannot end the comment, start another, or be a trigraph or an escape.

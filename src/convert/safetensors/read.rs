@@ -64,7 +64,7 @@ impl<'a> SafetensorsFile<'a> {
         self.check_names(&tensors)?;
         let mut described =
             tensors.into_iter().map(|(name, raw)| self.describe(name, raw)).collect::<Result<Vec<_>>>()?;
-        sort_by(&mut described, |one, other| one.range.cmp(&other.range));
+        sort_by(&mut described, |left, right| left.range.cmp(&right.range));
         self.cut(&mut described)?;
         let mut tensors: Vec<SafeTensor<'a>> = described.into_iter().map(|described| described.tensor).collect();
         take_dim_orders(&mut metadata, &mut tensors);
@@ -150,12 +150,10 @@ fn take_dim_orders(metadata: &mut Vec<(String, String)>, tensors: &mut [SafeTens
     if !metadata.iter().any(|(key, _)| key.starts_with(DIM_ORDER)) {
         return;
     }
-    let mut names: Keyed<String, usize> = Keyed::new();
-    for (index, tensor) in tensors.iter().enumerate() {
-        names.insert(tensor.name.to_string(), index);
-    }
+    let mut names: Keyed<String, &mut SafeTensor<'_>> =
+        tensors.iter_mut().map(|tensor| (tensor.name.to_string(), tensor)).collect();
     metadata.retain(|(key, value)| {
-        let named = key.strip_prefix(DIM_ORDER).and_then(|name| tensors.get_mut(*names.get(name)?));
+        let named = key.strip_prefix(DIM_ORDER).and_then(|name| names.get_mut(name));
         // An entry for a tensor that does not exist, or has another rank, is ordinary metadata.
         match named.and_then(|tensor| Some((dim_order_of(value, tensor.shape.len())?, tensor))) {
             Some((dim_order, tensor)) => {

@@ -13,7 +13,7 @@ const ALIGNMENT: usize = 8;
 impl Safetensors<'_> {
     /// Sorts the tensors as the official writer does: by type, the largest elements first, then by name.
     pub fn sort(&mut self) {
-        sort_by(&mut self.tensors, |one, other| other.dtype.cmp(&one.dtype).then_with(|| one.name.cmp(&other.name)));
+        sort_by(&mut self.tensors, |left, right| right.dtype.cmp(&left.dtype).then_with(|| left.name.cmp(&right.name)));
     }
 
     /// Returns the file, ready to be written.
