@@ -38,6 +38,15 @@ impl Default for Context {
     }
 }
 
+/// The characters of a name that are shown in a column or among other words, for [`Context::name`].
+pub const NAME: usize = 40;
+
+/// The characters that are shown of a name in the last column.
+pub const LONG_NAME: usize = 60;
+
+/// The characters that are shown of a name with few other words on its line.
+pub const LINE_NAME: usize = 80;
+
 /// The columns if standard output is not a terminal.
 const USUAL_COLUMNS: usize = 80;
 
@@ -84,12 +93,20 @@ impl Context {
         if self.whole { usize::MAX } else { most }
     }
 
+    /// Returns how many rows of a table are shown: `top` if it is given, else on a terminal at most `most`.
+    pub fn rows(&self, top: Option<usize>, most: usize) -> MaxRows {
+        match top {
+            Some(top) => MaxRows { count: top, hint: "" },
+            None => MaxRows { count: self.most(most), hint: VERBOSE },
+        }
+    }
+
     /// Escapes a name from a file. On a terminal, cuts it to `width` characters for 80 columns, to more for a wider one.
     pub fn name(&self, name: &str, width: usize) -> String {
         let width = width * self.columns.max(80) / 80;
         let end = if self.whole { None } else { name.char_indices().nth(width) };
         match end {
-            Some((end, _)) => format!("{}…", Escaped(name.get(..end).unwrap_or_default())),
+            Some((end, _)) => format!("{}…", Escaped(name.split_at(end).0)),
             None => Escaped(name).to_string(),
         }
     }
@@ -111,14 +128,14 @@ impl Context {
     }
 
     /// Cuts two texts, each after `before` characters of a line, so that on a terminal both show their first difference.
-    pub fn cut_around(&self, one: &str, other: &str, before: usize) -> [String; 2] {
+    pub fn cut_around(&self, left: &str, right: &str, before: usize) -> [String; 2] {
         let room = self.most(self.columns.saturating_sub(before).max(8));
-        if text::width(one) <= room && text::width(other) <= room {
-            return [one.to_owned(), other.to_owned()];
+        if text::width(left) <= room && text::width(right) <= room {
+            return [left.to_owned(), right.to_owned()];
         }
-        let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+        let same = left.chars().zip(right.chars()).take_while(|(left, right)| left == right).count();
         let skipped = same.saturating_sub(room / 3);
-        [one, other].map(|text| {
+        [left, right].map(|text| {
             let rest: String = text.chars().skip(skipped).collect();
             self.cut(&if skipped > 0 { format!("…{rest}") } else { rest }, before)
         })
@@ -149,6 +166,29 @@ impl Context {
     }
 }
 
+/// The maximum number of rows of a table.
+#[derive(Clone, Copy)]
+pub struct MaxRows {
+    pub count: usize,
+    /// The option that shows more, to be printed after the number of rows that were left out.
+    pub hint: &'static str,
+}
+
+impl MaxRows {
+    /// Returns the number that was asked for. Without one, all rows are shown.
+    pub fn of(top: Option<usize>) -> Self {
+        Self { count: top.unwrap_or(usize::MAX), hint: "" }
+    }
+}
+
+/// Returns a note about the items of a list that were left out on a terminal.
+pub fn more(count: usize) -> String {
+    format!("… {count} more{VERBOSE}")
+}
+
+/// The option that shows whole lists.
+const VERBOSE: &str = " (-v)";
+
 /// Standard output, with the settings for what is written to it.
 pub struct Out<'c> {
     pub context: &'c Context,
@@ -175,11 +215,11 @@ mod tests {
         let (narrow, wide, whole) = (terminal(80), terminal(200), Context::default());
         assert_eq!(whole.name("a\u{1b}[2Jb\n", 80), "a\\u{1b}[2Jb\\n");
         assert_eq!(narrow.name("日本語のなまえ", 3), "日本語…");
-        let (one, other) =
+        let (left, right) =
             (format!("{}first{}", "a".repeat(100), "b".repeat(100)), format!("{}other", "a".repeat(100)));
-        let [one, other] = narrow.cut_around(&one, &other, 4);
-        assert!(one.starts_with("…aa") && one.contains("afirstb") && one.ends_with("b…"), "{one}");
-        assert!(other.starts_with("…aa") && other.ends_with("aother") && text::width(&one) <= 76, "{other}");
+        let [left, right] = narrow.cut_around(&left, &right, 4);
+        assert!(left.starts_with("…aa") && left.contains("afirstb") && left.ends_with("b…"), "{left}");
+        assert!(right.starts_with("…aa") && right.ends_with("aother") && text::width(&left) <= 76, "{right}");
         let parts = ["aaaaaaaa", "bbbbbbbb", "cccccccc"].map(str::to_owned);
         assert_eq!(narrow.wrap(&parts, 60), ["aaaaaaaa, bbbbbbbb,", "cccccccc"]);
         assert_eq!(

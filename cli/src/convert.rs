@@ -2,7 +2,7 @@
 
 mod rename;
 
-use crate::context::Context;
+use crate::context::{Context, LINE_NAME};
 use crate::failure::Failure;
 use crate::names::NamesArguments;
 use crate::open::Input;
@@ -243,7 +243,8 @@ fn finish<'a>(
     let files = json::Named::all(inputs.iter().map(|input| input.path()));
     Ok(pending.then(move |context| {
         for Skipped { kind, name, reason, .. } in &skipped {
-            context.say(format_args!("left out: {kind} {}: {}", context.quoted(name, 80), text::message(reason)));
+            let name = context.quoted(name, LINE_NAME);
+            context.say(format_args!("left out: {kind} {name}: {}", text::message(reason)));
         }
         if arguments.form.any() {
             let outcome = Outcome { files, outputs, dry_run: arguments.dry_run, tensors, skipped };

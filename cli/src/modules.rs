@@ -1,15 +1,12 @@
 //! Totals by module, as a table.
 
-use crate::context::Out;
+use crate::context::{LONG_NAME, MaxRows, Out};
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
 use executorch_format::inspect::ModuleTotal;
 use std::cmp::Reverse;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
-
-/// The characters of a path shown on a terminal.
-const NAME: usize = 60;
 
 /// Returns the totals, or an empty list if no module is known.
 pub fn known(modules: Vec<ModuleTotal<'_>>) -> Vec<ModuleTotal<'_>> {
@@ -26,21 +23,21 @@ pub fn check(path: &Path, modules: &[ModuleTotal<'_>]) -> Result<(), Failure> {
     Err(Failure::usage_of(path, &fault))
 }
 
-/// Writes the tree of modules. At most `most` modules are shown: those with the largest totals, and all that contain them. `amount` heads
-/// the column of totals.
+/// Writes the tree of modules. If not all are shown, then those with the largest totals, and all that contain them. `amount` heads the
+/// column of totals.
 pub fn write(
     out: &mut Out<'_>,
     modules: &[ModuleTotal<'_>],
     amount: &str,
-    most: usize,
+    most: MaxRows,
     show: impl Fn(u64) -> String,
 ) -> io::Result<()> {
     let all = modules.iter().filter(|module| module.depth == 0).map(|module| module.total).fold(0, u64::saturating_add);
-    let mut shown: Vec<usize> = (0..modules.len()).collect();
+    let mut shown: Vec<(usize, &ModuleTotal<'_>)> = modules.iter().enumerate().collect();
     // A module sorts before the modules inside it, whose totals are not larger.
-    shown.sort_by_key(|index| Reverse(modules.get(*index).map(|module| module.total)));
-    shown.truncate(most);
-    shown.sort_unstable();
+    shown.sort_by_key(|(_, module)| Reverse(module.total));
+    shown.truncate(most.count);
+    shown.sort_by_key(|(index, _)| *index);
     let mut table = Table::new([
         (amount, Column::Right),
         ("SHARE", Column::Right),
@@ -48,19 +45,16 @@ pub fn write(
         ("OWN", Column::Right),
         ("MODULE", Column::Left),
     ]);
-    for module in shown.iter().filter_map(|index| modules.get(*index)) {
+    for (_, module) in &shown {
         let path = match module.path {
             Some("") => "(the model)".to_owned(),
-            Some(path) => out.context.name(path, NAME),
+            Some(path) => out.context.name(path, LONG_NAME),
             None => "(of no module, or not known)".to_owned(),
         };
         let (share, bar) = (percent(module.total, all), bar(module.total, all));
         let path = format!("{}{path}", "  ".repeat(module.depth));
         table.row([show(module.total), share, bar, show(module.own), path]);
     }
-    table.write(out)?;
-    if modules.len() > shown.len() {
-        writeln!(out, "  … {} more, which take less", modules.len() - shown.len())?;
-    }
-    Ok(())
+    table.leave_out(modules.len() - shown.len(), most, ", which take less");
+    table.write(out)
 }

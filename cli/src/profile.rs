@@ -2,7 +2,7 @@
 
 mod csv;
 
-use crate::context::{Context, Out};
+use crate::context::{Context, LINE_NAME, LONG_NAME, MaxRows, Out};
 use crate::failure::{Failure, each};
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
@@ -10,7 +10,7 @@ use crate::modules;
 use crate::names::NamesArguments;
 use crate::open::Input;
 use crate::save::OutputArguments;
-use crate::table::{Column, Table};
+use crate::table::{Column, MAX_SHOWN, Table};
 use crate::text;
 use clap::ValueEnum;
 use executorch_format::inspect::{
@@ -151,9 +151,6 @@ pub enum Tick {
     Cycle,
 }
 
-/// At most this many modules are shown on a terminal.
-const MAX_SHOWN: usize = 30;
-
 /// Prints the profile of each trace, then, on standard error, the events that do not fit the program.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let program = arguments.program.as_deref().map(|path| Input::open(context, path)).transpose()?;
@@ -259,8 +256,8 @@ fn compare(
 ) -> Result<(), Failure> {
     let inputs = [Input::open(context, before)?, Input::open(context, after)?];
     let traces = [etdp(before, inputs[0].parse()?, TIMES)?, etdp(after, inputs[1].parse()?, TIMES)?];
-    let [one, other] = traces.each_ref().map(|trace| trace.profile(program, arguments.method.as_deref()));
-    let runs = one.compare(&other, arguments.by == By::Operator);
+    let profiles = traces.each_ref().map(|trace| trace.profile(program, arguments.method.as_deref()));
+    let runs = profiles[0].compare(&profiles[1], arguments.by == By::Operator);
     if arguments.form.any() {
         let files = [before, after].map(json::Named::new);
         json::print(context, &Comparison { files, runs: &runs }, &arguments.form)?;
@@ -274,7 +271,7 @@ fn compare(
             writeln!(
                 out,
                 "{space}{}{case}: {before} before, {after} after{}",
-                context.name(run.name, 80),
+                context.name(run.name, LINE_NAME),
                 percent(run.before, run.after)
             )?;
             let mut table = Table::new([
@@ -284,13 +281,12 @@ fn compare(
                 ("CHANGE", Column::Right),
                 ("WHAT", Column::Left),
             ]);
-            let most = arguments.top.unwrap_or(usize::MAX);
-            table.rows(&run.changes, most, |change| {
+            table.rows(&run.changes, MaxRows::of(arguments.top), |change| {
                 let place = change.chain.zip(change.instruction).map_or_else(|| "-".to_owned(), place);
                 let [before, after] = [change.before, change.after]
                     .map(|ticks| ticks.map_or_else(|| "-".to_owned(), |ticks| time(ticks, arguments.tick)));
                 // The largest change comes first, so a step need not follow its backend; its name includes the backend's.
-                let what = context.name(&change.name, 60);
+                let what = context.name(&change.name, LONG_NAME);
                 let percent = percent(change.before, change.after);
                 [place, before, after, percent.trim_start_matches(", ").to_owned(), what]
             });
@@ -298,8 +294,8 @@ fn compare(
         }
         out.flush()?;
     }
-    Failure::unless_sound(before, &one.errors)?;
-    Failure::unless_sound(after, &other.errors)
+    Failure::unless_sound(before, &profiles[0].errors)?;
+    Failure::unless_sound(after, &profiles[1].errors)
 }
 
 /// Formats the growth of a time: `, +12.5 %`.
@@ -362,7 +358,7 @@ fn table(
                 continue;
             }
             By::Module => {
-                let most = arguments.top.unwrap_or_else(|| context.most(MAX_SHOWN));
+                let most = context.rows(arguments.top, MAX_SHOWN);
                 let show = |ticks| time(ticks as f64, arguments.tick);
                 modules::write(&mut out, &Names::time_by_module(run), "TOTAL", most, show)?;
                 continue;
@@ -378,8 +374,7 @@ fn table(
             (if run.events.iter().any(|event| has_rate(event.macs)) { "MACS/S" } else { "" }, Column::Detail),
             ("WHAT", Column::Left),
         ]);
-        let most = arguments.top.unwrap_or(usize::MAX);
-        table.rows(&run.events, most, |event| row(context, event, arguments.tick));
+        table.rows(&run.events, MaxRows::of(arguments.top), |event| row(context, event, arguments.tick));
         table.write(&mut out)?;
     }
     Ok(out.flush()?)
@@ -387,7 +382,7 @@ fn table(
 
 /// Prints times added up by operator.
 fn operators(out: &mut Out<'_>, run: &RunProfile<'_>, arguments: &Arguments) -> io::Result<()> {
-    let (times, most) = (run.by_operator(), arguments.top.unwrap_or(usize::MAX));
+    let times = run.by_operator();
     let mut table = Table::new([
         ("COUNT", Column::Right),
         ("TOTAL", Column::Right),
@@ -395,9 +390,10 @@ fn operators(out: &mut Out<'_>, run: &RunProfile<'_>, arguments: &Arguments) -> 
         (if times.iter().any(|time| has_rate(time.macs)) { "MACS/S" } else { "" }, Column::Detail),
         ("OPERATOR OR BACKEND", Column::Left),
     ]);
-    table.rows(&times, most, |OperatorTime { name, inside, count, total, share, macs, .. }| {
+    table.rows(&times, MaxRows::of(arguments.top), |operator| {
+        let OperatorTime { name, inside, count, total, share, macs, .. } = operator;
         let indent = if *inside { "  " } else { "" };
-        let name = format!("{indent}{}", out.context.name(name, 60));
+        let name = format!("{indent}{}", out.context.name(name, LONG_NAME));
         let (total, share) = (*total as f64, format!("{:.1} %", share * 100.0));
         let rate = rate(macs.map(|macs| macs as f64), total, arguments.tick);
         [count.to_string(), time(total, arguments.tick), share, rate, name]
@@ -406,7 +402,7 @@ fn operators(out: &mut Out<'_>, run: &RunProfile<'_>, arguments: &Arguments) -> 
 }
 
 fn title(context: &Context, run: &RunProfile<'_>, tick: Tick) -> String {
-    let method = run.method.map(|method| format!(" of method {}", context.name(method, 80))).unwrap_or_default();
+    let method = run.method.map(|method| format!(" of method {}", context.name(method, LINE_NAME))).unwrap_or_default();
     let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
     let (count, total) = (text::count(run.count, "time"), time(run.total as f64, tick));
     let shares = match run.in_delegates.saturating_add(run.in_other_instructions) {
@@ -417,7 +413,7 @@ fn title(context: &Context, run: &RunProfile<'_>, tick: Tick) -> String {
             format!("; {delegates:.1} % in delegates, {others:.1} % in other instructions")
         }
     };
-    format!("{}{method}{case}: {count}, {total}{shares}", context.name(run.name, 80))
+    format!("{}{method}{case}: {count}, {total}{shares}", context.name(run.name, LINE_NAME))
 }
 
 fn row(context: &Context, event: &EventProfile<'_>, tick: Tick) -> [String; 8] {
@@ -428,16 +424,16 @@ fn row(context: &Context, event: &EventProfile<'_>, tick: Tick) -> [String; 8] {
     };
     let own = match (event.name, event.delegate_debug_id) {
         ("", Some(id)) => format!("event {id}"),
-        (name, _) => context.name(name, 60),
+        (name, _) => context.name(name, LONG_NAME),
     };
     let module = event.module.filter(|module| !module.is_empty());
-    let module = module.map(|module| format!("  {}", context.name(module, 60))).unwrap_or_default();
+    let module = module.map(|module| format!("  {}", context.name(module, LONG_NAME))).unwrap_or_default();
     let what = match (event.kind, &event.runs) {
         (EventKind::Part | EventKind::Delegate, _) => {
             let node = event.node.map(|node| format!(" = node {} {}", node.index, node.operator));
             format!("  {own}{}{module}", node.unwrap_or_default())
         }
-        (EventKind::Instruction, Some(target)) => format!("{}{module}", context.name(&target.to_string(), 60)),
+        (EventKind::Instruction, Some(target)) => format!("{}{module}", context.name(&target.to_string(), LONG_NAME)),
         _ => own,
     };
     let share = format!("{:.1} %", event.share * 100.0);

@@ -1,6 +1,6 @@
 //! Rows in columns.
 
-use crate::context::Out;
+use crate::context::{MaxRows, Out};
 use crate::text;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
@@ -13,6 +13,9 @@ const HEAD: Style = Style::new().bold();
 
 /// The length of the longest bar, in characters.
 const BAR_WIDTH: usize = 12;
+
+/// The most operators or modules in a table on a terminal.
+pub const MAX_SHOWN: usize = 30;
 
 /// The minimum width of the last column.
 const LEAST_OF_LAST: usize = 8;
@@ -41,15 +44,15 @@ pub enum Column {
 pub struct Table<const N: usize> {
     columns: [Column; N],
     rows: Vec<[String; N]>,
-    /// The number of rows that were left out.
-    left_out: usize,
+    /// The number of rows that were left out, and what is printed after it.
+    left_out: Option<(usize, String)>,
 }
 
 impl<const N: usize> Table<N> {
     /// Creates a table with these columns and their names.
     pub fn new(head: [(&str, Column); N]) -> Self {
         let rows = vec![head.map(|(name, _)| name.to_owned())];
-        Self { columns: head.map(|(_, column)| column), rows, left_out: 0 }
+        Self { columns: head.map(|(_, column)| column), rows, left_out: None }
     }
 
     /// Adds a row.
@@ -57,17 +60,40 @@ impl<const N: usize> Table<N> {
         self.rows.push(cells);
     }
 
-    /// Adds a row for each of the first `most` items, and counts the others.
-    pub fn rows<T>(&mut self, items: impl IntoIterator<Item = T>, most: usize, row: impl FnMut(T) -> [String; N]) {
+    /// Adds a row for each of the first items, and counts the others.
+    pub fn rows<T>(&mut self, items: impl IntoIterator<Item = T>, most: MaxRows, row: impl FnMut(T) -> [String; N]) {
         let mut items = items.into_iter();
-        self.rows.extend(items.by_ref().take(most).map(row));
-        self.left_out += items.count();
+        self.rows.extend(items.by_ref().take(most.count).map(row));
+        self.leave_out(items.count(), most, "");
+    }
+
+    /// Adds a row for each of the first items. For the others, the sum of their sizes is printed with their number.
+    pub fn sized_rows<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        most: MaxRows,
+        size: impl Fn(T) -> u64,
+        row: impl FnMut(T) -> [String; N],
+    ) {
+        let mut items = items.into_iter();
+        self.rows.extend(items.by_ref().take(most.count).map(row));
+        let (count, bytes) =
+            items.map(size).fold((0, 0u64), |(count, sum), size| (count + 1, sum.saturating_add(size)));
+        self.leave_out(count, most, &format!(", {}", text::size(bytes)));
+    }
+
+    /// Notes that rows were left out. `note` is printed after their number.
+    pub fn leave_out(&mut self, count: usize, most: MaxRows, note: &str) {
+        self.left_out = (count > 0).then(|| (count, format!("{}{note}", most.hint)));
     }
 
     /// Writes the table, with two spaces between columns, and how many rows were left out. Writes nothing if there are no rows.
     pub fn write(&self, out: &mut Out<'_>) -> io::Result<()> {
         self.write_within(out, out.context.most(out.context.columns))?;
-        if self.left_out > 0 { writeln!(out, "  … {} more", self.left_out) } else { Ok(()) }
+        match &self.left_out {
+            Some((count, note)) => writeln!(out, "  … {count} more{note}"),
+            None => Ok(()),
+        }
     }
 
     /// Writes the table in lines of at most `room` columns, as far as cells can be cut.
@@ -75,43 +101,37 @@ impl<const N: usize> Table<N> {
         if self.rows.len() == 1 {
             return Ok(());
         }
-        let mut widths = [0; N];
+        let mut columns = self.columns.map(|column| (column, 0));
         for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
+            for ((_, width), cell) in columns.iter_mut().zip(row) {
                 *width = (*width).max(text::width(cell).min(text::WIDEST));
             }
         }
-        // A column of nothing takes no room.
-        let mut shown = widths.map(|width| width > 0);
-        let total = |widths: &[usize; N], shown: &[bool; N]| {
-            widths.iter().zip(shown).filter(|(_, shown)| **shown).map(|(width, _)| width + 2).sum::<usize>()
+        let total = |columns: &[(Column, usize)]| {
+            let shown = columns.iter().filter(|(_, width)| *width > 0);
+            shown.map(|(_, width)| width + 2).sum::<usize>()
         };
-        for index in (0..N).rev().filter(|index| self.columns.get(*index) == Some(&Column::Detail)) {
-            if let (true, Some(shown)) = (room < total(&widths, &shown), shown.get_mut(index)) {
-                *shown = false;
-            }
+        // Columns without a width are not shown.
+        while room < total(&columns) {
+            let detail = columns.iter_mut().rfind(|(column, width)| *column == Column::Detail && *width > 0);
+            let Some((_, width)) = detail else { break };
+            *width = 0;
         }
         // If lines are still too long for the terminal, texts in the middle are cut, the widest first.
-        while room < total(&widths, &shown) {
-            let left = (0..N).filter(|at| self.columns.get(*at) == Some(&Column::Left) && at + 1 < N);
-            let Some(width) = left.filter_map(|at| widths.get(at).copied()).max().filter(|width| *width > NARROWEST)
-            else {
-                break;
-            };
-            widths
-                .iter_mut()
-                .zip(self.columns)
-                .filter(|(old, column)| **old == width && *column == Column::Left)
-                .for_each(|(old, _)| *old -= 1);
+        while room < total(&columns) {
+            let left = columns.iter().rev().skip(1).filter(|(column, _)| *column == Column::Left);
+            let Some(widest) = left.map(|(_, width)| *width).max().filter(|width| *width > NARROWEST) else { break };
+            let left = columns.iter_mut().filter(|(column, width)| *column == Column::Left && *width == widest);
+            left.for_each(|(_, width)| *width -= 1);
         }
-        let all_but_last = total(&widths, &shown) - widths.last().map_or(0, |width| width + 2);
+        let all_but_last = columns.split_last().map_or(0, |(_, others)| total(others));
         let room = room.saturating_sub(all_but_last + 2).max(LEAST_OF_LAST);
         for (at, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
             // Spaces are written only before a cell, so that no line ends with spaces.
             let mut spaces = 2;
-            let cells = row.iter().zip(self.columns).zip(widths).enumerate();
-            for (index, ((cell, column), width)) in cells.filter(|(index, _)| shown.get(*index) == Some(&true)) {
+            let cells = row.iter().zip(columns).enumerate();
+            for (index, (cell, (column, width))) in cells.filter(|(_, (_, (_, width)))| *width > 0) {
                 let cell = &if column == Column::Path {
                     text::cut_start(cell, room)
                 } else if index + 1 == N {
@@ -146,10 +166,10 @@ impl<const N: usize> Table<N> {
 }
 
 /// Formats a part of a whole as a bar of up to 12 characters, in eighths of a character.
+#[expect(clippy::indexing_slicing, reason = "there is a character for each number of eighths")]
 pub fn bar(part: u64, whole: u64) -> String {
     let eighths = (share(part, whole) * (8 * BAR_WIDTH) as f64).round() as usize;
-    let last = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let last = last.get(eighths % 8).copied().unwrap_or_default();
+    let last = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
     format!("{}{last}", "█".repeat(eighths / 8))
 }
 
@@ -165,6 +185,7 @@ fn share(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::Context;
 
     fn written<const N: usize>(table: &Table<N>) -> String {
         let mut out = anstream::StripStream::new(Vec::new());
@@ -200,8 +221,15 @@ mod tests {
     #[test]
     fn rows_that_were_left_out_are_counted() {
         let mut table = Table::new([("NAME", Column::Left)]);
-        table.rows(["a", "b", "c"], 1, |name| [name.to_owned()]);
-        assert_eq!((written(&table), table.left_out), ("  NAME\n  a\n".to_owned(), 2));
+        table.rows(["a", "b", "c"], MaxRows::of(Some(1)), |name| [name.to_owned()]);
+        assert_eq!((written(&table), table.left_out), ("  NAME\n  a\n".to_owned(), Some((2, String::new()))));
+        let mut table = Table::new([("NAME", Column::Left)]);
+        let terminal = Context { whole: false, ..Context::default() };
+        table.sized_rows([1, 2, 3], terminal.rows(None, 1), |size| size, |size| [text::size(size)]);
+        assert_eq!(
+            (written(&table), table.left_out),
+            ("  NAME\n  1 B\n".to_owned(), Some((2, " (-v), 5 B".to_owned())))
+        );
     }
 
     #[test]

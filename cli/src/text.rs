@@ -1,5 +1,6 @@
 //! Formats sizes, counts and names for people.
 
+use executorch_format::schema::ScalarType;
 pub use executorch_format::text::Escaped;
 pub use executorch_format::text::format_size as size;
 use executorch_format::text::is_deceptive;
@@ -24,6 +25,16 @@ pub fn value(method: &str, value: usize, several: bool) -> String {
 /// Formats a count: `1 file`, `2 files`.
 pub fn count(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Formats a scalar type: its short name, such as `f32`, or its number if it has none.
+pub fn scalar_type(scalar_type: ScalarType) -> String {
+    scalar_type.short_name().map_or_else(|| scalar_type.to_string(), str::to_owned)
+}
+
+/// Returns each item that differs from the one before it, with the number of equal neighbours from there on.
+pub fn runs<T: PartialEq>(items: &[T]) -> impl Iterator<Item = (&T, usize)> {
+    items.chunk_by(|left, right| left == right).filter_map(|run| Some((run.first()?, run.len())))
 }
 
 /// Formats a number of bytes: `1 byte`, `640 bytes`.

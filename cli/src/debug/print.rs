@@ -1,6 +1,6 @@
 //! Recorded values and their differences as tables.
 
-use crate::context::Context;
+use crate::context::{Context, LONG_NAME};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
@@ -8,11 +8,8 @@ use executorch_format::TensorShape;
 use executorch_format::inspect::{ComparedValue, DebugValue, DebugValues, GapOutcome, NumericGap, Returned, RunGaps};
 use std::io::Write;
 
-/// At most this many values are shown on a terminal.
+/// At most this many values are shown on a terminal: more than of other tables, since they are in the order of execution.
 const MAX_SHOWN: usize = 60;
-
-/// The characters of a name that are shown on a terminal.
-const NAME: usize = 60;
 
 /// Prints the values of each run.
 pub(super) fn values(context: &Context, values: &DebugValues<'_>, top: Option<usize>) -> Result<(), Failure> {
@@ -25,7 +22,7 @@ pub(super) fn values(context: &Context, values: &DebugValues<'_>, top: Option<us
         writeln!(
             out,
             "{} (run {}){method}{case}: {}",
-            context.name(run.name, NAME),
+            context.name(run.name, LONG_NAME),
             run.index,
             text::count(run.values.len(), "value")
         )?;
@@ -37,15 +34,14 @@ pub(super) fn values(context: &Context, values: &DebugValues<'_>, top: Option<us
             ("MEAN", Column::Detail),
             ("NAME", Column::Left),
         ]);
-        let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
-        table.rows(&run.values, most, |value| row(context, value));
+        table.rows(&run.values, context.rows(top, MAX_SHOWN), |value| row(context, value));
         table.write(&mut out)?;
     }
     Ok(out.flush()?)
 }
 
 fn of(context: &Context, method: Option<&str>, test_case: Option<i32>) -> (String, String) {
-    let method = method.map(|method| format!(" of method {}", context.name(method, NAME))).unwrap_or_default();
+    let method = method.map(|method| format!(" of method {}", context.name(method, LONG_NAME))).unwrap_or_default();
     (method, test_case.map(|case| format!(", test case {case}")).unwrap_or_default())
 }
 
@@ -73,8 +69,8 @@ fn row(context: &Context, value: &DebugValue<'_>) -> [String; 6] {
 
 fn named(context: &Context, name: &str, module: Option<&str>) -> String {
     let module = module.filter(|module| !module.is_empty() && *module != name);
-    let module = module.map(|module| format!("  {}", context.name(module, NAME))).unwrap_or_default();
-    format!("{}{module}", context.name(name, NAME))
+    let module = module.map(|module| format!("  {}", context.name(module, LONG_NAME))).unwrap_or_default();
+    format!("{}{module}", context.name(name, LONG_NAME))
 }
 
 fn place(place: Option<(usize, usize)>) -> String {
@@ -119,8 +115,7 @@ pub(super) fn gaps(context: &Context, runs: &[RunGaps], top: Option<usize>) -> R
             ("COSINE", Column::Detail),
             ("NAME", Column::Left),
         ]);
-        let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
-        table.rows(&run.values, most, |gap| gap_row(context, gap));
+        table.rows(&run.values, context.rows(top, MAX_SHOWN), |gap| gap_row(context, gap));
         table.write(&mut out)?;
     }
     Ok(out.flush()?)
@@ -131,7 +126,7 @@ fn gap_row(context: &Context, gap: &NumericGap) -> [String; 7] {
     let reference = reference.filter(|reference| !reference.ends_with(&gap.name.replace(' ', ".")));
     let mut name = named(context, &gap.name, gap.module.as_deref().filter(|module| Some(*module) != reference));
     if let Some(reference) = reference {
-        name += &format!("  from {}", context.name(reference, NAME));
+        name += &format!("  from {}", context.name(reference, LONG_NAME));
     }
     let [before, after] = gap.values.each_ref().map(|value| value.as_ref().map(shape).unwrap_or_default());
     match gap.outcome {

@@ -1,7 +1,7 @@
 //! The differences as text.
 
 use super::FileDiff;
-use crate::context::{Context, Out};
+use crate::context::{Context, NAME, Out};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
@@ -16,9 +16,6 @@ const MAX_SHOWN: usize = 8;
 
 /// If limits are given, more differences than this are only counted; `--verbose` lists them.
 const MAX_BESIDE_LIMITS: usize = 64;
-
-/// The characters of a name shown on a terminal.
-const NAME: usize = 40;
 
 /// Prints the differences by method, then the differences in storage; with `stat`, only their counts.
 pub(super) fn text(
@@ -121,19 +118,18 @@ impl Printer<'_> {
     fn changes(&mut self, changes: &[Difference]) -> io::Result<()> {
         let (inside, whole): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.method.is_some());
         self.list("", whole.into_iter())?;
-        let mut methods: Vec<&str> = Vec::new();
-        let mut by_method: BTreeMap<&str, Vec<&Difference>> = BTreeMap::new();
+        let mut by_method: BTreeMap<&str, (usize, Vec<&Difference>)> = BTreeMap::new();
         for change in inside {
-            let method = change.method.as_deref().unwrap_or_default();
-            let list = by_method.entry(method).or_insert_with(|| {
-                methods.push(method);
-                Vec::new()
-            });
+            let (method, next) = (change.method.as_deref().unwrap_or_default(), by_method.len());
+            let (_, list) = by_method.entry(method).or_insert_with(|| (next, Vec::new()));
             list.push(change);
         }
-        for method in methods {
+        let mut methods: Vec<_> = by_method.into_iter().collect();
+        // In the order of their first changes.
+        methods.sort_by_key(|(_, (first, _))| *first);
+        for (method, (_, changes)) in methods {
             self.line(BOLD, &format!("method {method}"))?;
-            self.list("  ", by_method.remove(method).unwrap_or_default().into_iter())?;
+            self.list("  ", changes.into_iter())?;
         }
         Ok(())
     }

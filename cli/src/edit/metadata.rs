@@ -1,7 +1,7 @@
 //! `pte metadata`: lists and changes a program's metadata.
 
 use super::{Destination, EditReport, program};
-use crate::context::Context;
+use crate::context::{Context, LONG_NAME};
 use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
@@ -80,7 +80,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
             let entry = pte.metadata().into_iter().find(|entry| entry.name == name);
             entry.map(|entry| content_text(&entry.content)).transpose()
         };
-        let (old, new, name) = (shown(&before)?, shown(&after)?, context.name(name, 60));
+        let (old, new, name) = (shown(&before)?, shown(&after)?, context.name(name, LONG_NAME));
         match (old, new) {
             (None, Some(new)) => report.notes.push(format!("{name} = {new}")),
             (Some(old), Some(new)) if old != new => report.notes.push(format!("changed {name} from {old} to {new}")),
@@ -119,7 +119,7 @@ fn print(context: &Context, path: Option<&Path>, metadata: &[Metadata<'_>]) -> R
     let indent = if path.is_some() { "  " } else { "" };
     for Metadata { name, content, .. } in metadata {
         let content = content_text(content)?;
-        let name = context.name(name, 60);
+        let name = context.name(name, LONG_NAME);
         writeln!(out, "{indent}{name} = {}", context.cut(&text::message(&content), indent.len() + name.len() + 3))?;
     }
     if metadata.is_empty() {

@@ -1,7 +1,7 @@
 //! Delegates' payloads, a bundle's test cases and an ETDump's runs as text.
 
-use super::print::{MAX_SHOWN, NAME, blobs, row};
-use crate::context::Out;
+use super::print::{MAX_SHOWN, blobs, row};
+use crate::context::{LINE_NAME as NAME, Out, more};
 use crate::text;
 use executorch_format::TensorShape;
 use executorch_format::delegate::PayloadKind;
@@ -20,14 +20,20 @@ pub(super) fn print_bundle(out: &mut Out, facts: &BundleSummary<'_>) -> io::Resu
     for suite in &facts.test_suites {
         let count = text::count(suite.test_cases.len(), "test case");
         writeln!(out, "  method {}: {count}", context.name(suite.method, NAME))?;
-        for (index, case) in suite.test_cases.iter().take(context.most(MAX_SHOWN)).enumerate() {
-            writeln!(out, "    {index:<4}{}", case_text(case))?;
-        }
-        if suite.test_cases.len() > context.most(MAX_SHOWN) {
-            writeln!(out, "    … {} more", suite.test_cases.len() - MAX_SHOWN)?;
-        }
+        let cases = suite.test_cases.iter().enumerate();
+        list(out, cases.map(|(index, case)| format!("{index:<4}{}", case_text(case))))?;
     }
     Ok(())
+}
+
+/// Prints the first lines of a list, and how many were left out on a terminal.
+fn list(out: &mut Out, lines: impl ExactSizeIterator<Item = String>) -> io::Result<()> {
+    let most = out.context.most(MAX_SHOWN);
+    let left_out = lines.len().saturating_sub(most);
+    for line in lines.take(most) {
+        writeln!(out, "    {line}")?;
+    }
+    if left_out > 0 { writeln!(out, "    {}", more(left_out)) } else { Ok(()) }
 }
 
 fn case_text(case: &TestCase<'_>) -> String {
@@ -58,13 +64,13 @@ pub(super) fn print_xnnpack(out: &mut Out, facts: &XnnpackSummary<'_>) -> io::Re
             row(out, if at == 0 { name } else { "" }, &argument_text(argument))?;
         }
         if arguments.len() > context.most(MAX_SHOWN) {
-            row(out, "", &format!("… {} more", arguments.len() - MAX_SHOWN))?;
+            row(out, "", &more(arguments.len() - MAX_SHOWN))?;
         }
     }
     let most = context.most(MAX_SHOWN);
     let kinds = facts.operators.iter().take(most).map(|kind| format!("{} {}", kind.name, kind.calls));
-    let more = facts.operators.len().saturating_sub(most);
-    let kinds: Vec<String> = kinds.chain((more > 0).then(|| format!("… {more} more kinds"))).collect();
+    let left_out = facts.operators.len().saturating_sub(most);
+    let kinds: Vec<String> = kinds.chain((left_out > 0).then(|| more(left_out))).collect();
     row(out, "nodes", &kinds.join(", "))?;
     blobs(out, "constants", facts.constants, "value")?;
     blobs(out, "in named data", facts.keyed, "value")
@@ -88,19 +94,16 @@ pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result
         others => format!(", and {} of events outside runs", text::count(others, "block")),
     };
     row(out, "runs", &format!("{runs}{others}"))?;
-    for (index, run) in facts.runs.iter().take(context.most(MAX_SHOWN)).enumerate() {
+    let lines = facts.runs.iter().enumerate().map(|(index, run)| {
         let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
         let events = [(run.profile_events, "time"), (run.allocation_events, "allocation"), (run.debug_events, "value")];
         let events: Vec<String> =
             events.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| text::count(count, what)).collect();
         let events = if events.is_empty() { "no events".to_owned() } else { events.join(", ") };
         let (name, ticks) = (context.name(run.name, NAME), run.ticks);
-        writeln!(out, "    {index:<4}{name}{case}: {events}, {ticks} ticks")?;
-    }
-    if facts.runs.len() > context.most(MAX_SHOWN) {
-        writeln!(out, "    … {} more", facts.runs.len() - MAX_SHOWN)?;
-    }
-    Ok(())
+        format!("{index:<4}{name}{case}: {events}, {ticks} ticks")
+    });
+    list(out, lines)
 }
 
 /// Prints the contents of payloads, except those of XNNPACK, whose operators are listed with their method.
@@ -112,18 +115,12 @@ pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io
         let kind = facts.summary.kind.map_or_else(|| "opaque".to_owned(), |kind| kind.to_string());
         let (method, delegate, size) = (context.name(facts.method, NAME), facts.delegate, text::size(facts.size));
         writeln!(out, "  payload of {method}, delegate {delegate}: {kind}, {size}")?;
-        for setting in facts.compile_specs.iter().take(context.most(MAX_SHOWN)) {
-            writeln!(out, "    {}", context.cut(&text::message(&setting.to_string()), 4))?;
-        }
-        for part in facts.summary.parts.iter().take(context.most(MAX_SHOWN)) {
-            writeln!(out, "    {:>11}  {}", text::size(part.size), context.name(&part.name, NAME))?;
-        }
-        if facts.summary.parts.len() > context.most(MAX_SHOWN) {
-            writeln!(out, "    … {} more", facts.summary.parts.len() - MAX_SHOWN)?;
-        }
-        for (operator, count) in facts.summary.operators.iter().take(context.most(MAX_SHOWN)) {
-            writeln!(out, "    {:>11}  {}", text::count(*count, "time"), context.name(operator, NAME))?;
-        }
+        let settings = facts.compile_specs.iter();
+        list(out, settings.map(|setting| context.cut(&text::message(&setting.to_string()), 4)))?;
+        let line = |amount: String, name: &str| format!("{amount:>11}  {}", context.name(name, NAME));
+        list(out, facts.summary.parts.iter().map(|part| line(text::size(part.size), &part.name)))?;
+        let operators = facts.summary.operators.iter();
+        list(out, operators.map(|(operator, count)| line(text::count(*count, "time"), operator)))?;
         if let Some(size) = facts.summary.scratch_size {
             writeln!(out, "    {:>11}  scratch memory of a run", text::size(size))?;
         }
@@ -135,7 +132,7 @@ pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io
         }
     }
     if facts.len() > context.most(MAX_SHOWN) {
-        writeln!(out, "  … {} more payloads", facts.len() - MAX_SHOWN)?;
+        writeln!(out, "  {}", more(facts.len() - MAX_SHOWN))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The summary as text.
 
 use super::{Info, MutableBuffers, companions};
-use crate::context::{Context, Out};
+use crate::context::{Context, LINE_NAME as NAME, Out, more};
 use crate::failure::Failure;
 use crate::ops::macs::total;
 use crate::text;
@@ -17,11 +17,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The maximum number of keys and operators shown on a terminal.
+/// The maximum number of keys and operators shown on a terminal: fewer than in tables, since a summary has several lists.
 pub(super) const MAX_SHOWN: usize = 20;
-
-/// The maximum number of characters of a name that are shown.
-pub(super) const NAME: usize = 80;
 
 /// The style of the names of files and methods.
 const HEAD: Style = Style::new().bold();
@@ -225,15 +222,13 @@ fn print_method(
         let texts: Vec<String> = values.iter().map(|value| value_text(context, value)).collect();
         let mut at = 0;
         // Equal neighbours share a line.
-        let runs: Vec<&[String]> = texts.chunk_by(|one, other| one == other).collect();
-        for run in runs.iter().take(context.most(2 * MAX_SHOWN)) {
-            let (text, last) = (run.first().map(String::as_str).unwrap_or_default(), at + run.len() - 1);
-            let value = match run.len() {
+        for (text, count) in text::runs(&texts).take(context.most(2 * MAX_SHOWN)) {
+            let value = match count {
                 1 => format!("{at}: {text}"),
-                count => format!("{at}–{last}: {text} ×{count}"),
+                _ => format!("{at}–{}: {text} ×{count}", at + count - 1),
             };
             line(out, if at == 0 { name } else { "" }, &value)?;
-            at += run.len();
+            at += count;
         }
         if at < values.len() {
             line(out, "", &more(values.len() - at))?;
@@ -274,11 +269,6 @@ fn print_method(
             line(out, "", &format!("plus the memory of {others} of backends other than XNNPACK"))
         }
     }
-}
-
-/// Returns a note about the entries that were left out, and the option that shows all of them.
-fn more(count: usize) -> String {
-    format!("… {count} more (-v)")
 }
 
 /// Prints the number of kinds of operators, and the numbers of calls of the first ones.

@@ -1,7 +1,7 @@
 //! A table of many files, with one line for each.
 
 use super::Info;
-use crate::context::Context;
+use crate::context::{Context, NAME};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
@@ -80,7 +80,7 @@ fn facts(context: &Context, program: &ProgramSummary<'_>) -> [String; 4] {
         .methods
         .iter()
         .flat_map(|method| &method.delegates)
-        .map(|backend| context.name(backend.id, 40))
+        .map(|backend| context.name(backend.id, NAME))
         .collect();
     backends.sort_unstable();
     backends.dedup();

@@ -1,7 +1,7 @@
 //! The list as a table.
 
 use super::{BlobRow, Listing, User};
-use crate::context::Context;
+use crate::context::{Context, LONG_NAME, NAME};
 use crate::failure::Failure;
 use crate::names;
 use crate::table::{Column, Table};
@@ -11,7 +11,7 @@ use executorch_format::inspect::{BlobUser, DelegateConstantUser};
 use std::io::Write;
 use std::path::Path;
 
-/// At most this many blobs are shown on a terminal.
+/// At most this many blobs are shown on a terminal: more than of other tables, since they are in the order of the file.
 const MAX_SHOWN: usize = 50;
 
 /// Prints one line for each blob with all its users, values grouped by method, after the file's name if there are several files. `several`
@@ -23,29 +23,23 @@ pub fn table(
     several: bool,
     top: Option<usize>,
 ) -> Result<(), Failure> {
-    let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
-    let shown = || listing.blobs.iter().take(most);
+    let most = context.rows(top, MAX_SHOWN);
     let mut out = context.out();
     if let Some(path) = path {
         writeln!(out, "{}:", text::path(path))?;
     }
-    if shown().any(|blob| blob.sha256.is_some()) {
+    let size = |blob: &BlobRow<'_>| blob.size;
+    if listing.blobs.iter().take(most.count).any(|blob| blob.sha256.is_some()) {
         let mut table = Table::new([KIND, OFFSET, SIZE, ("SHA-256", Column::Left), USERS, WHAT]);
-        for blob in shown() {
+        table.sized_rows(&listing.blobs, most, size, |blob| {
             let [kind, offset, size, users, what] = cells(context, blob, several);
-            table.row([kind, offset, size, blob.sha256.clone().unwrap_or_else(|| "-".to_owned()), users, what]);
-        }
+            [kind, offset, size, blob.sha256.clone().unwrap_or_else(|| "-".to_owned()), users, what]
+        });
         table.write(&mut out)?;
     } else {
         let mut table = Table::new([KIND, OFFSET, SIZE, USERS, WHAT]);
-        shown().for_each(|blob| table.row(cells(context, blob, several)));
+        table.sized_rows(&listing.blobs, most, size, |blob| cells(context, blob, several));
         table.write(&mut out)?;
-    }
-    let left_out = listing.blobs.iter().skip(most);
-    let (more, bytes) = left_out.fold((0, 0u64), |(count, bytes), blob| (count + 1, bytes.saturating_add(blob.size)));
-    if more > 0 {
-        let hint = if top.is_none() { " (-v)" } else { "" };
-        writeln!(out, "  … {more} more{hint}, {}", text::size(bytes))?;
     }
     let users = listing.blobs.iter().map(|blob| blob.users.len()).sum();
     let (blobs, users) = (text::count(listing.blobs.len(), "blob"), text::count(users, "user"));
@@ -137,14 +131,14 @@ fn what(context: &Context, user: &User<'_>) -> String {
         User::Inside(user) => return inside_payload(context, user),
     };
     match user {
-        BlobUser::Tensor { name: Some(name), shape, .. } => format!("{} {shape}", context.name(name, 60)),
+        BlobUser::Tensor { name: Some(name), shape, .. } => format!("{} {shape}", context.name(name, LONG_NAME)),
         BlobUser::Tensor { shape, .. } => shape.to_string(),
-        BlobUser::Delegate { id, location, .. } => format!("{} ({location})", context.name(id, 40)),
+        BlobUser::Delegate { id, location, .. } => format!("{} ({location})", context.name(id, NAME)),
         BlobUser::Key { key, shape, name, .. } => {
             let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
-            names::of_key(context, *name, key, 60) + &shape
+            names::of_key(context, *name, key, LONG_NAME) + &shape
         }
-        BlobUser::External { key, shape, .. } => format!("{} {shape}", context.name(key, 60)),
+        BlobUser::External { key, shape, .. } => format!("{} {shape}", context.name(key, LONG_NAME)),
         BlobUser::Bundle { version } => format!("version {version}"),
         BlobUser::TestCase { index, shape, .. } => format!("value {index} {shape}"),
         _ => String::new(),
@@ -154,7 +148,7 @@ fn what(context: &Context, user: &User<'_>) -> String {
 /// Describes the role of a constant in its payload.
 fn inside_payload(context: &Context, user: &DelegateConstantUser<'_>) -> String {
     let value = match (user.name, user.value) {
-        (Some(name), _) => context.name(name, 60),
+        (Some(name), _) => context.name(name, LONG_NAME),
         (None, Some(value)) => format!("value {value}"),
         (None, None) => "unused".to_owned(),
     };

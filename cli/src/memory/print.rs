@@ -1,7 +1,7 @@
 //! Planned memory as text.
 
 use super::{Arguments, By};
-use crate::context::{Context, Out};
+use crate::context::{Context, NAME, Out};
 use crate::failure::Failure;
 use crate::modules;
 use crate::table::{Column, Table, percent};
@@ -12,11 +12,8 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// At most this many tensors of a buffer are shown on a terminal.
+/// At most this many tensors of a buffer are shown on a terminal, or twice as many modules: there is a table for each buffer of each method.
 const MAX_SHOWN: usize = 10;
-
-/// The characters of a name shown on a terminal.
-const NAME: usize = 40;
 
 /// At most this many of the values that share memory are named.
 const MAX_SHARED: usize = 4;
@@ -138,7 +135,7 @@ fn print_modules(
     top: Option<usize>,
 ) -> io::Result<()> {
     writeln!(out, "\n  buffer {}, needed at {:#}", buffer.buffer, method.moment(buffer.needed_at))?;
-    let most = top.unwrap_or_else(|| out.context.most(2 * MAX_SHOWN));
+    let most = out.context.rows(top, 2 * MAX_SHOWN);
     modules::write(out, &Names::memory_by_module(buffer), "BYTES", most, text::size)
 }
 
@@ -153,8 +150,8 @@ fn print_tensors(
     let at = buffer.needed_at;
     let mut tensors: Vec<&PlannedTensor<'_>> = buffer.tensors.iter().filter(|tensor| tensor.is_needed_at(at)).collect();
     tensors.sort_by_key(|tensor| Reverse(tensor.size));
-    let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
-    if tensors.is_empty() || most == 0 {
+    let most = context.rows(top, MAX_SHOWN);
+    if tensors.is_empty() || most.count == 0 {
         return Ok(());
     }
     writeln!(out, "\n  buffer {}, needed at {:#}", buffer.buffer, method.moment(at))?;

@@ -1,18 +1,13 @@
 //! Multiply-accumulates as text.
 
+use super::print::NAME;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::table::{Column, Table, bar, percent};
+use crate::table::{Column, MAX_SHOWN, Table, bar, percent};
 use crate::text;
 use executorch_format::inspect::{Macs, MacsSummary};
 use std::io::Write;
 use std::path::Path;
-
-/// At most this many operators are shown on a terminal.
-const MAX_SHOWN: usize = 30;
-
-/// The characters of a name shown on a terminal.
-const NAME: usize = 48;
 
 /// Prints the multiply-accumulates of each method by operator, after an empty line if `apart`.
 pub(super) fn text(context: &Context, path: &Path, macs: &Macs<'_>, apart: bool) -> Result<(), Failure> {
@@ -33,19 +28,15 @@ pub(super) fn text(context: &Context, path: &Path, macs: &Macs<'_>, apart: bool)
             ("CALLS", Column::Right),
             ("OPERATOR", Column::Left),
         ]);
-        for operator in operators.iter().take(context.most(MAX_SHOWN)) {
+        table.rows(operators, context.rows(None, MAX_SHOWN), |operator| {
             let is_unknown = operator.unknown == operator.calls;
             let macs = if is_unknown { "not known".to_owned() } else { grouped(operator.macs) };
             let share = if is_unknown { String::new() } else { percent(operator.macs, method.macs) };
             let (bar, calls) = (bar(operator.macs, method.macs), operator.calls.to_string());
             let (parameters, elements) = (grouped(operator.parameters), grouped(operator.elements));
-            table.row([macs, share, bar, parameters, elements, calls, context.name(operator.operator, NAME)]);
-        }
+            [macs, share, bar, parameters, elements, calls, context.name(operator.operator, NAME)]
+        });
         table.write(&mut out)?;
-        let more = operators.len().saturating_sub(context.most(MAX_SHOWN));
-        if more > 0 {
-            writeln!(out, "  … {more} more (-v)")?;
-        }
         let unknown = operators.iter().filter(|operator| operator.unknown > 0);
         for operator in unknown.take(context.most(MAX_SHOWN)) {
             let calls = text::count(operator.unknown, "call");

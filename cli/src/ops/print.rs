@@ -1,21 +1,19 @@
 //! Operators as text.
 
-use crate::context::{Context, Out};
+use crate::context::{Context, Out, more};
 use crate::failure::Failure;
-use crate::table::{Column, Table};
+use crate::table::{Column, MAX_SHOWN, Table};
 use crate::text;
 use executorch_format::inspect::{KernelUse, ModuleTotal, OperatorUse, Operators, TensorUse};
-use executorch_format::schema::ScalarType;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// At most this many operators are shown on a terminal, and this many combinations of types for each.
-const MAX_SHOWN: usize = 30;
+/// At most this many combinations of types are shown for each operator on a terminal.
 const MAX_KERNELS: usize = 4;
 
-/// The characters of a name shown on a terminal.
-const NAME: usize = 48;
+/// The characters of an operator's name shown on a terminal, which is enough for PyTorch's: `aten::_native_batch_norm_legit_no_training.out`.
+pub(super) const NAME: usize = 48;
 
 /// Prints the operators and backends that a file needs, after an empty line if `apart`.
 pub(super) fn text(context: &Context, path: &Path, operators: &Operators, apart: bool) -> Result<(), Failure> {
@@ -43,8 +41,7 @@ pub(super) fn modules(
         writeln!(out)?;
     }
     writeln!(out, "{}: {what}", text::path(path))?;
-    let most = top.unwrap_or_else(|| context.most(MAX_SHOWN));
-    crate::modules::write(&mut out, modules, column, most, number)?;
+    crate::modules::write(&mut out, modules, column, context.rows(top, MAX_SHOWN), number)?;
     Ok(out.flush()?)
 }
 
@@ -69,7 +66,8 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
     let mut table = Table::new([("CALLS", Column::Right), ("OPERATOR", Column::Name), ("TENSORS", Column::Left)]);
     let mut rows: Vec<(&String, &OperatorUse)> = operators.operators.iter().collect();
     rows.sort_by_key(|(_, operator)| Reverse(operator.calls));
-    for (name, operator) in rows.iter().take(context.most(MAX_SHOWN)) {
+    let most = context.rows(None, MAX_SHOWN);
+    for (name, operator) in rows.iter().take(most.count) {
         let mut kernels: Vec<&KernelUse> = operator.kernels.values().collect();
         kernels.sort_by_key(|kernel| Reverse(kernel.calls));
         let mut cells = [operator.calls.to_string(), context.name(name, NAME)];
@@ -81,14 +79,12 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
         let [calls, name] = cells;
         match kernels.len() {
             0 => table.row([calls, name, "never called".to_owned()]),
-            count if count > most => table.row([calls, name, format!("… {} more", count - most)]),
+            count if count > most => table.row([calls, name, more(count - most)]),
             _ => {}
         }
     }
+    table.leave_out(rows.len().saturating_sub(most.count), most, "");
     table.write(out)?;
-    if rows.len() > context.most(MAX_SHOWN) {
-        writeln!(out, "  … {} more", rows.len() - MAX_SHOWN)?;
-    }
     let mut table = Table::new([("CALLS", Column::Right), ("BACKEND", Column::Left), ("DELEGATES", Column::Right)]);
     for (name, backend) in &operators.backends {
         table.row([backend.calls.to_string(), context.name(name, NAME), backend.delegates.to_string()]);
@@ -98,8 +94,7 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
         let mut table = Table::new([("COUNT", Column::Right), ("OPERATOR INSIDE", Column::Left)]);
         let mut rows: Vec<(&String, &usize)> = backend.operators.iter().collect();
         rows.sort_by_key(|(_, count)| Reverse(**count));
-        table
-            .rows(rows, context.most(MAX_SHOWN), |(operator, count)| [count.to_string(), context.name(operator, NAME)]);
+        table.rows(rows, most, |(operator, count)| [count.to_string(), context.name(operator, NAME)]);
         writeln!(out, "  inside {}", context.name(name, NAME))?;
         table.write(out)?;
     }
@@ -108,9 +103,9 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
 
 /// Formats types, ranks and dim orders. Equal neighbours are counted: `4 × f32 2-D contiguous`.
 fn tensors(tensors: &[TensorUse]) -> String {
-    let runs = tensors.chunk_by(|one, other| one == other).map(|run| {
-        let tensor = run.first().map(tensor).unwrap_or_default();
-        if run.len() > 1 { format!("{} × {tensor}", run.len()) } else { tensor }
+    let runs = text::runs(tensors).map(|run| match run {
+        (item, 1) => tensor(item),
+        (item, count) => format!("{count} × {}", tensor(item)),
     });
     let text = runs.collect::<Vec<_>>().join(", ");
     if text.is_empty() { "none".to_owned() } else { text }
@@ -123,9 +118,5 @@ fn tensor(tensor: &TensorUse) -> String {
         order if order.iter().copied().eq(0..order.len() as u8) => " contiguous".to_owned(),
         order => format!(" dim order {}", order.iter().map(u8::to_string).collect::<Vec<_>>().join(",")),
     };
-    format!("{} {}-D{order}", scalar_type(tensor.scalar_type), tensor.dim_order.len())
-}
-
-fn scalar_type(scalar_type: ScalarType) -> String {
-    scalar_type.short_name().map_or_else(|| scalar_type.to_string(), str::to_owned)
+    format!("{} {}-D{order}", text::scalar_type(tensor.scalar_type), tensor.dim_order.len())
 }

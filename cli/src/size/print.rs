@@ -1,20 +1,17 @@
 //! Sizes as text.
 
 use super::{Arguments, By, FileSize, Offer};
-use crate::context::{Context, Out};
+use crate::context::{Context, MaxRows, NAME, Out};
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
 use crate::text;
 use crate::{modules, names};
-use executorch_format::inspect::{BlobUser, Growth, SizeKey, SizeKind, SizePart, SizeReport};
+use executorch_format::inspect::{BlobUser, Growth, MethodSize, SizeGroup, SizeKey, SizeKind, SizePart, SizeReport};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// At most this many lines are shown on a terminal.
+/// At most this many lines are shown on a terminal, so that possible savings below them are on the same screen.
 const MAX_SHOWN: usize = 20;
-
-/// The characters of a name shown on a terminal.
-const NAME: usize = 40;
 
 /// Prints the parts of a file with their sizes, after an empty line if `apart`.
 pub(super) fn one(
@@ -35,12 +32,13 @@ pub(super) fn one(
         By::Blob => blobs(&mut out, size, arguments)?,
         By::Method => methods(&mut out, size, arguments)?,
         By::Type => {
-            let rows = size.scalar_types.iter().map(|one| (one.size, one.name.clone(), one.blobs));
-            uses(&mut out, "TYPE", rows.collect(), size, arguments)?;
+            let rows = size.scalar_types.iter().map(|of_type| (of_type.size, of_type.name.clone(), of_type.blobs));
+            uses(&mut out, "TYPE", rows, size, arguments)?;
         }
         By::Operator => {
-            let rows = size.operators.iter().map(|one| (one.size, context.name(&one.name, NAME), one.blobs));
-            uses(&mut out, "OPERATOR OR BACKEND", rows.collect(), size, arguments)?;
+            let name = |name: &str| context.name(name, NAME);
+            let rows = size.operators.iter().map(|operator| (operator.size, name(&operator.name), operator.blobs));
+            uses(&mut out, "OPERATOR OR BACKEND", rows, size, arguments)?;
         }
         By::Module => {
             modules::check(path, &file.modules)?;
@@ -58,14 +56,8 @@ fn title(path: &Path, file: &FileSize<'_>) -> String {
     format!("{path}{inside}: {} ({bytes} bytes)", text::size(bytes))
 }
 
-fn shown(context: &Context, arguments: &Arguments) -> usize {
-    arguments.top.unwrap_or_else(|| context.most(MAX_SHOWN))
-}
-
-/// Prints how many lines were left out, and their sum.
-fn rest(out: &mut Out, left_out: impl Iterator<Item = u64>) -> io::Result<()> {
-    let (count, bytes) = left_out.fold((0, 0u64), |(count, sum), bytes| (count + 1, sum.saturating_add(bytes)));
-    if count > 0 { writeln!(out, "  … {count} more, {}", text::size(bytes)) } else { Ok(()) }
+fn shown(context: &Context, arguments: &Arguments) -> MaxRows {
+    context.rows(arguments.top, MAX_SHOWN)
 }
 
 /// Returns the name of a kind of parts.
@@ -94,15 +86,13 @@ fn kinds(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Res
     let head = [("BYTES", Column::Right), ("SHARE", Column::Right), ("", Column::Bar)];
     let [bytes, share, bars] = head;
     let mut table = Table::new([bytes, share, bars, ("PIECES", Column::Right), ("WHAT", Column::Left)]);
-    let groups = size.groups();
-    let most = shown(context, arguments);
-    for group in groups.iter().take(most) {
+    let row = |group: &SizeGroup<'_>| {
         let (part, whole) = (group.size, size.file_size);
         let pieces = group.pieces.to_string();
-        table.row([text::size(part), percent(part, whole), bar(part, whole), pieces, key(context, &group.key)]);
-    }
-    table.write(out)?;
-    rest(out, groups.iter().skip(most).map(|group| group.size))
+        [text::size(part), percent(part, whole), bar(part, whole), pieces, key(context, &group.key)]
+    };
+    table.sized_rows(&size.groups(), shown(context, arguments), |group| group.size, row);
+    table.write(out)
 }
 
 fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Result<()> {
@@ -114,21 +104,14 @@ fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Res
         ("KIND", Column::Left),
         ("WHAT", Column::Left),
     ]);
-    let blobs: Vec<&SizePart<'_>> = size.parts.iter().filter(|part| !part.users.is_empty()).collect();
-    let most = shown(context, arguments);
-    for part in blobs.iter().take(most) {
+    let blobs = size.parts.iter().filter(|part| !part.users.is_empty());
+    let row = |part: &SizePart<'_>| {
         let offset = part.offset.map(|offset| offset.to_string()).unwrap_or_default();
         let share = percent(part.size, size.file_size);
-        table.row([
-            text::size(part.size),
-            share,
-            offset,
-            part.kind.to_string(),
-            user(context, part, size.methods.len() > 1),
-        ]);
-    }
-    table.write(out)?;
-    rest(out, blobs.iter().skip(most).map(|part| part.size))
+        [text::size(part.size), share, offset, part.kind.to_string(), user(context, part, size.methods.len() > 1)]
+    };
+    table.sized_rows(blobs, shown(context, arguments), |part| part.size, row);
+    table.write(out)
 }
 
 /// Describes the first user of a blob, and counts the others.
@@ -162,19 +145,18 @@ fn methods(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::R
         ("SHARED", Column::Right),
         ("METHOD", Column::Left),
     ]);
-    let most = shown(context, arguments);
-    for method in size.methods.iter().take(most) {
+    let bytes = |method: &MethodSize<'_>| method.program.saturating_add(method.data);
+    table.sized_rows(&size.methods, shown(context, arguments), bytes, |method| {
         let name = context.name(method.name, NAME);
-        table.row([text::size(method.program), text::size(method.data), text::size(method.shared), name]);
-    }
-    table.write(out)?;
-    rest(out, size.methods.iter().skip(most).map(|method| method.program.saturating_add(method.data)))
+        [text::size(method.program), text::size(method.data), text::size(method.shared), name]
+    });
+    table.write(out)
 }
 
 fn uses(
     out: &mut Out,
     name: &str,
-    rows: Vec<(u64, String, usize)>,
+    rows: impl Iterator<Item = (u64, String, usize)>,
     size: &SizeReport<'_>,
     arguments: &Arguments,
 ) -> io::Result<()> {
@@ -185,14 +167,12 @@ fn uses(
         ("BLOBS", Column::Right),
         (name, Column::Left),
     ]);
-    let most = shown(out.context, arguments);
-    let left_out: Vec<u64> = rows.iter().skip(most).map(|(bytes, ..)| *bytes).collect();
-    for (bytes, name, blobs) in rows.into_iter().take(most) {
+    let row = |(bytes, name, blobs): (u64, String, usize)| {
         let (share, bar) = (percent(bytes, size.file_size), bar(bytes, size.file_size));
-        table.row([text::size(bytes), share, bar, blobs.to_string(), name]);
-    }
-    table.write(out)?;
-    rest(out, left_out.into_iter())
+        [text::size(bytes), share, bar, blobs.to_string(), name]
+    };
+    table.sized_rows(rows, shown(out.context, arguments), |(bytes, ..)| bytes, row);
+    table.write(out)
 }
 
 /// Prints possible savings, with a command for each.
