@@ -168,24 +168,26 @@ impl Judge {
     ) -> Result<FileDiff, Failure> {
         let open =
             |paths: &[PathBuf]| paths.iter().map(|path| Input::open(context, path)).collect::<Result<Vec<_>, _>>();
-        let (one, other) = (Input::open(context, before)?, Input::open(context, after)?);
+        let inputs = [Input::open(context, before)?, Input::open(context, after)?];
         let (before_data, after_data) = (open(before_data)?, open(after_data)?);
-        let (one, other) = (one.parse()?, other.parse()?);
+        let models = [inputs[0].parse()?, inputs[1].parse()?];
         let (before_data, after_data) = (keys(&before_data)?, keys(&after_data)?);
-        let (program, other_program) = (program(&one, before)?, program(&other, after)?);
+        let (program, other_program) = (program(&models[0], before)?, program(&models[1], after)?);
         let (files, other_files) =
             (NameFiles::of(context, before, before_names)?, NameFiles::of(context, after, after_names)?);
         let (sources, other_sources) = (files.sources()?, other_files.sources()?);
         let names = names(&files, program.as_deref(), &sources)?;
         let other_names = self::names(&other_files, other_program.as_deref(), &other_sources)?;
-        let sides =
-            (Side::new(&one, &before_data).with_names(&names), Side::new(&other, &after_data).with_names(&other_names));
+        let sides = [
+            Side::new(&models[0], &before_data).with_names(&names),
+            Side::new(&models[1], &after_data).with_names(&other_names),
+        ];
         let mut options = DiffOptions::default();
         options.tensors = self.tensors;
-        let diff = executorch_format::inspect::diff(&sides.0, &sides.1, &options);
+        let diff = executorch_format::inspect::diff(&sides[0], &sides[1], &options);
         let limited = self.limits != DiffLimits::default();
-        let exceeded = limited.then(|| self.limits.exceeded(&one, &other, &diff));
-        let sizes = [&one, &other].map(|model| model.source().map_or(0, |source| source.bytes.len() as u64));
+        let exceeded = limited.then(|| self.limits.exceeded(&models[0], &models[1], &diff));
+        let sizes = models.each_ref().map(|model| model.source().map_or(0, |source| source.bytes.len() as u64));
         Ok(FileDiff { sizes, same: diff.is_same(), diff, exceeded })
     }
 }

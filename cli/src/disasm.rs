@@ -131,7 +131,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             }
             None => {
                 let path = arguments.files.are_several().then_some(path);
-                print::text(context, path, &disassembly, arguments, std::mem::replace(&mut apart, true))?
+                print::text(context, path, (pte, &disassembly), arguments, std::mem::replace(&mut apart, true))?
             }
         }
         Failure::unless_sound(path, &disassembly.errors)

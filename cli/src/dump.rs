@@ -6,7 +6,7 @@ use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::save::{make_output_folder, put, refuse_existing, save_with};
-use crate::text;
+use crate::{text, value};
 use executorch_format::delegate::{Payload, Xnnpack};
 use executorch_format::json::JsonDump;
 use executorch_format::schema::{BundledProgram, ETDump, FlatTensor, Program};
@@ -151,9 +151,7 @@ fn no_tree(path: &Path) -> Failure {
 }
 
 fn with_payloads<'t>(pte: &'t Pte<'_>) -> WithPayloads<'t> {
-    let name = |(method, index): &(usize, usize)| {
-        (shortened(pte.methods().get(*method).map_or("", |plan| plan.name())), *index)
-    };
+    let name = |(method, index): &(usize, usize)| (shortened(value::method(pte, *method)), *index);
     let payloads = pte.open_payloads().into_iter().map(|opened| {
         let (payload, error) = match opened.payload {
             Ok(payload) => (Some(payload), None),

@@ -274,7 +274,7 @@ impl Strings {
         while !fragment.is_char_boundary(end) {
             end -= 1;
         }
-        write_text(writer, fragment.get(..end).unwrap_or_default())
+        write_text(writer, fragment.split_at(end).0)
     }
 
     fn end<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {

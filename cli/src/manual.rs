@@ -49,13 +49,14 @@ pub fn run(_: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut title = "pte".to_owned();
     let mut found = &command;
     while !rest.is_empty() {
-        let starts = |name: &str| rest == name || rest.strip_prefix(name).is_some_and(|more| more.starts_with('-'));
-        let Some(next) = found.get_subcommands().find(|next| starts(next.get_name())) else {
+        let after = |name: &str| rest.strip_prefix(name).filter(|more| more.is_empty() || more.starts_with('-'));
+        let next = found.get_subcommands().find_map(|next| Some((next, after(next.get_name())?)));
+        let Some((next, more)) = next else {
             let there: Names = found.get_subcommands().map(clap::Command::get_name).collect();
             return Err(Failure::Usage(format!("no subcommand {}, {}", text::quoted(rest), there.hint(rest))));
         };
         title += &format!("-{}", next.get_name());
-        rest = rest.get(next.get_name().len()..).unwrap_or_default().trim_start_matches('-');
+        rest = more.trim_start_matches('-');
         found = next;
     }
     Ok(io::stdout().write_all(&page(Man::new(found.clone()).title(title), found)?)?)

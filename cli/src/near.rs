@@ -16,8 +16,7 @@ impl Names {
     /// Adds a name.
     pub fn add(&mut self, name: &str) {
         if self.0.len() < MAX_COMPARED && !name.is_empty() {
-            let end = name.char_indices().nth(WIDTH).map_or(name.len(), |(end, _)| end);
-            self.0.push(name.get(..end).unwrap_or_default().to_owned());
+            self.0.push(name.chars().take(WIDTH).collect());
         }
     }
 
@@ -37,7 +36,7 @@ impl Names {
                 near.push((likeness, name));
             }
         }
-        near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        near.sort_by(|(left, _), (right, _)| right.total_cmp(left));
         near.into_iter().take(NEAR).map(|(_, name)| name.clone()).collect()
     }
 

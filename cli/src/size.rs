@@ -206,17 +206,19 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
 fn compare(context: &Context, before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Failure> {
     let inputs = [Input::open_for(context, before, Need::Graphs)?, Input::open_for(context, after, Need::Graphs)?];
     let files = [inputs[0].unbundled()?, inputs[1].unbundled()?];
-    let (one, other) = (size(before, &files[0])?, size(after, &files[1])?);
-    let growth = one.growth(&other);
-    let sizes =
-        [FileSize::new(before, &inputs[0], &files[0], &one), FileSize::new(after, &inputs[1], &files[1], &other)];
+    let reports = [size(before, &files[0])?, size(after, &files[1])?];
+    let growth = reports[0].growth(&reports[1]);
+    let sizes = [
+        FileSize::new(before, &inputs[0], &files[0], &reports[0]),
+        FileSize::new(after, &inputs[1], &files[1], &reports[1]),
+    ];
     if arguments.form.any() {
         json::print(context, &TwoSizes { files: sizes, growth: &growth }, &arguments.form)?;
     } else {
         print::two(context, [before, after], &sizes, &growth, arguments)?;
     }
-    Failure::unless_sound(before, &one.errors)?;
-    Failure::unless_sound(after, &other.errors)
+    Failure::unless_sound(before, &reports[0].errors)?;
+    Failure::unless_sound(after, &reports[1].errors)
 }
 
 impl<'t> FileSize<'t> {

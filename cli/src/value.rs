@@ -17,6 +17,12 @@ pub fn parse<'p>(text: &str, pte: &'p Pte<'_>) -> Option<(&'p str, usize)> {
     Some((pte.method(method)?.name(), number(value)?))
 }
 
+/// Returns the name of a method, given its index in an answer about the program.
+#[expect(clippy::indexing_slicing, reason = "answers count the methods of this program")]
+pub fn method<'p>(pte: &'p Pte<'_>, index: usize) -> &'p str {
+    pte.methods()[index].name()
+}
+
 /// Returns the methods that a value without a method's name may belong to: those that compute something, or the only one.
 fn computing<'p>(pte: &'p Pte<'_>) -> Vec<&'p str> {
     match pte.methods() {

@@ -52,26 +52,26 @@ pub(super) fn run(context: &Context, arguments: &Arguments, judge: &Judge) -> Re
     let (mut counts, mut code) = (Counts::default(), 0);
     let quiet = context.quiet || arguments.form.any();
     let all: Vec<_> = all.into_iter().map(|name| (name, before.get(name), after.get(name))).collect();
-    let compare = |&(_, one, other): &(&PathBuf, Option<&PathBuf>, Option<&PathBuf>)| {
-        let (one, other) = (one?, other?);
-        Some(judge.compare(context, [one, other], [&beside(one, &before), &beside(other, &after)], [&[], &[]]))
+    let compare = |&(_, left, right): &(&PathBuf, Option<&PathBuf>, Option<&PathBuf>)| {
+        let (left, right) = (left?, right?);
+        Some(judge.compare(context, [left, right], [&beside(left, &before), &beside(right, &after)], [&[], &[]]))
     };
-    parallel::in_order(&all, compare, |&(name, one, other), found| {
+    parallel::in_order(&all, compare, |&(name, left, right), found| {
         let mut pair = Pair {
             file: name.display().to_string(),
-            before: one.map(|path| path.display().to_string()),
-            after: other.map(|path| path.display().to_string()),
+            before: left.map(|path| path.display().to_string()),
+            after: right.map(|path| path.display().to_string()),
             found: None,
             errors: Vec::new(),
         };
-        match (one, other, found) {
-            (Some(one), Some(other), Some(Ok(found))) => {
+        match (left, right, found) {
+            (Some(left), Some(right), Some(Ok(found))) => {
                 code = code.max(if found.fails() { DIFFERENT } else { 0 });
                 counts.same += usize::from(found.same);
                 counts.different += usize::from(!found.same);
                 counts.exceeding += usize::from(found.exceeded.is_some() && found.fails());
                 if !quiet && (!found.same || found.fails()) {
-                    print::text(context, one, other, &found, arguments.stat)
+                    print::text(context, left, right, &found, arguments.stat)
                         .map_err(|failure| failure.or_found(code))?;
                 }
                 pair.found = Some(found);
@@ -82,7 +82,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, judge: &Judge) -> Re
                 code = UNREADABLE;
                 pair.errors = failure.messages();
             }
-            (one, ..) => {
+            (left, ..) => {
                 counts.lonely += 1;
                 // Limits apply to two files. A file in only one folder is listed, and decides the exit code only if any difference does.
                 if judge.limits == Default::default() || judge.limits.any {
@@ -90,7 +90,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, judge: &Judge) -> Re
                 }
                 if !quiet {
                     let (mark, style, root) =
-                        if one.is_some() { ('-', GONE, &arguments.before) } else { ('+', NEW, &arguments.after) };
+                        if left.is_some() { ('-', GONE, &arguments.before) } else { ('+', NEW, &arguments.after) };
                     let line = format!("{mark} {}: only in {}", text::path(name), text::path(root));
                     writeln!(anstream::stdout(), "{style}{line}{style:#}")?;
                 }

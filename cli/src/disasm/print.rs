@@ -4,6 +4,7 @@ use super::{Arguments, Filter, oneline};
 use crate::context::{Context, Out};
 use crate::failure::Failure;
 use crate::text;
+use executorch_format::Pte;
 use executorch_format::inspect::{
     Argument, Code, CodeValue, DelegateCode, Disassembly, InsideArgument, InsideNode, MethodCode, NamedBy, Operation,
     Returned, TensorPlace,
@@ -12,7 +13,7 @@ use executorch_format::text::shortened;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The characters of a name shown on a terminal.
+/// The characters of a name shown on a terminal: fewer than elsewhere, since an instruction has several names.
 pub(super) const NAME: usize = 24;
 
 /// At most this many items of a list are shown, since many instructions may refer to one long list.
@@ -25,7 +26,7 @@ const WIDEST: usize = 16;
 pub(super) fn text(
     context: &Context,
     path: Option<&Path>,
-    disassembly: &Disassembly<'_>,
+    (pte, disassembly): (&Pte<'_>, &Disassembly<'_>),
     arguments: &Arguments,
     apart: bool,
 ) -> Result<(), Failure> {
@@ -44,9 +45,9 @@ pub(super) fn text(
             true => oneline::method(&mut out, method, &arguments.filter)?,
             false => print_method(&mut out, method, &arguments.filter)?,
         }
+        // The first delegate may be in a method that `--method` leaves out.
         let first = |(method, delegate): (usize, usize)| {
-            let method = disassembly.methods.get(method).map_or("", |method| method.name);
-            format!("{} delegate {delegate}", context.name(method, NAME))
+            format!("{} delegate {delegate}", context.name(crate::value::method(pte, method), NAME))
         };
         for (index, delegate) in method.delegates.iter().enumerate() {
             print_delegate(&mut out, index, delegate, first, &arguments.filter)?;

@@ -2,7 +2,7 @@
 
 use super::source::Source;
 use super::{Destination, EditReport, Output, finish};
-use crate::context::Context;
+use crate::context::{Context, NAME};
 use crate::failure::{Failure, each};
 use crate::files::{self, FileArguments};
 use crate::info::test_value;
@@ -148,9 +148,10 @@ fn create<'a>(context: &Context, arguments: &'a Create) -> Result<Pending<'a>, F
     let [case_data, expected_data] = [read(&sources[0])?, read(&sources[1])?];
     let expected = split(&expected_data, outputs, "output")?;
     let (mut after, mut report) = (before.clone(), EditReport::default());
-    for (index, inputs) in split(&case_data, inputs, "input")?.into_iter().enumerate() {
-        // Without expected outputs, a case consists of its inputs.
-        let outputs = expected.get(index).copied().unwrap_or_default();
+    // Without expected outputs, a case consists of its inputs.
+    let cases =
+        split(&case_data, inputs, "input")?.into_iter().zip(expected.into_iter().chain(std::iter::repeat(&[][..])));
+    for (index, (inputs, outputs)) in cases.enumerate() {
         let added = after
             .add_case(plan.name(), inputs, outputs)
             .map_err(|error| Failure::Usage(format!("case {index}: {error}")))?;
@@ -227,7 +228,7 @@ fn list(
             let inputs = case.inputs.iter().enumerate().map(|(at, value)| (format!("input {at}"), value));
             let outputs = case.expected_outputs.iter().enumerate();
             let outputs = outputs.map(|(at, value)| (format!("expected output {at}"), value));
-            let method = context.name(suite.method, 40);
+            let method = context.name(suite.method, NAME);
             for (what, value) in inputs.chain(outputs) {
                 table.row(row(method.clone(), index, what, value));
             }

@@ -1,7 +1,7 @@
 //! `pte dedup`: stores equal blobs once; for several files, lists the blobs that they share.
 
 use super::{Destination, open};
-use crate::context::Context;
+use crate::context::{Context, NAME};
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::Pending;
@@ -81,13 +81,13 @@ fn common(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Describes a user of a blob: its file, and its value, delegate or key.
+#[expect(clippy::indexing_slicing, reason = "the models were opened from these files, in this order")]
 fn place(context: &Context, user: &CopyUser<'_>, files: &[PathBuf]) -> String {
     let name = match user.user {
         BlobUser::Tensor { method, value, .. } => text::value(&context.name(method, 20), value, true),
         BlobUser::Delegate { method, index, .. } => format!("{} delegate {index}", context.name(method, 20)),
-        BlobUser::Key { key, .. } => context.quoted(key, 40),
+        BlobUser::Key { key, .. } => context.quoted(key, NAME),
         _ => user.kind.to_string(),
     };
-    let file = files.get(user.file).map(|file| text::path(file)).unwrap_or_default();
-    format!("{file} {name}")
+    format!("{} {name}", text::path(&files[user.file]))
 }

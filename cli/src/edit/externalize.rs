@@ -199,11 +199,11 @@ impl Choice {
             }
         })?;
         let methods = pte.methods().iter().map(|plan| plan.name());
-        let short = |scalar_type: &ScalarType| scalar_type.short_name().unwrap_or_default();
         let missing = self.scalar_type.iter().find(|scalar_type| !types.contains(scalar_type));
         let typed = missing.map_or(Ok(()), |missing| {
-            let types = types.iter().map(short).collect();
-            Err(Failure::no_match(file, "data of the type", short(missing), types))
+            let mut there = Names::default();
+            types.iter().for_each(|scalar_type| there.add(&text::scalar_type(*scalar_type)));
+            Err(Failure::no_match(file, "data of the type", &text::scalar_type(*missing), there))
         });
         let checked = names.check(file, "data with a key like");
         Ok(checked.and(Patterns(&self.method).check(file, "method like", methods)).and(typed).map(|()| there))

@@ -3,7 +3,7 @@
 mod dequantized;
 
 use super::pattern::{self, Patterns};
-use crate::context::Context;
+use crate::context::{Context, LONG_NAME};
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::names::{GivenNames, NameFiles, NamesArguments};
@@ -145,7 +145,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut quantized = BTreeSet::new();
     if arguments.dequantized {
-        dequantized::visit(&model, &extraction, &mut |index, _| quantized.extend(Some(index)));
+        dequantized::visit(&model, &extraction, &mut |index, _, _| quantized.extend(Some(index)));
         if quantized.is_empty() {
             return Err(Failure::usage_of(input.path(), &"none of the selected blobs is a quantized tensor"));
         }
@@ -195,13 +195,13 @@ fn unpack<'t>(
                 let kind = unpacked.kind;
                 context.say(format_args!(
                     "{}: the format of {kind} is known from source code only",
-                    context.name(&file.file, 60)
+                    context.name(&file.file, LONG_NAME)
                 ));
             }
             None if file.subject == Subject::Payload => {
                 context.say(format_args!(
                     "{}: not unpacked: only its backend knows the format",
-                    context.name(&file.file, 60)
+                    context.name(&file.file, LONG_NAME)
                 ));
             }
             _ => (),
@@ -337,12 +337,13 @@ fn print(context: &Context, extraction: &Extraction<'_>) -> Result<(), Failure> 
         let offset = offset.map(|offset| offset.to_string()).unwrap_or_default();
         let shape = shape.map(|shape| shape.to_string()).unwrap_or_default();
         let Some(unpacked) = unpacked else {
-            table.row([offset, text::size(*size), subject.to_string(), context.name(file, 60), shape]);
+            table.row([offset, text::size(*size), subject.to_string(), context.name(file, LONG_NAME), shape]);
             continue;
         };
         for part in &unpacked.files {
             let what = unpacked.kind.to_string();
-            table.row([String::new(), text::size(part.size), what, context.name(&part.file, 120), String::new()]);
+            let name = context.name(&part.file, 2 * LONG_NAME);
+            table.row([String::new(), text::size(part.size), what, name, String::new()]);
         }
     }
     let mut out = context.out();

@@ -262,16 +262,16 @@ fn check_contents(files: &[Ptd<'_>], paths: &[PathBuf]) -> Result<(), Failure> {
     // Many keys can share a segment: pairs of equal bytes, by their addresses and lengths, are compared once.
     let mut known = BTreeSet::new();
     let place = |bytes: &[u8]| (bytes.as_ptr().addr(), bytes.len());
-    let mut equal = |one: &[u8], other: &[u8]| {
-        let pair = (place(one), place(other));
-        known.contains(&pair) || one == other && known.insert(pair)
+    let mut equal = |left: &[u8], right: &[u8]| {
+        let pair = (place(left), place(right));
+        known.contains(&pair) || left == right && known.insert(pair)
     };
     for (file, path) in files.iter().zip(paths) {
         for entry in file.entries() {
             let bytes = file.entry_bytes(&entry).map_err(|error| Failure::bad(path, &error))?;
             match owners.get(entry.key()) {
                 None => drop(owners.insert(entry.key().to_owned(), (path, entry.shape, bytes))),
-                Some((_, shape, other)) if *shape == entry.shape && equal(other, bytes) => {}
+                Some((_, shape, before)) if *shape == entry.shape && equal(before, bytes) => {}
                 Some((first, ..)) => {
                     let (key, first, second) = (text::quoted(entry.key()), text::path(first), text::path(path));
                     let fault = format!("the key {key} has another content in {first} than in {second}");

@@ -137,7 +137,7 @@ fn hash(reader: &mut dyn ReadSeek, (start, size): Range, buffer: &mut [u8], bar:
     let mut left = size;
     while left > 0 {
         let length = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        let chunk = buffer.get_mut(..length).unwrap_or_default();
+        let (chunk, _) = buffer.split_at_mut(length);
         reader.read_exact(chunk)?;
         hasher.update(&*chunk);
         bar.inc(length as u64);

@@ -131,7 +131,7 @@ fn lines(context: &Context, path: &Path, verdicts: &[ReleaseVerdict]) -> Result<
 fn grouped(texts: impl Iterator<Item = (Release, String)>, all: &[ReleaseVerdict]) -> Vec<(String, String)> {
     let mut groups: Vec<(Vec<[Release; 2]>, String)> = Vec::new();
     let follows = |last: Release, next: Release| {
-        all.windows(2).any(|pair| matches!(pair, [one, other] if one.release == last && other.release == next))
+        all.windows(2).any(|pair| matches!(pair, [before, after] if before.release == last && after.release == next))
     };
     for (release, text) in texts {
         match groups.iter_mut().find(|(_, other)| *other == text) {

@@ -227,6 +227,21 @@ fn other_kinds_of_files_and_missing_files_are_reported() {
 }
 
 #[test]
+fn a_shared_payload_is_described_where_its_first_method_has_it() {
+    let fixture = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    let plans = pte.program.execution_plan.as_mut().unwrap();
+    plans.push(plans[0].clone());
+    plans[1].name = Some("second".into());
+    let file =
+        TempFile::new("shared.pte", &pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap());
+    for arguments in [&["disasm"][..], &["disasm", "--method", "second"]] {
+        let text = output(arguments, &file.0);
+        assert!(text.contains("the nodes of forward delegate 0\n"), "{text}");
+    }
+}
+
+#[test]
 fn a_file_with_dangling_references_is_still_described() {
     let fixture = fixture("1.5.1/add_mul/add_mul.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();

@@ -3,7 +3,8 @@
 use super::{Form, write_tensor};
 use crate::context::Context;
 use crate::failure::Failure;
-use executorch_format::edit::{Extraction, User};
+use crate::value;
+use executorch_format::edit::{Extracted, Extraction, User};
 use executorch_format::inspect::ConstantNumbers;
 use executorch_format::schema::ScalarType;
 use executorch_format::{Model, TensorShape};
@@ -17,14 +18,14 @@ enum QuantizedPlace<'p> {
     Key(&'p str),
 }
 
-/// Calls `found` once for each file whose blob is a quantized tensor, with its index and its numbers.
+/// Calls `found` once for each file whose blob is a quantized tensor, with its index, the file and its numbers.
 pub(super) fn visit(
     model: &Model<'_>,
     extraction: &Extraction<'_>,
-    found: &mut dyn FnMut(usize, &ConstantNumbers<'_>),
+    found: &mut dyn FnMut(usize, &Extracted<'_>, &ConstantNumbers<'_>),
 ) {
     let Model::Pte(pte) = model else { return };
-    let mut files: BTreeMap<QuantizedPlace<'_>, usize> = BTreeMap::new();
+    let mut files: BTreeMap<QuantizedPlace<'_>, (usize, &Extracted<'_>)> = BTreeMap::new();
     for (index, file) in extraction.files.iter().enumerate() {
         for user in &file.users {
             let place = match user {
@@ -32,19 +33,19 @@ pub(super) fn visit(
                 User::Key { key } => QuantizedPlace::Key(key),
                 _ => continue,
             };
-            files.entry(place).or_insert(index);
+            files.entry(place).or_insert((index, file));
         }
     }
     let mut seen = BTreeSet::new();
     pte.visit_numbers(&mut |constant| {
-        let method = pte.methods().get(constant.method).map_or("", |plan| plan.name());
         let place = match (constant.delegate, constant.key) {
-            (None, _) => QuantizedPlace::Value(method, constant.value),
+            (None, _) => QuantizedPlace::Value(value::method(pte, constant.method), constant.value),
             (Some(_), Some(key)) => QuantizedPlace::Key(key),
             _ => return,
         };
-        if let Some(index) = files.get(&place).filter(|index| constant.numbers.is_ok() && seen.insert(**index)) {
-            found(*index, constant);
+        let file = files.get(&place).filter(|(index, _)| constant.numbers.is_ok() && seen.insert(*index));
+        if let Some((index, file)) = file {
+            found(*index, file, constant);
         }
     });
 }
@@ -59,10 +60,8 @@ pub(super) fn write(
     input: &Path,
 ) -> Result<(), Failure> {
     let mut written = Ok(());
-    visit(model, extraction, &mut |index, constant| {
-        let (Some(file), Ok(numbers), true) = (extraction.files.get(index), &constant.numbers, written.is_ok()) else {
-            return;
-        };
+    visit(model, extraction, &mut |_, file, constant| {
+        let (Ok(numbers), true) = (&constant.numbers, written.is_ok()) else { return };
         let sizes: Vec<i32> = numbers.dims().iter().map(|size| i32::try_from(*size).unwrap_or(i32::MAX)).collect();
         let dim_order: Vec<u8> = (0..).take(sizes.len()).collect();
         let shape = TensorShape { scalar_type: ScalarType::FLOAT, sizes: &sizes, dim_order: &dim_order };
