@@ -121,15 +121,13 @@ impl File {
     }
 
     /// Stores bytes that were read.
+    #[expect(clippy::indexing_slicing, reason = "the map has the size of the file, and no byte after it is read")]
     fn put(&mut self, start: u64, bytes: &[u8]) {
         let Bytes::Sparse(map) = &mut self.bytes else { return };
-        let end = start.saturating_add(bytes.len() as u64);
-        let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
-        if let Some(place) = range.and_then(|(start, end)| map.get_mut(start..end)) {
-            place.copy_from_slice(bytes);
-            self.have.push(start..end);
-            self.have = joined(std::mem::take(&mut self.have), 0);
-        }
+        let end = start + bytes.len() as u64;
+        map[start as usize..end as usize].copy_from_slice(bytes);
+        self.have.push(start..end);
+        self.have = joined(std::mem::take(&mut self.have), 0);
     }
 
     /// Reads the missing parts of some ranges.

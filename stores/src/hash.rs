@@ -52,6 +52,10 @@ struct Pass<'r> {
 
 impl Pass<'_> {
     /// Hashes the bytes at `start`, which follow the previous bytes or a gap without any wanted range.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "active ranges have bytes before `end`, and end after the previous bytes"
+    )]
     fn take(&mut self, start: u64, bytes: &[u8]) {
         let end = start + bytes.len() as u64;
         while let Some(range) = self.wanted.as_slice().first().filter(|range| range.start < end) {
@@ -61,8 +65,8 @@ impl Pass<'_> {
             }
         }
         for (range, hasher) in &mut self.active {
-            let (from, to) = (range.start.max(start) - start, range.end.min(end).saturating_sub(start));
-            hasher.update(bytes.get(from as usize..to as usize).unwrap_or_default());
+            let (from, to) = (range.start.max(start) - start, range.end.min(end) - start);
+            hasher.update(&bytes[from as usize..to as usize]);
         }
         let done = &mut self.done;
         self.active.retain_mut(|(range, hasher)| {

@@ -12,6 +12,7 @@ pub struct BadKeys(pub Vec<String>);
 
 /// Removes entries whose keys cannot be paths from a page of a listing by S3, Google or Azure, and returns these keys too. A page that is
 /// not XML stays unchanged: its error is found when it is read.
+#[expect(clippy::indexing_slicing, reason = "the reader's positions are in the page, each after those before it")]
 pub fn checked(page: Vec<u8>) -> (Vec<u8>, BadKeys) {
     let Some((cuts, bad)) = bad(&page) else { return (page, BadKeys::default()) };
     if cuts.is_empty() {
@@ -20,10 +21,10 @@ pub fn checked(page: Vec<u8>) -> (Vec<u8>, BadKeys) {
     let mut good = Vec::with_capacity(page.len());
     let mut start = 0;
     for cut in cuts {
-        good.extend_from_slice(page.get(start..cut.start).unwrap_or_default());
+        good.extend_from_slice(&page[start..cut.start]);
         start = cut.end;
     }
-    good.extend_from_slice(page.get(start..).unwrap_or_default());
+    good.extend_from_slice(&page[start..]);
     (good, bad)
 }
 

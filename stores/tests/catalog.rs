@@ -247,6 +247,9 @@ fn an_overview_has_changes_and_duplicates_and_checks_limits() {
     let third = Overview::read(&out.0).unwrap();
     assert_eq!((third.added, third.changed.len()), (0, 0));
     assert!(Overview::read(&from.0).is_err(), "no catalogue is there");
+    let about = out.0.join("catalog.json");
+    fs::write(&about, fs::read_to_string(&about).unwrap().replace("\"run\"", "\"\"")).unwrap();
+    assert!(Overview::read(&out.0).unwrap_err().to_string().ends_with("catalog.json has no run"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::part::{FIRST, LAST, VERSION, failed, metadata, version};
 use super::rows::History;
-use super::tables::TABLES;
+use super::tables::{TABLES, Table};
 use crate::error::Result;
 use crate::stores::ListedFile;
 use arrow_array::cast::AsArray;
@@ -72,7 +72,7 @@ impl Parts {
             }
         }
         // Names begin with the number of the run.
-        parts.sort_by(|one, other| other.name.cmp(&one.name));
+        parts.sort_by(|left, right| right.name.cmp(&left.name));
         Self { parts, loaded: Vec::new() }
     }
 
@@ -115,15 +115,14 @@ impl Earlier {
     }
 
     /// Returns the rows of a table, with the range of each file's rows.
-    pub fn rows(&self, table: usize) -> Result<(RecordBatch, HashMap<String, Range<usize>>)> {
-        let known = TABLES.get(table).ok_or_else(|| failed("no such table"))?;
-        let paths = self.roots.iter().map(|root| root.join(known.name).join(&self.name));
+    pub fn rows(&self, table: &Table) -> Result<(RecordBatch, HashMap<String, Range<usize>>)> {
+        let paths = self.roots.iter().map(|root| root.join(table.name).join(&self.name));
         let path = paths.into_iter().find(|path| path.exists());
-        let path = path.ok_or_else(|| failed(format!("{} has no {}", known.name, self.name)))?;
+        let path = path.ok_or_else(|| failed(format!("{} has no {}", table.name, self.name)))?;
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(failed)?;
         let reader = reader.build().map_err(failed)?;
         let batches = reader.collect::<std::result::Result<Vec<_>, _>>().map_err(failed)?;
-        let batch = concat_batches(&known.schema(), &batches).map_err(failed)?;
+        let batch = concat_batches(&table.schema(), &batches).map_err(failed)?;
         let mut ranges: HashMap<String, Range<usize>> = HashMap::new();
         for (row, name) in batch.column(0).as_string::<i32>().iter().enumerate() {
             let range = ranges.entry(name.unwrap_or_default().to_owned()).or_insert(row..row);
@@ -143,7 +142,7 @@ impl Earlier {
     }
 
     fn load(&self) -> Option<HashMap<String, Identity>> {
-        let (batch, ranges) = self.rows(0).ok()?;
+        let (batch, ranges) = self.rows(TABLES.first()?).ok()?;
         let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
         let (etags, kinds) = (text("etag")?, text("error_kind")?);
         let sizes = batch.column_by_name("size")?.as_primitive_opt::<Int64Type>()?;

@@ -192,7 +192,8 @@ impl Overview {
             let fault = format!("{}: a catalogue of format {format:?}, expected {FORMAT}", folder.display());
             return Err(Error::Failed(fault));
         }
-        let run = about.get("run").and_then(serde_json::Value::as_u64).unwrap_or_default();
+        let run = about.get("run").and_then(serde_json::Value::as_u64);
+        let run = run.ok_or_else(|| Error::Failed(format!("{}: catalog.json has no run", folder.display())))?;
         let mut overview = Self { run, ..Self::default() };
         each(folder, "files", |rows| overview.add_files(rows))?;
         overview.changed.sort_by(|left, right| right.share().total_cmp(&left.share()).then(left.file.cmp(&right.file)));

@@ -1,7 +1,7 @@
 //! One part of a catalogue: the rows of some files in every table, with one file for each table.
 
 use super::earlier::Earlier;
-use super::tables::{FORMAT, Rows, TABLES, batch};
+use super::tables::{FORMAT, Rows, TABLES, Table, batch};
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_select::interleave::interleave_record_batch;
@@ -42,34 +42,41 @@ pub fn write(entries: &[Entry], names: (&str, &str), folder: &Path, part: &str) 
             }
         }
     }
-    for (table, known) in TABLES.iter().enumerate().rev() {
-        let fresh = batch(table, new.iter().copied()).map_err(failed)?;
-        let rows = if parts.is_empty() { fresh } else { merged(entries, table, fresh, &parts)? };
-        put(&rows, names, &folder.join(known.name), part)?;
+    for (index, table) in TABLES.iter().enumerate().rev() {
+        let fresh = batch(index, new.iter().copied()).map_err(failed)?;
+        let rows = if parts.is_empty() { fresh } else { merged(entries, (index, table), fresh, &parts)? };
+        put(&rows, names, &folder.join(table.name), part)?;
     }
     Ok(())
 }
 
 /// Merges new rows and those of earlier parts, in the order of the files.
-fn merged(entries: &[Entry], table: usize, fresh: RecordBatch, parts: &[&Arc<Earlier>]) -> Result<RecordBatch> {
-    let earlier = parts.iter().map(|part| part.rows(table)).collect::<Result<Vec<_>>>()?;
+fn merged(
+    entries: &[Entry],
+    (index, table): (usize, &Table),
+    fresh: RecordBatch,
+    parts: &[&Arc<Earlier>],
+) -> Result<RecordBatch> {
+    let earlier = parts.iter().map(|part| Ok((*part, part.rows(table)?))).collect::<Result<Vec<_>>>()?;
     let mut indices = Vec::new();
     let mut next = 0;
     for entry in entries {
         match entry {
             Entry::New(rows) => {
-                let count = rows.count(table);
+                let count = rows.count(index);
                 indices.extend((next..next + count).map(|row| (0, row)));
                 next += count;
             }
             Entry::Earlier { part, file } => {
-                let Some(at) = parts.iter().position(|known| Arc::ptr_eq(known, part)) else { continue };
-                let range = earlier.get(at).and_then(|(_, ranges)| ranges.get(file).cloned()).unwrap_or_default();
-                indices.extend(range.map(|row| (at + 1, row)));
+                // The new rows are the first batch.
+                let known = (1..).zip(&earlier).find(|(_, (known, _))| Arc::ptr_eq(known, part));
+                // Not every file has rows in every table.
+                let range = known.and_then(|(at, (_, (_, ranges)))| Some((at, ranges.get(file)?.clone())));
+                indices.extend(range.into_iter().flat_map(|(at, range)| range.map(move |row| (at, row))));
             }
         }
     }
-    let batches: Vec<&RecordBatch> = [&fresh].into_iter().chain(earlier.iter().map(|(batch, _)| batch)).collect();
+    let batches: Vec<&RecordBatch> = [&fresh].into_iter().chain(earlier.iter().map(|(_, (batch, _))| batch)).collect();
     if indices.is_empty() {
         return Ok(fresh.slice(0, 0));
     }

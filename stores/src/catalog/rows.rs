@@ -221,8 +221,7 @@ fn add_program(rows: &mut Rows, name: &str, pte: &Pte<'_>, summary: &Summary<'_>
     }
     for (at, plan) in pte.methods().iter().enumerate() {
         for (index, delegate) in plan.delegates().iter().enumerate() {
-            let first = opened.iter().position(|payload| payload.delegates.contains(&(at, index)));
-            let payload = first.and_then(|first| opened.get(first));
+            let payload = opened.iter().find(|payload| payload.delegates.contains(&(at, index)));
             let known = program.payloads.iter().find(|facts| {
                 let owner = payload.and_then(|payload| payload.delegates.first()).copied();
                 owner.and_then(|(method, _)| pte.methods().get(method)).map(|plan| plan.name()) == Some(facts.method)

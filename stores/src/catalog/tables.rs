@@ -350,18 +350,27 @@ impl Default for Rows {
 impl Rows {
     /// Adds a row: the file, and the cells of all columns after its folder. Does nothing if there is no such table.
     pub fn add<const N: usize>(&mut self, table: &str, file: &str, row: [Value; N]) {
-        let at = TABLES.iter().position(|known| known.name == table && known.columns.len() == N + 2);
-        debug_assert!(at.is_some(), "{table} does not have {N} columns after the folder");
-        if let Some(cells) = at.and_then(|at| self.cells.get_mut(at)) {
+        let found =
+            TABLES.iter().zip(&mut self.cells).find(|(known, _)| known.name == table && known.columns.len() == N + 2);
+        debug_assert!(found.is_some(), "{table} does not have {N} columns after the folder");
+        if let Some((_, cells)) = found {
             cells.extend([file.into(), folder(file).into()]);
             cells.extend(row);
         }
     }
 
+    /// Returns the rows of a table, given its index in [`TABLES`].
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "callers take the index from `TABLES`, and there are cells for each table"
+    )]
+    fn of(&self, table: usize) -> std::slice::ChunksExact<'_, Value> {
+        self.cells[table].chunks_exact(TABLES[table].columns.len())
+    }
+
     /// Returns the number of rows in a table.
     pub fn count(&self, table: usize) -> usize {
-        let columns = TABLES.get(table).map_or(1, |table| table.columns.len());
-        self.cells.get(table).map_or(0, |cells| cells.len() / columns)
+        self.of(table).len()
     }
 
     /// Returns the approximate memory that the rows take, in bytes.
@@ -466,13 +475,12 @@ impl Table {
 }
 
 /// Returns the rows of several files of one table, in the order of the files.
+#[expect(clippy::indexing_slicing, reason = "callers take the index from `TABLES`")]
 pub fn batch<'r>(table: usize, rows: impl Iterator<Item = &'r Rows>) -> Result<RecordBatch, ArrowError> {
-    let Some(known) = TABLES.get(table) else { return Err(ArrowError::SchemaError("no such table".into())) };
+    let known = &TABLES[table];
     let mut builders: Vec<Builder> = known.columns.iter().map(|column| Builder::new(column.kind)).collect();
-    for cells in rows.filter_map(|rows| rows.cells.get(table)) {
-        for row in cells.chunks_exact(known.columns.len()) {
-            builders.iter_mut().zip(row).for_each(|(builder, value)| builder.add(value));
-        }
+    for row in rows.flat_map(|rows| rows.of(table)) {
+        builders.iter_mut().zip(row).for_each(|(builder, value)| builder.add(value));
     }
     RecordBatch::try_new(known.schema(), builders.into_iter().map(Builder::finish).collect())
 }
