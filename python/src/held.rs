@@ -99,9 +99,10 @@ struct Part {
 #[pymethods]
 impl Part {
     #[allow(unsafe_code)]
+    #[expect(clippy::indexing_slicing, reason = "a part of the source's bytes, which do not change")]
     unsafe fn __getbuffer__(slf: &Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let part = slf.get();
-        let bytes = part.source.bytes.get(part.range.clone()).unwrap_or_default();
+        let bytes = &part.source.bytes[part.range.clone()];
         let size = isize::try_from(bytes.len())?;
         // SAFETY: Python passes a valid `view`. The buffer is read-only, and holds a reference to this object, which keeps the bytes.
         let filled =
@@ -141,7 +142,7 @@ impl OwnedModel {
     pub fn new(model: impl Into<Model<'static>>, mut sources: Vec<Arc<Source>>) -> Self {
         sources.retain(|source| !source.bytes.is_empty());
         sources.sort_by_key(|source| source.bytes.as_ptr() as usize);
-        sources.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        sources.dedup_by(|left, right| Arc::ptr_eq(left, right));
         Self { model: model.into(), sources, file_size: None, written: OnceLock::new() }
     }
 
@@ -188,7 +189,7 @@ impl OwnedModel {
     /// Returns a part of the tree's bytes as a read-only `memoryview`, without a copy if it is a part of a source.
     pub fn view<'py>(&self, py: Python<'py>, part: &[u8]) -> PyResult<Bound<'py, PyMemoryView>> {
         let after = self.sources.partition_point(|source| source.bytes.as_ptr() <= part.as_ptr());
-        let source = after.checked_sub(1).and_then(|index| self.sources.get(index));
+        let source = self.sources.split_at(after).0.last();
         let Some((source, start)) = source.and_then(|source| Some((source, offset_in(&source.bytes, part)?))) else {
             return PyMemoryView::from(&PyBytes::new(py, part));
         };
