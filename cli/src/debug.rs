@@ -112,7 +112,7 @@ pub struct Gaps<'t> {
     runs: &'t [RunGaps],
 }
 
-/// The bins of a histogram.
+/// The bins of a histogram: fewer than in the histograms of weights, since a trace has many values.
 const BINS: usize = 16;
 
 /// A trace with its debug buffer, and the program that was run with files of names.

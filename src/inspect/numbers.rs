@@ -52,6 +52,11 @@ pub struct Histogram {
     pub bins: Vec<u64>,
 }
 
+impl Histogram {
+    /// The number of ranges in the histograms of [`Model::weights`](crate::Model::weights).
+    pub const BINS: usize = 40;
+}
+
 impl TensorView<'_> {
     /// Returns the elements as numbers, whatever their type, in the order of the bytes. Integers above 2^53 are rounded, and a bool is its
     /// byte. A quantized type gives the stored integers; [`Pte::dequantized`](crate::Pte::dequantized) applies scales and zero points.

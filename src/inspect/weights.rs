@@ -162,9 +162,6 @@ const LARGEST: u64 = 16 << 20;
 /// The maximum total size of the tensors that get histograms, in bytes.
 const MAX_HISTOGRAM_BYTES: u64 = 128 << 20;
 
-/// The number of bins of a histogram.
-const BINS: usize = 40;
-
 /// The files with external weights.
 struct Files<'t>(Vec<(&'t Ptd<'t>, Vec<Entry<'t>>, KeyIndex<'t>)>);
 
@@ -285,7 +282,7 @@ impl<'t> Collector<'t> {
                     let (_, ptd, entry, data) = files.find(key)?;
                     TensorView::new(entry.shape?, ptd.bytes(&data).ok()?).ok()
                 };
-                self.count(&mut counts, at, Box::new(move || view()?.histogram(BINS)));
+                self.count(&mut counts, at, Box::new(move || view()?.histogram(Histogram::BINS)));
                 continue;
             }
             if !is_tensor(blob.kind) {
@@ -300,10 +297,10 @@ impl<'t> Collector<'t> {
                 weight.dequantized_by = Some(tensor.operator);
             }
             if let Some(Ok(numbers)) = operator.map(|tensor| &tensor.numbers) {
-                self.count(&mut counts, at, Box::new(|| numbers.histogram(BINS)));
+                self.count(&mut counts, at, Box::new(|| numbers.histogram(Histogram::BINS)));
             } else if let Some(shape) = blob.users.iter().find_map(BlobUser::shape) {
                 let bytes = || model.blob_bytes(blob).ok().flatten();
-                let made = move || TensorView::new(shape, &bytes()?).ok()?.histogram(BINS);
+                let made = move || TensorView::new(shape, &bytes()?).ok()?.histogram(Histogram::BINS);
                 self.count(&mut counts, at, Box::new(made));
             }
         }
@@ -355,7 +352,7 @@ impl<'t> Collector<'t> {
                         weight.inside.extend(uses(payload, constant, of, &takers));
                     }
                 }
-                self.count(&mut counts, at, Box::new(|| histogram(payload, constant, &blobs, BINS)));
+                self.count(&mut counts, at, Box::new(|| histogram(payload, constant, &blobs, Histogram::BINS)));
             }
             self.make(counts);
         }
@@ -373,7 +370,7 @@ impl<'t> Collector<'t> {
             if let Some(weight) = self.weights.get_mut(at) {
                 weight.inside = uses(payload, constant, None, &takers);
             }
-            self.count(&mut counts, at, Box::new(|| histogram(payload, constant, &NamedBlobs::NONE, BINS)));
+            self.count(&mut counts, at, Box::new(|| histogram(payload, constant, &NamedBlobs::NONE, Histogram::BINS)));
         }
         self.make(counts);
     }

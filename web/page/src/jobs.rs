@@ -63,9 +63,6 @@ pub struct Plain {
     element: usize,
 }
 
-/// The number of ranges in a histogram, as in reports.
-pub(crate) const BINS: usize = 40;
-
 impl Plain {
     /// Starts a histogram of the tensor at an offset of a file.
     pub(crate) fn of(file: &File, index: usize, offset: u64) -> Result<Self, String> {
@@ -75,7 +72,7 @@ impl Plain {
         let size = shape.byte_size().map_err(|error| error.to_string())?;
         Ok(Self {
             part: (index, file.start() + offset, size),
-            counter: HistogramCounter::new(shape.scalar_type, BINS),
+            counter: HistogramCounter::new(shape.scalar_type, Histogram::BINS),
             left: size,
             rest: Vec::new(),
             element,
@@ -88,9 +85,9 @@ impl Plain {
 
     fn add(&mut self, bytes: &[u8]) {
         self.rest.extend_from_slice(bytes);
-        let whole = self.rest.len() - self.rest.len() % self.element.max(1);
-        self.counter.add(self.rest.get(..whole).unwrap_or_default());
-        self.rest.drain(..whole);
+        let (whole, _) = self.rest.split_at(self.rest.len() - self.rest.len() % self.element.max(1));
+        self.counter.add(whole);
+        self.rest.drain(..whole.len());
         if self.left > 0 {
             self.left = self.left.saturating_sub(bytes.len() as u64);
             // Without finite numbers, the second round counts nothing.

@@ -1,6 +1,6 @@
 //! Histograms of quantized tensors in files that were read in part: their elements, scales and zero points are read first.
 
-use crate::jobs::{BINS, Part};
+use crate::jobs::Part;
 use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use executorch_format::delegate::{NamedBlobs, Payload};
 use executorch_format::inspect::Histogram;
@@ -42,9 +42,9 @@ impl Quantized {
     pub(crate) fn of(files: &Files<'_>, place: (usize, u64)) -> Result<Option<Self>, String> {
         let Some((tensor, places)) = files.value(place).or_else(|| files.constant(place)) else { return Ok(None) };
         let mut missing: Vec<Missing> = Vec::new();
-        for one in places.into_iter().filter_map(|place| files.missing(place)) {
-            if missing.iter().all(|other| other.part != one.part) {
-                missing.push(one);
+        for more in places.into_iter().filter_map(|place| files.missing(place)) {
+            if missing.iter().all(|known| known.part != more.part) {
+                missing.push(more);
             }
         }
         let size: u64 = missing.iter().map(|missing| missing.part.2).sum();
@@ -95,12 +95,13 @@ impl Quantized {
             Tensor::Value { method, value } => {
                 let tensors = files.pte.dequantized();
                 let found = tensors.iter().find(|tensor| (tensor.method, tensor.value) == (method, value))?;
-                found.numbers.as_ref().ok()?.histogram(BINS)
+                found.numbers.as_ref().ok()?.histogram(Histogram::BINS)
             }
             Tensor::Constant { payload, index } => {
                 let opened = files.pte.open_payloads();
                 let Ok(Payload::Xnnpack(payload)) = &opened.get(payload)?.payload else { return None };
-                payload.histogram(index, &NamedBlobs::new(files.pte, files.data.iter().map(|(_, ptd)| *ptd)), BINS)
+                let named = NamedBlobs::new(files.pte, files.data.iter().map(|(_, ptd)| *ptd));
+                payload.histogram(index, &named, Histogram::BINS)
             }
         }
     }

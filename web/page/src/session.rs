@@ -83,23 +83,20 @@ impl Session {
 
     /// Returns the list of files, with their kinds.
     pub fn roles(&self) -> Roles {
-        let kind = |index: &usize| self.files.get(*index).and_then(|file| file.kind);
-        let is_program = |index: &usize| matches!(kind(index), Some(FileKind::Pte | FileKind::Bpte));
-        let all = || 0..self.files.len();
-        let main = all().find(is_program).unwrap_or_default();
+        let program = self.files.iter().position(|file| matches!(file.kind, Some(FileKind::Pte | FileKind::Bpte)));
+        let main = program.unwrap_or_default();
+        let main_kind = self.files.get(main).and_then(|file| file.kind);
         let mut roles = Roles { main, ..Roles::default() };
-        for index in all().filter(|index| *index != main) {
-            match kind(&index) {
-                Some(FileKind::Ptd) if is_program(&main) => roles.data.push(index),
-                Some(FileKind::Etdp) if is_program(&main) && roles.trace.is_none() => roles.trace = Some(index),
-                Some(FileKind::Pte | FileKind::Bpte) if is_program(&main) && roles.other.is_none() => {
+        for (index, file) in self.files.iter().enumerate().filter(|(index, _)| *index != main) {
+            match file.kind {
+                Some(FileKind::Ptd) if program.is_some() => roles.data.push(index),
+                Some(FileKind::Etdp) if program.is_some() && roles.trace.is_none() => roles.trace = Some(index),
+                Some(FileKind::Pte | FileKind::Bpte) if program.is_some() && roles.other.is_none() => {
                     roles.other = Some(index)
                 }
                 #[cfg(feature = "names")]
-                None if is_program(&main) && self.files.get(index).is_some_and(|file| file.names.is_some()) => {
-                    roles.names.push(index)
-                }
-                found if found == kind(&main) && found.is_some() && roles.other.is_none() => roles.other = Some(index),
+                None if program.is_some() && file.names.is_some() => roles.names.push(index),
+                found if found == main_kind && found.is_some() && roles.other.is_none() => roles.other = Some(index),
                 _ => roles.unused.push(index),
             }
         }
@@ -239,9 +236,9 @@ impl Session {
     /// Returns the differences between the main file and the file to compare with.
     pub fn compare(&self) -> Result<String, String> {
         let roles = self.roles();
-        let (one, other) = (self.main()?, self.file(roles.other.ok_or("there is no second file to compare with")?)?);
+        let (left, right) = (self.main()?, self.file(roles.other.ok_or("there is no second file to compare with")?)?);
         let opened = |file: &'_ File| file.model.clone().map_err(|error| format!("{}: {error}", file.name));
-        let models = [opened(one)?, opened(other)?];
+        let models = [opened(left)?, opened(right)?];
         let data: Vec<Ptd<'static>> = self.data().into_iter().cloned().collect();
         #[cfg_attr(not(feature = "names"), allow(unused_mut))]
         let [mut before, mut after] = models.each_ref().map(|model| Side::new(model, &data));
@@ -260,12 +257,12 @@ impl Session {
             _ => Vec::new(),
         };
         json(&Comparison {
-            files: [&one.name, &other.name],
-            sizes: [one.size, other.size],
+            files: [&left.name, &right.name],
+            sizes: [left.size, right.size],
             same: found.is_same(),
             diff: &found,
             growth,
-            whole: one.whole && other.whole,
+            whole: left.whole && right.whole,
         })
     }
 
