@@ -14,20 +14,11 @@ runInThisContext(readFileSync(join(module, "page.js"), "utf8"));
 const { bindings, entriesOf } = load(["page/vendor/fflate.min", "page/zip"], "({ bindings: wasm_bindgen, entriesOf })");
 bindings.initSync({ module: readFileSync(join(module, "page_bg.wasm")) });
 
-const PARTS = [
-  "size",
-  "modules",
-  "memory",
-  "operators",
-  "macs",
-  "findings",
-  "weights",
-  "graphs",
-  "names",
-  "releases",
-  "cases",
-  "profile",
-];
+// All parts except the comparison with a second file.
+const PARTS = load(["page/roles"], "page").parts(
+  { summary: { kind: "pte" }, program_offset: 0 },
+  { names: [0], trace: 0 },
+);
 
 // The report of a file, with the parts that it has.
 function reportOf(path) {
