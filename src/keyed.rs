@@ -215,6 +215,12 @@ pub(crate) fn set<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     items
 }
 
+/// Returns the items of a sorted list for which `compare` returns `Equal`; it returns `Less` for the items before them.
+pub(crate) fn equal_range<T>(sorted: &[T], compare: impl Fn(&T) -> Ordering) -> &[T] {
+    let (_, rest) = sorted.split_at(sorted.partition_point(|item| compare(item).is_lt()));
+    rest.split_at(rest.partition_point(|item| compare(item).is_eq())).0
+}
+
 /// Sorts the items by a key; items with equal keys keep their order.
 pub(crate) fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, |left, right| key(left).cmp(&key(right)));

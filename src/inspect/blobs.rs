@@ -259,6 +259,7 @@ impl<'t> Collector<'t> {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "`indices` are those of blobs")]
     fn add(
         &mut self,
         kind: BlobKind,
@@ -274,9 +275,7 @@ impl<'t> Collector<'t> {
         if index == next {
             blobs.push(Blob { kind, data, offset, size, users: Vec::new() });
         }
-        if let Some(blob) = blobs.get_mut(index) {
-            blob.users.push(user);
-        }
+        blobs[index].users.push(user);
     }
 
     fn fault(&mut self, path: FieldPath, error: Error) {

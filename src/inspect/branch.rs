@@ -132,9 +132,9 @@ fn find<'t>(root: &'t dyn AnyTable, path: &str) -> Result<BranchPlace<'t>> {
                 place.steps.push(Step::Index(index));
             }
             FoundBranch::Table(table) => {
-                let fields = table.description().fields;
-                let index = fields.iter().position(|field| field.name == name).ok_or_else(nothing)?;
-                let field = Step::Field(fields.get(index).map_or("", |field| field.name));
+                let mut fields = table.description().fields.iter().enumerate();
+                let (index, field) = fields.find(|(_, field)| field.name == name).ok_or_else(nothing)?;
+                let field = Step::Field(field.name);
                 match table.field(index).map(|field| field.value()) {
                     Some(Value::Table(inner)) => {
                         place.steps.push(field);

@@ -254,8 +254,8 @@ pub(super) fn debug_values<'t>(
 }
 
 fn code_of<'c, 't>(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, code: &'c Disassembly<'t>) -> Option<&'c MethodCode<'t>> {
-    let index = pte.methods().iter().position(|own| core::ptr::eq(own, plan))?;
-    code.methods.get(index)
+    let mut methods = pte.methods().iter().zip(&code.methods);
+    methods.find(|(own, _)| core::ptr::eq(*own, plan)).map(|(_, code)| code)
 }
 
 /// Events that were recorded together: the results of one call of a kernel, the arguments of one call of a delegate, or the outputs of
@@ -291,10 +291,11 @@ impl<'t> Reader<'t> {
             }
         }
         for group in groups(run) {
-            let known = plan.zip(code).and_then(|(plan, code)| known_values(&group, plan, code));
+            let known = plan.zip(code).and_then(|(plan, code)| known_values(&group, plan, code)).unwrap_or_default();
             let place = group.key.place().filter(|_| !group.is_output);
             let runs = place.and_then(|place| target(plan?, instruction(plan?, place)?));
             for (position, (event, debug)) in group.events.iter().enumerate() {
+                let known = known.get(position).copied();
                 let value = DebugValue {
                     event: *event,
                     kind: match group.key.kind() {
@@ -307,12 +308,12 @@ impl<'t> Reader<'t> {
                     repetition: group.repetition,
                     position,
                     item: None,
-                    input: known.as_ref().and_then(|(_, inputs)| inputs.get(position).copied()).unwrap_or(false),
+                    input: known.is_some_and(|(_, is_input)| is_input),
                     delegate_debug_name: group.key.delegate_id,
                     delegate_debug_id: Some(group.key.delegate_number).filter(|number| *number != -1),
                     runs: runs.clone(),
                     kernel: place.and_then(|place| kernels.get(&place).copied()),
-                    value: known.as_ref().and_then(|(known, _)| known.get(position).copied()),
+                    value: known.map(|(value, _)| value),
                     name: None,
                     named_by: None,
                     module: None,
@@ -463,27 +464,26 @@ fn groups<'t>(run: &'t RunData<'_>) -> Vec<Group<'t>> {
     groups
 }
 
-/// The indices of the values that were recorded, if there are as many as the program says, and which of them are inputs of a delegate.
-fn known_values(group: &Group<'_>, plan: &ExecutionPlan<'_>, code: &MethodCode<'_>) -> Option<(Vec<usize>, Vec<bool>)> {
-    let indices = |list: &mut dyn Iterator<Item = i32>| -> Option<Vec<usize>> {
-        list.map(|index| usize::try_from(index).ok()).collect()
+/// Returns the indices of the values that were recorded, if there are as many as the program has, each with `true` for an input of a
+/// delegate.
+fn known_values(group: &Group<'_>, plan: &ExecutionPlan<'_>, code: &MethodCode<'_>) -> Option<Vec<(usize, bool)>> {
+    let indices = |list: &mut dyn Iterator<Item = (i32, bool)>| -> Option<Vec<(usize, bool)>> {
+        list.map(|(index, is_input)| Some((usize::try_from(index).ok()?, is_input))).collect()
     };
-    let mut inputs = Vec::new();
     let values = if group.is_output {
-        indices(&mut plan.outputs().iter().copied())?
+        indices(&mut plan.outputs().iter().map(|value| (*value, false)))?
     } else if group.key.kind() == EventKind::Delegate {
         return None;
     } else {
         let (chain, index) = group.key.place()?;
         match &code.chains.get(chain)?.instructions.get(index)?.operation {
             Operation::Delegate { arguments, .. } => {
-                inputs.extend(arguments.iter().map(|argument| !argument.output));
-                indices(&mut arguments.iter().map(|argument| argument.value))?
+                indices(&mut arguments.iter().map(|argument| (argument.value, !argument.output)))?
             }
             Operation::Kernel { arguments, .. } => {
                 let mut seen = Keyed::new();
-                let mut written = arguments.iter().filter(|one| one.output && seen.add(one.value)).map(|one| one.value);
-                let mut all = indices(&mut written)?;
+                let written = arguments.iter().filter(|argument| argument.output && seen.add(argument.value));
+                let mut all = indices(&mut written.map(|argument| (argument.value, false)))?;
                 // The result comes again as the last argument: as another value, if it is a list.
                 if all.len() == group.events.len() + 1 {
                     all.pop();
@@ -493,7 +493,7 @@ fn known_values(group: &Group<'_>, plan: &ExecutionPlan<'_>, code: &MethodCode<'
             _ => return None,
         }
     };
-    (values.len() == group.events.len()).then_some((values, inputs))
+    Some(values).filter(|values| values.len() == group.events.len())
 }
 
 /// The dimensions by their strides, the largest first.

@@ -59,6 +59,7 @@ pub struct InsideArgument {
 }
 
 /// Lists the contents of the delegates of each method. The nodes of a shared payload are listed once.
+#[expect(clippy::indexing_slicing, reason = "payloads have the indices of this program's methods and delegates")]
 pub(super) fn of_program<'t>(pte: &'t Pte<'_>) -> Vec<Vec<DelegateCode<'t>>> {
     let mut methods = Vec::new();
     for plan in pte.methods() {
@@ -72,7 +73,7 @@ pub(super) fn of_program<'t>(pte: &'t Pte<'_>) -> Vec<Vec<DelegateCode<'t>>> {
         let Ok(Payload::Xnnpack(payload)) = &opened.payload else { continue };
         let first = opened.delegates.first().copied();
         for (method, index) in &opened.delegates {
-            let Some(code) = methods.get_mut(*method).and_then(|list| list.get_mut(*index)) else { continue };
+            let code = &mut methods[*method][*index];
             if first == Some((*method, *index)) {
                 code.nodes = nodes(payload);
             } else {
@@ -84,9 +85,9 @@ pub(super) fn of_program<'t>(pte: &'t Pte<'_>) -> Vec<Vec<DelegateCode<'t>>> {
 }
 
 fn nodes(payload: &Xnnpack<'_>) -> Vec<InsideNode> {
-    let ids = payload.graph.values_by_id();
+    let tensors = payload.graph.tensors_by_id();
     let argument = |(name, id): (&'static str, u32), output: bool| {
-        let tensor = ids.get(&id).and_then(|index| payload.graph.xvalues().get(*index)?.tensor());
+        let tensor = tensors.get(&id);
         InsideArgument {
             name: name.trim_end_matches("_id"),
             id,

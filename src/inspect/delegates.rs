@@ -1,5 +1,6 @@
 //! The contents of delegates: the number of operators of each kind, and every constant.
 
+use super::payloads::delegate_at;
 use super::{BlobCount, Fault, NamedBy, OperatorCalls};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
@@ -81,6 +82,7 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> DelegateConstants<'t> {
         let Some((method, delegate)) = opened.delegates.first().copied() else {
             continue;
         };
+        let (plan, _) = delegate_at(pte, (method, delegate));
         let payload = match &opened.payload {
             Ok(Payload::Xnnpack(payload)) => payload,
             Ok(_) => continue,
@@ -107,8 +109,7 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> DelegateConstants<'t> {
                     }
                 },
             };
-            let name = pte.methods().get(method).map(|plan| plan.name());
-            found.constants.extend(uses(&constant, offset, name, Some(delegate)));
+            found.constants.extend(uses(&constant, offset, Some(plan.name()), Some(delegate)));
         }
     }
     found
@@ -187,9 +188,9 @@ pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Ope
             continue;
         };
         let counts = payload.graph.count_nodes();
-        for (method, index) in &opened.delegates {
-            let delegate = pte.methods().get(*method).and_then(|plan| plan.delegates().get(*index));
-            let operators = all.entry((*method, delegate.map_or("", |delegate| delegate.id())));
+        for place in &opened.delegates {
+            let (_, delegate) = delegate_at(pte, *place);
+            let operators = all.entry((place.0, delegate.id()));
             for (name, count) in &counts {
                 *operators.entry(*name) += count;
             }
@@ -241,7 +242,7 @@ pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCall
 
 /// Sorts the most frequent first.
 pub(super) fn most_first(operators: &mut [OperatorCalls]) {
-    sort_by(operators, |one, other| other.calls.cmp(&one.calls));
+    sort_by(operators, |left, right| right.calls.cmp(&left.calls));
 }
 
 /// The nodes that take each value, with the argument's name.

@@ -3,7 +3,7 @@
 use super::linked::{DelegateNodes, KindCounts, count_kinds, kind_of_event};
 use super::profile::{EventKind, EventTarget, Mismatch};
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, sort};
+use crate::keyed::{Keyed, equal_range, sort};
 use crate::names::shortened;
 use crate::path::{FieldPath, Path};
 use crate::schema::etdump::{DebugEvent, ProfileEvent, RunData};
@@ -80,6 +80,7 @@ pub(super) struct Times<'t> {
 }
 
 impl<'t> Times<'t> {
+    #[expect(clippy::indexing_slicing, reason = "`known` has the indices of `keys` and `ticks`")]
     pub(super) fn of(run: &'t RunData<'_>, index: usize, mismatches: &mut Vec<Mismatch>) -> Self {
         let (mut times, mut known) = (Self { keys: Vec::new(), ticks: Vec::new() }, Keyed::new());
         for (event, profile) in run.profile_events() {
@@ -98,9 +99,7 @@ impl<'t> Times<'t> {
                 times.keys.push(key);
                 times.ticks.push(Vec::new());
             }
-            if let Some(all) = times.ticks.get_mut(place) {
-                all.push(ticks);
-            }
+            times.ticks[place].push(ticks);
         }
         times
     }
@@ -208,15 +207,14 @@ impl<'t, 'a> Methods<'t, 'a> {
             (EventKind::Part | EventKind::Method, _) => Needed::Any,
         };
         let place = (chain, index, &needed);
-        let start = self.places.partition_point(|(chain, index, needed, _)| (*chain, *index, needed) < place);
-        let end = self.places.partition_point(|(chain, index, needed, _)| (*chain, *index, needed) <= place);
-        self.places.get(start..end)
+        Some(equal_range(&self.places, |(chain, index, needed, _)| (*chain, *index, needed).cmp(&place)))
     }
 
     /// Returns the methods that fit all events, and fit best; fails if too many would have to be tried.
     ///
     /// A method fits better if each of its instructions has an event, so that the run is not the start of a longer method, and if its
     /// delegates have as many nodes of each kind as there are events inside them.
+    #[expect(clippy::indexing_slicing, reason = "`places` has the indices of this program's methods")]
     fn fitting(&self, keys: &[Key<'_>], named: Option<&ExecutionPlan<'_>>) -> Result<Fitting<'t, 'a>, TooMany> {
         let fewest = keys.iter().filter_map(|key| self.candidates(key)).min_by_key(|methods| methods.len());
         let events = RunEvents::of(keys);
@@ -225,8 +223,10 @@ impl<'t, 'a> Methods<'t, 'a> {
             if tried >= MAX_TRIED {
                 return Err(TooMany);
             }
-            let plan = self.pte.methods().get(*method);
-            let Some(plan) = plan.filter(|plan| keys.iter().all(|key| misfit(key, plan).is_none())) else { continue };
+            let plan = &self.pte.methods()[*method];
+            if keys.iter().any(|key| misfit(key, plan).is_some()) {
+                continue;
+            }
             let is_whole = plan.instructions().nth(events.instructions).is_none();
             let quality = 1 + usize::from(is_whole) + usize::from(events.may_be_of(&self.nodes, *method, plan));
             if quality > best {
@@ -265,7 +265,7 @@ impl RunEvents {
         sort(&mut events);
         let kinds =
             |call: &[((usize, usize), String)]| Some((call.first()?.0, count_kinds(call.iter().map(|(_, kind)| kind))));
-        let inside = events.chunk_by(|(one, _), (other, _)| one == other).filter_map(kinds).collect();
+        let inside = events.chunk_by(|(left, _), (right, _)| left == right).filter_map(kinds).collect();
         Self { instructions: places.len(), inside }
     }
 
@@ -319,13 +319,13 @@ pub(super) fn plan_of<'t, 'a>(
     match found.map(|found| if found.named { [named, None] } else { found.plans }) {
         Err(TooMany) if named.is_some_and(|plan| fits(&plan)) => named,
         Err(TooMany) => {
-            say(format!("it may fit more than {MAX_TRIED} methods, of which no more were tried: say which it was"));
+            say(format!("it may fit more than {MAX_TRIED} methods, too many to try: name the method"));
             None
         }
         Ok([Some(plan), None]) => Some(plan),
-        Ok([Some(one), Some(other)]) => {
-            let [one, other] = [one, other].map(|plan| shortened(plan.name()));
-            say(format!("it fits the methods {one:?} and {other:?} alike: say which it was"));
+        Ok([Some(first), Some(second)]) => {
+            let [first, second] = [first, second].map(|plan| shortened(plan.name()));
+            say(format!("it fits the methods {first:?} and {second:?} equally well: name the method"));
             None
         }
         Ok([None, _]) => {
@@ -367,8 +367,8 @@ fn misfit(key: &Key<'_>, plan: &ExecutionPlan<'_>) -> Option<String> {
     if operator.is_some_and(|operator| is_called(operator, called)) {
         return None;
     }
-    let (name, operator) = (shortened(name), operator.map(shown).unwrap_or_default());
-    Some(format!("{name:?} at instruction {index}, which runs {operator:?}"))
+    let operator = operator.map_or_else(|| "a missing operator".into(), |operator| format!("{:?}", shown(operator)));
+    Some(format!("{:?} at instruction {index}, which runs {operator}", shortened(name)))
 }
 
 /// Checks whether the runtime calls an operator by this name, which lacks the namespace. Does not read a long name again for each event.

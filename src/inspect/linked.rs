@@ -3,7 +3,7 @@
 use super::{EventKind, EventProfile, EventTarget, RunProfile};
 use crate::delegate::Payload;
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, sort};
+use crate::keyed::{Keyed, equal_range, sort};
 use alloc::{string::String, vec::Vec};
 
 /// A node inside a delegate.
@@ -62,22 +62,18 @@ struct Nodes {
 pub(super) struct DelegateNodes<'t> {
     payloads: Vec<Nodes>,
     /// The index of the payload, by method and delegate.
-    places: Vec<Vec<Option<usize>>>,
+    places: Keyed<(usize, usize), usize>,
     /// The index of each method, by its name.
     methods: Keyed<&'t str, usize>,
 }
 
 impl<'t> DelegateNodes<'t> {
     pub(super) fn of(pte: &'t Pte<'_>) -> Self {
-        let mut payloads: Vec<Nodes> = Vec::new();
-        let mut places: Vec<Vec<Option<usize>>> =
-            pte.methods().iter().map(|plan| alloc::vec![None; plan.delegates().len()]).collect();
+        let (mut payloads, mut places) = (Vec::new(), Keyed::new());
         for opened in pte.open_payloads() {
             let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
-            for (method, delegate) in &opened.delegates {
-                if let Some(place) = places.get_mut(*method).and_then(|method| method.get_mut(*delegate)) {
-                    *place = Some(payloads.len());
-                }
+            for place in &opened.delegates {
+                places.insert(*place, payloads.len());
             }
             let names = xnnpack.graph.xnodes().iter().map(|node| node.name()).enumerate();
             let mut nodes: Vec<_> = names.map(|(index, name)| (kind_of_node(name), index, name)).collect();
@@ -91,17 +87,17 @@ impl<'t> DelegateNodes<'t> {
         Self { payloads, places, methods }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "`places` has the indices of `payloads`")]
     fn get(&self, method: usize, delegate: i32) -> Option<&Nodes> {
-        let delegate = usize::try_from(delegate).ok()?;
-        self.payloads.get((*self.places.get(method)?.get(delegate)?)?)
+        let payload = self.places.get(&(method, usize::try_from(delegate).ok()?))?;
+        Some(&self.payloads[*payload])
     }
 
     /// Returns `true` if a delegate can have caused events of these kinds, sorted and counted. Also `true` if its nodes are not known.
     pub(super) fn may_have(&self, method: usize, delegate: i32, events: &[(String, usize)]) -> bool {
         let Some(Nodes { kinds, .. }) = self.get(method, delegate) else { return true };
         let count = |list: &[(String, usize)], kind: &String| {
-            let at = list.binary_search_by_key(&kind, |(kind, _)| kind).ok()?;
-            list.get(at).map(|(_, count)| *count)
+            equal_range(list, |(other, _)| other.cmp(kind)).first().map(|(_, count)| *count)
         };
         kinds.iter().all(|(kind, nodes)| match count(events, kind) {
             Some(events) => events == *nodes,
@@ -114,7 +110,7 @@ impl<'t> DelegateNodes<'t> {
         for run in runs {
             let Some(method) = run.method.and_then(|name| self.methods.get(name)).copied() else { continue };
             let place = |event: &EventProfile<'_>| (event.chain, event.instruction);
-            for call in run.events.chunk_by_mut(|one, other| place(one) == place(other)) {
+            for call in run.events.chunk_by_mut(|left, right| place(left) == place(right)) {
                 let delegate = call.iter().find_map(|event| match event.runs {
                     Some(EventTarget::Delegate { delegate, .. }) => Some(delegate),
                     _ => None,
@@ -127,21 +123,20 @@ impl<'t> DelegateNodes<'t> {
     }
 }
 
+#[expect(clippy::indexing_slicing, reason = "`events` has indices of the call's events")]
 fn link_call(call: &mut [EventProfile<'_>], nodes: &[(String, usize, &'static str)]) {
     let of_event = |(index, event): (usize, &EventProfile<'_>)| {
         (event.kind == EventKind::Delegate).then(|| (kind_of_event(event.name), index))
     };
     let mut events: Vec<(String, usize)> = call.iter().enumerate().filter_map(of_event).collect();
     sort(&mut events);
-    for events in events.chunk_by(|(one, _), (other, _)| one == other) {
-        let Some((kind, _)) = events.first() else { continue };
-        let start = nodes.partition_point(|(other, _, _)| other < kind);
-        let end = nodes.partition_point(|(other, _, _)| other <= kind);
+    for events in events.chunk_by(|(left, _), (right, _)| left == right) {
+        let [(kind, _), ..] = events else { continue };
+        let of_kind = equal_range(nodes, |(other, _, _)| other.cmp(kind));
         // If the numbers differ, some nodes were fused or omitted, and it is not known which.
-        let of_kind = nodes.get(start..end).filter(|of_kind| of_kind.len() == events.len()).unwrap_or_default();
-        for ((_, event), (_, index, operator)) in events.iter().zip(of_kind) {
-            if let Some(event) = call.get_mut(*event) {
-                event.node = Some(ProfiledNode { index: *index, operator });
+        if of_kind.len() == events.len() {
+            for ((_, event), (_, index, operator)) in events.iter().zip(of_kind) {
+                call[*event].node = Some(ProfiledNode { index: *index, operator });
             }
         }
     }
@@ -149,8 +144,8 @@ fn link_call(call: &mut [EventProfile<'_>], nodes: &[(String, usize, &'static st
 
 /// Normalizes an event name: `Fully Connected (NC, F32) GEMM #1` becomes `fullyconnected`.
 pub(super) fn kind_of_event(name: &str) -> String {
-    let name = name.split(" (").next().unwrap_or_default();
-    let name = name.split(" #").next().unwrap_or_default();
+    let name = name.split_once(" (").map_or(name, |(name, _)| name);
+    let name = name.split_once(" #").map_or(name, |(name, _)| name);
     name.chars().filter(|c| *c != ' ').flat_map(char::to_lowercase).collect()
 }
 

@@ -145,7 +145,7 @@ impl<'t> MethodMacs<'t> {
             sum.parameters = sum.parameters.saturating_add(call.parameters);
         }
         let mut list: Vec<OperatorMacs<'t>> = operators.into_sorted().into_iter().map(|(_, sum)| sum).collect();
-        sort_by(&mut list, |one, other| (other.macs, other.elements).cmp(&(one.macs, one.elements)));
+        sort_by(&mut list, |left, right| (right.macs, right.elements).cmp(&(left.macs, left.elements)));
         list
     }
 }
@@ -190,11 +190,12 @@ impl Pte<'_> {
                         }
                         Operation::Delegate { backend, delegate, .. } => {
                             let delegate = usize::try_from(*delegate).ok();
-                            let payload = delegate.and_then(|delegate| payloads.get(&(index, delegate)));
-                            let payload = payload.map(|payload| &payload.payload);
                             let call = CallMacs { operator: backend, delegate, ..call };
-                            match payload {
-                                Some(Ok(Payload::Xnnpack(xnnpack))) => counter.delegate(call, xnnpack),
+                            let payload = delegate.and_then(|delegate| payloads.get(&(index, delegate)));
+                            match (delegate, payload.map(|opened| &opened.payload)) {
+                                (Some(delegate), Some(Ok(Payload::Xnnpack(xnnpack)))) => {
+                                    counter.delegate(call, delegate, xnnpack);
+                                }
                                 _ => counter.add(call),
                             }
                         }
@@ -330,14 +331,13 @@ impl<'t> Counter<'_, 't> {
         }
     }
 
-    fn delegate(&mut self, call: CallMacs<'t>, xnnpack: &Xnnpack<'_>) {
-        let delegate = call.delegate.unwrap_or_default();
+    fn delegate(&mut self, call: CallMacs<'t>, delegate: usize, xnnpack: &Xnnpack<'_>) {
         if let Some(sum) = self.called.get(&delegate) {
             let sum = CallMacs { chain: call.chain, instruction: call.instruction, ..sum.clone() };
             return self.add(sum);
         }
-        let ids = xnnpack.graph.values_by_id();
-        let tensor = |id: &u32| xnnpack.graph.xvalues().get(*ids.get(id)?)?.tensor();
+        let tensors = xnnpack.graph.tensors_by_id();
+        let tensor = |id: &u32| tensors.get(id).copied();
         let mut sum = CallMacs { macs: Some(0), ..call.clone() };
         for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
             let used = node.xnode_union.ids();
@@ -345,9 +345,8 @@ impl<'t> Counter<'_, 't> {
             let outputs = used.outputs.iter().filter_map(|(_, id)| tensor(id));
             let elements = outputs.map(dims).fold(0, u64::saturating_add);
             let mut parameters = 0u64;
-            for constant in
-                used.inputs.iter().filter_map(|(_, id)| tensor(id)).filter(|one| one.constant_buffer_idx != 0)
-            {
+            let inputs = used.inputs.iter().filter_map(|(_, id)| tensor(id));
+            for constant in inputs.filter(|input| input.constant_buffer_idx != 0) {
                 parameters = parameters.saturating_add(dims(constant));
                 let seen = match xnnpack.constant(constant.constant_buffer_idx) {
                     Some(ConstantPlace::Named { key, .. }) => CountedWeight::Key(key.into()),
@@ -356,11 +355,12 @@ impl<'t> Counter<'_, 't> {
                 self.parameter(seen, dims(constant));
             }
             let macs = node_macs(node.name(), &used, &find, &tensor);
-            let one = CallMacs { node: Some(index), operator: node.name(), macs, elements, parameters, ..call.clone() };
+            let inside =
+                CallMacs { node: Some(index), operator: node.name(), macs, elements, parameters, ..call.clone() };
             sum.macs = sum.macs.zip(macs).map(|(sum, macs)| sum.saturating_add(macs));
             sum.elements = sum.elements.saturating_add(elements);
             sum.parameters = sum.parameters.saturating_add(parameters);
-            self.add(one);
+            self.add(inside);
         }
         self.called.insert(delegate, sum);
     }
@@ -389,7 +389,7 @@ fn node_macs<'x>(
     tensor: &dyn Fn(&u32) -> Option<&'x XNNTensorValue<'x>>,
 ) -> Option<u64> {
     let output = || used.outputs.first().and_then(|(_, id)| tensor(id));
-    let last = |one: &XNNTensorValue<'_>| one.dims().last().map(|size| u64::from(*size).max(1));
+    let last = |tensor: &XNNTensorValue<'_>| tensor.dims().last().map(|size| u64::from(*size).max(1));
     match name {
         "XNNConv2d" | "XNNDepthwiseConv2d" | "XNNFullyConnected" => {
             let output = output()?;

@@ -162,8 +162,8 @@ impl HistogramCounter {
     pub fn add(&mut self, bytes: &[u8]) {
         let Some(element) = self.scalar_type.element_size().filter(|size| *size > 0) else { return };
         for chunk in bytes.chunks(CHUNK * element) {
-            let whole = chunk.len() - chunk.len() % element;
-            let numbers = decode(self.scalar_type, chunk.get(..whole).unwrap_or_default());
+            let (whole, _) = chunk.split_at(chunk.len() - chunk.len() % element);
+            let numbers = decode(self.scalar_type, whole);
             // A type without numbers leaves the histogram unchanged.
             self.add_numbers(&numbers.unwrap_or_default());
         }
@@ -295,29 +295,29 @@ pub(crate) fn distance(before: &Values<'_>, after: &Values<'_>) -> Option<Distan
     let mut distance = Distance::default();
     let (mut product, mut square, mut other_square, mut noise) = (0.0, 0.0, 0.0, 0.0);
     let mut finite = 0u64;
-    for (one, other) in before.chunks()?.zip(after.chunks()?) {
-        for (one, other) in one.into_iter().zip(other) {
+    for (left, right) in before.chunks()?.zip(after.chunks()?) {
+        for (left, right) in left.into_iter().zip(right) {
             distance.elements += 1;
-            let is_changed = one != other && !(one.is_nan() && other.is_nan());
+            let is_changed = left != right && !(left.is_nan() && right.is_nan());
             distance.changed += u64::from(is_changed);
-            if !one.is_finite() || !other.is_finite() {
-                for (count, number) in distance.not_finite.iter_mut().zip([one, other]) {
+            if !left.is_finite() || !right.is_finite() {
+                for (count, number) in distance.not_finite.iter_mut().zip([left, right]) {
                     *count += u64::from(!number.is_finite());
                 }
                 distance.unbounded += u64::from(is_changed);
                 continue;
             }
-            let difference = (one - other).abs();
+            let difference = (left - right).abs();
             distance.absolute = distance.absolute.max(difference);
             if difference > 0.0 {
-                distance.relative = distance.relative.max(difference / one.abs().max(other.abs()));
+                distance.relative = distance.relative.max(difference / left.abs().max(right.abs()));
             }
             finite += 1;
             distance.l1 += difference;
             noise += difference * difference;
-            product += one * other;
-            square += one * one;
-            other_square += other * other;
+            product += left * right;
+            square += left * left;
+            other_square += right * right;
         }
     }
     let cosine = product / (square.sqrt() * other_square.sqrt());

@@ -166,18 +166,18 @@ impl<'t> DebugValues<'t> {
 /// The values of a run, by the names that references may have.
 struct Index<'v> {
     /// By file name without its ending, by name, and by title.
-    names: Keyed<String, usize>,
-    modules: Keyed<&'v str, usize>,
+    names: Keyed<String, &'v DebugValue<'v>>,
+    modules: Keyed<&'v str, (usize, &'v DebugValue<'v>)>,
 }
 
-/// The last value of each module, without inputs of delegates and the outputs of the method.
-fn last_of_modules<'v>(values: &'v [DebugValue<'_>]) -> Keyed<&'v str, usize> {
+/// Returns the last value of each module, with its index, without inputs of delegates and the outputs of the method.
+fn last_of_modules<'v>(values: &'v [DebugValue<'_>]) -> Keyed<&'v str, (usize, &'v DebugValue<'v>)> {
     let mut last = Keyed::new();
     for (index, value) in values.iter().enumerate() {
         let module = value.last_module.or(value.module).filter(|_| value.kind != EventKind::Method && !value.input);
         let Some(module) = module.filter(|module| !module.is_empty()) else { continue };
         for path in modules(module).take(MAX_DEPTH).chain([module]) {
-            last.insert(path, index);
+            last.insert(path, (index, value));
         }
     }
     last
@@ -185,21 +185,21 @@ fn last_of_modules<'v>(values: &'v [DebugValue<'_>]) -> Keyed<&'v str, usize> {
 
 impl<'v> Index<'v> {
     fn of(run: &'v DebugRun<'_>, files: &[String]) -> Self {
-        let mut names: Keyed<String, usize> = Keyed::new();
-        for (index, file) in files.iter().enumerate() {
-            names.or_insert(file.strip_suffix(".npy").unwrap_or(file).into(), index);
+        let mut names: Keyed<String, &DebugValue<'_>> = Keyed::new();
+        for (file, value) in files.iter().zip(&run.values) {
+            names.or_insert(file.strip_suffix(".npy").unwrap_or(file).into(), value);
         }
-        for (index, value) in run.values.iter().enumerate() {
+        for value in &run.values {
             if let Some(name) = value.name {
-                names.or_insert(shortened(name).into(), index);
+                names.or_insert(shortened(name).into(), value);
             }
-            names.or_insert(value.title().replace(' ', "."), index);
+            names.or_insert(value.title().replace(' ', "."), value);
         }
         Self { names, modules: last_of_modules(&run.values) }
     }
 
-    fn get(&self, name: &str) -> Option<usize> {
-        self.names.get(name).or_else(|| self.modules.get(name)).copied()
+    fn get(&self, name: &str) -> Option<&'v DebugValue<'v>> {
+        self.names.get(name).copied().or_else(|| self.modules.get(name).map(|(_, value)| *value))
     }
 }
 
@@ -221,7 +221,7 @@ impl DebugValues<'_> {
                     scalar_type: Some(shape.scalar_type),
                     sizes: Some(shape.sizes.into()),
                 };
-                let found = index.get(name).and_then(|index| run.values.get(index));
+                let found = index.get(name);
                 let (outcome, distance) = match found.map(|found| found.tensor.as_ref()) {
                     None => (GapOutcome::OnlyBefore, None),
                     Some(None) => (GapOutcome::Kind, None),
@@ -253,6 +253,10 @@ impl DebugValues<'_> {
     }
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "`left` has an item for each value of `before`, whose indices are looked up"
+)]
 fn run_gaps(before: Option<&DebugRun<'_>>, after: Option<&DebugRun<'_>>) -> RunGaps {
     let by_place = before.zip(after).is_none_or(|(before, after)| are_alike(before, after));
     // In another program, an input of a delegate's call is no value of its own.
@@ -267,27 +271,23 @@ fn run_gaps(before: Option<&DebugRun<'_>>, after: Option<&DebugRun<'_>>) -> RunG
     }
     let (mut values, mut only_after) = (Vec::new(), Vec::new());
     let modules = if by_place { Keyed::new() } else { last_of_modules(of_before) };
-    let mut is_left: Vec<bool> = of_before.iter().map(counts).collect();
+    let mut left: Vec<Option<&DebugValue<'_>>> =
+        of_before.iter().map(|value| Some(value).filter(|value| counts(value))).collect();
     for value in after.map(|run| run.values.as_slice()).unwrap_or_default().iter().filter(|value| counts(value)) {
         let by_key = key(value, by_place).and_then(|key| waiting.get_mut(&key)?.pop());
         // The result of a delegate is that of the module of its last node.
-        let by_module = || modules.get(value.last_module?).copied();
-        let found = by_key.or_else(by_module).filter(|index| is_left.get(*index) == Some(&true));
-        let Some((index, other)) = found.and_then(|index| Some((index, of_before.get(index)?))) else {
+        let by_module = || Some(modules.get(value.last_module?)?.0);
+        let Some(other) = by_key.or_else(by_module).and_then(|index| left[index].take()) else {
             only_after.push(gap(None, Some(value)));
             continue;
         };
-        if let Some(is_left) = is_left.get_mut(index) {
-            *is_left = false;
-        }
         let mut found = gap(Some(other), Some(value));
         if let ([Some(before), _], title) = (&mut found.values, other.title()) {
             before.reference = Some(title).filter(|title| *title != found.name);
         }
         values.push(found);
     }
-    let left = of_before.iter().zip(is_left).filter(|(_, is_left)| *is_left);
-    values.extend(left.map(|(value, _)| gap(Some(value), None)));
+    values.extend(left.into_iter().flatten().map(|value| gap(Some(value), None)));
     values.append(&mut only_after);
     let first = after.or(before);
     RunGaps {
@@ -315,7 +315,6 @@ fn gap(before: Option<&DebugValue<'_>>, after: Option<&DebugValue<'_>>) -> Numer
         sizes: value.tensor.as_ref().map(|tensor| tensor.sizes.clone()),
     };
     let values = [before, after].map(|value| value.map(compared));
-    // One of both is there.
     let shown = after.or(before);
     NumericGap {
         name: shown.map(DebugValue::title).unwrap_or_default(),

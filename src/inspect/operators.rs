@@ -1,6 +1,7 @@
 //! The requirements of programs on a runtime: operators with the types of their tensors, and backends.
 
 use super::Fault;
+use super::payloads::delegate_at;
 use crate::delegate::Payload;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
@@ -269,11 +270,8 @@ impl Operators {
     /// Adds the operators inside payloads.
     fn add_inside(&mut self, pte: &Pte<'_>) {
         for opened in pte.open_payloads() {
-            let delegate = opened
-                .delegates
-                .first()
-                .and_then(|(method, delegate)| pte.methods().get(*method)?.delegates().get(*delegate));
-            let (Some(delegate), Ok(payload)) = (delegate, &opened.payload) else { continue };
+            let (Some(place), Ok(payload)) = (opened.delegates.first(), &opened.payload) else { continue };
+            let (_, delegate) = delegate_at(pte, *place);
             let Some(backend) = self.backends.get_mut(delegate.id()) else { continue };
             let mut count = |name: &str, count: usize| *backend.operators.entry(name.into()).or_default() += count;
             match payload {

@@ -3,6 +3,7 @@
 use super::{CompileSetting, accelerator};
 use crate::delegate::{OpenPayload, PayloadSummary};
 use crate::file::pte::Pte;
+use crate::schema::program::{BackendDelegate, ExecutionPlan};
 use alloc::vec::Vec;
 
 /// A payload of a file.
@@ -32,16 +33,25 @@ pub struct PayloadFacts<'t> {
     pub summary: PayloadSummary,
 }
 
+/// Returns a method and one of its delegates, by the indices in an opened payload of this program.
+#[expect(clippy::indexing_slicing, reason = "the indices are those of the program's methods and their delegates")]
+pub(super) fn delegate_at<'t, 'a>(
+    pte: &'t Pte<'a>,
+    (method, delegate): (usize, usize),
+) -> (&'t ExecutionPlan<'a>, &'t BackendDelegate<'a>) {
+    let plan = &pte.methods()[method];
+    (plan, &plan.delegates()[delegate])
+}
+
 /// Collects the facts about payloads that were opened before.
 pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<PayloadFacts<'t>> {
     let facts = |opened: &OpenPayload<'_>| {
-        let (method, delegate) = opened.delegates.first().copied()?;
-        let plan = pte.methods().get(method)?;
-        let backend = plan.delegates().get(delegate)?;
+        let place = opened.delegates.first().copied()?;
+        let (plan, backend) = delegate_at(pte, place);
         let id = backend.id();
         Some(PayloadFacts {
             method: plan.name(),
-            delegate,
+            delegate: place.1,
             id,
             offset: pte.range(&opened.data).map(|range| range.start),
             size: opened.data.size(),

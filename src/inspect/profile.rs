@@ -2,10 +2,10 @@
 
 use super::events::{DELEGATE_CALL, Key, Methods, Times, instruction, plan_of, target};
 use super::linked::ProfiledNode;
-use super::macs::Macs;
+use super::macs::{Macs, MethodMacs};
 use crate::file::etdp::Etdp;
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, sort, sort_by_key};
+use crate::keyed::{Keyed, equal_range, sort, sort_by_key};
 use crate::path::FieldPath;
 use crate::schema::etdump::RunData;
 use crate::schema::program::ExecutionPlan;
@@ -36,9 +36,7 @@ impl Profile<'_> {
             }
             // The sort is stable: events of one instruction stay together and in order.
             let key = |event: &EventProfile<'_>| {
-                // Every event's place is in `totals`.
-                let total = totals.get(&event.place()).copied().unwrap_or_default();
-                (event.kind != EventKind::Method, Reverse(total), event.place())
+                (event.kind != EventKind::Method, Reverse(totals.get(&event.place()).copied()), event.place())
             };
             sort_by_key(&mut run.events, key);
         }
@@ -203,15 +201,16 @@ impl serde::Serialize for Mismatch {
 
 crate::json_schema::json_schema_of_text!(Mismatch);
 
+#[expect(clippy::indexing_slicing, reason = "`known` has the indices of the groups")]
 pub(super) fn profile<'t>(etdp: &'t Etdp<'_>, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Profile<'t> {
     let mut mismatches = Vec::new();
     let mut groups: Vec<Group<'t>> = Vec::new();
-    let mut known = Keyed::new();
+    let mut known: Keyed<_, usize> = Keyed::new();
     for (index, run) in etdp.etdump.run_data().iter().enumerate() {
         let found = Times::of(run, index, &mut mismatches);
         let key = (run.name(), run.bundled_input_index, found.keys);
-        match known.get(&key).and_then(|group: &usize| groups.get_mut(*group)) {
-            Some(group) => group.add(run, found.ticks),
+        match known.get(&key) {
+            Some(group) => groups[*group].add(run, found.ticks),
             None => {
                 known.insert(key.clone(), groups.len());
                 groups.push(Group { first: index, run, keys: key.2, count: 1, total: run.ticks(), ticks: found.ticks });
@@ -236,19 +235,16 @@ pub(super) fn profile<'t>(etdp: &'t Etdp<'_>, program: Option<&'t Pte<'_>>, meth
 
 /// Adds the multiply-accumulates of instructions, and of the nodes that steps of a delegate's first call are linked to.
 fn add_macs(runs: &mut [RunProfile<'_>], macs: &Macs<'_>) {
-    let mut methods: Keyed<&str, usize> = Keyed::new();
-    for (index, method) in macs.methods.iter().enumerate() {
-        methods.or_insert(method.name, index);
+    let mut methods: Keyed<&str, &MethodMacs<'_>> = Keyed::new();
+    for method in &macs.methods {
+        methods.or_insert(method.name, method);
     }
     for run in runs {
-        let method = run.method.and_then(|name| methods.get(name)).and_then(|index| macs.methods.get(*index));
-        let Some(method) = method else { continue };
+        let Some(method) = run.method.and_then(|name| methods.get(name)) else { continue };
         for event in &mut run.events {
             let Some(place) = event.chain.zip(event.instruction) else { continue };
             // The calls are in the order of instructions; those of a delegate are its nodes.
-            let start = method.calls.partition_point(|call| (call.chain, call.instruction) < place);
-            let end = method.calls.partition_point(|call| (call.chain, call.instruction) <= place);
-            let calls = method.calls.get(start..end).unwrap_or_default();
+            let calls = equal_range(&method.calls, |call| (call.chain, call.instruction).cmp(&place));
             event.macs = match (event.kind, &event.node) {
                 (EventKind::Part, _) if calls.len() > 1 => None,
                 (EventKind::Instruction | EventKind::Part, _) if !calls.is_empty() => {
@@ -317,13 +313,12 @@ impl<'t> Group<'t> {
     }
 }
 
+#[expect(clippy::indexing_slicing, reason = "every event was timed at least once")]
 fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t ExecutionPlan<'_>>) -> EventProfile<'t> {
     sort(&mut ticks);
     let count = ticks.len();
     let total = ticks.iter().copied().fold(0, u64::saturating_add);
-    // Every event was timed at least once.
-    let at = |index: usize| ticks.get(index).copied().unwrap_or_default();
-    let middle = [at(count.saturating_sub(1) / 2), at(count / 2)].map(|time| time as f64);
+    let middle = [ticks[(count - 1) / 2], ticks[count / 2]].map(|time| time as f64);
     let place = key.place();
     EventProfile {
         kind: key.kind(),
@@ -338,10 +333,10 @@ fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t Execu
         macs: None,
         count,
         total,
-        min: at(0),
+        min: ticks[0],
         median: middle.iter().sum::<f64>() / 2.0,
-        mean: total as f64 / count.max(1) as f64,
-        max: at(count.saturating_sub(1)),
+        mean: total as f64 / count as f64,
+        max: ticks[count - 1],
         share: if all > 0 { total as f64 / all as f64 } else { 0.0 },
     }
 }

@@ -8,6 +8,7 @@ pub(super) type RunPair<'r, R> = (Option<&'r R>, Option<&'r R>);
 
 /// Pairs each run of a trace with the first one of another trace that has the same key and the same method and is not paired yet; an unknown
 /// method is that of any run. Runs of the second trace alone come last. `label` returns the key and the method of a run.
+#[expect(clippy::indexing_slicing, reason = "`left` has an item for each run of `after`, whose indices are waiting")]
 pub(super) fn run_pairs<'r, R, K: Ord + Copy>(
     before: &'r [R],
     after: &'r [R],
@@ -24,7 +25,7 @@ pub(super) fn run_pairs<'r, R, K: Ord + Copy>(
         }
         runs.push(index);
     }
-    let mut is_left = vec![true; after.len()];
+    let mut left: Vec<Option<&R>> = after.iter().map(Some).collect();
     let mut pairs = Vec::new();
     for run in before {
         let (key, method) = label(run);
@@ -35,12 +36,11 @@ pub(super) fn run_pairs<'r, R, K: Ord + Copy>(
         let first = alike.into_iter().filter_map(|method| Some((*waiting.get(&(key, method))?.last()?, method))).min();
         let other = first.and_then(|(index, method)| {
             waiting.get_mut(&(key, method))?.pop();
-            *is_left.get_mut(index)? = false;
-            after.get(index)
+            left[index].take()
         });
         pairs.push((Some(run), other));
     }
-    pairs.extend(after.iter().zip(is_left).filter(|(_, is_left)| *is_left).map(|(run, _)| (None, Some(run))));
+    pairs.extend(left.into_iter().flatten().map(|run| (None, Some(run))));
     pairs
 }
 
@@ -58,9 +58,9 @@ mod tests {
         };
         let found: Vec<_> = run_pairs(&before, &after, |run| *run)
             .into_iter()
-            .map(|(one, other)| (at(&before, one), at(&after, other)))
+            .map(|(left, right)| (at(&before, left), at(&after, right)))
             .collect();
-        let both = |one, other| (Some(one), Some(other));
+        let both = |left, right| (Some(left), Some(right));
         let paired = [both(0, 1), both(1, 0), both(2, 3), (Some(3), None), both(4, 4)];
         assert_eq!(found, [&paired[..], &[(None, Some(2)), (None, Some(5))]].concat());
     }

@@ -5,7 +5,6 @@ use super::run_pairs::run_pairs;
 use super::{EventKind, EventProfile, EventTarget, Graph, Profile, RunProfile};
 use crate::keyed::{Keyed, sort_by};
 use alloc::{format, string::String, string::ToString, vec::Vec};
-use core::cmp::Ordering;
 
 /// The time of an operator's calls, or of a kind of step inside a backend.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,8 +129,8 @@ impl RunProfile<'_> {
         }
         let times: Vec<OperatorTime> = sums.into_sorted().into_iter().map(|(_, time)| time).collect();
         let (mut steps, mut times): (Vec<_>, Vec<_>) = times.into_iter().partition(|time| time.inside);
-        sort_by(&mut times, |one, other| other.total.cmp(&one.total));
-        sort_by(&mut steps, |one, other| other.total.cmp(&one.total));
+        sort_by(&mut times, |left, right| right.total.cmp(&left.total));
+        sort_by(&mut steps, |left, right| right.total.cmp(&left.total));
         let mut of_backends: Keyed<&str, Vec<OperatorTime>> = Keyed::new();
         let names: Vec<String> = steps.iter().map(|step| backend_of(&step.name).into()).collect();
         for (step, backend) in steps.into_iter().zip(&names) {
@@ -217,7 +216,7 @@ fn change<'t>(before: Option<&RunProfile<'t>>, after: Option<&RunProfile<'t>>, b
     };
     let mut changes: Vec<TimeChange> = times.into_sorted().into_iter().map(change).collect();
     let size = |change: &TimeChange| (change.after.unwrap_or_default() - change.before.unwrap_or_default()).abs();
-    sort_by(&mut changes, |one, other| size(other).partial_cmp(&size(one)).unwrap_or(Ordering::Equal));
+    sort_by(&mut changes, |left, right| size(right).total_cmp(&size(left)));
     RunChange {
         name: before.or(after).map_or("", |run| run.name),
         test_case: before.or(after).and_then(|run| run.test_case),

@@ -2,6 +2,7 @@
 
 use super::delegates::{Takers, takers};
 use super::numbers::histogram_of;
+use super::payloads::delegate_at;
 use super::{BlobKind, BlobUser, Histogram, NamedBy};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, Payload, Xnnpack};
@@ -99,6 +100,7 @@ impl fmt::Display for WeightUse<'_> {
 }
 
 /// Returns the uses of a constant by the nodes of a payload.
+#[expect(clippy::indexing_slicing, reason = "`takers` has the indices of the payload's nodes")]
 fn uses<'t>(
     xnnpack: &Xnnpack<'_>,
     constant: &Constant<'_>,
@@ -118,7 +120,6 @@ fn uses<'t>(
         };
         let taken = takers.get(&value).map(Vec::as_slice).unwrap_or_default();
         let (method, delegate) = (of.map(|of| of.0), of.map(|of| of.1));
-        let name = |node: usize| xnnpack.graph.xnodes().get(node).map(|node| node.name());
         for (node, argument) in taken {
             let role = match *argument {
                 "weight" if scales => "weight scales",
@@ -130,7 +131,7 @@ fn uses<'t>(
             uses.push(WeightUse {
                 method,
                 delegate,
-                operator: name(*node),
+                operator: Some(xnnpack.graph.xnodes()[*node].name()),
                 node: Some(*node),
                 value,
                 role,
@@ -167,9 +168,10 @@ struct Files<'t>(Vec<(&'t Ptd<'t>, Vec<Entry<'t>>, KeyIndex<'t>)>);
 
 impl<'t> Files<'t> {
     /// Finds the first file with a key: returns its index, the file, its entry, and the reference to the bytes.
+    #[expect(clippy::indexing_slicing, reason = "the index has the indices of the file's entries")]
     fn find(&self, key: &str) -> Option<(usize, &'t Ptd<'t>, Entry<'t>, DataRef)> {
         let mut files = self.0.iter().enumerate();
-        let found = files.find_map(|(file, (ptd, entries, index))| Some((file, *ptd, *entries.get(index.get(key)?)?)));
+        let found = files.find_map(|(file, (ptd, entries, index))| Some((file, *ptd, entries[index.get(key)?])));
         let (file, ptd, entry) = found?;
         Some((file, ptd, entry, ptd.entry_data(&entry).ok()?))
     }
@@ -193,6 +195,10 @@ struct Collector<'t> {
     budget: u64,
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indices of weights are those that `add` returns, those of methods are the program's"
+)]
 impl<'t> Collector<'t> {
     fn add(&mut self, kind: BlobKind, offset: Option<u64>, bytes: u64, users: Vec<BlobUser<'t>>) -> usize {
         let weight = Weight {
@@ -218,9 +224,7 @@ impl<'t> Collector<'t> {
         let found = files.find(&key);
         let place = found.as_ref().and_then(|(_, ptd, _, data)| ptd.range(data)).map(|range| range.start);
         let at = self.add(BlobKind::External, place, found.as_ref().map_or(size, |(.., data)| data.size()), users);
-        if let Some(weight) = self.weights.get_mut(at) {
-            (weight.key, weight.data) = (Some(key), found.map(|(file, ..)| file));
-        }
+        (self.weights[at].key, self.weights[at].data) = (Some(key), found.map(|(file, ..)| file));
         at
     }
 
@@ -230,7 +234,7 @@ impl<'t> Collector<'t> {
         if counts.of.contains(&at) {
             self.make(core::mem::take(counts));
         }
-        let Some(weight) = self.weights.get(at) else { return };
+        let weight = &self.weights[at];
         if weight.histogram.is_none() && weight.size <= LARGEST.min(self.budget) {
             self.budget -= weight.size;
             counts.of.add(at);
@@ -246,28 +250,25 @@ impl<'t> Collector<'t> {
         }
         let mut jobs = Jobs::default();
         for ((at, histogram), (_, made)) in counts.list.into_iter().zip(&mut made) {
-            jobs.add(self.weights.get(at).map_or(0, |weight| weight.size), move || *made = histogram());
+            jobs.add(self.weights[at].size, move || *made = histogram());
         }
         jobs.run();
         for (at, histogram) in made {
-            if let Some(weight) = self.weights.get_mut(at) {
-                weight.histogram = histogram;
-            }
+            self.weights[at].histogram = histogram;
         }
     }
 
     /// Adds the tensors of a file, the largest first, and external ones if `files` are given.
     fn tensors(&mut self, model: &'t Model<'_>, files: Option<&Files<'t>>) {
         let mut blobs = model.blobs().blobs;
-        sort_by(&mut blobs, |one, other| other.size.cmp(&one.size));
+        sort_by(&mut blobs, |left, right| right.size.cmp(&left.size));
         let is_tensor = |kind| {
             matches!(kind, BlobKind::Constant | BlobKind::InitialState | BlobKind::Named | BlobKind::DelegateConstant)
         };
         let (mut names, mut quantized) = (Numbers::default(), Keyed::new());
         if let Model::Pte(pte) = model {
             for tensor in pte.dequantized() {
-                let Some(method) = pte.methods().get(tensor.method) else { continue };
-                quantized.insert((names.of_text(method.name()), tensor.value), tensor);
+                quantized.insert((names.of_text(pte.methods()[tensor.method].name()), tensor.value), tensor);
             }
         }
         let mut counts = Counts::default();
@@ -293,9 +294,7 @@ impl<'t> Collector<'t> {
                 BlobUser::Tensor { method, value, .. } => quantized.get(&(names.of_text(method), *value)),
                 _ => None,
             });
-            if let (Some(weight), Some(tensor)) = (self.weights.get_mut(at), operator) {
-                weight.dequantized_by = Some(tensor.operator);
-            }
+            self.weights[at].dequantized_by = operator.map(|tensor| tensor.operator);
             if let Some(Ok(numbers)) = operator.map(|tensor| &tensor.numbers) {
                 self.count(&mut counts, at, Box::new(|| numbers.histogram(Histogram::BINS)));
             } else if let Some(shape) = blob.users.iter().find_map(BlobUser::shape) {
@@ -345,12 +344,9 @@ impl<'t> Collector<'t> {
                         self.add(BlobKind::DelegateConstant, offset, size, Vec::new())
                     }
                 };
-                for (method, delegate) in &opened.delegates {
-                    let Some(plan) = pte.methods().get(*method) else { continue };
-                    let of = Some((plan.name(), *delegate));
-                    if let Some(weight) = self.weights.get_mut(at) {
-                        weight.inside.extend(uses(payload, constant, of, &takers));
-                    }
+                for place in &opened.delegates {
+                    let of = Some((delegate_at(pte, *place).0.name(), place.1));
+                    self.weights[at].inside.extend(uses(payload, constant, of, &takers));
                 }
                 self.count(&mut counts, at, Box::new(|| histogram(payload, constant, &blobs, Histogram::BINS)));
             }
@@ -367,9 +363,7 @@ impl<'t> Collector<'t> {
         for constant in &constants {
             let Some(range) = payload.constant_range(constant.index) else { continue };
             let Some(at) = places.get(&Some(range.start)).copied() else { continue };
-            if let Some(weight) = self.weights.get_mut(at) {
-                weight.inside = uses(payload, constant, None, &takers);
-            }
+            self.weights[at].inside = uses(payload, constant, None, &takers);
             self.count(&mut counts, at, Box::new(|| histogram(payload, constant, &NamedBlobs::NONE, Histogram::BINS)));
         }
         self.make(counts);
@@ -433,6 +427,6 @@ fn weights<'t>(model: &'t Model<'_>, files: Option<Files<'t>>) -> Vec<Weight<'t>
         _ => {}
     }
     let mut weights = collector.weights;
-    sort_by(&mut weights, |one, other| other.size.cmp(&one.size));
+    sort_by(&mut weights, |left, right| right.size.cmp(&left.size));
     weights
 }

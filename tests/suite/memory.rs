@@ -302,6 +302,17 @@ fn outputs_of_an_unknown_operator_are_assumed() {
 }
 
 #[test]
+fn an_operator_that_does_not_exist_is_named_by_its_number() {
+    let instructions = vec![Instruction::kernel_call(-1, vec![0, 1, 1])];
+    let plan = ExecutionPlan::new("forward", vec![floats(&[4], 0), floats(&[4], 16)], Vec::new(), instructions, 32);
+    let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+    let pte = Pte { program, ..Pte::default() };
+    let memory = pte.memory();
+    let names: Vec<_> = memory.methods[0].assumed.iter().map(|assumed| assumed.name.as_deref()).collect();
+    assert_eq!(names, [Some("number -1")]);
+}
+
+#[test]
 fn a_method_that_jumps_everywhere_does_not_take_quadratic_time() {
     let count = scaled(20_000);
     let mut values: Vec<EValue> = (0..count as u64).map(|index| floats(&[1], 4 * index)).collect();

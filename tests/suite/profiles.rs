@@ -144,7 +144,7 @@ fn among_similar_methods_the_requested_one_is_used() {
         let methods: Vec<_> = profile.runs.iter().map(|run| run.method).collect();
         assert_eq!(methods, [None, Some("forward"), Some("forward"), None]);
         let message = &profile.errors[0].message;
-        assert!(message.contains("fits the methods \"other\" and \"same\" alike"), "{message}");
+        assert!(message.contains("fits the methods \"other\" and \"same\" equally well"), "{message}");
         assert_eq!(etdp.profile(Some(&pte), Some("same")).runs[3].method, Some("same"));
     });
 }
@@ -162,7 +162,7 @@ fn among_methods_with_the_same_instructions_the_best_match_is_used() {
         assert_eq!(methods(Some("cat")), [None, base.clone(), cat]);
         assert_eq!(methods(Some("dog")), [None, base, dog]);
         let message = &etdp.profile(Some(pte), Some("base")).errors[0].message;
-        assert!(message.contains("fits the methods \"cat\" and \"dog\" alike"), "{message}");
+        assert!(message.contains("fits the methods \"cat\" and \"dog\" equally well"), "{message}");
     });
     with_program("start_of_method", |etdp, pte| {
         for method in [None, Some("forward"), Some("encode")] {

@@ -59,7 +59,16 @@ impl XNNTensorValue<'_> {
     }
 }
 
-impl XNNGraph<'_> {
+impl<'a> XNNGraph<'a> {
+    /// Maps ids to tensors. If two have the same id, the runtime uses the first.
+    pub(crate) fn tensors_by_id(&self) -> Keyed<u32, &XNNTensorValue<'a>> {
+        let mut tensors = Keyed::new();
+        for tensor in self.xvalues().iter().filter_map(|value| value.tensor()) {
+            tensors.or_insert(tensor.id_out, tensor);
+        }
+        tensors
+    }
+
     /// Maps ids to the indices of values with a tensor. If two have the same id, the runtime uses the first.
     pub(crate) fn values_by_id(&self) -> Keyed<u32, usize> {
         let mut ids = Keyed::new();

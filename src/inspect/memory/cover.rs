@@ -19,6 +19,10 @@ struct Node {
     covered: u64,
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the tree has a node for each range of bounds, and only a tree with bounds is changed"
+)]
 impl Cover {
     pub(super) fn new(bounds: Vec<u64>) -> Self {
         let bounds = set(bounds);
@@ -28,7 +32,7 @@ impl Cover {
 
     /// Returns the number of bytes covered now.
     pub(super) fn covered(&self) -> u64 {
-        self.node(1).covered
+        self.nodes[1].covered
     }
 
     /// Adds a range, or removes a range that was added.
@@ -45,7 +49,7 @@ impl Cover {
         if range.1 <= own.0 || own.1 <= range.0 {
             return;
         }
-        let mut ranges = self.node(node).ranges;
+        let mut ranges = self.nodes[node].ranges;
         if range.0 <= own.0 && own.1 <= range.1 {
             ranges = if add { ranges + 1 } else { ranges.saturating_sub(1) };
         } else {
@@ -53,21 +57,14 @@ impl Cover {
             self.change_in(2 * node, (own.0, middle), range, add);
             self.change_in(2 * node + 1, (middle, own.1), range, add);
         }
-        // An index after the last bound stands for that bound; without bounds, no range is ever added.
-        let bound = |index: usize| self.bounds.get(index).or(self.bounds.last()).copied().unwrap_or_default();
+        // An index after the last bound stands for that bound.
+        let bound = |index: usize| self.bounds[index.min(self.bounds.len() - 1)];
         let covered = match ranges {
             0 if own.1 - own.0 == 1 => 0,
-            0 => self.node(2 * node).covered + self.node(2 * node + 1).covered,
+            0 => self.nodes[2 * node].covered + self.nodes[2 * node + 1].covered,
             _ => bound(own.1) - bound(own.0),
         };
-        if let Some(node) = self.nodes.get_mut(node) {
-            *node = Node { ranges, covered };
-        }
-    }
-
-    fn node(&self, index: usize) -> Node {
-        // The children of the lowest nodes do not exist and cover no bytes.
-        self.nodes.get(index).copied().unwrap_or_default()
+        self.nodes[node] = Node { ranges, covered };
     }
 }
 

@@ -334,9 +334,7 @@ fn called_backends<'t>(plan: &'t ExecutionPlan<'_>) -> Vec<&'t str> {
 
 /// Removes the entries of a key, and of the keys before it, from the start of a list that is sorted by key. Returns the entries of the key.
 fn part<'l, T>(list: &mut &'l [(u32, T)], key: usize) -> &'l [(u32, T)] {
-    let start = list.partition_point(|(other, _)| (*other as usize) < key);
-    // `start` is a position in this list.
-    let rest = list.get(start..).unwrap_or_default();
+    let (_, rest) = list.split_at(list.partition_point(|(other, _)| (*other as usize) < key));
     let (part, rest) = rest.split_at(rest.partition_point(|(other, _)| *other as usize == key));
     *list = rest;
     part
@@ -367,15 +365,15 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
         }
     }
     sort(&mut calls);
-    for same in calls.chunk_by(|one, other| one == other).take(MAX_SHOWN) {
-        let Some((why, is_delegate, index)) = same.first() else { continue };
-        let index = usize::try_from(*index).unwrap_or(usize::MAX);
+    for same in calls.chunk_by(|left, right| left == right).take(MAX_SHOWN) {
+        let Some((why, is_delegate, number)) = same.first() else { continue };
+        let index = usize::try_from(*number).ok();
         let name = if *is_delegate {
-            plan.delegates().get(index).map(|delegate| String::from(delegate.id()))
+            index.and_then(|index| Some(String::from(plan.delegates().get(index)?.id())))
         } else {
-            plan.operators().get(index).map(|operator| operator.full_name())
+            index.and_then(|index| Some(plan.operators().get(index)?.full_name()))
         };
-        let name = super::graph::short(&name.unwrap_or_else(|| format!("number {index}")));
+        let name = super::graph::short(&name.unwrap_or_else(|| format!("number {number}")));
         assumed.push(Assumption { name: Some(name), calls: same.len(), why });
     }
     assumed
@@ -411,7 +409,7 @@ fn most_needed(tensors: &[PlannedTensor<'_>]) -> (u64, usize) {
     }
     sort(&mut changes);
     let mut most = (0, 0);
-    for together in changes.chunk_by(|one, other| one.0 == other.0) {
+    for together in changes.chunk_by(|left, right| left.0 == right.0) {
         for (_, add, start, end) in together {
             cover.change(*start, *end, *add);
         }

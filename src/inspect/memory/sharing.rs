@@ -8,16 +8,20 @@ use alloc::vec::Vec;
 const MAX_NEIGHBOURS: usize = 64;
 
 /// Sets `shares_with` and `replaces`. The tensors are sorted by their first times.
+#[expect(clippy::indexing_slicing, reason = "owners are indices of tensors")]
 pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
     // The index of the tensor that used each byte last.
     let mut owners = Bytes::default();
     for index in 0..tensors.len() {
-        let Some(tensor) = tensors.get(index).filter(|tensor| tensor.size > 0) else { continue };
+        let tensor = &tensors[index];
+        if tensor.size == 0 {
+            continue;
+        }
         let (first, last, end) = (tensor.first, tensor.last, tensor.end());
         let place = |start: u64, end: u64| MemoryRange { buffer: 0, start, end };
         let (mut free, mut shares_with, mut replaces) = (tensor.offset, Vec::new(), Vec::new());
         for (at, old_end, owner) in owners.pieces(place(tensor.offset, end), MAX_NEIGHBOURS) {
-            let Some(old) = tensors.get(owner as usize) else { continue };
+            let old = &tensors[owner as usize];
             let list = if old.last >= first { &mut shares_with } else { &mut replaces };
             if !list.contains(&old.value) {
                 list.push(old.value);
@@ -33,8 +37,6 @@ pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
         if free < end {
             owners.write(place(free, end), index as u32);
         }
-        if let Some(tensor) = tensors.get_mut(index) {
-            (tensor.shares_with, tensor.replaces) = (shares_with, replaces);
-        }
+        (tensors[index].shares_with, tensors[index].replaces) = (shares_with, replaces);
     }
 }

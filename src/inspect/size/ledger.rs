@@ -127,6 +127,7 @@ impl<'t> Ledger<'t> {
     }
 
     /// Claims the tables of a FlatBuffer that starts at byte `start` of the file. Its root offset is at byte `position` of the FlatBuffer.
+    #[expect(clippy::indexing_slicing, reason = "indices are remainders by the lengths of the arrays")]
     pub(super) fn tables(&mut self, start: u64, position: u32, root: &'static TableDescription) {
         let file = self.file;
         let metadata = slice(file, start..self.metadata_size).unwrap_or_default();
@@ -136,19 +137,19 @@ impl<'t> Ledger<'t> {
         let mut groups: [Option<(&TableDescription, usize)>; 16] = [None; 16];
         walk_at(position, metadata, root, &Limits::default(), Wanted::ALL, &mut |part| {
             let method = part.path.item_of_root("execution_plan");
-            let known = groups.get_mut(core::ptr::from_ref(part.owner) as usize / size_of::<TableDescription>() % 16);
+            let known = &mut groups[core::ptr::from_ref(part.owner) as usize / size_of::<TableDescription>() % 16];
             let group = match known {
-                Some(Some((owner, group))) if core::ptr::eq(*owner, part.owner) => *group,
-                known => {
+                Some((owner, group)) if core::ptr::eq(*owner, part.owner) => *group,
+                _ => {
                     let group = self.group(SizeKind::Program, part.owner.name);
-                    known.into_iter().for_each(|known| *known = Some((part.owner, group)));
+                    *known = Some((part.owner, group));
                     group
                 }
             };
             let size = match &part.kind {
                 PartKind::Table(table) => {
-                    let known = claimed.get_mut(table.vtable as usize / 2 % 64);
-                    if known.is_none_or(|known| known.replace(table.vtable) != Some(table.vtable)) {
+                    let known = &mut claimed[table.vtable as usize / 2 % 64];
+                    if known.replace(table.vtable) != Some(table.vtable) {
                         let vtables = self.group(SizeKind::Program, VTABLES);
                         self.claim(start + u64::from(table.vtable), table.vtable_size.into(), vtables, None);
                     }
@@ -229,6 +230,7 @@ impl<'t> Ledger<'t> {
     }
 
     /// Assigns every byte to a part.
+    #[expect(clippy::indexing_slicing, reason = "claims have the indices of parts")]
     pub(super) fn settle(mut self) -> Settled<'t> {
         // The largest of the claims that start together comes first.
         let mut claims = core::mem::take(&mut self.claims);
@@ -246,9 +248,8 @@ impl<'t> Ledger<'t> {
             }
             let start = claim.start.max(settled);
             let bytes = claim.end.saturating_sub(start);
-            if let Some(part) = self.parts.get_mut(claim.part as usize) {
-                part.add(start, bytes);
-            }
+            self.parts[claim.part as usize].add(start, bytes);
+            // `NO_METHOD` has no entry.
             if let Some(method) = self.methods.get_mut(claim.method as usize) {
                 *method += bytes;
             }
@@ -259,6 +260,7 @@ impl<'t> Ledger<'t> {
     }
 
     /// Lists unclaimed bytes, cut at the starts of listed items.
+    #[expect(clippy::indexing_slicing, reason = "`part_of_unclaimed` returns the index of a part")]
     fn unclaimed(&mut self, cuts: &[(u64, bool)], mut start: u64, end: u64) {
         let mut next = cuts.partition_point(|(cut, _)| *cut < start);
         while start < end {
@@ -269,9 +271,7 @@ impl<'t> Ledger<'t> {
             }
             let stop = cuts.get(next).map_or(end, |(cut, _)| end.min(*cut));
             let part = self.part_of_unclaimed(start, stop, listed);
-            if let Some(part) = self.parts.get_mut(part) {
-                part.add(start, stop - start);
-            }
+            self.parts[part].add(start, stop - start);
             start = stop;
         }
     }
@@ -282,14 +282,13 @@ impl<'t> Ledger<'t> {
         } else if start < self.metadata_size {
             if start == self.header_end { "header" } else { "program" }
         } else {
-            let before = self.segments.partition_point(|(segment, _)| *segment <= start);
-            let inside =
-                before.checked_sub(1).and_then(|last| self.segments.get(last)).is_some_and(|last| start < last.1);
+            let (before, _) = self.segments.split_at(self.segments.partition_point(|(segment, _)| *segment <= start));
+            let inside = before.last().is_some_and(|last| start < last.1);
             if inside { "segment" } else { "between segments" }
         };
-        // The range is inside the file.
-        let bytes = slice(self.file, start..end).unwrap_or_default();
-        if !listed && end - start <= LONGEST_PADDING && bytes.iter().all(|byte| *byte == 0) {
+        // Of a file that was not read as a whole, unclaimed bytes are taken for zeros.
+        let is_zero = slice(self.file, start..end).is_none_or(|bytes| bytes.iter().all(|byte| *byte == 0));
+        if !listed && end - start <= LONGEST_PADDING && is_zero {
             return self.group(SizeKind::Padding, place);
         }
         match place {

@@ -255,7 +255,7 @@ impl<'t> SizeReport<'t> {
         }
         let group = |(key, (bytes, pieces))| SizeGroup { key, size: bytes, pieces };
         let mut groups: Vec<SizeGroup<'t>> = sums.into_sorted().into_iter().map(group).collect();
-        sort_by(&mut groups, |one, other| other.size.cmp(&one.size));
+        sort_by(&mut groups, |left, right| right.size.cmp(&left.size));
         groups
     }
 
@@ -270,7 +270,7 @@ impl<'t> SizeReport<'t> {
         }
         let growth = |(key, (before, after))| Growth { key, before, after };
         let mut growth: Vec<Growth<'t>> = sums.into_sorted().into_iter().map(growth).collect();
-        sort_by(&mut growth, |one, other| other.bytes().unsigned_abs().cmp(&one.bytes().unsigned_abs()));
+        sort_by(&mut growth, |left, right| right.bytes().unsigned_abs().cmp(&left.bytes().unsigned_abs()));
         growth
     }
 }
@@ -300,12 +300,11 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Result<SizeReport<'t>> {
 fn constant_starts(pte: &Pte<'_>) -> Vec<u64> {
     let mut starts = Vec::new();
     for list in pte.program.constant_segment.iter().chain(pte.program.mutable_data_segments()) {
-        let segment = pte.program.segments().get(list.segment_index as usize).copied();
-        // A segment that does not exist has size 0, and so no items.
-        let DataSegment { offset, size } = segment.unwrap_or_default();
-        let base = pte.segment_base_offset().saturating_add(offset);
+        let segment = pte.program.segments().get(list.segment_index as usize);
+        let Some(DataSegment { offset, size }) = segment else { continue };
+        let base = pte.segment_base_offset().saturating_add(*offset);
         // The first item is a placeholder.
-        for offset in list.offsets().iter().skip(1).filter(|offset| **offset < size) {
+        for offset in list.offsets().iter().skip(1).filter(|offset| *offset < size) {
             starts.push(base.saturating_add(*offset));
         }
     }
@@ -381,7 +380,7 @@ fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
 impl<'t> SizeReport<'t> {
     fn new(source: &'t Source<'_>, settled: Settled<'t>, weights: &[PayloadWeights<'_>], errors: Vec<Fault>) -> Self {
         let mut parts = settled.parts;
-        sort_by(&mut parts, |one, other| other.size.cmp(&one.size));
+        sort_by(&mut parts, |left, right| right.size.cmp(&left.size));
         Self {
             file_size: source.size(),
             scalar_types: uses::scalar_types(&parts, weights),

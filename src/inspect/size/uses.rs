@@ -4,7 +4,7 @@ use super::weights::PayloadWeights;
 use super::{MethodSize, OperatorSize, SizePart, TypeSize};
 use crate::file::pte::Pte;
 use crate::inspect::BlobUser;
-use crate::keyed::{Keyed, Numbers, set, sort, sort_by};
+use crate::keyed::{Keyed, Numbers, equal_range, set, sort, sort_by};
 use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec, vec::Vec};
@@ -32,6 +32,7 @@ fn part_of(named: &[(&str, usize)], key: &str) -> Option<usize> {
 }
 
 /// Returns the bytes that each method takes: `programs` has the sizes of their tables.
+#[expect(clippy::indexing_slicing, reason = "`used` has the indices of parts")]
 pub(super) fn methods<'t>(
     pte: &'t Pte<'_>,
     parts: &[SizePart<'_>],
@@ -55,9 +56,9 @@ pub(super) fn methods<'t>(
     sort(&mut used);
     used.dedup();
     let mut data: Keyed<usize, (u64, u64)> = Keyed::new();
-    for users in used.chunk_by(|one, other| one.0 == other.0) {
+    for users in used.chunk_by(|left, right| left.0 == right.0) {
         for (index, method) in users {
-            let bytes = parts.get(*index).map_or(0, |part| part.size);
+            let bytes = parts[*index].size;
             let (all, shared) = data.entry(*method);
             *all += bytes;
             *shared += if users.len() > 1 { bytes } else { 0 };
@@ -76,9 +77,9 @@ pub(super) fn type_name(scalar_type: ScalarType) -> String {
 }
 
 /// Returns the bytes that the weights of each type of elements take.
+#[expect(clippy::indexing_slicing, reason = "`named` has the indices of parts")]
 pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>]) -> Vec<TypeSize> {
     let named = named_parts(parts);
-    let mut counted = vec![false; parts.len()];
     let mut types: Vec<TypeSize> = Vec::new();
     let mut add = |scalar_type: Option<ScalarType>, name: String, bytes: u64| match types
         .iter_mut()
@@ -87,9 +88,10 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
         Some(size) => (size.size, size.blobs) = (size.size.saturating_add(bytes), size.blobs + 1),
         None => types.push(TypeSize { name, scalar_type, size: bytes, blobs: 1 }),
     };
-    for (part, counted) in parts.iter().zip(&mut counted) {
+    let mut left: Vec<Option<&SizePart<'_>>> = parts.iter().map(Some).collect();
+    for (part, left) in parts.iter().zip(&mut left) {
         if let Some(shape) = part.users.first().and_then(BlobUser::shape) {
-            *counted = true;
+            *left = None;
             add(Some(shape.scalar_type), type_name(shape.scalar_type), part.size);
         }
     }
@@ -98,19 +100,14 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
         let bytes = match weight.key.as_deref() {
             None => weight.bytes,
             // Several payloads may refer to the same data.
-            Some(key) => match part_of(&named, key) {
-                Some(part) if counted.get(part) == Some(&false) => {
-                    if let Some(counted) = counted.get_mut(part) {
-                        *counted = true;
-                    }
-                    parts.get(part).map_or(0, |part| part.size)
-                }
-                _ => continue,
+            Some(key) => match part_of(&named, key).and_then(|part| left[part].take()) {
+                Some(part) => part.size,
+                None => continue,
             },
         };
         add(scalar_type, name, bytes);
     }
-    sort_by(&mut types, |one, other| other.size.cmp(&one.size));
+    sort_by(&mut types, |left, right| right.size.cmp(&left.size));
     types
 }
 
@@ -131,6 +128,7 @@ impl<'t> Names<'t> {
 }
 
 /// Returns the bytes that the arguments of each operator, and the payloads of each backend, take.
+#[expect(clippy::indexing_slicing, reason = "`sizes` has an item for each number of a name")]
 pub(super) fn operators(
     methods: &[ExecutionPlan<'_>],
     parts: &[SizePart<'_>],
@@ -195,32 +193,27 @@ pub(super) fn operators(
         sort(&mut used);
         used.dedup();
         for number in used {
-            if let Some((bytes, blobs)) = sizes.get_mut(number) {
-                *bytes += part.size;
-                *blobs += 1;
-            }
+            let (bytes, blobs) = &mut sizes[number];
+            *bytes += part.size;
+            *blobs += 1;
         }
     }
     for (number, bytes) in less {
-        if let Some(size) = sizes.get_mut(number) {
-            size.0 = size.0.saturating_sub(bytes);
-        }
+        let (size, _) = &mut sizes[number];
+        *size = size.saturating_sub(bytes);
     }
     for (number, bytes) in inside {
-        if let Some(size) = sizes.get_mut(number) {
-            *size = (size.0.saturating_add(bytes), size.1 + 1);
-        }
+        let (size, blobs) = &mut sizes[number];
+        (*size, *blobs) = (size.saturating_add(bytes), *blobs + 1);
     }
     let mut operators: Vec<OperatorSize> = Vec::new();
     for (name, number) in names.numbers.sorted() {
-        match sizes.get(*number) {
-            Some((bytes, blobs)) if *blobs > 0 => {
-                operators.push(OperatorSize { name: full_name(*name), size: *bytes, blobs: *blobs });
-            }
-            _ => {}
+        let (size, blobs) = sizes[*number];
+        if blobs > 0 {
+            operators.push(OperatorSize { name: full_name(*name), size, blobs });
         }
     }
-    sort_by(&mut operators, |one, other| other.size.cmp(&one.size));
+    sort_by(&mut operators, |left, right| right.size.cmp(&left.size));
     operators
 }
 
@@ -264,10 +257,13 @@ struct OperatorUses {
 
 impl OperatorUses {
     fn of<'t>(plan: &'t ExecutionPlan<'_>, names: &mut Names<'t>) -> Self {
-        let operators = plan.operators().iter().map(|operator| names.number((operator.name(), operator.overload())));
-        let operators: Vec<usize> = operators.collect();
+        // The numbers of the operators; `true` if in `THROUGH`.
+        let operators = plan
+            .operators()
+            .iter()
+            .map(|operator| (names.number((operator.name(), operator.overload())), THROUGH.contains(&operator.name())));
+        let operators: Vec<(usize, bool)> = operators.collect();
         let delegates = plan.delegates().iter().map(|delegate| names.number((delegate.id(), "")));
-        let passes: Vec<bool> = plan.operators().iter().map(|operator| THROUGH.contains(&operator.name())).collect();
         let mut uses = Self {
             direct: Vec::new(),
             through: Vec::new(),
@@ -279,10 +275,11 @@ impl OperatorUses {
             let InstructionArguments::KernelCall(call) = instruction else {
                 continue;
             };
-            if let Some(operator) = usize::try_from(call.op_index).ok().and_then(|index| operators.get(index)) {
+            let operator = usize::try_from(call.op_index).ok().and_then(|index| operators.get(index));
+            if let Some((operator, passes)) = operator {
                 let values = call.args().iter().filter_map(|arg| usize::try_from(*arg).ok());
                 uses.direct.extend(values.map(|value| (value, *operator)));
-                if usize::try_from(call.op_index).ok().and_then(|index| passes.get(index)) == Some(&true) {
+                if *passes {
                     uses.passing.push(*operator);
                     let ends = call.args().first().zip(call.args().last());
                     let ends =
@@ -339,9 +336,7 @@ impl OperatorUses {
 
 /// Returns the pairs with that first item from a sorted list.
 fn of_first(pairs: &[(usize, usize)], first: usize) -> &[(usize, usize)] {
-    let start = pairs.partition_point(|pair| pair.0 < first);
-    let pairs = pairs.get(start..).unwrap_or_default();
-    pairs.get(..pairs.partition_point(|pair| pair.0 == first)).unwrap_or_default()
+    equal_range(pairs, |pair| pair.0.cmp(&first))
 }
 
 fn full_name((name, overload): Name<'_>) -> String {

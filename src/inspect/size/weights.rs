@@ -3,6 +3,7 @@
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
+use crate::inspect::payloads::delegate_at;
 use crate::keyed::sort;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
@@ -34,10 +35,10 @@ pub(super) fn weights<'t>(pte: &'t Pte<'_>) -> Vec<PayloadWeights<'t>> {
     for opened in pte.open_payloads() {
         let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
         let (mut methods, mut ids) = (Vec::new(), Vec::new());
-        for (method, index) in &opened.delegates {
-            let Some(plan) = pte.methods().get(*method) else { continue };
+        for place in &opened.delegates {
+            let (plan, delegate) = delegate_at(pte, *place);
             methods.push(plan.name());
-            ids.extend(plan.delegates().get(*index).map(|delegate| delegate.id()));
+            ids.push(delegate.id());
         }
         for names in [&mut methods, &mut ids] {
             sort(names);
