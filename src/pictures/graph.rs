@@ -44,6 +44,7 @@ const MEANINGS: [(&[NodeKind], &str); 6] = [
     (&[NodeKind::Unknown], "unknown instruction"),
 ];
 
+#[expect(clippy::indexing_slicing, reason = "the layout is the graph's own, with indices of edges between nodes")]
 impl fmt::Display for GraphSvg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { graph, layout } = self;
@@ -88,9 +89,8 @@ impl fmt::Display for GraphSvg<'_> {
             self.edge(f, edge, routes.get(&(edge.from, edge.to)).copied().unwrap_or_default())?;
         }
         let mut from: Keyed<usize, Vec<&str>> = Keyed::new();
-        for edge in layout.far.iter().filter_map(|index| graph.edges.get(*index)) {
-            let labels = graph.nodes.get(edge.from).map(|node| node.label.as_str());
-            from.entry(edge.to).extend(labels);
+        for edge in layout.far.iter().map(|index| &graph.edges[*index]) {
+            from.entry(edge.to).push(&graph.nodes[edge.from].label);
         }
         for (index, (node, place)) in graph.nodes.iter().zip(&layout.nodes).enumerate() {
             self.node(f, node, place, from.get(&index).map(Vec::as_slice).unwrap_or_default())?;
@@ -109,10 +109,9 @@ impl GraphSvg<'_> {
             Edge { view: true, .. } => r#" stroke-dasharray="1 3""#,
             _ => "",
         };
-        let curves = path(from, route, to);
-        let [start, ..] = curves.first().copied().unwrap_or_default();
-        write!(f, r##"<path d="M{:.0} {:.0}"##, start.0, start.1)?;
-        for [_, first, second, end] in &curves {
+        let ((x, y), curves) = path(from, route, to);
+        write!(f, r##"<path d="M{x:.0} {y:.0}"##)?;
+        for [first, second, end] in &curves {
             write!(f, "C{:.0} {:.0} {:.0} {:.0} {:.0} {:.0}", first.0, first.1, second.0, second.1, end.0, end.1)?;
         }
         write!(f, r##"" fill="none" stroke="#667788" marker-end="url(#to)"{dashes}>"##)?;
@@ -168,7 +167,7 @@ impl GraphSvg<'_> {
         }
         for argument in &node.arguments {
             let arrow = if argument.output { "→" } else { "←" };
-            let name = argument.name.map(|name| format!("{name} ")).unwrap_or_default();
+            let name = argument.name.map_or_else(String::new, |name| format!("{name} "));
             write!(f, "\n{arrow} {name}{} {}", argument.value_name(), Xml(&argument.text))?;
             if let Some(tensor) = argument.tensor_name {
                 write!(f, ", {}", Xml(&shortened(tensor)))?;
@@ -184,9 +183,9 @@ impl GraphSvg<'_> {
 /// A point of the picture.
 type Point = (f64, f64);
 
-/// Returns curves from the lower side of a node past some points to the upper side of another node. A jump may go up or sideways: then
-/// its curve goes from side to side.
-fn path(from: &NodeBox, route: &[Point], to: &NodeBox) -> Vec<[Point; 4]> {
+/// Returns curves from the lower side of a node past some points to the upper side of another node: the start, and two control points and
+/// the end of each curve. A jump may go up or sideways: then its curve goes from side to side.
+fn path(from: &NodeBox, route: &[Point], to: &NodeBox) -> (Point, Vec<[Point; 3]>) {
     let (x0, y0) = (from.x + from.width / 2.0, from.y + from.height);
     let (x1, y1) = (to.x + to.width / 2.0, to.y);
     if y1 > y0 {
@@ -195,20 +194,20 @@ fn path(from: &NodeBox, route: &[Point], to: &NodeBox) -> Vec<[Point; 4]> {
             let from = core::mem::replace(&mut last, to);
             // A straight part has no bend.
             let bend = if from.0 == to.0 { 0.0 } else { ((to.1 - from.1) / 2.0).max(12.0) };
-            [from, (from.0, from.1 + bend), (to.0, to.1 - bend), to]
+            [(from.0, from.1 + bend), (to.0, to.1 - bend), to]
         };
-        return route.iter().copied().chain([(x1, y1)]).map(curve).collect();
+        return ((x0, y0), route.iter().copied().chain([(x1, y1)]).map(curve).collect());
     }
     let (right0, right1) = (from.x + from.width, to.x + to.width);
     let (y0, y1) = (from.y + from.height / 2.0, to.y + to.height / 2.0);
-    vec![if right0 < to.x {
-        [(right0, y0), (right0 + 20.0, y0), (to.x - 20.0, y1), (to.x, y1)]
+    if right0 < to.x {
+        ((right0, y0), vec![[(right0 + 20.0, y0), (to.x - 20.0, y1), (to.x, y1)]])
     } else if right1 < from.x {
-        [(from.x, y0), (from.x - 20.0, y0), (right1 + 20.0, y1), (right1, y1)]
+        ((from.x, y0), vec![[(from.x - 20.0, y0), (right1 + 20.0, y1), (right1, y1)]])
     } else {
         let out = right0.max(right1) + 40.0;
-        [(right0, y0), (out, y0), (out, y1), (right1, y1)]
-    }]
+        ((right0, y0), vec![[(out, y0), (out, y1), (right1, y1)]])
+    }
 }
 
 /// Draws a node's shape.
@@ -254,7 +253,7 @@ fn outline(f: &mut fmt::Formatter<'_>, kind: NodeKind, place: &NodeBox) -> fmt::
 
 fn cut(text: &str) -> String {
     match text.char_indices().nth(CHARACTERS) {
-        Some((end, _)) => text.get(..end).unwrap_or_default().chars().chain(['…']).collect(),
+        Some((end, _)) => format!("{}…", &text[..end]),
         None => text.into(),
     }
 }
@@ -267,9 +266,9 @@ mod tests {
     #[test]
     fn a_curve_begins_and_ends_at_the_sides_of_its_nodes() {
         let node = |x: f64, y: f64| NodeBox { x, y, width: 40.0, height: 20.0 };
-        let ends = |from: NodeBox, to: NodeBox| match path(&from, &[], &to)[..] {
-            [[start, .., end]] => (start, end),
-            ref curves => panic!("{curves:?}"),
+        let ends = |from: NodeBox, to: NodeBox| match &path(&from, &[], &to) {
+            (start, curves) if curves.len() == 1 => (*start, curves[0][2]),
+            curves => panic!("{curves:?}"),
         };
         // Downwards, upwards to the right, to the left, and above each other.
         assert_eq!(ends(node(0.0, 0.0), node(100.0, 50.0)), ((20.0, 20.0), (120.0, 50.0)));
@@ -277,15 +276,13 @@ mod tests {
         assert_eq!(ends(node(100.0, 50.0), node(0.0, 0.0)), ((100.0, 60.0), (40.0, 10.0)));
         assert_eq!(ends(node(10.0, 50.0), node(0.0, 0.0)), ((50.0, 60.0), (40.0, 10.0)));
         // A curve between nodes above each other leaves them beyond the wider one.
-        let [_, out, back, _] = path(&node(10.0, 50.0), &[], &node(0.0, 0.0))[0];
+        let [out, back, _] = path(&node(10.0, 50.0), &[], &node(0.0, 0.0)).1[0];
         assert_eq!((out, back), ((90.0, 60.0), (90.0, 10.0)));
         // A curve with a route passes through its points, and is straight between points below each other.
         let route = [(90.0, 40.0), (90.0, 80.0)];
-        let curves = path(&node(0.0, 0.0), &route, &node(0.0, 100.0));
-        assert_eq!(
-            curves.iter().map(|[start, .., end]| (*start, *end)).collect::<Vec<_>>(),
-            [((20.0, 20.0), route[0]), (route[0], route[1]), (route[1], (20.0, 100.0))]
-        );
-        assert_eq!(curves[1], [route[0], route[0], route[1], route[1]]);
+        let (start, curves) = path(&node(0.0, 0.0), &route, &node(0.0, 100.0));
+        assert_eq!(start, (20.0, 20.0));
+        assert_eq!(curves.iter().map(|[.., end]| *end).collect::<Vec<_>>(), [route[0], route[1], (20.0, 100.0)]);
+        assert_eq!(curves[1], [route[0], route[1], route[1]]);
     }
 }

@@ -125,8 +125,7 @@ fn plot(out: Out<'_, '_>, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) 
         write_text(out, "s m", x, HEIGHT + 19.0, &method.moment(time).to_string())?;
     }
     write_text(out, "s m", WIDTH / 2.0, HEIGHT + 37.0, "instruction")?;
-    for (index, tensor) in buffer.tensors.iter().enumerate() {
-        let colour = COLOURS.get(index % COLOURS.len()).copied().unwrap_or_default();
+    for (tensor, colour) in buffer.tensors.iter().zip(COLOURS.into_iter().cycle()) {
         box_of(out, &scale, method, tensor, if tensor.kept { KEPT } else { colour })?;
     }
     if buffer.needed > 0 {

@@ -5,7 +5,7 @@ use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Kind, Role, UNKNOWN_DELE
 use crate::delegate::Xnnpack;
 use crate::file::pte::Pte;
 use crate::inspect::TensorPlace;
-use crate::keyed::{Keyed, sort, sort_by_key};
+use crate::keyed::{Keyed, equal_range, sort, sort_by_key};
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
@@ -64,15 +64,20 @@ pub(super) fn graph<'t>(
 fn source(plan: &ExecutionPlan<'_>, chain: usize, index: usize) -> Option<String> {
     let frames = plan.chains().get(chain)?.stacktrace().get(index)?.items();
     let frame = frames.last()?;
-    let file = frame.filename().rsplit(['/', '\\']).next().unwrap_or_default();
+    let path = frame.filename();
+    let file = path.rsplit_once(['/', '\\']).map_or(path, |(_, name)| name);
     Some(short(&format!("{file}:{} {}", frame.lineno, frame.name())))
 }
 
 /// Returns the indices of all events, sorted within each time by argument.
+#[expect(clippy::indexing_slicing, reason = "the indices are those of all events")]
 fn by_argument(dataflow: &Dataflow) -> Vec<u32> {
     let events = dataflow.events();
     let mut order: Vec<u32> = (0..).take(events.len()).collect();
-    sort_by_key(&mut order, |index| events.get(*index as usize).map(|event| (event.time, event.argument)));
+    sort_by_key(&mut order, |index| {
+        let event = &events[*index as usize];
+        (event.time, event.argument)
+    });
     order
 }
 
@@ -115,6 +120,10 @@ pub(super) struct Flow<'f, 't, 'a> {
     budget: usize,
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "`writers` and `by_argument` have an item for each event, `nodes` for each time"
+)]
 impl<'f, 't> Flow<'f, 't, '_> {
     /// Adds a node.
     fn node(
@@ -221,9 +230,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
         for taken in &arguments {
             self.read(time, taken.value, node);
         }
-        if let Some(place) = self.nodes.get_mut(time) {
-            *place = Some(node);
-        }
+        self.nodes[time] = Some(node);
     }
 
     /// Records that a node reads a value at a time.
@@ -234,12 +241,8 @@ impl<'f, 't> Flow<'f, 't, '_> {
     /// Returns the indices of a value's events at a time.
     fn events_of(&self, time: usize, value: i32) -> &'f [u32] {
         let (first, events) = self.dataflow.at(time);
-        // `by_argument` has an index for each event, so all ranges here are inside it.
-        let events = self.by_argument.get(first..first + events.len()).unwrap_or_default();
-        let argument = |index: &u32| self.dataflow.event(*index).map(|event| event.argument);
-        let from = events.partition_point(|index| argument(index) < Some(value));
-        let to = events.partition_point(|index| argument(index) <= Some(value));
-        events.get(from..to).unwrap_or_default()
+        let events = &self.by_argument[first..first + events.len()];
+        equal_range(events, |index| self.dataflow.event(*index).map(|event| event.argument).cmp(&Some(value)))
     }
 
     /// Counts another visited event or source; returns `false` if the budget is used up.
@@ -261,9 +264,9 @@ impl<'f, 't> Flow<'f, 't, '_> {
                 return;
             }
             let writes = self.dataflow.event(*index).is_some_and(|event| event.kind.writes() || event.kind.points());
-            if let (true, Some(writer)) = (writes, self.writers.get_mut(*index as usize)) {
+            if writes {
                 // A file has fewer instructions than bytes, and its metadata is smaller than 4 GiB.
-                *writer = u32::try_from(node).ok();
+                self.writers[*index as usize] = u32::try_from(node).ok();
             }
         }
     }
@@ -284,8 +287,8 @@ impl<'f, 't> Flow<'f, 't, '_> {
                     }
                     let write = dataflow.event_of(source.write);
                     let Some(written) = dataflow.event(write) else { continue };
-                    let from = self.writers.get(write as usize).copied().flatten().map(|node| node as usize);
-                    let from = from.or_else(|| self.nodes.get(written.time as usize).copied().flatten());
+                    let from = self.writers[write as usize].map(|node| node as usize);
+                    let from = from.or_else(|| self.nodes[written.time as usize]);
                     found.extend(from.map(|from| (from, source.view)));
                 }
             }
@@ -308,7 +311,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             let InstructionArguments::JumpFalseCall(jump) = instruction else { continue };
             let Ok(destination) = usize::try_from(jump.destination_instruction) else { continue };
             // A free has no node: the next instruction is used.
-            let target = at((chain, destination)).filter(|(other, _, _)| *other == chain);
+            let target = at((chain, destination)).filter(|(chain_of, _, _)| *chain_of == chain);
             let from = at((chain, index)).filter(|(chain_of, index_of, _)| (*chain_of, *index_of) == (chain, index));
             if let (Some((_, _, from)), Some((_, _, to))) = (from, target) {
                 edges.push(Edge { from: *from, to: *to, value: None, view: false });
@@ -338,7 +341,7 @@ fn gives(value: i32) -> Taken {
 pub(crate) fn short(name: &str) -> String {
     const MAX_LABEL: usize = 120;
     match name.char_indices().nth(MAX_LABEL) {
-        Some((end, _)) => format!("{}…", name.get(..end).unwrap_or_default()),
+        Some((end, _)) => format!("{}…", &name[..end]),
         None => name.into(),
     }
 }

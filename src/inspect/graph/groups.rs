@@ -124,6 +124,10 @@ impl Graph<'_> {
 
 impl<'t> Graph<'t> {
     /// Returns the graph with one node for each block, for each delegate outside blocks, and for the states; `None` without groups.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`chosen` has an item for each node; `units` are indices of the outline's nodes"
+    )]
     pub fn outline(&self, groups: &[NodeGroup]) -> Option<Outline<'t>> {
         let mut chosen: Vec<Option<&NodeGroup>> = vec![None; self.nodes.len()];
         for kind in [GroupKind::Block, GroupKind::Delegate, GroupKind::States] {
@@ -149,27 +153,25 @@ impl<'t> Graph<'t> {
         }
         let mut graph = Graph { method: self.method, incomplete: self.incomplete, ..Graph::default() };
         for (first, count) in &members {
-            let Some(node) = self.nodes.get(*first) else { continue };
-            graph.nodes.push(match chosen.get(*first).copied().flatten() {
+            let node = &self.nodes[*first];
+            graph.nodes.push(match chosen[*first] {
                 Some(group) if *count > 1 => self.unit(node, group),
                 _ => node.clone(),
             });
         }
         // Each argument of a group is added once, although many edges may carry one value.
         let mut seen = Keyed::new();
-        let unit = |node: usize| units.get(node).copied().unwrap_or_default();
         for edge in &self.edges {
-            let (from, to) = (unit(edge.from), unit(edge.to));
+            // A caller may have added edges without nodes at their ends.
+            let (Some(&from), Some(&to)) = (units.get(edge.from), units.get(edge.to)) else { continue };
             if from == to {
                 continue;
             }
             graph.edges.push(Edge { from, to, ..*edge });
             let text = self.edge_text(edge);
             for (index, output) in [(from, true), (to, false)] {
-                let Some(node) = graph.nodes.get_mut(index).filter(|node| node.kind == NodeKind::Block) else {
-                    continue;
-                };
-                let Some(value) = edge.value else { continue };
+                let node = &mut graph.nodes[index];
+                let Some(value) = edge.value.filter(|_| node.kind == NodeKind::Block) else { continue };
                 if seen.add((index, value, output)) {
                     node.arguments.push(GraphArgument {
                         value,
@@ -193,7 +195,6 @@ impl<'t> Graph<'t> {
     fn unit(&self, first: &Node<'t>, group: &NodeGroup) -> Node<'t> {
         let nodes = self.nodes.iter().skip(group.first).take(group.count);
         let module = nodes.clone().filter_map(|node| node.module).reduce(common_module);
-        let times = nodes.filter_map(|node| node.time).fold(None, |sum, time| Some(sum.unwrap_or(0.0) + time));
         Node {
             kind: NodeKind::Block,
             label: format!("{}: {} nodes", group.label, group.count),
@@ -203,7 +204,7 @@ impl<'t> Graph<'t> {
             instruction: first.instruction,
             source: None,
             arguments: Vec::new(),
-            time: times,
+            time: nodes.filter_map(|node| node.time).reduce(|sum, time| sum + time),
         }
     }
 }
@@ -216,11 +217,11 @@ struct Repeat {
 }
 
 /// Finds repetitions: first the repetition that covers the most nodes, then others before and after it.
+#[expect(clippy::indexing_slicing, reason = "each range is a part of the first, which is that of all tokens")]
 fn repeats(tokens: &[u32], range: Range<usize>, budget: &mut usize, found: &mut Vec<Repeat>) {
     let mut ranges = vec![range];
     while let Some(range) = ranges.pop() {
-        let Some(part) = tokens.get(range.clone()) else { continue };
-        let Some(best) = best(part, budget) else { continue };
+        let Some(best) = best(&tokens[range.clone()], budget) else { continue };
         let (start, end) = (range.start + best.first, range.start + best.first + best.period * best.times);
         ranges.push(range.start..start);
         ranges.push(end..range.end);
@@ -234,7 +235,7 @@ fn best(tokens: &[u32], budget: &mut usize) -> Option<Repeat> {
     for period in LEAST..=tokens.len() / TIMES {
         *budget = budget.checked_sub(tokens.len())?;
         let mut run = 0;
-        let equal = tokens.iter().zip(tokens.iter().skip(period)).map(|(one, other)| one == other);
+        let equal = tokens.iter().zip(tokens.iter().skip(period)).map(|(left, right)| left == right);
         for (index, equal) in equal.chain([false]).enumerate() {
             if equal {
                 run += 1;
@@ -268,7 +269,7 @@ mod tests {
         }
         let mut found = Vec::new();
         repeats(&tokens, 0..tokens.len(), &mut MAX_COMPARISONS.clone(), &mut found);
-        let mut found: Vec<_> = found.iter().map(|one| (one.first, one.period, one.times)).collect();
+        let mut found: Vec<_> = found.iter().map(|repeat| (repeat.first, repeat.period, repeat.times)).collect();
         sort(&mut found);
         assert_eq!(found, [(2, 5, 6), (35, 4, 3)]);
     }

@@ -9,6 +9,7 @@ use crate::schema::xnnpack::NO_ID;
 use alloc::{string::String, string::ToString, vec::Vec};
 
 /// Returns the payloads with known nodes, for each method by the delegate's index.
+#[expect(clippy::indexing_slicing, reason = "payloads have the indices of this program's methods")]
 pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
     let mut methods: Vec<Opened<'t>> = pte.methods().iter().map(|_| Keyed::new()).collect();
     for opened in pte.open_payloads() {
@@ -17,9 +18,7 @@ pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
         else {
             continue;
         };
-        if let Some(payloads) = methods.get_mut(*method) {
-            payloads.insert(*delegate, Some(payload));
-        }
+        methods[*method].insert(*delegate, Some(payload));
     }
     methods
 }
@@ -33,8 +32,8 @@ impl<'t> Flow<'_, 't, '_> {
         (place, time): (InstructionPlace, usize),
         args: &[i32],
     ) {
-        let ids = payload.graph.values_by_id();
-        let tensor = |id: u32| payload.graph.xvalues().get(*ids.get(&id)?)?.tensor();
+        let tensors = payload.graph.tensors_by_id();
+        let tensor = |id: u32| tensors.get(&id).copied();
         let external = |id: u32| {
             let position = tensor(id).filter(|tensor| tensor.is_external())?.external_id;
             args.get(usize::try_from(position).ok()?).copied()

@@ -1,8 +1,10 @@
 //! Layered node placement from top to bottom, after Sugiyama. An edge that passes through layers has a place in each of them. Layers are sorted
 //! until few edges cross; then all vertices move toward their neighbours, as far as the vertices beside them allow.
 
-// All indices are computed in this module.
-#![allow(clippy::indexing_slicing)]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "nodes, vertices and layers are numbered in this module; edges are between nodes"
+)]
 
 use super::NodeBox;
 use crate::keyed::{sort, sort_by};
@@ -58,8 +60,8 @@ fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
         node
     }
     for (from, to) in edges {
-        let (one, other) = (first(&mut parts, *from), first(&mut parts, *to));
-        parts[one.max(other)] = one.min(other);
+        let (from, to) = (first(&mut parts, *from), first(&mut parts, *to));
+        parts[from.max(to)] = from.min(to);
     }
     (0..count).map(|node| first(&mut parts, node)).collect()
 }
@@ -158,8 +160,8 @@ impl Drawing {
         for side in [0, 1] {
             self.each_layer(side, |drawing, layer, side| {
                 for vertex in layer.iter() {
-                    let longest = drawing.neighbours[*vertex][side].iter().map(|other| chains[*other][side]).max();
-                    chains[*vertex][side] = longest.unwrap_or(0) + 1;
+                    let longest = drawing.neighbours[*vertex][side].iter().map(|other| chains[*other][side]);
+                    chains[*vertex][side] = longest.fold(0, usize::max) + 1;
                 }
             });
         }
@@ -183,7 +185,7 @@ impl Drawing {
             self.each_layer(round % 2, |drawing, layer, side| {
                 let place = |vertex: usize| drawing.barycenter(vertex, side).unwrap_or(drawing.x[vertex]);
                 let mut sorted: Vec<(f64, usize)> = layer.iter().map(|vertex| (place(*vertex), *vertex)).collect();
-                sort_by(&mut sorted, |one, other| one.0.total_cmp(&other.0));
+                sort_by(&mut sorted, |left, right| left.0.total_cmp(&right.0));
                 for (at, (_, vertex)) in sorted.iter().enumerate() {
                     layer[at] = *vertex;
                     drawing.x[*vertex] = at as f64;

@@ -4,12 +4,18 @@
 //! passes through many layers is not drawn; instead, the node that it goes to names its source. A picture of a transformer would otherwise be
 //! black with the edges from its inputs to each of its blocks.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "nodes, their places and bands are numbered here; edges are those of `edges_between_nodes`"
+)]
+
 use super::{
-    Edge, Graph,
+    Edge, Graph, Node,
     layers::{Part, Pass, place},
 };
-use crate::keyed::{Keyed, sort_by, sort_by_key};
+use crate::keyed::{sort_by, sort_by_key};
 use alloc::{vec, vec::Vec};
+use core::ops::Range;
 
 /// A graph layout. Lengths are pixels of the unscaled picture.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,11 +78,11 @@ const COLUMN_GAP: f64 = 90.0;
 
 impl GraphLayout {
     /// Returns the route of an edge through its places in layers; `None` if it goes from one column to another.
-    fn route(&self, from: usize, to: usize, passed: &[NodeBox]) -> Option<EdgeRoute> {
-        let (start, end) = (self.nodes.get(from)?, self.nodes.get(to)?);
+    fn route(&self, (from, to): (usize, usize), passed: Range<usize>) -> Option<EdgeRoute> {
+        let (start, end) = (self.nodes[from], self.nodes[to]);
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut bottom = start.y + start.height;
-        for place in passed {
+        for place in &self.nodes[passed] {
             if place.y < bottom {
                 return None;
             }
@@ -99,32 +105,27 @@ impl GraphLayout {
         }
         let columns = (WIDE * self.height / (self.width + COLUMN_GAP)).sqrt().ceil().max(2.0);
         let most = (self.height / columns).max(HIGH / 2.0);
-        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
-        let top = |node: usize| self.nodes.get(node).map_or(0.0, |place| place.y);
-        sort_by(&mut order, |one, other| top(*one).total_cmp(&top(*other)));
+        let mut order: Vec<&mut NodeBox> = self.nodes.iter_mut().collect();
+        sort_by(&mut order, |left, right| left.y.total_cmp(&right.y));
         // The nodes of each column, and the top of the column.
-        let mut parts: Vec<(f64, Vec<usize>)> = Vec::new();
+        let mut parts: Vec<(f64, Vec<&mut NodeBox>)> = Vec::new();
         let mut bottom = f64::NEG_INFINITY;
-        for node in order {
-            let Some(place) = self.nodes.get(node) else { continue };
+        for place in order {
             let end = place.y + place.height;
             match parts.last_mut() {
                 // A node that starts below all others starts a new layer.
-                Some((start, nodes)) if place.y < bottom || end - *start <= most => nodes.push(node),
-                _ => parts.push((place.y, vec![node])),
+                Some((start, places)) if place.y < bottom || end - *start <= most => places.push(place),
+                _ => parts.push((place.y, vec![place])),
             }
             bottom = bottom.max(end);
         }
         let (mut left, mut height) = (0.0, 0.0f64);
-        for (start, nodes) in parts {
-            let places = || nodes.iter().filter_map(|node| self.nodes.get(*node));
-            let from = places().map(|place| place.x).fold(f64::INFINITY, f64::min);
-            let to = places().map(|place| place.x + place.width).fold(f64::NEG_INFINITY, f64::max);
-            for node in nodes {
-                if let Some(place) = self.nodes.get_mut(node) {
-                    (place.x, place.y) = (place.x - from + left, place.y - start);
-                    height = height.max(place.y + place.height);
-                }
+        for (start, places) in parts {
+            let from = places.iter().map(|place| place.x).fold(f64::INFINITY, f64::min);
+            let to = places.iter().map(|place| place.x + place.width).fold(f64::NEG_INFINITY, f64::max);
+            for place in places {
+                (place.x, place.y) = (place.x - from + left, place.y - start);
+                height = height.max(place.y + place.height);
             }
             left += to - from + COLUMN_GAP;
         }
@@ -165,56 +166,51 @@ impl Graph<'_> {
     /// Computes the positions of the nodes in a picture, from top to bottom.
     pub fn layout(&self) -> GraphLayout {
         let ranks = ranks(self);
-        // Each node has a rank.
-        let rank = |node: usize| ranks.get(node).copied().unwrap_or_default();
         // Edges are sorted.
         let mut takers = vec![0; self.nodes.len()];
-        for edges in self.edges.chunk_by(|one, other| (one.from, one.to) == (other.from, other.to)) {
-            if let Some(count) = edges.first().and_then(|edge| takers.get_mut(edge.from)) {
-                *count += 1;
+        let mut last = None;
+        for (_, Edge { from, to, .. }) in self.edges_between_nodes() {
+            if last.replace((from, to)) != Some((from, to)) {
+                takers[*from] += 1;
             }
         }
-        let has_many = |node: usize| takers.get(node).is_some_and(|count| *count > MANY);
         let is_far = |edge: &Edge| {
-            let layers = rank(edge.to).saturating_sub(rank(edge.from));
-            edge.value.is_some() && layers > if has_many(edge.from) { NEAR } else { FAR }
+            let layers = ranks[edge.to].saturating_sub(ranks[edge.from]);
+            edge.value.is_some() && layers > if takers[edge.from] > MANY { NEAR } else { FAR }
         };
-        let forward = |edge: &&Edge| edge.value.is_some() && edge.from < edge.to;
-        let far: Vec<usize> =
-            self.edges.iter().enumerate().filter(|(_, edge)| is_far(edge)).map(|(index, _)| index).collect();
+        // In a graph with edges in another order, a node may have a rank before those that it takes values from.
+        let is_downward = |edge: &Edge| is_forward(edge) && ranks[edge.from] < ranks[edge.to];
+        let far = self.edges_between_nodes().filter(|(_, edge)| is_far(edge)).map(|(index, _)| index).collect();
         let mut layout =
             GraphLayout { nodes: vec![NodeBox::default(); self.nodes.len()], far, ..GraphLayout::default() };
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
-        sort_by_key(&mut order, |node| rank(*node));
-        let mut band_of = vec![0; self.nodes.len()];
+        sort_by_key(&mut order, |node| ranks[*node]);
         let mut bands: Vec<Vec<usize>> = Vec::new();
-        for layer in order.chunk_by(|one, other| rank(*one) == rank(*other)) {
+        for layer in order.chunk_by(|left, right| ranks[*left] == ranks[*right]) {
             match bands.last_mut() {
                 Some(band) if band.len() + layer.len() <= BAND => band.extend(layer),
                 _ => bands.push(layer.to_vec()),
             }
-            for node in layer {
-                if let Some(band) = band_of.get_mut(*node) {
-                    *band = bands.len() - 1;
-                }
+        }
+        // The band of each node, and its position there.
+        let mut band_of = vec![(0, 0); self.nodes.len()];
+        for (number, band) in bands.iter().enumerate() {
+            for (position, node) in band.iter().enumerate() {
+                band_of[*node] = (number, position);
             }
         }
         let mut heights = vec![HEIGHT; self.nodes.len()];
-        for edge in layout.far.iter().filter_map(|edge| self.edges.get(*edge)) {
-            if let Some(height) = heights.get_mut(edge.to) {
-                *height = HEIGHT + LINE;
-            }
+        for edge in &layout.far {
+            heights[self.edges[*edge].to] = HEIGHT + LINE;
         }
         for (height, node) in heights.iter_mut().zip(&self.nodes) {
             *height += LINE * node.weights().take(MAX_WEIGHTS).count() as f64;
         }
         let mut edges: Vec<Vec<(usize, usize)>> = vec![Vec::new(); bands.len()];
-        for edge in self.edges.iter().filter(forward).filter(|edge| !is_far(edge)) {
-            let (from, to) = (band_of.get(edge.from), band_of.get(edge.to));
-            if let Some(list) = from.filter(|_| from == to).and_then(|band| edges.get_mut(*band)) {
-                if list.len() < BAND_EDGES {
-                    list.push((edge.from, edge.to));
-                }
+        for (_, edge) in self.edges_between_nodes().filter(|(_, edge)| is_downward(edge) && !is_far(edge)) {
+            let ((band, from), (other, to)) = (band_of[edge.from], band_of[edge.to]);
+            if band == other && edges[band].len() < BAND_EDGES {
+                edges[band].push((from, to));
             }
         }
         // After the nodes, `layout.nodes` has the places where edges pass through layers, until all of them have their final position.
@@ -227,26 +223,27 @@ impl Graph<'_> {
         layout.width = placed.iter().map(|(width, _)| *width).fold(0.0, f64::max);
         for (width, numbers) in placed {
             for number in numbers {
-                if let Some(place) = layout.nodes.get_mut(number) {
-                    place.x += (layout.width - width) / 2.0;
-                }
+                layout.nodes[number].x += (layout.width - width) / 2.0;
             }
         }
         layout.fold();
         for place in &mut layout.nodes {
             (place.x, place.y) = (place.x.round(), place.y.round());
         }
-        let places = layout.nodes.split_off(self.nodes.len());
-        for ((from, to), passed) in passes {
-            let passed = passed.start.saturating_sub(self.nodes.len())..passed.end.saturating_sub(self.nodes.len());
-            layout.routes.extend(layout.route(from, to, places.get(passed).unwrap_or_default()));
-        }
+        layout.routes = passes.into_iter().filter_map(|(edge, passed)| layout.route(edge, passed)).collect();
+        layout.nodes.truncate(self.nodes.len());
         sort_by_key(&mut layout.routes, |route| (route.from, route.to));
         layout
     }
 
-    /// Places the nodes of a band, and the points where its edges pass through layers, below everything placed before. Returns the band's
-    /// width and the numbers of its places.
+    /// Iterates over the edges with their indices. Omits edges without a node at one of their ends, which only a caller can have added.
+    fn edges_between_nodes(&self) -> impl DoubleEndedIterator<Item = (usize, &Edge)> {
+        let count = self.nodes.len();
+        self.edges.iter().enumerate().filter(move |(_, edge)| edge.from.max(edge.to) < count)
+    }
+
+    /// Places the nodes of a band, and the points where its edges pass through layers, below everything placed before. Edges are given by
+    /// positions in the band. Returns the band's width and the numbers of its places.
     fn place_band(
         &self,
         band: &[usize],
@@ -256,22 +253,17 @@ impl Graph<'_> {
         layout: &mut GraphLayout,
         passes: &mut Vec<Pass>,
     ) -> (f64, Vec<usize>) {
-        let size = |node: usize| (self.node_width(node), heights.get(node).copied().unwrap_or(HEIGHT));
+        let size = |node: usize| (width(&self.nodes[node]), heights[node]);
         let first = layout.nodes.len();
         let mut parts: Vec<Part> = if band.len() > BAND || edges.is_empty() {
             // A single layer: side by side.
             let place = |node: usize| NodeBox { width: size(node).0, height: size(node).1, ..NodeBox::default() };
             band.iter().map(|node| vec![(*node, place(*node))]).collect()
         } else {
-            let layers: Vec<usize> = band.iter().map(|node| ranks.get(*node).copied().unwrap_or_default()).collect();
+            let layers: Vec<usize> = band.iter().map(|node| ranks[*node]).collect();
             let sizes: Vec<(f64, f64)> = band.iter().map(|node| size(*node)).collect();
-            // The position of each node in the band.
-            let positions: Keyed<usize, usize> = band.iter().copied().zip(0..).collect();
-            let position = |node: &usize| positions.get(node).copied();
-            let edges: Vec<(usize, usize)> =
-                edges.iter().filter_map(|(from, to)| Some((position(from)?, position(to)?))).collect();
-            let (mut parts, passed) = place(&layers, &sizes, &edges, GAP);
-            let number = |at: usize| band.get(at).copied().unwrap_or(first + at - band.len().min(at));
+            let (mut parts, passed) = place(&layers, &sizes, edges, GAP);
+            let number = |at: usize| at.checked_sub(band.len()).map_or_else(|| band[at], |passed| first + passed);
             for (at, _) in parts.iter_mut().flatten() {
                 *at = number(*at);
             }
@@ -286,13 +278,12 @@ impl Graph<'_> {
         let (mut left, mut shelf_top, mut shelf_height, mut width) = (0.0, top, 0.0f64, 0.0f64);
         let mut numbers = Vec::new();
         for part in parts {
-            let extent = |place: &NodeBox| (place.x, place.y, place.x + place.width, place.y + place.height);
-            let around = part
-                .iter()
-                .map(|(_, place)| extent(place))
-                .reduce(|one, other| (one.0.min(other.0), one.1.min(other.1), one.2.max(other.2), one.3.max(other.3)));
-            // Each part has a node.
-            let (x0, y0, x1, y1) = around.unwrap_or_default();
+            let (mut x0, mut y0) = (f64::INFINITY, f64::INFINITY);
+            let (mut x1, mut y1) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+            for (_, place) in &part {
+                (x0, y0) = (x0.min(place.x), y0.min(place.y));
+                (x1, y1) = (x1.max(place.x + place.width), y1.max(place.y + place.height));
+            }
             if left > 0.0 && left + x1 - x0 > SHELF {
                 (left, shelf_top, shelf_height) = (0.0, shelf_top + shelf_height + GAP, 0.0);
             }
@@ -300,9 +291,7 @@ impl Graph<'_> {
                 if number >= layout.nodes.len() {
                     layout.nodes.resize(number + 1, NodeBox::default());
                 }
-                if let Some(own) = layout.nodes.get_mut(number) {
-                    *own = NodeBox { x: place.x - x0 + left, y: place.y - y0 + shelf_top, ..place };
-                }
+                layout.nodes[number] = NodeBox { x: place.x - x0 + left, y: place.y - y0 + shelf_top, ..place };
                 numbers.push(number);
             }
             left += x1 - x0 + GAP;
@@ -312,21 +301,21 @@ impl Graph<'_> {
         layout.height = shelf_top + shelf_height + GAP;
         (width, numbers)
     }
+}
 
-    fn node_width(&self, node: usize) -> f64 {
-        let Some(node) = self.nodes.get(node) else { return 0.0 };
-        // The line of a weight has smaller letters.
-        let weights = node.weights().take(MAX_WEIGHTS).map(|weight| weight.weight_text().chars().count() * 5 / 6);
-        let lines = [node.label.chars().count(), node.result().chars().count()].into_iter().chain(weights);
-        let longest = lines.max().unwrap_or_default().clamp(8, CHARACTERS);
-        longest as f64 * 7.0 + 18.0
-    }
+/// Returns the width of a node's box.
+fn width(node: &Node<'_>) -> f64 {
+    // The line of a weight has smaller letters.
+    let weights = node.weights().take(MAX_WEIGHTS).map(|weight| weight.weight_text().chars().count() * 5 / 6);
+    let lines = [node.label.chars().count(), node.result().chars().count()].into_iter().chain(weights);
+    let longest = lines.fold(8, usize::max).min(CHARACTERS);
+    longest as f64 * 7.0 + 18.0
 }
 
 /// The maximum width of parts that are side by side without edges between them.
 const SHELF: f64 = 1600.0;
 
-impl super::Node<'_> {
+impl Node<'_> {
     /// Returns the second line of a node: its first output, or its value if the node is an output of the method.
     pub fn result(&self) -> &str {
         let given = self.arguments.iter().find(|argument| argument.output).or(self.arguments.first());
@@ -334,33 +323,56 @@ impl super::Node<'_> {
     }
 }
 
+/// Returns `true` for a value that an earlier node gives to a later one.
+fn is_forward(edge: &Edge) -> bool {
+    edge.value.is_some() && edge.from < edge.to
+}
+
 /// Returns the layer of each node: just above the first node that takes its result.
 fn ranks(graph: &Graph<'_>) -> Vec<usize> {
     let count = graph.nodes.len();
     let mut earliest = vec![0usize; count];
     let mut latest = vec![usize::MAX; count];
-    let data = || graph.edges.iter().filter(|edge| edge.value.is_some() && edge.from < edge.to && edge.to < count);
-    // Each node has a rank, and the edges in `data` are between nodes.
-    let get = |ranks: &[usize], node: usize| ranks.get(node).copied().unwrap_or_default();
+    let data = || graph.edges_between_nodes().map(|(_, edge)| edge).filter(|edge| is_forward(edge));
     // Edges are sorted by `from`, and `from` is always before `to`.
     for edge in data() {
-        let rank = get(&earliest, edge.from) + 1;
-        if let Some(place) = earliest.get_mut(edge.to) {
-            *place = rank.max(*place);
-        }
+        earliest[edge.to] = earliest[edge.to].max(earliest[edge.from] + 1);
     }
     for edge in data().rev() {
-        let taker = match get(&latest, edge.to) {
-            usize::MAX => get(&earliest, edge.to),
+        let taker = match latest[edge.to] {
+            usize::MAX => earliest[edge.to],
             rank => rank,
         };
-        if let Some(place) = latest.get_mut(edge.from) {
-            *place = taker.saturating_sub(1).min(*place);
-        }
+        latest[edge.from] = latest[edge.from].min(taker.saturating_sub(1));
     }
     earliest
         .iter()
         .zip(latest)
         .map(|(earliest, latest)| if latest == usize::MAX { *earliest } else { latest })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::NodeKind;
+
+    #[test]
+    fn edges_that_a_caller_has_added_may_have_any_order_and_any_ends() {
+        let node = Node {
+            kind: NodeKind::Kernel,
+            label: "aten::add".into(),
+            name: None,
+            module: None,
+            delegate: None,
+            instruction: None,
+            source: None,
+            arguments: Vec::new(),
+            time: None,
+        };
+        let edge = |(from, to)| Edge { from, to, value: Some(0), view: false };
+        let edges = [(1, 2), (0, 1), (2, 0), (0, 9), (9, 0), (usize::MAX, usize::MAX)].map(edge).to_vec();
+        let graph = Graph { nodes: vec![node; 3], edges, ..Graph::default() };
+        assert_eq!(graph.layout().nodes.len(), 3);
+    }
 }
