@@ -1,7 +1,8 @@
-//! Reading many weights, on all cores with the feature `parallel`.
+//! Reading many weights, on all cores with the feature `parallel`, and named data.
 
-use executorch_format::inspect::{DiffOptions, Side, diff};
-use executorch_format::{Model, NewEntry, Ptd, PtdOptions};
+use executorch_format::inspect::{DiffOptions, DifferenceSubject, Side, diff};
+use executorch_format::{Model, NewEntry, Ptd, PtdOptions, Pte};
+use executorch_format_support::fixtures::fixture;
 
 /// Returns 16 tensors of 8,192 × (1 to 16) numbers, with the first number of each increased by `more`.
 fn large(more: f32) -> Vec<u8> {
@@ -35,4 +36,16 @@ fn weights_read_in_parallel_keep_their_own_numbers() {
         let histogram = weight.histogram.as_ref().unwrap();
         assert_eq!((histogram.min, histogram.max), (0.5, f64::from(rows) + 0.25));
     }
+}
+
+#[test]
+fn a_key_without_readable_data_is_no_key_without_data() {
+    let (file, other) = (fixture("1.5.1/named_data/named_data.pte"), fixture("1.5.1/add/add.pte"));
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    pte.program.named_data.as_mut().unwrap()[1].segment_index = 99;
+    let (model, other) = (Model::Pte(pte), Model::parse(other.bytes()).unwrap());
+    let found = diff(&Side::new(&model, &[]), &Side::new(&other, &[]), &DiffOptions::default()).differences;
+    let keys = found.iter().filter(|change| change.subject == DifferenceSubject::Key);
+    let texts: Vec<&str> = keys.filter_map(|change| change.before.as_deref()).collect();
+    assert_eq!(texts.iter().filter(|text| text.contains("segment 99")).count(), 1, "{texts:?}");
 }

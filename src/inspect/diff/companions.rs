@@ -14,13 +14,11 @@ use alloc::{format, string::String, string::ToString, vec::Vec};
 /// Compares the programs of bundles like other programs, and the test cases of methods of the same name.
 pub(super) fn bundles([before, after]: [&Side<'_>; 2], bundles: [Option<&Bpte<'_>>; 2], options: &DiffOptions) -> Diff {
     let programs = bundles.map(|bundle| bundle.map(|bundle| bundle.program().map(Model::Pte)));
-    let program = |side: usize| match programs.get(side) {
-        Some(Some(Err(error))) => Err(error),
-        Some(Some(Ok(program))) => Ok(program),
-        _ => Ok(if side == 0 { before.model } else { after.model }),
-    };
+    let [program, other_program] = &programs;
+    let program = program.as_ref().map_or(Ok(before.model), |program| program.as_ref());
+    let other_program = other_program.as_ref().map_or(Ok(after.model), |program| program.as_ref());
     let bytes = bundles.map(|bundle| bundle.map(|bundle| bundle.bundled_program.program()));
-    let mut found = match (program(0), program(1)) {
+    let mut found = match (program, other_program) {
         (Ok(program), Ok(other_program)) => {
             let before = Side { model: program, ..*before };
             diff(&before, &Side { model: other_program, ..*after }, options)
@@ -45,8 +43,9 @@ pub(super) fn bundles([before, after]: [&Side<'_>; 2], bundles: [Option<&Bpte<'_
     let name = |suite: &&BundledMethodTestSuite<'_>| suite.method_name().to_owned();
     let [suites, other_suites] =
         bundles.map(|bundle| bundle.map_or(&[][..], |bundle| bundle.bundled_program.method_test_suites()));
-    for (before, after) in matched(&mut suites.iter(), &mut other_suites.iter(), &name) {
-        let method = before.or(after).map(|suite| suite.method_name());
+    for pair in matched(&mut suites.iter(), &mut other_suites.iter(), &name) {
+        let (before, after) = (pair.before(), pair.after());
+        let method = Some(pair.any().method_name());
         let cases = before.map_or(&[][..], |suite| suite.test_cases());
         let other_cases = after.map_or(&[][..], |suite| suite.test_cases());
         for index in 0..cases.len().max(other_cases.len()) {
@@ -61,7 +60,7 @@ pub(super) fn bundles([before, after]: [&Side<'_>; 2], bundles: [Option<&Bpte<'_
                 DifferenceSubject::TestCase,
                 kind,
                 method,
-                "none, but a suite of them",
+                "none: the suite is empty",
             ));
         }
     }
@@ -74,14 +73,14 @@ pub(super) fn bundles([before, after]: [&Side<'_>; 2], bundles: [Option<&Bpte<'_
 }
 
 /// Compares runs by their order, and the events of each run by theirs.
-pub(super) fn traces(one: &Etdp<'_>, other: &Etdp<'_>) -> Diff {
+pub(super) fn traces(left: &Etdp<'_>, right: &Etdp<'_>) -> Diff {
     let mut found = Diff::default();
-    if one.etdump.version != other.etdump.version {
+    if left.etdump.version != right.etdump.version {
         let change = Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, "version");
-        let (before, after) = (Some(one.etdump.version.to_string()), Some(other.etdump.version.to_string()));
+        let (before, after) = (Some(left.etdump.version.to_string()), Some(right.etdump.version.to_string()));
         found.differences.push(Difference { before, after, ..change });
     }
-    let (runs, other_runs) = (one.etdump.run_data(), other.etdump.run_data());
+    let (runs, other_runs) = (left.etdump.run_data(), right.etdump.run_data());
     for index in 0..runs.len().max(other_runs.len()) {
         let (run, other_run) = (runs.get(index), other_runs.get(index));
         let (Some(run), Some(other_run)) = (run, other_run) else {
@@ -94,12 +93,11 @@ pub(super) fn traces(one: &Etdp<'_>, other: &Etdp<'_>) -> Diff {
         let (head, other_head) = (without_events(run), without_events(other_run));
         tables(&mut found, DifferenceSubject::Run, None, &name, Some(&head), Some(&other_head));
         for event in 0..events.len().max(other_events.len()) {
-            let (one, other) = (events.get(event), other_events.get(event));
-            // At least one of the two is present.
-            let what = one.or(other).map(event_name).unwrap_or_default();
+            let (left, right) = (events.get(event), other_events.get(event));
+            let what = left.or(right).map(event_name).unwrap_or_default();
             let name = format!("{event} of run {name}{what}");
-            let (one, other) = (one.map(|one| one as &dyn AnyTable), other.map(|other| other as &dyn AnyTable));
-            tables(&mut found, DifferenceSubject::Event, None, &name, one, other);
+            let (left, right) = (left.map(|left| left as &dyn AnyTable), right.map(|right| right as &dyn AnyTable));
+            tables(&mut found, DifferenceSubject::Event, None, &name, left, right);
         }
     }
     found
@@ -137,15 +135,15 @@ fn tables(
     subject: DifferenceSubject,
     method: Option<&str>,
     name: &str,
-    one: Option<&dyn AnyTable>,
-    other: Option<&dyn AnyTable>,
+    left: Option<&dyn AnyTable>,
+    right: Option<&dyn AnyTable>,
 ) {
-    let (Some(one), Some(other)) = (one, other) else {
-        let kind = if one.is_some() { DifferenceKind::Removed } else { DifferenceKind::Added };
+    let (Some(left), Some(right)) = (left, right) else {
+        let kind = if left.is_some() { DifferenceKind::Removed } else { DifferenceKind::Added };
         return found.differences.push(Difference::new(subject, kind, method, name));
     };
     let mut fields: Vec<Difference> = Vec::new();
-    tree::compare(one, other, &Path::ROOT, &mut |path, before, after| {
+    tree::compare(left, right, &Path::ROOT, &mut |path, before, after| {
         let change = Difference::new(subject, DifferenceKind::Changed, method, format!("{name} {path}"));
         fields.push(Difference { before: Some(before), after: Some(after), ..change });
     });

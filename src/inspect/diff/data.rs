@@ -2,7 +2,7 @@
 
 use super::inside::{COMPARES_INSIDE, Inside};
 use super::keys::LonelyKey;
-use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Indexed, Side};
+use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Indexed, Side, Which};
 use crate::delegate::{NamedBlobs, OpenPayload};
 use crate::error::{Result, counted};
 use crate::file::pte::{Pte, TensorData};
@@ -181,8 +181,8 @@ impl<'s> Comparer<'s> {
     }
 
     /// Returns the names in a method.
-    pub(super) fn method_names(&self, side: usize, method: usize) -> Option<&'s MethodNames<'s>> {
-        self.names.get(side).copied().flatten()?.methods.get(method)
+    pub(super) fn method_names(&self, side: Which, method: usize) -> Option<&'s MethodNames<'s>> {
+        side.of(&self.names).as_ref()?.methods.get(method)
     }
 
     /// Adds a difference between values, whose distance is computed at the end if requested.
@@ -257,7 +257,7 @@ impl<'s> Comparer<'s> {
 
     fn weight(
         &self,
-        side: usize,
+        side: Which,
         pte: &'s Pte<'s>,
         (index, plan): Indexed<'s>,
         value: usize,
@@ -268,7 +268,10 @@ impl<'s> Comparer<'s> {
             Ok(TensorData::Constant(data)) => (pte.bytes(&data), "constant"),
             Ok(TensorData::InitialState(data)) => (pte.bytes(&data), "initial state"),
             // An external tensor without its `.ptd` has no bytes to compare.
-            Ok(TensorData::External(key)) => (Ok(of_key(self.external.get(side)?, key)?.1), EXTERNAL),
+            Ok(TensorData::External(key)) => {
+                let external = side.of(&self.external);
+                (Ok(of_key(external, key)?.1), EXTERNAL)
+            }
             Err(error) => (Err(error), ""),
         };
         let key = tensor.fully_qualified_name();
@@ -286,12 +289,13 @@ impl<'s> Comparer<'s> {
         before: (&'s Pte<'s>, Indexed<'s>, usize),
         after: (&'s Pte<'s>, Indexed<'s>, usize),
     ) {
-        let found = |side: usize, (pte, plan, value): (&'s Pte<'s>, Indexed<'s>, usize)| {
+        let found = |side: Which, (pte, plan, value): (&'s Pte<'s>, Indexed<'s>, usize)| {
             let tensor = plan.1.tensor(value)?;
             Some((self.weight(side, pte, plan, value, tensor), tensor))
         };
-        let (Some((one, tensor)), Some((other, other_tensor))) = (found(0, before), found(1, after)) else { return };
-        match (one, other) {
+        let (before_found, after_found) = (found(Which::Before, before), found(Which::After, after));
+        let (Some((left, tensor)), Some((right, other_tensor))) = (before_found, after_found) else { return };
+        match (left, right) {
             (None, None) => {
                 self.unseen += usize::from(tensor.is_external() && other_tensor.is_external());
                 let key = |tensor: &'s Tensor<'s>| {
@@ -300,24 +304,25 @@ impl<'s> Comparer<'s> {
                 let (key, other_key) = (key(tensor), key(other_tensor));
                 self.value_changed(before.1, before.2, "key", key, other_key);
             }
-            (Some(Ok(one)), Some(Ok(other))) => {
+            (Some(Ok(left)), Some(Ok(right))) => {
                 // A program does not load with data under a different key, even if the bytes are the same.
-                if let (EXTERNAL, EXTERNAL, Some(key), Some(other_key)) = (one.place, other.place, one.key, other.key) {
+                if let (EXTERNAL, EXTERNAL, Some(key), Some(other_key)) = (left.place, right.place, left.key, right.key)
+                {
                     self.value_changed(before.1, before.2, "key", key, other_key);
                 }
-                self.pair(&one, &other);
+                self.pair(&left, &right);
             }
-            (Some(Err(one)), Some(Err(other))) => {
-                self.value_changed(before.1, before.2, "data", &one.to_string(), &other.to_string());
+            (Some(Err(left)), Some(Err(right))) => {
+                self.value_changed(before.1, before.2, "data", &left.to_string(), &right.to_string());
             }
-            (one, other) => {
+            (left, right) => {
                 let text = |weight: &Option<Result<Weight<'_>>>, tensor: &Tensor<'_>| match weight {
                     Some(Ok(weight)) => weight.place.to_owned(),
                     Some(Err(error)) => error.to_string(),
                     None if tensor.is_external() => "in a .ptd file that was not given".into(),
                     None => "no data".into(),
                 };
-                let (text, other_text) = (text(&one, tensor), text(&other, other_tensor));
+                let (text, other_text) = (text(&left, tensor), text(&right, other_tensor));
                 self.value_changed(before.1, before.2, "data", &text, &other_text);
             }
         }
@@ -326,40 +331,41 @@ impl<'s> Comparer<'s> {
     /// Adds a difference of the key or the data of a value of the first file if two texts differ.
     fn value_changed(&mut self, (index, plan): Indexed<'s>, value: usize, what: &str, before: &str, after: &str) {
         if before != after {
-            let name = self.method_names(0, index).and_then(|names| names.values.get(value)?.as_ref());
+            let name = self.method_names(Which::Before, index).and_then(|names| names.values.get(value)?.as_ref());
             let (kind, which) = (DifferenceKind::Changed, format!("{what} of %{value}"));
             let change = Difference::new(DifferenceSubject::Weight, kind, Some(plan.name()), which).named(name);
             self.difference(Difference { before: Some(before.to_owned()), after: Some(after.to_owned()), ..change });
         }
     }
 
-    fn pair(&mut self, one: &Weight<'s>, other: &Weight<'s>) {
+    fn pair(&mut self, before: &Weight<'s>, after: &Weight<'s>) {
         let [first, second] = &mut self.partnered;
-        let (new, other_new) = (first.add(address(one.bytes)), second.add(address(other.bytes)));
+        let (new, other_new) = (first.add(address(before.bytes)), second.add(address(after.bytes)));
         if !new && !other_new {
             return;
         }
-        let equal = self.equal(one.bytes, other.bytes);
+        let equal = self.equal(before.bytes, after.bytes);
         if equal == Some(true) {
-            if one.place != other.place {
-                let (before, after) = (Some(one.place.to_owned()), Some(other.place.to_owned()));
-                self.storage(Difference { before, after, ..one.difference(DifferenceKind::Moved) });
+            if before.place != after.place {
+                let places = (Some(before.place.to_owned()), Some(after.place.to_owned()));
+                let change = before.difference(DifferenceKind::Moved);
+                self.storage(Difference { before: places.0, after: places.1, ..change });
             }
             return;
         }
-        let mut change = one.difference(DifferenceKind::Changed);
+        let mut change = before.difference(DifferenceKind::Changed);
         if equal.is_none() {
             change.after = Some("not compared: too many tensors share their bytes".into());
-        } else if one.shape != other.shape {
-            (change.before, change.after) = (Some(one.shape.to_string()), Some(other.shape.to_string()));
+        } else if before.shape != after.shape {
+            (change.before, change.after) = (Some(before.shape.to_string()), Some(after.shape.to_string()));
         } else {
-            let values = |side: usize, weight: &Weight<'s>| {
-                let quantized = self.quantized.get(side)?.get(&(weight.index, weight.value))?;
+            let values = |side: Which, weight: &Weight<'s>| {
+                let quantized = side.of(&self.quantized).get(&(weight.index, weight.value))?;
                 Some(Values::Numbers(quantized.clone()))
             };
-            let values = match (values(0, one), values(1, other)) {
-                (Some(one), Some(other)) => [one, other],
-                _ => [one.bytes, other.bytes].map(|bytes| Values::Stored(one.shape.scalar_type, bytes)),
+            let values = match (values(Which::Before, before), values(Which::After, after)) {
+                (Some(before), Some(after)) => [before, after],
+                _ => [before.bytes, after.bytes].map(|bytes| Values::Stored(before.shape.scalar_type, bytes)),
             };
             return self.apart(change, values);
         }
@@ -369,15 +375,15 @@ impl<'s> Comparer<'s> {
     /// Collects the data of tensors without a counterpart on the other side: of whole methods, or of values.
     pub(super) fn only(
         &mut self,
-        side: usize,
+        side: Which,
         pte: &'s Pte<'s>,
         plan: Indexed<'s>,
         values: impl Iterator<Item = usize>,
     ) {
         for value in values {
             let weight = plan.1.tensor(value).and_then(|tensor| self.weight(side, pte, plan, value, tensor));
-            if let (Some(Ok(weight)), Some(list)) = (weight, self.lonely.get_mut(side)) {
-                list.push(weight);
+            if let Some(Ok(weight)) = weight {
+                side.of_mut(&mut self.lonely).push(weight);
             }
         }
     }
@@ -427,20 +433,18 @@ impl<'s> Comparer<'s> {
             after.extend(list);
         }
         sort_by_key(&mut after, |weight| (weight.method, weight.value));
-        let mut by_name: Keyed<&str, Option<usize>> = Keyed::new();
+        let mut by_name: Keyed<&str, Option<(usize, &Weight<'s>)>> = Keyed::new();
         for (index, weight) in after.iter().enumerate().rev() {
             if let Some(name) = weight.given_name() {
-                by_name.insert(name, Some(index));
+                by_name.insert(name, Some((index, weight)));
             }
         }
         let (mut removed, mut taken) = (Vec::new(), Keyed::new());
         for weight in rest {
             match weight.given_name().and_then(|name| by_name.get_mut(name)?.take()) {
-                Some(index) => {
+                Some((index, other)) => {
                     taken.add(index);
-                    if let Some(other) = after.get(index) {
-                        self.pair(&weight, other);
-                    }
+                    self.pair(&weight, other);
                 }
                 None => removed.push(weight),
             }

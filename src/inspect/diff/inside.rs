@@ -1,7 +1,7 @@
 //! Compares the constants inside XNNPACK's payloads, which are identified by their names or by the nodes that take them.
 
 use super::data::{Comparer, Weight};
-use super::{Difference, DifferenceKind, DifferenceSubject, Indexed};
+use super::{Difference, DifferenceKind, DifferenceSubject, Indexed, Which};
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse, scales_constant};
 use crate::delegate::{Payload, Xnnpack};
 use crate::inspect::names::Name;
@@ -55,22 +55,24 @@ impl<'s> Inside<'s> {
 
 impl<'s> Comparer<'s> {
     /// Returns the XNNPACK payload of a delegate, by the indices of the method and the delegate.
-    pub(super) fn xnnpack(&self, side: usize, place: (usize, usize)) -> Option<&'s Xnnpack<'s>> {
-        let index = self.opened.get(side)?.get(&place)?;
-        match &self.payloads.get(side)?.get(*index)?.payload {
+    #[expect(clippy::indexing_slicing, reason = "`opened` has indices of payloads")]
+    pub(super) fn xnnpack(&self, side: Which, place: (usize, usize)) -> Option<&'s Xnnpack<'s>> {
+        let index = side.of(&self.opened).get(&place)?;
+        match &side.of(self.payloads)[*index].payload {
             Ok(Payload::Xnnpack(xnnpack)) => Some(xnnpack),
             _ => None,
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "nodes and values have their indices in the payload's own lists")]
     fn constants_inside(
         &self,
-        side: usize,
+        side: Which,
         payload: &'s Xnnpack<'s>,
         (method, delegate): (usize, usize),
         plan: &'s ExecutionPlan<'s>,
     ) -> Vec<Inside<'s>> {
-        let Some(blobs) = self.blobs.get(side) else { return Vec::new() };
+        let blobs = side.of(&self.blobs);
         let names = self.method_names(side, method).and_then(|names| names.delegates.get(delegate));
         let takers = takers(payload);
         let key = |index: u32| match payload.constant(index) {
@@ -83,13 +85,11 @@ impl<'s> Comparer<'s> {
             let Ok(bytes) = payload.constant_bytes(constant.index, blobs) else { continue };
             for used in &constant.uses {
                 let ConstantUse::Tensor { value, tensor } = *used else { continue };
-                let node = takers.get(&value).and_then(|taken| taken.first());
-                let node = node.and_then(|(index, role)| Some((payload.graph.xnodes().get(*index)?, index, role)));
-                let label = node.map_or_else(
+                let label = takers.get(&value).and_then(|taken| taken.first()).map_or_else(
                     || format!("value {value}"),
-                    |(node, index, role)| format!("{} {index} {role}", node.name()),
+                    |(index, role)| format!("{} {index} {role}", payload.graph.xnodes()[*index].name()),
                 );
-                let quantization = payload.graph.xvalues().get(value).and_then(|value| value.quant_params());
+                let quantization = payload.graph.xvalues()[value].quant_params();
                 let scales = quantization.and_then(scales_constant).map(|(index, ..)| index);
                 found.push(Inside {
                     method: plan.name(),
@@ -118,33 +118,35 @@ impl<'s> Comparer<'s> {
         if !COMPARES_INSIDE {
             return false;
         }
-        let (Some(one), Some(other)) = (self.xnnpack(0, place), self.xnnpack(1, other_place)) else { return false };
+        let payloads = (self.xnnpack(Which::Before, place), self.xnnpack(Which::After, other_place));
+        let (Some(payload), Some(other_payload)) = payloads else { return false };
         // Delegates may share a payload.
         let shared = [self.opened[0].get(&place).copied(), self.opened[1].get(&other_place).copied()];
         if let Some(is_whole) = self.compared_payloads.get(&shared) {
             return *is_whole;
         }
-        let before = self.constants_inside(0, one, place, plans[0]);
-        let after = self.constants_inside(1, other, other_place, plans[1]);
+        let before = self.constants_inside(Which::Before, payload, place, plans[0]);
+        let after = self.constants_inside(Which::After, other_payload, other_place, plans[1]);
         let kinds = |payload: &'s Xnnpack<'s>| payload.graph.xnodes().iter().map(|node| node.name());
-        let same_nodes = kinds(one).eq(kinds(other));
+        let same_nodes = kinds(payload).eq(kinds(other_payload));
         let count =
             |payload: &Xnnpack<'_>| payload.constants().iter().map(|constant| constant.uses.len()).sum::<usize>();
         let scales = |list: &[Inside<'_>]| list.iter().filter(|inside| inside.scales.is_some()).count();
-        let is_whole = count(one) == before.len() + scales(&before) && count(other) == after.len() + scales(&after);
-        let (mut by_name, mut by_label) = (Keyed::<&str, usize>::new(), Keyed::<&str, usize>::new());
+        let is_whole =
+            count(payload) == before.len() + scales(&before) && count(other_payload) == after.len() + scales(&after);
+        let (mut by_name, mut by_label) = (Keyed::<&str, _>::new(), Keyed::<&str, _>::new());
         for (index, inside) in after.iter().enumerate() {
             if let Some(name) = inside.given_name() {
-                by_name.or_insert(name, index);
+                by_name.or_insert(name, (index, inside));
             }
-            by_label.or_insert(&inside.label, index);
+            by_label.or_insert(&inside.label, (index, inside));
         }
         let mut taken: Keyed<usize, ()> = Keyed::new();
         let mut rest = Vec::new();
         for inside in before {
             let named = inside.given_name().and_then(|name| by_name.get(name));
             let found = named.or_else(|| by_label.get(&*inside.label).filter(|_| same_nodes)).copied();
-            match found.and_then(|index| Some((index, after.get(index)?))) {
+            match found {
                 Some((index, other)) if taken.add(index) => self.pair_inside(&inside, other),
                 _ => rest.push(inside),
             }
@@ -162,57 +164,53 @@ impl<'s> Comparer<'s> {
     /// Collects the constants of delegates without a counterpart on the other side.
     pub(super) fn only_inside(
         &mut self,
-        side: usize,
+        side: Which,
         (method, plan): Indexed<'s>,
         delegates: impl Iterator<Item = usize>,
     ) {
         for delegate in delegates.filter(|_| COMPARES_INSIDE) {
             let Some(payload) = self.xnnpack(side, (method, delegate)) else { continue };
             let inside = self.constants_inside(side, payload, (method, delegate), plan);
-            if let Some(list) = self.lonely_inside.get_mut(side) {
-                list.extend(inside);
-            }
+            side.of_mut(&mut self.lonely_inside).extend(inside);
         }
     }
 
-    fn tell_keys(&mut self, side: usize, inside: &Inside<'s>) {
-        if let Some(keys) = self.told_keys.get_mut(side) {
-            for key in inside.keys.into_iter().flatten() {
-                keys.add(key);
-            }
+    fn tell_keys(&mut self, side: Which, inside: &Inside<'s>) {
+        for key in inside.keys.into_iter().flatten() {
+            side.of_mut(&mut self.told_keys).add(key);
         }
     }
 
-    fn pair_inside(&mut self, one: &Inside<'s>, other: &Inside<'s>) {
-        let (text, other_text) = (one.tensor.to_string(), other.tensor.to_string());
-        let mut change = one.difference(DifferenceKind::Changed);
+    fn pair_inside(&mut self, before: &Inside<'s>, after: &Inside<'s>) {
+        let (text, other_text) = (before.tensor.to_string(), after.tensor.to_string());
+        let mut change = before.difference(DifferenceKind::Changed);
         if text != other_text {
             (change.before, change.after) = (Some(text), Some(other_text));
             self.difference(change);
         } else {
-            let equal = self.equal(one.bytes, other.bytes);
-            let same_scales = match (one.scales, other.scales) {
-                (Some(one), Some(other)) => self.equal(one, other),
-                (one, other) => Some(one.is_none() && other.is_none()),
+            let equal = self.equal(before.bytes, after.bytes);
+            let same_scales = match (before.scales, after.scales) {
+                (Some(before), Some(after)) => self.equal(before, after),
+                (before, after) => Some(before.is_none() && after.is_none()),
             };
             if equal == Some(true) && same_scales == Some(true) {
                 return;
             }
-            let numbers = |side: usize, inside: &Inside<'s>| {
-                let numbers = inside.payload.dequantized(inside.value, self.blobs.get(side)?).ok()??;
+            let numbers = |side: Which, inside: &Inside<'s>| {
+                let numbers = inside.payload.dequantized(inside.value, side.of(&self.blobs)).ok()??;
                 Some(Values::Numbers(numbers))
             };
-            match (equal.and(same_scales), numbers(0, one), numbers(1, other)) {
+            match (equal.and(same_scales), numbers(Which::Before, before), numbers(Which::After, after)) {
                 (None, ..) => {
                     change.after = Some("not compared: too many tensors share their bytes".into());
                     self.difference(change);
                 }
-                (_, Some(one), Some(other)) => self.apart(change, [one, other]),
+                (_, Some(before), Some(after)) => self.apart(change, [before, after]),
                 _ => self.difference(change),
             }
         }
-        self.tell_keys(0, one);
-        self.tell_keys(1, other);
+        self.tell_keys(Which::Before, before);
+        self.tell_keys(Which::After, after);
     }
 
     /// Matches constants inside delegates without a counterpart by their names, and then weights of values with the remaining constants.
@@ -234,46 +232,43 @@ impl<'s> Comparer<'s> {
             }
         }
         rest.extend(by_name.into_sorted().into_iter().filter_map(|(_, inside)| inside));
-        self.with_inside(1, &removed, &rest);
-        self.with_inside(0, &added, &other_rest);
+        self.with_inside(Which::After, &removed, &rest);
+        self.with_inside(Which::Before, &added, &other_rest);
     }
 
     /// Matches weights of values with constants inside the delegates of the other side, `side`, by name or by equal bytes.
-    fn with_inside(&mut self, side: usize, weights: &[Weight<'s>], inside: &[Inside<'s>]) {
+    fn with_inside(&mut self, side: Which, weights: &[Weight<'s>], inside: &[Inside<'s>]) {
         // Equal bytes have equal starts.
         let start = |bytes: &'s [u8]| (bytes.len(), bytes.get(..MAX_START).unwrap_or(bytes));
-        let (mut by_name, mut by_start) = (Keyed::<&str, usize>::new(), Keyed::<(usize, &[u8]), Vec<usize>>::new());
+        let (mut by_name, mut by_start) = (Keyed::<&str, _>::new(), Keyed::<(usize, &[u8]), Vec<_>>::new());
         for (index, constant) in inside.iter().enumerate() {
             if let Some(name) = constant.given_name() {
-                by_name.or_insert(name, index);
+                by_name.or_insert(name, (index, constant));
             }
-            by_start.entry(start(constant.bytes)).push(index);
+            by_start.entry(start(constant.bytes)).push((index, constant));
         }
-        let mut taken: Keyed<usize, ()> = Keyed::new();
-        let kind = if side == 0 { DifferenceKind::Added } else { DifferenceKind::Removed };
+        let mut taken: Keyed<usize, &Inside<'s>> = Keyed::new();
+        let kind = if side == Which::Before { DifferenceKind::Added } else { DifferenceKind::Removed };
         for weight in weights {
             let named = weight.given_name().and_then(|name| by_name.get(name)).copied();
-            let found = named.filter(|index| !taken.contains(index)).or_else(|| {
-                let alike = by_start.get(&start(weight.bytes)).map(Vec::as_slice).unwrap_or_default();
-                let mut alike = alike.iter().copied().filter(|index| !taken.contains(index)).take(MAX_ALIKE);
-                alike.find(|index| {
-                    let other = inside.get(*index);
-                    other.is_some_and(|other| self.equal(weight.bytes, other.bytes) == Some(true))
-                })
+            let found = named.filter(|(index, _)| !taken.contains(index)).or_else(|| {
+                let alike = by_start.get(&start(weight.bytes))?.iter().copied();
+                let mut alike = alike.filter(|(index, _)| !taken.contains(index)).take(MAX_ALIKE);
+                alike.find(|(_, other)| self.equal(weight.bytes, other.bytes) == Some(true))
             });
-            match found.and_then(|index| Some((index, inside.get(index)?))) {
+            match found {
                 Some((index, constant)) => {
-                    taken.add(index);
+                    taken.insert(index, constant);
                     self.entered(weight, constant, side);
                 }
                 None => self.difference(weight.difference(kind)),
             }
         }
         let mut told: Keyed<&str, ()> = Keyed::new();
-        for index in taken.sorted() {
-            told.add(inside.get(index.0).and_then(Inside::given_name).unwrap_or_default());
+        for name in taken.sorted().into_iter().filter_map(|(_, constant)| constant.given_name()) {
+            told.add(name);
         }
-        let kind = if side == 0 { DifferenceKind::Removed } else { DifferenceKind::Added };
+        let kind = if side == Which::Before { DifferenceKind::Removed } else { DifferenceKind::Added };
         for (_, constant) in inside.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
             let Some(name) = constant.given_name() else { continue };
             self.tell_keys(side, constant);
@@ -285,7 +280,7 @@ impl<'s> Comparer<'s> {
     }
 
     /// Reports a weight of a value whose counterpart is inside a delegate of `side`, the other side.
-    fn entered(&mut self, weight: &Weight<'s>, inside: &Inside<'s>, side: usize) {
+    fn entered(&mut self, weight: &Weight<'s>, inside: &Inside<'s>, side: Which) {
         self.tell_keys(side, inside);
         let is_same = weight.bytes == inside.bytes || is_reordered(&weight.shape, weight.bytes, inside.bytes);
         let (mut before, mut after) = (weight.place.to_string(), inside.place());
@@ -293,11 +288,11 @@ impl<'s> Comparer<'s> {
             before = format!("{before} {}", weight.shape);
             after = format!("{after} {}", inside.tensor);
         }
-        if side == 0 {
+        if side == Which::Before {
             core::mem::swap(&mut before, &mut after);
         }
         let kind = if is_same { DifferenceKind::Moved } else { DifferenceKind::Changed };
-        let change = if side == 0 { inside.difference(kind) } else { weight.difference(kind) };
+        let change = if side == Which::Before { inside.difference(kind) } else { weight.difference(kind) };
         let change = Difference { before: Some(before), after: Some(after), ..change };
         if is_same { self.storage(change) } else { self.difference(change) }
     }
@@ -305,6 +300,7 @@ impl<'s> Comparer<'s> {
 
 /// Returns `true` if the elements are the same in XNNPACK's order. Filters have the channels of the input last, or the channels of the
 /// output if depthwise. Linear weights are transposed.
+#[expect(clippy::indexing_slicing, reason = "a matrix has rows times columns elements")]
 fn is_reordered(shape: &TensorShape<'_>, bytes: &[u8], inside: &[u8]) -> bool {
     let sizes: Vec<usize> = shape.sizes.iter().map(|size| usize::try_from(*size).unwrap_or_default()).collect();
     let element = shape.scalar_type.element_size().unwrap_or_default();
@@ -319,7 +315,7 @@ fn is_reordered(shape: &TensorShape<'_>, bytes: &[u8], inside: &[u8]) -> bool {
         bytes.chunks(size).zip(inside.chunks(size)).all(|(matrix, other)| {
             other.chunks(element).enumerate().all(|(index, value)| {
                 let start = (index % rows * columns + index / rows) * element;
-                matrix.get(start..start + element) == Some(value)
+                matrix[start..start + element] == *value
             })
         })
     };

@@ -1,7 +1,7 @@
 //! Compares named blobs and the keys of `.ptd` files by their bytes, in any file.
 
 use super::data::{Comparer, of_key};
-use super::{Difference, DifferenceKind, DifferenceSubject};
+use super::{Difference, DifferenceKind, DifferenceSubject, Which};
 use crate::delegate::Payload;
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
@@ -24,22 +24,27 @@ pub(super) struct KeyData<'s> {
 /// A key without a counterpart.
 pub(super) struct LonelyKey<'s> {
     name: String,
-    bytes: &'s [u8],
+    bytes: Result<&'s [u8]>,
     /// A hash of the bytes, if it was needed.
     hash: Option<u64>,
 }
 
 impl<'s> LonelyKey<'s> {
     fn new(name: &str, found: &KeyData<'s>) -> Self {
-        Self { name: name.to_owned(), bytes: found.bytes.as_ref().copied().unwrap_or_default(), hash: None }
+        Self { name: name.to_owned(), bytes: found.bytes.clone(), hash: None }
     }
+}
+
+/// Formats the number of bytes under a key, or the error from reading them.
+fn size_text(bytes: &Result<&[u8]>) -> String {
+    bytes.as_ref().map_or_else(ToString::to_string, |bytes| format!("{} bytes", bytes.len()))
 }
 
 impl<'s> Comparer<'s> {
     /// Collects the data that the delegates of a program can look up by key: its named data, and the keys of its `.ptd` files that XNNPACK's
     /// payloads refer to. The keys that payloads of other backends look up are not known: if there are such payloads, all keys except those of
     /// external tensors are included. Returns the number of payload constants that are in none of the files.
-    pub(super) fn looked_up(&self, side: usize, pte: &'s Pte<'s>, found: &mut Vec<(&'s str, KeyData<'s>)>) -> usize {
+    pub(super) fn looked_up(&self, side: Which, pte: &'s Pte<'s>, found: &mut Vec<(&'s str, KeyData<'s>)>) -> usize {
         for named in pte.named_data() {
             let bytes = pte.named_data_ref(named).and_then(|data| pte.bytes(&data));
             found.push((named.key(), KeyData { bytes, shape: None, place: "named data" }));
@@ -47,10 +52,10 @@ impl<'s> Comparer<'s> {
         // Named data of the program takes precedence.
         let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
         sort(&mut inside);
-        let Some(external) = self.external.get(side) else { return 0 };
+        let external = side.of(&self.external);
         let mut keys: Vec<&'s str> = Vec::new();
         let (mut missing, mut any) = (0, false);
-        for open in self.payloads.get(side).map(Vec::as_slice).unwrap_or_default() {
+        for open in side.of(self.payloads) {
             let Ok(Payload::Xnnpack(xnnpack)) = &open.payload else {
                 any = true;
                 continue;
@@ -71,8 +76,9 @@ impl<'s> Comparer<'s> {
             let mut tensors: Vec<&str> = Vec::new();
             for plan in pte.methods() {
                 let values = (0..plan.values().len()).filter_map(|value| plan.tensor(value));
-                tensors
-                    .extend(values.filter(|tensor| tensor.is_external()).filter_map(|one| one.fully_qualified_name()));
+                tensors.extend(
+                    values.filter(|tensor| tensor.is_external()).filter_map(|tensor| tensor.fully_qualified_name()),
+                );
             }
             sort(&mut tensors);
             keys.extend(external.iter().map(|(key, _)| *key).filter(|key| tensors.binary_search(key).is_err()));
@@ -90,15 +96,15 @@ impl<'s> Comparer<'s> {
     pub(super) fn key(&mut self, name: &str, before: Option<&KeyData<'s>>, after: Option<&KeyData<'s>>) {
         let shape = |found: &KeyData<'_>| found.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
         match (before, after) {
-            (Some(one), Some(other)) => {
-                if one.place != other.place {
-                    let (before, after) = (Some(one.place.to_owned()), Some(other.place.to_owned()));
+            (Some(left), Some(right)) => {
+                if left.place != right.place {
+                    let (before, after) = (Some(left.place.to_owned()), Some(right.place.to_owned()));
                     let change = Difference::new(DifferenceSubject::Key, DifferenceKind::Moved, None, name);
                     self.storage(Difference { before, after, ..change });
                 }
-                let (shape, other_shape) = (shape(one), shape(other));
+                let (shape, other_shape) = (shape(left), shape(right));
                 self.changed(DifferenceSubject::Key, None, name, &shape, &other_shape);
-                let (bytes, other_bytes) = match (&one.bytes, &other.bytes) {
+                let (bytes, other_bytes) = match (&left.bytes, &right.bytes) {
                     (Ok(bytes), Ok(other_bytes)) => (*bytes, *other_bytes),
                     (bytes, other_bytes) => {
                         let text = |bytes: &Result<&[u8]>| {
@@ -117,15 +123,15 @@ impl<'s> Comparer<'s> {
                     if bytes.len() != other_bytes.len() {
                         let text = |bytes: &[u8]| Some(format!("{} bytes", bytes.len()));
                         (change.before, change.after) = (text(bytes), text(other_bytes));
-                    } else if let Some(shape) = one.shape {
+                    } else if let Some(shape) = left.shape {
                         let values = [bytes, other_bytes].map(|bytes| Values::Stored(shape.scalar_type, bytes));
                         return self.apart(change, values);
                     }
                     self.difference(change);
                 }
             }
-            (Some(one), None) => self.lonely_keys[0].push(LonelyKey::new(name, one)),
-            (None, Some(other)) => self.lonely_keys[1].push(LonelyKey::new(name, other)),
+            (Some(left), None) => self.lonely_keys[0].push(LonelyKey::new(name, left)),
+            (None, Some(right)) => self.lonely_keys[1].push(LonelyKey::new(name, right)),
             (None, None) => {}
         }
     }
@@ -136,44 +142,44 @@ impl<'s> Comparer<'s> {
         let mut jobs = Jobs::default();
         for list in [&mut after, &mut before] {
             for key in list {
-                self.hash(&mut jobs, key.bytes, &mut key.hash);
+                if let Ok(bytes) = key.bytes {
+                    self.hash(&mut jobs, bytes, &mut key.hash);
+                }
             }
         }
         jobs.run();
-        let mut alike: Keyed<Option<u64>, Vec<(String, &[u8])>> = Keyed::new();
-        for LonelyKey { name, bytes, hash } in after {
-            alike.entry(hash).push((name, bytes));
+        let mut alike: Keyed<Option<u64>, Vec<LonelyKey<'s>>> = Keyed::new();
+        for key in after {
+            alike.entry(key.hash).push(key);
         }
         for LonelyKey { name, bytes, hash } in before {
-            let same = hash.filter(|_| !bytes.is_empty()).and_then(|hash| {
-                let list = alike.get_mut(&Some(hash))?;
-                let at = list.iter().position(|(_, other)| bytes == *other)?;
-                Some(list.swap_remove(at))
-            });
+            let same = match (hash, &bytes) {
+                (Some(_), Ok(bytes)) if !bytes.is_empty() => alike.get_mut(&hash).and_then(|list| {
+                    let at = list.iter().position(|other| matches!(&other.bytes, Ok(other) if other == bytes))?;
+                    Some(list.swap_remove(at))
+                }),
+                _ => None,
+            };
             let change = match same {
-                Some((other, _)) => {
+                Some(other) => {
                     let change = Difference::new(DifferenceSubject::Key, DifferenceKind::Moved, None, "");
-                    Difference { before: Some(name), after: Some(other), ..change }
+                    Difference { before: Some(name), after: Some(other.name), ..change }
                 }
-                None => {
-                    let before = Some(format!("{} bytes", bytes.len()));
-                    Difference {
-                        before,
-                        ..Difference::new(DifferenceSubject::Key, DifferenceKind::Removed, None, name)
-                    }
-                }
+                None => Difference {
+                    before: Some(size_text(&bytes)),
+                    ..Difference::new(DifferenceSubject::Key, DifferenceKind::Removed, None, name)
+                },
             };
             self.difference(change);
         }
         let mut after = Vec::new();
         for (_, list) in alike.into_sorted() {
-            after.extend(list);
+            after.extend(list.into_iter().map(|key| (key.name, size_text(&key.bytes))));
         }
         sort(&mut after);
-        for (name, bytes) in after {
-            let after = Some(format!("{} bytes", bytes.len()));
+        for (name, size) in after {
             self.difference(Difference {
-                after,
+                after: Some(size),
                 ..Difference::new(DifferenceSubject::Key, DifferenceKind::Added, None, name)
             });
         }

@@ -52,6 +52,31 @@ impl<'s> Side<'s> {
     }
 }
 
+/// One of the two files.
+#[derive(Clone, Copy, PartialEq)]
+enum Which {
+    Before,
+    After,
+}
+
+impl Which {
+    /// Returns the item of this file.
+    fn of<T>(self, [before, after]: &[T; 2]) -> &T {
+        match self {
+            Self::Before => before,
+            Self::After => after,
+        }
+    }
+
+    /// Returns the item of this file.
+    fn of_mut<T>(self, [before, after]: &mut [T; 2]) -> &mut T {
+        match self {
+            Self::Before => before,
+            Self::After => after,
+        }
+    }
+}
+
 /// Optional comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -259,11 +284,11 @@ impl fmt::Display for Difference {
 /// # }
 /// ```
 pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff {
-    let identical = |one: Option<&Source<'_>>, other: Option<&Source<'_>>| {
-        one.zip(other).is_some_and(|(one, other)| one.whole && other.whole && one.bytes == other.bytes)
+    let identical = |left: Option<&Source<'_>>, right: Option<&Source<'_>>| {
+        left.zip(right).is_some_and(|(left, right)| left.whole && right.whole && left.bytes == right.bytes)
     };
     let data =
-        before.data.iter().zip(after.data).all(|(one, other)| identical(one.source.as_ref(), other.source.as_ref()));
+        before.data.iter().zip(after.data).all(|(left, right)| identical(left.source.as_ref(), right.source.as_ref()));
     if before.data.len() == after.data.len() && data && identical(before.model.source(), after.model.source()) {
         return Diff::default();
     }
@@ -274,11 +299,11 @@ pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff 
     });
     let mut comparer = Comparer::new([before, after], &payloads, options);
     match (before.model, after.model) {
-        (Model::Pte(one), Model::Pte(other)) => programs(&mut comparer, one, other),
-        (Model::Ptd(one), Model::Ptd(other)) => keys(&mut comparer, one, other),
+        (Model::Pte(left), Model::Pte(right)) => programs(&mut comparer, left, right),
+        (Model::Ptd(left), Model::Ptd(right)) => keys(&mut comparer, left, right),
         #[cfg(feature = "devtools")]
-        (Model::Bpte(one), Model::Bpte(other)) => {
-            comparer.diff = companions::bundles([before, after], [Some(one), Some(other)], options);
+        (Model::Bpte(left), Model::Bpte(right)) => {
+            comparer.diff = companions::bundles([before, after], [Some(left), Some(right)], options);
         }
         #[cfg(feature = "devtools")]
         (Model::Bpte(bundle), Model::Pte(_)) => {
@@ -289,63 +314,52 @@ pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff 
             comparer.diff = companions::bundles([before, after], [None, Some(bundle)], options);
         }
         #[cfg(feature = "devtools")]
-        (Model::Etdp(one), Model::Etdp(other)) => comparer.diff = companions::traces(one, other),
-        (one, other) => {
-            let (one, other) = (one.kind().to_string(), other.kind().to_string());
-            comparer.changed(DifferenceSubject::File, None, "kind", &one, &other);
+        (Model::Etdp(left), Model::Etdp(right)) => comparer.diff = companions::traces(left, right),
+        (left, right) => {
+            let (left, right) = (left.kind().to_string(), right.kind().to_string());
+            comparer.changed(DifferenceSubject::File, None, "kind", &left, &right);
         }
     }
     stored(&mut comparer, before.model, after.model);
     comparer.finish()
 }
 
-fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s>) {
-    let (version, other_version) = (one.program.version.to_string(), other.program.version.to_string());
+fn programs<'s>(comparer: &mut Comparer<'s>, left: &'s Pte<'s>, right: &'s Pte<'s>) {
+    let (version, other_version) = (left.program.version.to_string(), right.program.version.to_string());
     comparer.changed(DifferenceSubject::File, None, "version", &version, &other_version);
     let name = |(_, plan): &Indexed<'_>| plan.name().to_owned();
-    let [plans, other_plans] = [one, other].map(|pte| pte.methods().iter().enumerate());
+    let [plans, other_plans] = [left, right].map(|pte| pte.methods().iter().enumerate());
     let mut methods = matched(&mut { plans }, &mut { other_plans }, &name);
     match_renamed(&mut methods);
-    for (before, after) in methods {
-        match (before, after) {
-            (Some(before), Some(after)) => {
+    for pair in methods {
+        match pair {
+            Matched::Both(before, after) => {
                 if before.1.name() != after.1.name() {
                     let (before, after) = (Some(before.1.name().into()), Some(after.1.name().into()));
                     let change = Difference::new(DifferenceSubject::Method, DifferenceKind::Moved, None, "");
                     comparer.difference(Difference { before, after, ..change });
                 }
-                method::compare(comparer, (one, before), (other, after));
+                method::compare(comparer, (left, before), (right, after));
             }
-            (before, after) => {
-                let text = |(_, plan): Indexed<'_>| match plan.constant() {
+            Matched::Before((index, plan)) | Matched::After((index, plan)) => {
+                let text = match plan.constant() {
                     Some(value) => format!("returns {}", method::returned(&value)),
                     None => format!("{} instructions", plan.instructions().count()),
                 };
-                let plan = before.or(after);
-                let subject = if plan.is_some_and(|(_, plan)| plan.is_constant()) {
-                    DifferenceSubject::Metadata
-                } else {
-                    DifferenceSubject::Method
+                let (side, pte, kind, before, after) = match pair {
+                    Matched::After(_) => (Which::After, right, DifferenceKind::Added, None, Some(text)),
+                    _ => (Which::Before, left, DifferenceKind::Removed, Some(text), None),
                 };
-                let kind = if before.is_some() { DifferenceKind::Removed } else { DifferenceKind::Added };
-                // At least one of the two is present.
-                let name = plan.map(|(_, plan)| plan.name()).unwrap_or_default();
-                comparer.difference(Difference {
-                    before: before.map(text),
-                    after: after.map(text),
-                    ..Difference::new(subject, kind, None, name)
-                });
-                for (side, pte, plan) in [(0, one, before), (1, other, after)] {
-                    if let Some((index, plan)) = plan {
-                        comparer.only(side, pte, (index, plan), 0..plan.values().len());
-                        comparer.only_inside(side, (index, plan), 0..plan.delegates().len());
-                    }
-                }
+                let subject = if plan.is_constant() { DifferenceSubject::Metadata } else { DifferenceSubject::Method };
+                let change = Difference::new(subject, kind, None, plan.name());
+                comparer.difference(Difference { before, after, ..change });
+                comparer.only(side, pte, (index, plan), 0..plan.values().len());
+                comparer.only_inside(side, (index, plan), 0..plan.delegates().len());
             }
         }
     }
     let order = |pte: &Pte<'_>| pte.methods().iter().map(|plan| plan.name().to_owned()).collect::<Vec<_>>();
-    let (names, other_names) = (order(one), order(other));
+    let (names, other_names) = (order(left), order(right));
     if names != other_names && sorted(&names) == sorted(&other_names) {
         comparer.storage(Difference::new(
             DifferenceSubject::Method,
@@ -356,16 +370,16 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     }
     comparer.weights();
     let (mut found, mut other_found) = (Vec::new(), Vec::new());
-    let missing = comparer.looked_up(0, one, &mut found).max(comparer.looked_up(1, other, &mut other_found));
+    let missing = comparer.looked_up(Which::Before, left, &mut found);
+    let missing = missing.max(comparer.looked_up(Which::After, right, &mut other_found));
     comparer.not_compared(missing, "payload constant");
     comparer.not_compared(comparer.unseen, "external tensor");
     let key = |found: &&(&'s str, KeyData<'s>)| found.0.to_owned();
-    for (before, after) in matched(&mut found.iter(), &mut other_found.iter(), &key) {
-        // At least one of the two is present.
-        let name = before.or(after).map(|(name, _)| *name).unwrap_or_default();
-        let is_told = |side: usize| comparer.told_keys.get(side).is_some_and(|keys| keys.contains(name));
+    for pair in matched(&mut found.iter(), &mut other_found.iter(), &key) {
+        let ((name, _), before, after) = (pair.any(), pair.before(), pair.after());
+        let is_told = |side: Which| side.of(&comparer.told_keys).contains(name);
         // Constants inside delegates were already compared.
-        if (before.is_none() || is_told(0)) && (after.is_none() || is_told(1)) {
+        if (before.is_none() || is_told(Which::Before)) && (after.is_none() || is_told(Which::After)) {
             continue;
         }
         comparer.key(name, before.map(|(_, keyed)| keyed), after.map(|(_, keyed)| keyed));
@@ -373,24 +387,23 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     comparer.keys();
 }
 
-fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
+fn keys<'s>(comparer: &mut Comparer<'s>, left: &'s Ptd<'s>, right: &'s Ptd<'s>) {
     let key = |entry: &Entry<'_>| entry.key().to_owned();
-    for (before, after) in matched(&mut one.entries(), &mut other.entries(), &key) {
-        // At least one of the two is present.
-        let name = before.or(after).map(|entry| entry.key().to_owned()).unwrap_or_default();
+    for pair in matched(&mut left.entries(), &mut right.entries(), &key) {
         let found = |ptd: &'s Ptd<'s>, entry: Entry<'s>| KeyData {
             bytes: ptd.entry_bytes(&entry),
             shape: entry.shape,
             place: "external",
         };
-        let (before, after) = (before.map(|entry| found(one, entry)), after.map(|entry| found(other, entry)));
-        comparer.key(&name, before.as_ref(), after.as_ref());
+        let before = pair.before().map(|entry| found(left, entry));
+        let after = pair.after().map(|entry| found(right, entry));
+        comparer.key(pair.any().key(), before.as_ref(), after.as_ref());
     }
     comparer.keys();
 }
 
 /// Compares the storage of both files.
-fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
+fn stored(comparer: &mut Comparer<'_>, left: &Model<'_>, right: &Model<'_>) {
     let facts = |model: &Model<'_>| {
         let segments = match model {
             Model::Pte(pte) => pte.program.segments().len(),
@@ -412,8 +425,8 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
         [("size", size), ("segments", segments.to_string()), ("header", header), ("after the last segment", trailing)]
     };
     // Files of different kinds have different headers.
-    let same_kind = one.kind() == other.kind();
-    for ((name, before), (_, after)) in facts(one).into_iter().zip(facts(other)) {
+    let same_kind = left.kind() == right.kind();
+    for ((name, before), (_, after)) in facts(left).into_iter().zip(facts(right)) {
         if before != after && (same_kind || name == "size") {
             let (before, after) = (Some(before), Some(after));
             comparer.storage(Difference {
@@ -423,7 +436,7 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
             });
         }
     }
-    let Some((source, other_source)) = one.source().zip(other.source()) else { return };
+    let Some((source, other_source)) = left.source().zip(right.source()) else { return };
     if source.newer_tables + other_source.newer_tables > 0 && source.metadata() != other_source.metadata() {
         let name = "fields that this schema does not know: not compared";
         comparer.difference(Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, name));
@@ -440,72 +453,89 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
 }
 
 /// Pairs methods without a counterpart that differ only in their names, by their order.
-fn match_renamed(pairs: &mut Vec<(Option<Indexed<'_>>, Option<Indexed<'_>>)>) {
-    let is_added = |pair: &&(Option<Indexed<'_>>, Option<Indexed<'_>>)| pair.0.is_none();
+fn match_renamed(pairs: &mut Vec<Matched<Indexed<'_>>>) {
     // Methods that are only in the second file come last.
-    let first = pairs.len() - pairs.iter().rev().take_while(is_added).count();
-    let mut added = pairs.split_off(first).into_iter().filter_map(|(_, after)| after).peekable();
+    let first = pairs.partition_point(|pair| !matches!(pair, Matched::After(_)));
+    let mut added = pairs.split_off(first).into_iter().map(Matched::any);
     let mut rest = Vec::new();
     for pair in pairs.iter_mut() {
-        let (Some(before), None) = *pair else { continue };
+        let Matched::Before(before) = *pair else { continue };
         if let Some(after) = added.next() {
             if !before.1.is_constant() && is_same_but_for_its_name(before.1, after.1) {
-                pair.1 = Some(after);
+                *pair = Matched::Both(before, after);
             } else {
-                rest.push((None, Some(after)));
+                rest.push(after);
             }
         }
     }
-    pairs.extend(rest.into_iter().chain(added.map(|after| (None, Some(after)))));
+    pairs.extend(rest.into_iter().chain(added).map(Matched::After));
 }
 
 /// A method with its index.
 type Indexed<'s> = (usize, &'s ExecutionPlan<'s>);
 
-fn is_same_but_for_its_name(one: &ExecutionPlan<'_>, other: &ExecutionPlan<'_>) -> bool {
-    one.chains == other.chains
-        && one.values == other.values
-        && (&one.inputs, &one.outputs) == (&other.inputs, &other.outputs)
-        && one.operators == other.operators
-        && one.delegates == other.delegates
-        && one.non_const_buffer_sizes == other.non_const_buffer_sizes
-        && one.non_const_buffer_device == other.non_const_buffer_device
+fn is_same_but_for_its_name(left: &ExecutionPlan<'_>, right: &ExecutionPlan<'_>) -> bool {
+    left.chains == right.chains
+        && left.values == right.values
+        && (&left.inputs, &left.outputs) == (&right.inputs, &right.outputs)
+        && left.operators == right.operators
+        && left.delegates == right.delegates
+        && left.non_const_buffer_sizes == right.non_const_buffer_sizes
+        && left.non_const_buffer_device == right.non_const_buffer_device
+}
+
+/// An item of the first list, of the second, or one of each with the same name.
+#[derive(Clone, Copy)]
+enum Matched<T> {
+    Both(T, T),
+    Before(T),
+    After(T),
+}
+
+impl<T> Matched<T> {
+    fn before(self) -> Option<T> {
+        match self {
+            Self::Both(item, _) | Self::Before(item) => Some(item),
+            Self::After(_) => None,
+        }
+    }
+
+    fn after(self) -> Option<T> {
+        match self {
+            Self::Both(_, item) | Self::After(item) => Some(item),
+            Self::Before(_) => None,
+        }
+    }
+
+    /// Returns the item of the first list, or else that of the second.
+    fn any(self) -> T {
+        match self {
+            Self::Both(item, _) | Self::Before(item) | Self::After(item) => item,
+        }
+    }
 }
 
 /// Pairs items by name, in the order of the first list, including items without a counterpart. Items that are only in the second list
 /// come last.
+#[expect(clippy::indexing_slicing, reason = "`open` has indices of pairs")]
 fn matched<T: Copy>(
     before: &mut dyn Iterator<Item = T>,
     after: &mut dyn Iterator<Item = T>,
     name: &dyn Fn(&T) -> String,
-) -> Vec<(Option<T>, Option<T>)> {
-    let mut pairs: Vec<(Option<T>, Option<T>)> = before.map(|item| (Some(item), None)).collect();
-    let mut open = Open::default();
-    for (index, (item, _)) in pairs.iter().enumerate().rev() {
-        // Every pair has a first item so far.
-        open.add(index, item.as_ref().map(name).unwrap_or_default());
+) -> Vec<Matched<T>> {
+    let mut pairs: Vec<Matched<T>> = before.map(Matched::Before).collect();
+    // The pairs without a second item, by name, in reverse: the first is taken first.
+    let mut open: Keyed<String, Vec<usize>> = Keyed::new();
+    for (index, pair) in pairs.iter().enumerate().rev() {
+        open.entry(name(&pair.any())).push(index);
     }
     for item in after {
-        match open.take(&name(&item)).and_then(|index| pairs.get_mut(index)) {
-            Some(pair) => pair.1 = Some(item),
-            None => pairs.push((None, Some(item))),
+        match open.get_mut(&name(&item)).and_then(Vec::pop) {
+            Some(index) => pairs[index] = Matched::Both(pairs[index].any(), item),
+            None => pairs.push(Matched::After(item)),
         }
     }
     pairs
-}
-
-/// The items of a list without a counterpart so far, by name. The items of each name are in reverse, so that the first is taken first.
-#[derive(Default)]
-struct Open(Keyed<String, Vec<usize>>);
-
-impl Open {
-    fn add(&mut self, index: usize, name: String) {
-        self.0.entry(name).push(index);
-    }
-
-    fn take(&mut self, name: &str) -> Option<usize> {
-        self.0.get_mut(name)?.pop()
-    }
 }
 
 fn sorted(names: &[String]) -> Vec<&str> {

@@ -15,46 +15,46 @@ pub(super) fn compare(
 ) {
     for (index, field) in before.description().fields.iter().enumerate() {
         let path = &path.field(field.name);
-        let (Some(one), Some(other)) = (before.field(index), after.field(index)) else { continue };
-        values(one.value(), other.value(), path, found);
+        let (Some(left), Some(right)) = (before.field(index), after.field(index)) else { continue };
+        values(left.value(), right.value(), path, found);
     }
 }
 
 fn values(before: Value<'_>, after: Value<'_>, path: &Path<'_>, found: &mut dyn FnMut(&Path<'_>, String, String)) {
     match (before, after) {
-        (Value::Table(one), Value::Table(other)) => compare(one, other, path, found),
-        (Value::Union { tag, member: Some(one), name }, Value::Union { tag: other_tag, member: Some(other), .. })
+        (Value::Table(left), Value::Table(right)) => compare(left, right, path, found),
+        (Value::Union { tag, member: Some(left), name }, Value::Union { tag: other_tag, member: Some(right), .. })
             if tag == other_tag =>
         {
             // A member that is present has a name.
-            compare(one, other, &path.field(name.unwrap_or_default()), found);
+            compare(left, right, &path.field(name.unwrap_or_default()), found);
         }
-        (Value::Tables(one), Value::Tables(other)) if one.len() == other.len() => {
-            for index in 0..one.len() {
-                if let (Some(one), Some(other)) = (one.get(index), other.get(index)) {
-                    compare(one, other, &path.index(index), found);
+        (Value::Tables(left), Value::Tables(right)) if left.len() == right.len() => {
+            for index in 0..left.len() {
+                if let (Some(left), Some(right)) = (left.get(index), right.get(index)) {
+                    compare(left, right, &path.index(index), found);
                 }
             }
         }
-        (one, other) if !same(&one, &other) => {
-            let (one, other) = (text(&one), text(&other));
+        (left, right) if !same(&left, &right) => {
+            let (left, right) = (text(&left), text(&right));
             // Long lists and texts are cut.
-            let other = if one == other { "other values".into() } else { other };
-            found(path, one, other);
+            let right = if left == right { "other values".into() } else { right };
+            found(path, left, right);
         }
         _ => {}
     }
 }
 
-fn same(one: &Value<'_>, other: &Value<'_>) -> bool {
+fn same(left: &Value<'_>, right: &Value<'_>) -> bool {
     let bits = |number: &AnyNumber| number.bits();
-    match (one, other) {
+    match (left, right) {
         (Value::Absent, Value::Absent) => true,
-        (Value::Number(one), Value::Number(other)) => bits(one) == bits(other),
-        (Value::Enum { number: one, .. }, Value::Enum { number: other, .. }) => bits(one) == bits(other),
-        (Value::Text(one), Value::Text(other)) => one == other,
-        (Value::Numbers(one), Value::Numbers(other)) => one.as_bytes() == other.as_bytes(),
-        (Value::Union { tag: one, .. }, Value::Union { tag: other, .. }) => one == other,
+        (Value::Number(left), Value::Number(right)) => bits(left) == bits(right),
+        (Value::Enum { number: left, .. }, Value::Enum { number: right, .. }) => bits(left) == bits(right),
+        (Value::Text(left), Value::Text(right)) => left == right,
+        (Value::Numbers(left), Value::Numbers(right)) => left.as_bytes() == right.as_bytes(),
+        (Value::Union { tag: left, .. }, Value::Union { tag: right, .. }) => left == right,
         _ => false,
     }
 }
@@ -63,9 +63,9 @@ fn text(value: &Value<'_>) -> String {
     const MAX_SHOWN: usize = 16;
     match value {
         Value::Absent => "absent".into(),
-        Value::Number(one) => number_text(*one),
+        Value::Number(number) => number_text(*number),
         Value::Enum { name: Some(name), .. } => (*name).into(),
-        Value::Enum { number: one, .. } => number_text(*one),
+        Value::Enum { number, .. } => number_text(*number),
         Value::Text(text) => format!("{:?}", text.as_str().chars().take(80).collect::<String>()),
         Value::Numbers(list) if list.len() > MAX_SHOWN => format!("{} numbers", list.len()),
         Value::Numbers(list) => {

@@ -4,7 +4,7 @@ use super::Pair;
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::inspect::CompileSetting;
-use crate::inspect::diff::{DifferenceKind, DifferenceSubject, tree};
+use crate::inspect::diff::{DifferenceKind, DifferenceSubject, Which, tree};
 use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::program::{BackendDelegate, CompileSpec, ExecutionPlan};
@@ -90,8 +90,8 @@ impl<'s> Pair<'_, 's> {
         let only = |plan: &ExecutionPlan<'_>, used: &Keyed<usize, ()>| {
             (0..plan.delegates().len()).filter(|index| !used.contains(index)).collect::<Vec<_>>()
         };
-        self.comparer.only_inside(0, (indices, plan), only(plan, &used).into_iter());
-        self.comparer.only_inside(1, (other_indices, other_plan), only(other_plan, &other_used).into_iter());
+        self.comparer.only_inside(Which::Before, (indices, plan), only(plan, &used).into_iter());
+        self.comparer.only_inside(Which::After, (other_indices, other_plan), only(other_plan, &other_used).into_iter());
         let id = |delegate: &BackendDelegate<'_>| Some(delegate.id().into());
         for (index, delegate) in plan.delegates().iter().enumerate().filter(|(index, _)| used.get(index).is_none()) {
             self.change(DifferenceSubject::Delegate, DifferenceKind::Removed, index.to_string(), id(delegate), None);
@@ -106,32 +106,31 @@ impl<'s> Pair<'_, 's> {
     /// Compares the contents of two payloads, if this crate can read them.
     fn payload(&mut self, index: usize, other_index: usize) {
         let places = [(self.indices[0], index), (self.indices[1], other_index)];
-        let (Some(one), Some(other)) = (self.comparer.xnnpack(0, places[0]), self.comparer.xnnpack(1, places[1]))
-        else {
-            return;
-        };
+        let payloads =
+            (self.comparer.xnnpack(Which::Before, places[0]), self.comparer.xnnpack(Which::After, places[1]));
+        let (Some(left), Some(right)) = payloads else { return };
         let all = self.comparer.inside(places, self.plans);
         let mut fields = Vec::new();
-        tree::compare(&one.graph, &other.graph, &Path::ROOT, &mut |path, before, after| {
+        tree::compare(&left.graph, &right.graph, &Path::ROOT, &mut |path, before, after| {
             let path = path.to_string();
             // Constants were compared through the nodes that take them.
             if !(all && path.starts_with("constant_data[") && path.ends_with(".named_key")) {
                 fields.push((format!("{index} {path}"), before, after));
             }
         });
-        if !all && one.constant_data != other.constant_data {
+        if !all && left.constant_data != right.constant_data {
             let text = |bytes: &[u8]| format!("{} bytes", bytes.len());
-            let (text, other_text) = (text(&one.constant_data), text(&other.constant_data));
+            let (text, other_text) = (text(&left.constant_data), text(&right.constant_data));
             let other_text = if text == other_text { "other values".into() } else { other_text };
             fields.push((format!("{index} constant data"), text, other_text));
         }
         // Nodes in lists of different lengths cannot be matched by position: their kinds are counted instead.
-        if one.graph.xnodes().len() != other.graph.xnodes().len() {
+        if left.graph.xnodes().len() != right.graph.xnodes().len() {
             let mut counts: Keyed<&str, [usize; 2]> = Keyed::new();
-            for (kind, count) in one.graph.count_nodes() {
+            for (kind, count) in left.graph.count_nodes() {
                 counts.entry(kind)[0] = count;
             }
-            for (kind, count) in other.graph.count_nodes() {
+            for (kind, count) in right.graph.count_nodes() {
                 counts.entry(kind)[1] = count;
             }
             let text = |count: usize| if count == 0 { "none".into() } else { counted(count, "node") };

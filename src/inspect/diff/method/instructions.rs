@@ -3,13 +3,17 @@
 use super::text::{arguments, exact, label, number, shown};
 use super::{InstructionOf, Pair};
 use crate::inspect::NamedBy;
-use crate::inspect::diff::{Difference, DifferenceKind, DifferenceSubject};
+use crate::inspect::diff::{Difference, DifferenceKind, DifferenceSubject, Which};
 use crate::keyed::Keyed;
 use crate::names::shortened;
 use crate::schema::program::{ExecutionPlan, Frame, InstructionArguments};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use imara_diff::{Algorithm, Token};
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indices are those of the two lists of instructions, which have a token for each"
+)]
 impl<'s> Pair<'_, 's> {
     /// Matches the instructions, then the values in their arguments.
     pub(super) fn instructions(&mut self) {
@@ -27,28 +31,19 @@ impl<'s> Pair<'_, 's> {
         let mut partner: Vec<Option<usize>> = vec![None; before.len()];
         let (mut removed, mut added) = (Vec::new(), Vec::new());
         let (mut first, mut second) = (0, 0);
-        let pair_up = |partner: &mut Vec<Option<usize>>, first: usize, second: usize| {
-            if let Some(place) = partner.get_mut(first) {
-                *place = Some(second);
-            }
-        };
         for hunk in matched.hunks() {
             while first < hunk.before.start as usize {
-                pair_up(&mut partner, first, second);
+                partner[first] = Some(second);
                 (first, second) = (first + 1, second + 1);
             }
-            let operator = |list: &[((usize, usize), InstructionOf<'s>)], side: usize, index: usize| {
-                list.get(index).and_then(|(_, instruction)| Some(label(plans.get(side)?, instruction)))
-            };
             // Calls of the same operator with a different number among their arguments are matched.
             let mut others: Vec<usize> = hunk.after.clone().map(|index| index as usize).collect();
             for index in hunk.before.clone().map(|index| index as usize) {
-                let same =
-                    others.iter().take(64).position(|other| operator(before, 0, index) == operator(after, 1, *other));
+                let operator = label(plans[0], before[index].1);
+                let same = others.iter().take(64).position(|other| operator == label(plans[1], after[*other].1));
                 match same {
                     Some(at) => {
-                        // `at` is a position in `others`.
-                        pair_up(&mut partner, index, others.get(at).copied().unwrap_or_default());
+                        partner[index] = Some(others[at]);
                         others.drain(..=at).take(at).for_each(|other| added.push(other));
                     }
                     None => removed.push(index),
@@ -58,7 +53,7 @@ impl<'s> Pair<'_, 's> {
             (first, second) = (hunk.before.end as usize, hunk.after.end as usize);
         }
         while first < before.len() && second < after.len() {
-            pair_up(&mut partner, first, second);
+            partner[first] = Some(second);
             (first, second) = (first + 1, second + 1);
         }
         self.match_arguments(&lists, [&tokens, &other_tokens], &partner);
@@ -76,28 +71,27 @@ impl<'s> Pair<'_, 's> {
     ) {
         let [before, after] = lists;
         let [plan, other_plan] = self.plans;
-        for (index, (place, instruction)) in before.iter().enumerate() {
-            let Some(second) = partner.get(index).copied().flatten() else { continue };
-            let Some((_, other)) = after.get(second) else { continue };
+        for ((place, instruction), (token, second)) in before.iter().zip(tokens[0].iter().zip(partner)) {
+            let Some(second) = *second else { continue };
+            let (_, other) = &after[second];
             let (args, other_args) = (arguments(instruction), arguments(other));
-            let same = tokens[0].get(index) == tokens[1].get(second);
+            let same = *token == tokens[1][second];
             if !same {
                 self.instruction_changed(*place, shown(plan, instruction), shown(other_plan, other));
             }
             let mut fits = args.len() == other_args.len();
-            for (one, other) in args.iter().zip(&other_args) {
-                fits &= self.match_values(*one, *other, false);
+            for (value, other_value) in args.iter().zip(&other_args) {
+                fits &= self.match_values(*value, *other_value, false);
             }
             if !fits && same {
                 self.instruction_changed(*place, shown(plan, instruction), shown(other_plan, other));
             }
-            if let (InstructionArguments::DelegateCall(one), InstructionArguments::DelegateCall(other)) =
+            if let (InstructionArguments::DelegateCall(call), InstructionArguments::DelegateCall(other)) =
                 (instruction, other)
             {
-                if let (Ok(one), Ok(other)) =
-                    (usize::try_from(one.delegate_index), usize::try_from(other.delegate_index))
-                {
-                    self.delegates.or_insert(one, other);
+                let indices = (usize::try_from(call.delegate_index), usize::try_from(other.delegate_index));
+                if let (Ok(index), Ok(other_index)) = indices {
+                    self.delegates.or_insert(index, other_index);
                 }
             }
         }
@@ -106,19 +100,19 @@ impl<'s> Pair<'_, 's> {
     fn instruction_changed(&mut self, place: (usize, usize), before: String, after: String) {
         // The texts do not show which tensors they take, nor the end of a long list.
         let after = if before == after { "the same with other values".into() } else { after };
-        self.instruction(0, DifferenceKind::Changed, place, Some(before), Some(after));
+        self.instruction(Which::Before, DifferenceKind::Changed, place, Some(before), Some(after));
     }
 
     /// Adds a difference of an instruction of one side.
     fn instruction(
         &mut self,
-        side: usize,
+        side: Which,
         kind: DifferenceKind,
         place: (usize, usize),
         before: Option<String>,
         after: Option<String>,
     ) {
-        let name = self.names.get(side).copied().flatten().and_then(|names| names.chains.get(place.0)?.get(place.1));
+        let name = side.of(&self.names).and_then(|names| names.chains.get(place.0)?.get(place.1));
         let mut change = Difference::new(DifferenceSubject::Instruction, kind, Some(self.name), number(place));
         if let Some(name) = name {
             change.tensor_name = Some(name.label.clone());
@@ -138,33 +132,30 @@ impl<'s> Pair<'_, 's> {
     ) {
         let mut waiting: Keyed<u32, Vec<usize>> = Keyed::new();
         for index in added.iter().rev() {
-            if let Some(token) = tokens[1].get(*index) {
-                waiting.entry(token.0).push(*index);
-            }
+            waiting.entry(tokens[1][*index].0).push(*index);
         }
         let [before, after] = lists;
         let [plan, other_plan] = self.plans;
         let mut moved = Keyed::new();
         for index in removed {
-            let Some((place, instruction)) = before.get(*index) else { continue };
+            let (place, instruction) = &before[*index];
             let text = Some(shown(plan, instruction));
-            match tokens[0].get(*index).and_then(|token| waiting.get_mut(&token.0)?.pop()) {
+            match waiting.get_mut(&tokens[0][*index].0).and_then(Vec::pop) {
                 Some(other) => {
                     moved.add(other);
-                    let Some((other_place, other)) = after.get(other) else { continue };
+                    let (other_place, other) = &after[other];
                     let name = format!("{} -> {}", number(*place), number(*other_place));
                     self.change(DifferenceSubject::Instruction, DifferenceKind::Moved, name, text, None);
-                    for (one, other) in arguments(instruction).iter().zip(&arguments(other)) {
-                        self.match_values(*one, *other, false);
+                    for (value, other_value) in arguments(instruction).iter().zip(&arguments(other)) {
+                        self.match_values(*value, *other_value, false);
                     }
                 }
-                None => self.instruction(0, DifferenceKind::Removed, *place, text, None),
+                None => self.instruction(Which::Before, DifferenceKind::Removed, *place, text, None),
             }
         }
         for index in added.iter().filter(|index| moved.get(*index).is_none()) {
-            if let Some((place, instruction)) = after.get(*index) {
-                self.instruction(1, DifferenceKind::Added, *place, None, Some(shown(other_plan, instruction)));
-            }
+            let (place, instruction) = &after[*index];
+            self.instruction(Which::After, DifferenceKind::Added, *place, None, Some(shown(other_plan, instruction)));
         }
     }
 
@@ -176,7 +167,7 @@ impl<'s> Pair<'_, 's> {
             list.partition_point(|(place, _)| *place < (chain, index))
         };
         for (((chain, index), instruction), partner_index) in before.iter().zip(partner) {
-            let other = partner_index.and_then(|second| after.get(second));
+            let other = partner_index.map(|second| &after[second]);
             if let (
                 InstructionArguments::JumpFalseCall(jump),
                 Some(((other_chain, _), InstructionArguments::JumpFalseCall(other))),
@@ -184,32 +175,33 @@ impl<'s> Pair<'_, 's> {
             {
                 let target = end(before, *chain, jump.destination_instruction);
                 let other_target = end(after, *other_chain, other.destination_instruction);
+                let (earlier, later) = partner.split_at(target);
                 // No instruction follows a target at the end of the list.
-                let expected =
-                    partner.get(target..).unwrap_or_default().iter().flatten().next().copied().unwrap_or(after.len());
+                let expected = later.iter().flatten().next().copied().unwrap_or(after.len());
                 // An instruction that was inserted there may be the new destination or come before it.
                 if other_target != expected
-                    && other_target != partner.get(target.wrapping_sub(1)).copied().flatten().map_or(0, |last| last + 1)
+                    && other_target != earlier.last().copied().flatten().map_or(0, |last| last + 1)
                 {
                     let text = |destination: i32| format!("jumps to {destination}");
-                    let (one, other) = (text(jump.destination_instruction), text(other.destination_instruction));
-                    self.changed(DifferenceSubject::Instruction, &number((*chain, *index)), &one, &other);
+                    let (before, after) = (text(jump.destination_instruction), text(other.destination_instruction));
+                    self.changed(DifferenceSubject::Instruction, &number((*chain, *index)), &before, &after);
                 }
             }
         }
     }
 
     fn stack_traces(&mut self, lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2], partner: &[Option<usize>]) {
-        let frames = |side: usize, index: usize| {
-            let ((chain, index), _) = lists.get(side)?.get(index)?;
-            self.plans.get(side)?.chains().get(*chain)?.stacktrace().get(*index)?.items.as_deref()
+        let frames = |side: Which, index: usize| {
+            let ((chain, index), _) = side.of(lists)[index];
+            side.of(&self.plans).chains()[chain].stacktrace().get(index)?.items.as_deref()
         };
         let (mut lost, mut new, mut other) = (0, 0, 0);
         for (index, second) in partner.iter().enumerate() {
             let Some(second) = second else { continue };
-            let traces: (Option<&[Frame<'_>]>, Option<&[Frame<'_>]>) = (frames(0, index), frames(1, *second));
+            let traces: (Option<&[Frame<'_>]>, Option<&[Frame<'_>]>) =
+                (frames(Which::Before, index), frames(Which::After, *second));
             match traces {
-                (Some(one), Some(two)) if one != two => other += 1,
+                (Some(before), Some(after)) if before != after => other += 1,
                 (Some(_), None) => lost += 1,
                 (None, Some(_)) => new += 1,
                 _ => {}

@@ -6,16 +6,16 @@ mod text;
 mod values;
 
 use super::data::Comparer;
-use super::{Difference, DifferenceKind, DifferenceSubject, Indexed};
+use super::{Difference, DifferenceKind, DifferenceSubject, Indexed, Which};
 use crate::dataflow::{Calls, DelegateOutputs, size};
 use crate::file::pte::Pte;
 use crate::inspect::graph::value_text;
 use crate::inspect::names::{MethodNames, Name};
 use crate::keyed::{self, Keyed};
 use crate::names::shortened;
-use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use crate::schema::program::{ContainerMetadata, ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
-use text::exact;
+use text::exact_value;
 pub(super) use text::returned;
 
 /// Compares two methods of the same name.
@@ -24,7 +24,7 @@ pub(super) fn compare<'s>(
     (pte, (index, plan)): (&'s Pte<'s>, Indexed<'s>),
     (other_pte, (other_index, other_plan)): (&'s Pte<'s>, Indexed<'s>),
 ) {
-    let names = [comparer.method_names(0, index), comparer.method_names(1, other_index)];
+    let names = [comparer.method_names(Which::Before, index), comparer.method_names(Which::After, other_index)];
     let mut pair = Pair {
         comparer,
         ptes: [pte, other_pte],
@@ -115,59 +115,61 @@ impl<'s> Pair<'_, 's> {
     }
 
     /// Returns the name of a value of one side.
-    fn value_name(&self, side: usize, value: usize) -> Option<&'s Name<'s>> {
-        self.names.get(side).copied().flatten()?.values.get(value)?.as_ref()
+    fn value_name(&self, side: Which, value: usize) -> Option<&'s Name<'s>> {
+        side.of(&self.names).as_ref()?.values.get(value)?.as_ref()
     }
 
     /// Adds a difference of a value of the first method if two texts differ.
     fn value_changed(&mut self, subject: DifferenceSubject, value: usize, what: &str, before: &str, after: &str) {
         if before != after {
             let change = Difference::new(subject, DifferenceKind::Changed, Some(self.name), format!("%{value}{what}"));
-            let change = change.named(self.value_name(0, value));
+            let change = change.named(self.value_name(Which::Before, value));
             self.comparer.difference(Difference { before: Some(before.into()), after: Some(after.into()), ..change });
         }
     }
 
     fn containers(&mut self) {
-        let [one, other] = self.plans.map(|plan| plan.container_meta_type.as_ref());
+        let [left, right] = self.plans.map(|plan| plan.container_meta_type.as_ref());
         let text = |text: Option<&'s str>| text.unwrap_or("absent");
-        let (inputs, other_inputs) = (one.map(|one| one.encoded_inp_str()), other.map(|one| one.encoded_inp_str()));
-        self.changed(DifferenceSubject::Input, "containers", text(inputs), text(other_inputs));
-        let (outputs, other_outputs) = (one.map(|one| one.encoded_out_str()), other.map(|one| one.encoded_out_str()));
-        self.changed(DifferenceSubject::Output, "containers", text(outputs), text(other_outputs));
+        let inputs = |containers: &'s ContainerMetadata<'s>| containers.encoded_inp_str();
+        self.changed(DifferenceSubject::Input, "containers", text(left.map(inputs)), text(right.map(inputs)));
+        let outputs = |containers: &'s ContainerMetadata<'s>| containers.encoded_out_str();
+        self.changed(DifferenceSubject::Output, "containers", text(left.map(outputs)), text(right.map(outputs)));
     }
 
     /// Matches inputs or outputs by position.
     fn ends(&mut self, subject: DifferenceSubject, indices: [&'s [i32]; 2]) {
-        let [before, after] = indices;
+        let ([before, after], [plan, other_plan]) = (indices, self.plans);
         let moved = self.moved(subject, before, after);
         for position in (0..before.len().max(after.len())).filter(|position| !moved.contains(position)) {
-            let text = |plan: usize, list: &[i32]| {
-                list.get(position).and_then(|value| Some(value_text(self.plans.get(plan)?, *value)))
-            };
-            match (text(0, before), text(1, after)) {
-                (Some(one), Some(other)) => {
-                    self.changed(subject, &position.to_string(), &one, &other);
-                    self.same_items(subject, position, &one, &other, [before, after]);
-                    let values = before.get(position).zip(after.get(position));
-                    let fits = values.is_none_or(|(one, other)| self.match_values(*one, *other, true));
-                    if let (false, Some((one, other))) = (fits, values) {
-                        let text = |side: usize, value: i32| {
+            match (before.get(position).copied(), after.get(position).copied()) {
+                (Some(value), Some(other_value)) => {
+                    let (text, other_text) = (value_text(plan, value), value_text(other_plan, other_value));
+                    self.changed(subject, &position.to_string(), &text, &other_text);
+                    // Texts show only the first items of long lists.
+                    if text == other_text && exact_value(plan, value) != exact_value(other_plan, other_value) {
+                        let after = Some("the same with other values".into());
+                        self.change(subject, DifferenceKind::Changed, position.to_string(), Some(text), after);
+                    }
+                    if !self.match_values(value, other_value, true) {
+                        let text = |side: Which, value: i32| {
                             let named = usize::try_from(value).ok().and_then(|value| self.value_name(side, value));
                             named.map_or_else(
                                 || format!("%{value}"),
                                 |named| format!("%{value} {}", shortened(&named.name)),
                             )
                         };
-                        let (before, after) = (text(0, *one), text(1, *other));
+                        let (before, after) = (text(Which::Before, value), text(Which::After, other_value));
                         let after = if before == after { "another value".into() } else { after };
                         self.change(subject, DifferenceKind::Changed, position.to_string(), Some(before), Some(after));
                     }
                 }
-                (before @ Some(_), None) => {
-                    self.change(subject, DifferenceKind::Removed, position.to_string(), before, None)
+                (before, after) => {
+                    let kind = if before.is_some() { DifferenceKind::Removed } else { DifferenceKind::Added };
+                    let before = before.map(|value| value_text(plan, value));
+                    let after = after.map(|value| value_text(other_plan, value));
+                    self.change(subject, kind, position.to_string(), before, after);
                 }
-                (None, after) => self.change(subject, DifferenceKind::Added, position.to_string(), None, after),
             }
         }
     }
@@ -203,22 +205,11 @@ impl<'s> Pair<'_, 's> {
         moved
     }
 
-    /// Compares the items of long lists, because texts show only the first items.
-    fn same_items(&mut self, subject: DifferenceSubject, position: usize, one: &str, other: &str, lists: [&[i32]; 2]) {
-        let [one_exact, other_exact] = [0, 1].map(|side| {
-            let (plan, list) = (self.plans.get(side)?, lists.get(side)?);
-            Some(exact(plan, &plan.value(*list.get(position)?)?.val))
-        });
-        if one == other && one_exact != other_exact {
-            let after = Some("the same with other values".into());
-            self.change(subject, DifferenceKind::Changed, position.to_string(), Some(one.into()), after);
-        }
-    }
-
     /// Compares the number of calls of each operator.
     fn operators(&mut self) {
         let mut counts: Keyed<String, [Option<usize>; 2]> = Keyed::new();
-        for (side, (plan, names)) in self.plans.iter().zip(&self.operators).enumerate() {
+        let sides = [Which::Before, Which::After];
+        for (side, (plan, names)) in sides.into_iter().zip(self.plans.iter().zip(&self.operators)) {
             let mut calls = vec![0; names.len()];
             for (_, instruction) in plan.instructions() {
                 if let InstructionArguments::KernelCall(call) = instruction {
@@ -229,33 +220,31 @@ impl<'s> Pair<'_, 's> {
                 }
             }
             for (name, calls) in names.iter().zip(calls) {
-                if let Some(count) = counts.entry(name.clone()).get_mut(side) {
-                    *count.get_or_insert(0) += calls;
-                }
+                *side.of_mut(counts.entry(name.clone())).get_or_insert(0) += calls;
             }
         }
         let calls = |count: usize| if count == 1 { "1 call".into() } else { format!("{count} calls") };
         for (name, [before, after]) in counts.into_sorted() {
             match (before.map(calls), after.map(calls)) {
-                (Some(one), Some(other)) => self.changed(DifferenceSubject::Operator, &name, &one, &other),
-                (one @ Some(_), None) => {
-                    self.change(DifferenceSubject::Operator, DifferenceKind::Removed, name, one, None)
+                (Some(left), Some(right)) => self.changed(DifferenceSubject::Operator, &name, &left, &right),
+                (left @ Some(_), None) => {
+                    self.change(DifferenceSubject::Operator, DifferenceKind::Removed, name, left, None)
                 }
-                (None, other) => self.change(DifferenceSubject::Operator, DifferenceKind::Added, name, None, other),
+                (None, right) => self.change(DifferenceSubject::Operator, DifferenceKind::Added, name, None, right),
             }
         }
     }
 
     /// Compares the sizes of planned buffers, and the places in them.
     fn plan(&mut self) {
-        let [one, other] = self.plans.map(ExecutionPlan::planned_memory);
+        let [left, right] = self.plans.map(ExecutionPlan::planned_memory);
         let text = |buffer: Option<&crate::inspect::PlannedBuffer>| {
             buffer.map_or("none".into(), |buffer| {
                 format!("{} bytes on {}:{}", buffer.size, buffer.device_type, buffer.device_index)
             })
         };
-        for index in 0..one.buffers.len().max(other.buffers.len()) {
-            let (before, after) = (text(one.buffers.get(index)), text(other.buffers.get(index)));
+        for index in 0..left.buffers.len().max(right.buffers.len()) {
+            let (before, after) = (text(left.buffers.get(index)), text(right.buffers.get(index)));
             self.changed(DifferenceSubject::Plan, &format!("buffer {}", index + 1), &before, &after);
         }
         let replaced = core::mem::take(&mut self.replaced);
@@ -266,15 +255,15 @@ impl<'s> Pair<'_, 's> {
 
     /// Compares the values that two constant methods return. The data of tensors was compared before.
     fn constant(&mut self) {
-        let [one, other] =
+        let [left, right] =
             self.plans.map(|plan| plan.constant().map_or_else(|| "is computed".into(), |value| returned(&value)));
         // Outputs that differ were already reported; these reports are replaced.
-        if one != other {
+        if left != right {
             let (name, shown) = (self.name, shortened(self.name));
             self.comparer.differences.retain(|(change, _)| {
                 change.subject != DifferenceSubject::Output || change.method.as_deref() != Some(&*shown)
             });
-            self.comparer.changed(DifferenceSubject::Metadata, None, name, &one, &other);
+            self.comparer.changed(DifferenceSubject::Metadata, None, name, &left, &right);
         }
     }
 }

@@ -64,6 +64,11 @@ pub(super) fn exact(plan: &ExecutionPlan<'_>, value: &KernelTypes<'_>) -> String
     }
 }
 
+/// Formats numbers and strings of a value in full; `None` if there is no such value.
+pub(super) fn exact_value(plan: &ExecutionPlan<'_>, value: i32) -> Option<String> {
+    plan.value(value).map(|value| exact(plan, &value.val))
+}
+
 /// Formats an instruction for people, without indices.
 pub(super) fn shown(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments<'_>) -> String {
     const MAX_SHOWN: usize = 64;

@@ -2,7 +2,7 @@
 
 use super::Pair;
 use super::text::{arguments, exact};
-use crate::inspect::diff::{Difference, DifferenceKind, DifferenceSubject, tree};
+use crate::inspect::diff::{Difference, DifferenceKind, DifferenceSubject, Which, tree};
 use crate::inspect::graph::value_text;
 use crate::keyed::{Keyed, sort};
 use crate::path::Path;
@@ -12,7 +12,7 @@ use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec, vec:
 impl<'s> Pair<'_, 's> {
     /// Matches the values with the same name, if the model's author gave it and it is unique in each method.
     pub(super) fn same_names(&mut self) {
-        let [one, other] = self.names.map(|names| {
+        let [left, right] = self.names.map(|names| {
             let mut by_name: Keyed<&'s str, Option<usize>> = Keyed::new();
             for (value, name) in names.map(|names| names.values.as_slice()).unwrap_or_default().iter().enumerate() {
                 if let Some(name) = name.as_ref().filter(|name| name.named_by.is_given()) {
@@ -23,8 +23,8 @@ impl<'s> Pair<'_, 's> {
             by_name
         });
         let mut pairs = Vec::new();
-        for (name, value) in one.sorted() {
-            if let (Some(value), Some(Some(second))) = (value, other.get(*name)) {
+        for (name, value) in left.sorted() {
+            if let (Some(value), Some(Some(second))) = (value, right.get(*name)) {
                 pairs.push((*value, *second));
             }
         }
@@ -36,9 +36,9 @@ impl<'s> Pair<'_, 's> {
 
     /// Matches two values. Returns `false` if one of them is already matched with a different value. `reported` is `true` if a difference
     /// in their texts was already reported.
-    pub(super) fn match_values(&mut self, one: i32, other: i32, reported: bool) -> bool {
-        let (Ok(first), Ok(second)) = (usize::try_from(one), usize::try_from(other)) else {
-            return one == other;
+    pub(super) fn match_values(&mut self, left: i32, right: i32, reported: bool) -> bool {
+        let (Ok(first), Ok(second)) = (usize::try_from(left), usize::try_from(right)) else {
+            return left == right;
         };
         let [plan, other_plan] = self.plans;
         let (Some(value), Some(other_value)) = (plan.values().get(first), other_plan.values().get(second)) else {
@@ -64,14 +64,14 @@ impl<'s> Pair<'_, 's> {
                 self.comparer.tensors((pte, (index, plan), first), (other_pte, (other_index, other_plan), second));
                 true
             }
-            (KernelTypes::TensorList(one), KernelTypes::TensorList(other)) => {
-                self.items(one.items(), other.items(), reported)
+            (KernelTypes::TensorList(left), KernelTypes::TensorList(right)) => {
+                self.items(left.items(), right.items(), reported)
             }
-            (KernelTypes::OptionalTensorList(one), KernelTypes::OptionalTensorList(other)) => {
-                self.items(one.items(), other.items(), reported)
+            (KernelTypes::OptionalTensorList(left), KernelTypes::OptionalTensorList(right)) => {
+                self.items(left.items(), right.items(), reported)
             }
-            (one, other) => {
-                let same = core::mem::discriminant(one) == core::mem::discriminant(other);
+            (left, right) => {
+                let same = core::mem::discriminant(left) == core::mem::discriminant(right);
                 let [of_first, of_second] = &self.computed;
                 let computed = of_first.binary_search(&first).is_ok() || of_second.binary_search(&second).is_ok();
                 let known = (self.values.get(&first), self.taken.get(&second));
@@ -85,17 +85,17 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    fn items(&mut self, one: &'s [i32], other: &'s [i32], reported: bool) -> bool {
-        let Some(budget) = self.budget.checked_sub(one.len()).filter(|_| one.len() == other.len()) else {
+    fn items(&mut self, left: &'s [i32], right: &'s [i32], reported: bool) -> bool {
+        let Some(budget) = self.budget.checked_sub(left.len()).filter(|_| left.len() == right.len()) else {
             return false;
         };
         self.budget = budget;
-        one.iter().zip(other).fold(true, |fits, (one, other)| self.match_values(*one, *other, reported) && fits)
+        left.iter().zip(right).fold(true, |fits, (left, right)| self.match_values(*left, *right, reported) && fits)
     }
 
-    fn tensor(&mut self, value: usize, (one, other): (&'s Tensor<'s>, &'s Tensor<'s>), reported: bool) {
+    fn tensor(&mut self, value: usize, (left, right): (&'s Tensor<'s>, &'s Tensor<'s>), reported: bool) {
         let text = |tensor: &Tensor<'_>| tensor.shape().to_string_with(tensor.shape_dynamism);
-        let (shape, other_shape) = (text(one), text(other));
+        let (shape, other_shape) = (text(left), text(right));
         if !reported {
             self.value_changed(DifferenceSubject::Value, value, "", &shape, &other_shape);
         }
@@ -103,14 +103,14 @@ impl<'s> Pair<'_, 's> {
             Some(place) => format!("buffer {} at {}", place.memory_id, place.memory_offset()),
             None => "not planned".into(),
         };
-        if one.allocation_info != other.allocation_info {
-            self.replaced.push((value, shape.clone(), place(one), place(other)));
+        if left.allocation_info != right.allocation_info {
+            self.replaced.push((value, shape.clone(), place(left), place(right)));
         }
-        if one == other {
+        if left == right {
             return;
         }
         let mut fields = Vec::new();
-        tree::compare(one, other, &Path::ROOT, &mut |path, before, after| {
+        tree::compare(left, right, &Path::ROOT, &mut |path, before, after| {
             fields.push((path.to_string(), before, after))
         });
         // Fields that the shape, the place and the data cover. A shape without a dim order has the natural one.
@@ -165,29 +165,29 @@ impl<'s> Pair<'_, 's> {
             }
             unused
         };
-        let (one, mut other) = (unused(plan), unused(other_plan));
-        for (key, indices) in one.into_sorted() {
+        let (left, mut right) = (unused(plan), unused(other_plan));
+        for (key, indices) in left.into_sorted() {
             let text = &key.1;
-            let mut others = other.get_mut(&key).map(core::mem::take).unwrap_or_default().into_iter();
+            let mut others = right.get_mut(&key).map(core::mem::take).unwrap_or_default().into_iter();
             for index in indices {
                 match others.next() {
                     Some(second) => {
                         self.match_values(index as i32, second as i32, false);
                     }
-                    None => self.unused(0, index, text),
+                    None => self.unused(Which::Before, index, text),
                 }
             }
-            others.for_each(|second| self.unused(1, second, text));
+            others.for_each(|second| self.unused(Which::After, second, text));
         }
-        for ((_, text), indices) in other.into_sorted() {
+        for ((_, text), indices) in right.into_sorted() {
             for second in indices {
-                self.unused(1, second, &text);
+                self.unused(Which::After, second, &text);
             }
         }
         let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains(value)).collect();
-        self.comparer.only(0, pte, (self.indices[0], plan), lonely.into_iter());
+        self.comparer.only(Which::Before, pte, (self.indices[0], plan), lonely.into_iter());
         let lonely: Vec<usize> = (0..other_plan.values().len()).filter(|value| !self.taken.contains(value)).collect();
-        self.comparer.only(1, other_pte, (self.indices[1], other_plan), lonely.into_iter());
+        self.comparer.only(Which::After, other_pte, (self.indices[1], other_plan), lonely.into_iter());
         if self.renumbered > 0 {
             let name = format!("s with another index: {} of {}", self.renumbered, plan.values().len());
             self.comparer.storage(Difference::new(
@@ -200,10 +200,12 @@ impl<'s> Pair<'_, 's> {
     }
 
     /// Adds a difference of an unused value of one side.
-    fn unused(&mut self, side: usize, index: usize, text: &str) {
+    fn unused(&mut self, side: Which, index: usize, text: &str) {
         let text = Some(text.to_owned());
-        let (kind, before, after) =
-            if side == 0 { (DifferenceKind::Removed, text, None) } else { (DifferenceKind::Added, None, text) };
+        let (kind, before, after) = match side {
+            Which::Before => (DifferenceKind::Removed, text, None),
+            Which::After => (DifferenceKind::Added, None, text),
+        };
         let change = Difference::new(DifferenceSubject::UnusedValue, kind, Some(self.name), format!("%{index}"));
         let change = change.named(self.value_name(side, index));
         self.comparer.difference(Difference { before, after, ..change });
