@@ -22,7 +22,10 @@ const SLACK: f64 = 500_000.0;
 const NAMES: Scale = Scale { length: 10_000, count: 25 };
 
 /// Lists and graphs. Their items take more instructions than the bytes of a name.
-const LISTS: Scale = Scale { length: 1_000, count: 25 };
+const LISTS: Scale = Scale { length: 500, count: 25 };
+
+/// The size of the files that each command reads first, so that it has read the tables that it caches.
+const SMALL: Scale = Scale { length: 64, count: 4 };
 
 /// The kinds of files with long names or large data.
 const NAMED: &[&str] =
@@ -78,8 +81,8 @@ fn path(folder: &Path, kind: &str, size: &str, ending: &str) -> PathBuf {
     folder.join(format!("{kind}-{size}.{ending}"))
 }
 
-/// The runs of a command on files of these sizes. The first is not compared: it also reads tables that are then cached.
-const RUNS: [&str; 3] = ["1", "1", "4"];
+/// The runs of a command on files of these sizes. The first is not compared.
+const RUNS: [&str; 3] = ["small", "1", "4"];
 
 /// Runs `pte --version`, which has the costs of any command, and then each command on each file of a kind.
 fn run(folder: &Path, kind: &str, ending: &str) -> Result<(), Failed> {
@@ -116,7 +119,7 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
     let mut jobs = Vec::new();
     for (scale, are_named) in [(NAMES, true), (LISTS, false)] {
         let four = Scale { length: 4 * scale.length, count: 4 * scale.count };
-        for (size, scale) in [("1", scale), ("4", four)] {
+        for (size, scale) in [("small", SMALL), ("1", scale), ("4", four)] {
             for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {
                 let is_wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind);
                 let files = sharing::files(scale).into_iter();
