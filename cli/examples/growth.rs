@@ -22,14 +22,14 @@ const SLACK: f64 = 500_000.0;
 const NAMES: Scale = Scale { length: 10_000, count: 25 };
 
 /// Lists and graphs. Their items take more instructions than the bytes of a name.
-const LISTS: Scale = Scale { length: 500, count: 25 };
+const LISTS: Scale = Scale { length: 1_000, count: 25 };
 
 /// The size of the files that each command reads first, so that it has read the tables that it caches.
 const SMALL: Scale = Scale { length: 64, count: 4 };
 
 /// The kinds of files with long names or large data.
 const NAMED: &[&str] =
-    &["method", "operator", "backend", "string", "key", "found", "bytes", "inputs", "ranges", "ptd", "segment"];
+    &["method", "operator", "backend", "string", "key", "found", "bytes", "ranges", "ptd", "segment"];
 
 /// Returns commands that together use the library's answers about one file or two, and edit it in every way that reads shared data.
 fn commands(ending: &str) -> &'static [&'static [&'static str]] {
