@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The size of the largest file for which every byte is changed and every length is tried.
 const SMALL: usize = 2500;
 
-/// Returns the stride at which tests try bytes, words and lengths of each file: 3 by default, so that over many files with the same tables
-/// each field has its turn, or the value of the environment variable `SUITE_STRIDE`: 1 for all, more for slow machines.
+/// Returns the stride at which tests try bytes, words and lengths of each file: 7 by default, so that over many files with the same tables
+/// each byte of each field has its turn, or the value of the environment variable `SUITE_STRIDE`: 1 for all, more for slow machines.
 pub fn stride() -> usize {
-    std::env::var("SUITE_STRIDE").map_or(3, |stride| stride.parse().unwrap())
+    std::env::var("SUITE_STRIDE").map_or(7, |stride| stride.parse().unwrap())
 }
 
 /// Returns a count for tests that would show quadratic time, reduced on slow machines like [`stride`].
 pub fn scaled(count: usize) -> usize {
-    if stride() > 3 { count / 8 } else { count }
+    if stride() > 7 { count / 8 } else { count }
 }
 
 /// Runs `test` on each file, on all cores. Prints the name of a file that panics.
