@@ -78,6 +78,8 @@ pub(super) fn place_pte<'a>(mut pte: Pte<'a>, alignments: &[u64], options: &PteO
     pte.style = Some(style);
     let expected = expected_size(&pte);
     pte.header = None;
+    // A runtime looks up even an empty payload from the start of the segments.
+    let needs_base = !pte.payload_segments().is_empty();
     let Some(table) = pte.program.segments.as_mut() else {
         return Ok(pte);
     };
@@ -86,16 +88,18 @@ pub(super) fn place_pte<'a>(mut pte: Pte<'a>, alignments: &[u64], options: &PteO
         placed.end_with_data();
     }
     *table = placed.table;
-    if placed.size == 0 {
+    if placed.size == 0 && !needs_base {
         return Ok(pte);
     }
     let length = options.header_length;
     let program = style.encode(&pte.program, expected)?;
     let program_size = (HEAD_SIZE + style.gap(length)? + program.size()) as u64;
+    // Without data, the file ends with the program, and readers refuse segments that start after that.
+    let data_alignment = if placed.size == 0 { 1 } else { segment_alignment };
     pte.header = Some(PteHeader {
         length,
         program_size,
-        segment_base_offset: program_size.next_multiple_of(segment_alignment),
+        segment_base_offset: program_size.next_multiple_of(data_alignment),
         segment_data_size: (length >= PteHeader::LONG).then_some(placed.size),
     });
     Ok(pte)

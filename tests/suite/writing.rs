@@ -428,3 +428,20 @@ fn an_unreferenced_segment_stays_when_payloads_move_into_the_flatbuffer() {
     assert_eq!(last.get(0, 4), Some(&[1, 2, 3, 4][..]));
     assert_eq!(inline.program.segments().len(), before);
 }
+
+/// The runtime looks up a payload from the start of the segments, even if it is empty.
+#[test]
+fn an_empty_payload_in_a_segment_keeps_the_header() {
+    let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    pte.program.segments.iter_mut().flatten().for_each(|segment| segment.size = 0);
+    pte.segments.fill(Segment::Whole((&[]).into()));
+    for length in [PteOptions::default().header_length, 24] {
+        let laid_out = pte.clone().lay_out(&PteOptions::default().with_header_length(length)).unwrap();
+        let written = laid_out.image().unwrap().to_vec().unwrap();
+        let findings = Pte::parse(&written).unwrap().verify(executorch_format::verify::Level::Runtime);
+        let rules: Vec<_> = findings.iter().map(|finding| finding.rule).collect();
+        assert!(!rules.contains(&"segment-base"), "{length}: {findings:?}");
+        assert!(rules.iter().all(|rule| rule.starts_with("xnnpack")), "{length}: {findings:?}");
+    }
+}
