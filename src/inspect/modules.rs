@@ -12,11 +12,11 @@ pub(crate) fn modules(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the innermost module that contains both.
-pub(crate) fn common_module<'t>(one: &'t str, other: &str) -> &'t str {
+pub(crate) fn common_module<'t>(left: &'t str, right: &str) -> &'t str {
     let contains = |outer: &str| {
-        outer.is_empty() || other.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        outer.is_empty() || right.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    let mut common = one;
+    let mut common = left;
     while !contains(common) {
         common = common.rsplit_once('.').map_or("", |(outer, _)| outer);
     }

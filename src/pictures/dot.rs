@@ -44,7 +44,7 @@ impl fmt::Display for Dot<'_> {
         // Neighbours of the same call are in a separate box.
         let numbered: Vec<_> = graph.nodes.iter().enumerate().collect();
         for (number, run) in
-            numbered.chunk_by(|(_, one), (_, other)| call(one).is_some() && call(one) == call(other)).enumerate()
+            numbered.chunk_by(|(_, left), (_, right)| call(left).is_some() && call(left) == call(right)).enumerate()
         {
             let Some((_, (delegate, _))) = run.first().and_then(|(at, node)| Some((at, call(node)?))) else { continue };
             write!(

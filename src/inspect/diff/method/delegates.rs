@@ -17,7 +17,7 @@ impl<'s> Pair<'_, 's> {
         let (mut used, mut other_used) = (Keyed::new(), Keyed::new());
         // Overlapping segments can repeat bytes many times: the files' own sizes limit the number of parsed bytes.
         let file = |pte: &Pte<'_>| pte.source.as_ref().map_or(u64::MAX, |source| source.bytes.len() as u64);
-        let mut left = file(pte).saturating_add(file(other_pte));
+        let mut bytes_left = file(pte).saturating_add(file(other_pte));
         // Delegates without a call are matched by index.
         let mut taken: Keyed<usize, ()> = Keyed::new();
         for (_, index) in self.delegates.sorted() {
@@ -28,41 +28,41 @@ impl<'s> Pair<'_, 's> {
             self.delegates.or_insert(index, index);
         }
         for (index, other_index) in core::mem::take(&mut self.delegates).into_sorted() {
-            let (Some(one), Some(other)) = (plan.delegates().get(index), other_plan.delegates().get(other_index))
+            let (Some(before), Some(after)) = (plan.delegates().get(index), other_plan.delegates().get(other_index))
             else {
                 continue;
             };
             used.add(index);
             other_used.add(other_index);
-            let name = format!("{index} ({})", one.id());
-            self.changed(DifferenceSubject::Delegate, &index.to_string(), one.id(), other.id());
+            let name = format!("{index} ({})", before.id());
+            self.changed(DifferenceSubject::Delegate, &index.to_string(), before.id(), after.id());
             let specs = |delegate: &'s BackendDelegate<'s>| delegate.compile_specs();
-            if specs(one) != specs(other) {
+            if specs(before) != specs(after) {
                 self.change(
                     DifferenceSubject::Delegate,
                     DifferenceKind::Changed,
                     format!("{name} compile specs"),
-                    Some(specs_text(one, other)),
-                    Some(specs_text(other, one)),
+                    Some(specs_text(before, after)),
+                    Some(specs_text(after, before)),
                 );
             }
             let bytes = |pte: &'s Pte<'s>, delegate: &'s BackendDelegate<'s>| {
                 pte.delegate_data(delegate).and_then(|data| pte.bytes(&data))
             };
-            match (bytes(pte, one), bytes(other_pte, other)) {
-                (Ok(one), Ok(other)) => {
-                    if self.comparer.equal(one, other) == Some(true) {
+            match (bytes(pte, before), bytes(other_pte, after)) {
+                (Ok(before), Ok(after)) => {
+                    if self.comparer.equal(before, after) == Some(true) {
                         // The data that the payloads look up by key may differ.
                         let places = [(self.indices[0], index), (self.indices[1], other_index)];
-                        if let Some(rest) = left.checked_sub(one.len() as u64) {
-                            left = rest;
+                        if let Some(rest) = bytes_left.checked_sub(before.len() as u64) {
+                            bytes_left = rest;
                             self.comparer.inside(places, self.plans);
                         }
                     } else {
                         let found = self.comparer.differences.len();
-                        match left.checked_sub((one.len() + other.len()) as u64) {
+                        match bytes_left.checked_sub((before.len() + after.len()) as u64) {
                             Some(rest) => {
-                                left = rest;
+                                bytes_left = rest;
                                 self.payload(index, other_index);
                             }
                             None => {
@@ -71,18 +71,18 @@ impl<'s> Pair<'_, 's> {
                                 self.change(DifferenceSubject::Payload, DifferenceKind::Changed, name, None, why);
                             }
                         }
-                        if one.len() != other.len() || self.comparer.differences.len() == found {
+                        if before.len() != after.len() || self.comparer.differences.len() == found {
                             let text = |bytes: &[u8]| Some(format!("payload of {} bytes", bytes.len()));
-                            let (one, other) = (text(one), text(other));
-                            self.change(DifferenceSubject::Delegate, DifferenceKind::Changed, name, one, other);
+                            let (before, after) = (text(before), text(after));
+                            self.change(DifferenceSubject::Delegate, DifferenceKind::Changed, name, before, after);
                         }
                     }
                 }
-                (one, other) => {
+                (before, after) => {
                     let text = |bytes: crate::Result<&[u8]>| {
                         bytes.map_or_else(|error| error.to_string(), |_| "present".into())
                     };
-                    self.changed(DifferenceSubject::Delegate, &name, &text(one), &text(other));
+                    self.changed(DifferenceSubject::Delegate, &name, &text(before), &text(after));
                 }
             }
         }
