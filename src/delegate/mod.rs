@@ -48,7 +48,7 @@ use crate::file::source::Source;
 use crate::flatbuffer::read::Limits;
 use crate::keyed::{Keyed, sort};
 use crate::schema::program::BackendDelegate;
-#[cfg(feature = "verify")]
+#[cfg(any(feature = "inspect", feature = "verify"))]
 use crate::schema::program::ExecutionPlan;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -151,19 +151,25 @@ pub struct OpenPayload<'t> {
     pub payload: Result<Payload<'t>>,
 }
 
+/// Returns a method and one of its delegates, by the indices in a payload that this program has opened.
+#[cfg(any(feature = "inspect", feature = "verify"))]
+#[expect(clippy::indexing_slicing, reason = "`Pte::open_payloads` counted the methods and their delegates")]
+pub(crate) fn delegate_at<'t, 'a>(
+    pte: &'t Pte<'a>,
+    (method, delegate): (usize, usize),
+) -> (&'t ExecutionPlan<'a>, &'t BackendDelegate<'a>) {
+    let plan = &pte.methods()[method];
+    (plan, &plan.delegates()[delegate])
+}
+
 #[cfg(feature = "verify")]
 impl OpenPayload<'_> {
     /// Returns the delegates that share the payload, each with its method. `pte` is the file that opened it.
-    #[expect(clippy::indexing_slicing, reason = "`Pte::open_payloads` counted the methods and their delegates")]
     pub(crate) fn delegates_of<'p, 'a>(
         &self,
         pte: &'p Pte<'a>,
     ) -> impl Iterator<Item = (&'p ExecutionPlan<'a>, &'p BackendDelegate<'a>)> {
-        let of = |(method, index): &(usize, usize)| {
-            let plan = &pte.methods()[*method];
-            (plan, &plan.delegates()[*index])
-        };
-        self.delegates.iter().map(of)
+        self.delegates.iter().map(|place| delegate_at(pte, *place))
     }
 }
 

@@ -71,9 +71,9 @@ pub(super) fn set_alignment(pte: &mut Pte<'_>, index: u32, alignment: u64) {
     }
 }
 
-#[expect(clippy::indexing_slicing, reason = "both segments of a pair are in the table")]
 /// Gives the second segment of each pair an alignment that also suits the first. Until the next layout, it is stored as the
 /// segment's offset.
+#[expect(clippy::indexing_slicing, reason = "both segments of a pair are in the table")]
 pub(super) fn share_alignments(
     table: &mut [DataSegment],
     pairs: impl IntoIterator<Item = (usize, usize)>,

@@ -1,9 +1,8 @@
 //! The contents of delegates: the number of operators of each kind, and every constant.
 
-use super::payloads::delegate_at;
 use super::{BlobCount, Fault, NamedBy, OperatorCalls};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
-use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
+use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack, delegate_at};
 use crate::file::key_index::KeyIndex;
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort_by};

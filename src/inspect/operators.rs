@@ -1,8 +1,7 @@
 //! The requirements of programs on a runtime: operators with the types of their tensors, and backends.
 
 use super::Fault;
-use super::payloads::delegate_at;
-use crate::delegate::Payload;
+use crate::delegate::{Payload, delegate_at};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::keyed;

@@ -1,9 +1,8 @@
 //! Summaries of the payloads of delegates.
 
 use super::{CompileSetting, accelerator};
-use crate::delegate::{OpenPayload, PayloadSummary};
+use crate::delegate::{OpenPayload, PayloadSummary, delegate_at};
 use crate::file::pte::Pte;
-use crate::schema::program::{BackendDelegate, ExecutionPlan};
 use alloc::vec::Vec;
 
 /// A payload of a file.
@@ -31,16 +30,6 @@ pub struct PayloadFacts<'t> {
     /// The summary of its contents.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub summary: PayloadSummary,
-}
-
-/// Returns a method and one of its delegates, by the indices in an opened payload of this program.
-#[expect(clippy::indexing_slicing, reason = "the indices are those of the program's methods and their delegates")]
-pub(super) fn delegate_at<'t, 'a>(
-    pte: &'t Pte<'a>,
-    (method, delegate): (usize, usize),
-) -> (&'t ExecutionPlan<'a>, &'t BackendDelegate<'a>) {
-    let plan = &pte.methods()[method];
-    (plan, &plan.delegates()[delegate])
 }
 
 /// Collects the facts about payloads that were opened before.

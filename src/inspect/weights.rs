@@ -2,10 +2,9 @@
 
 use super::delegates::{Takers, takers};
 use super::numbers::histogram_of;
-use super::payloads::delegate_at;
 use super::{BlobKind, BlobUser, Histogram, NamedBy};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
-use crate::delegate::{NamedBlobs, Payload, Xnnpack};
+use crate::delegate::{NamedBlobs, Payload, Xnnpack, delegate_at};
 use crate::file::key_index::KeyIndex;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;

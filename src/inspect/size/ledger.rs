@@ -286,7 +286,7 @@ impl<'t> Ledger<'t> {
             let inside = before.last().is_some_and(|last| start < last.1);
             if inside { "segment" } else { "between segments" }
         };
-        // Of a file that was not read as a whole, unclaimed bytes are taken for zeros.
+        // Bytes that were not read are taken for zeros.
         let is_zero = slice(self.file, start..end).is_none_or(|bytes| bytes.iter().all(|byte| *byte == 0));
         if !listed && end - start <= LONGEST_PADDING && is_zero {
             return self.group(SizeKind::Padding, place);

@@ -1,9 +1,8 @@
 //! The weights of XNNPACK, in its payloads or in named data, by method, type and operator.
 
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
-use crate::delegate::{Payload, Xnnpack};
+use crate::delegate::{Payload, Xnnpack, delegate_at};
 use crate::file::pte::Pte;
-use crate::inspect::payloads::delegate_at;
 use crate::keyed::sort;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
