@@ -105,19 +105,19 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `write` | writing files: [`Pte::image`], [`Ptd::build`] |
-//! | `verify`, `unicode` | [`verify`]: rules beyond structure; a warning for confusable names |
-//! | `inspect`, `diff`, `layout`, `parallel` | [`inspect`]: answers about files; differences; drawn graphs; all cores for weights |
-//! | `payloads` | [`delegate`]: the contents of XNNPACK, Vulkan, Ethos-U and Core ML payloads |
-//! | `edit`, `unpack` | [`edit`]: changes to finished files; payloads as files for their backends' own tools |
-//! | `convert` | [`convert`]: safetensors, `.npy`, C arrays |
-//! | `names`, `etrecord` | [`naming`]: the model's own names of values and instructions; reading ETRecords |
-//! | `devtools` | bundled programs ([`Bpte`]) and ETDumps ([`Etdp`]) |
-//! | `serde`, `schemars` | `Serialize` and `JsonSchema` |
+//! | `write` | writing files: [`Pte::image`], [`Ptd::build`]; [`schema::any::visit_mut`]: changes to any field of any table |
+//! | `verify` | [`verify`]: rules beyond structure; [`delegate`]: the contents of XNNPACK, Vulkan, Ethos-U and Core ML payloads |
+//! | `inspect` | [`inspect`]: answers about files, and differences between them; [`pictures`]: drawn graphs and memory |
+//! | `edit` | [`edit`]: changes to finished files; payloads as files for their backends' own tools |
+//! | `convert` | [`convert`]: safetensors, `.npy`, C arrays; [`naming`]: the model's own names of values and instructions |
+//! | `etrecord` | reading ETRecords as sources of names |
+//! | `serde`, `schemars` | `Serialize` for the tree (answers always implement it) and `JsonSchema` |
+//! | `json` | [`json`]: a file's tree as JSON with its blobs in files, and back |
 //! | `half` | `f16` and `bf16` as elements of tensors |
 //! | `tmpfile` | saving without temporary names (Linux) |
-//! | `visit-mut` | [`schema::any::visit_mut`]: changes to any field of any table |
 //! | `testing`, `proptest`, `arbitrary` | [`testing`]: generated and damaged files for tests and fuzzers |
+//!
+//! Features add functions. None changes an answer, so that it does not matter which features other crates turn on.
 //!
 //! # Stability
 //!
@@ -134,10 +134,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Some items of a module are used only by modules of other features.
-#![cfg_attr(
-    not(all(feature = "convert", feature = "devtools", feature = "diff", feature = "std", feature = "tmpfile")),
-    allow(dead_code, unused_imports, unused_macros)
-)]
+#![cfg_attr(not(all(feature = "convert", feature = "tmpfile")), allow(dead_code, unused_imports, unused_macros))]
 
 extern crate alloc;
 #[cfg(feature = "std")]
@@ -145,9 +142,9 @@ extern crate std;
 
 #[cfg(feature = "convert")]
 pub mod convert;
-#[cfg(any(feature = "inspect", feature = "verify"))]
+#[cfg(feature = "verify")]
 mod dataflow;
-#[cfg(feature = "payloads")]
+#[cfg(feature = "verify")]
 pub mod delegate;
 #[cfg(feature = "edit")]
 pub mod edit;
@@ -162,19 +159,19 @@ mod json_schema;
 mod keyed;
 mod model;
 mod names;
-#[cfg(feature = "names")]
+#[cfg(feature = "convert")]
 pub mod naming;
-#[cfg(any(feature = "diff", feature = "layout"))]
+#[cfg(feature = "inspect")]
 mod parallel;
 mod path;
 #[cfg(feature = "inspect")]
 pub mod pictures;
-#[cfg(feature = "payloads")]
+#[cfg(feature = "verify")]
 mod quantized;
 pub mod schema;
 mod setters;
 mod sizes;
-#[cfg(any(feature = "inspect", feature = "verify"))]
+#[cfg(feature = "verify")]
 mod sorted_text;
 mod tensor;
 #[cfg(feature = "testing")]
@@ -185,9 +182,7 @@ pub mod verify;
 mod write;
 
 pub use error::{Error, ErrorKind, Result};
-#[cfg(feature = "devtools")]
 pub use file::bpte::Bpte;
-#[cfg(feature = "devtools")]
 pub use file::etdp::Etdp;
 pub use file::header::{FileKind, Header, PROBE_SIZE, Probe, PtdHeader, PteHeader, probe};
 pub use file::key_index::KeyIndex;
@@ -203,7 +198,7 @@ pub use flatbuffer::text::Text;
 pub use flatbuffer::write::{FieldOrder, VtableSharing};
 pub use model::Model;
 pub use path::{FieldPath, Path, Step};
-#[cfg(feature = "payloads")]
+#[cfg(feature = "verify")]
 pub use quantized::Dequantized;
 pub use tensor::{Element, TensorShape, TensorView};
 #[cfg(feature = "write")]

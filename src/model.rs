@@ -1,13 +1,11 @@
 //! The type for a file of any kind.
 
-#[cfg(feature = "payloads")]
+#[cfg(feature = "verify")]
 use crate::delegate::Xnnpack;
 use crate::error::Result;
-#[cfg(not(all(feature = "devtools", feature = "payloads")))]
+#[cfg(not(feature = "verify"))]
 use crate::error::{Error, ErrorKind};
-#[cfg(feature = "devtools")]
 use crate::file::bpte::Bpte;
-#[cfg(feature = "devtools")]
 use crate::file::etdp::Etdp;
 use crate::file::header::{FileKind, probe};
 use crate::file::options::ParseOptions;
@@ -15,7 +13,7 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::source::Source;
 use crate::flatbuffer::any::AnyTable;
-#[cfg(not(all(feature = "devtools", feature = "payloads")))]
+#[cfg(not(feature = "verify"))]
 use alloc::format;
 use core::ops::Range;
 
@@ -43,13 +41,11 @@ pub enum Model<'a> {
     /// Named tensors and blobs: a `.ptd` file.
     Ptd(Ptd<'a>),
     /// A program with test cases: a `.bpte` file.
-    #[cfg(feature = "devtools")]
     Bpte(Bpte<'a>),
     /// A profile of runs: an `.etdp` file.
-    #[cfg(feature = "devtools")]
     Etdp(Etdp<'a>),
     /// An XNNPACK payload in a file of its own.
-    #[cfg(feature = "payloads")]
+    #[cfg(feature = "verify")]
     Xnnpack(Xnnpack<'a>),
 }
 
@@ -59,11 +55,9 @@ macro_rules! each_file {
         match $model {
             $crate::model::Model::Pte($file) => $value,
             $crate::model::Model::Ptd($file) => $value,
-            #[cfg(feature = "devtools")]
             $crate::model::Model::Bpte($file) => $value,
-            #[cfg(feature = "devtools")]
             $crate::model::Model::Etdp($file) => $value,
-            #[cfg(feature = "payloads")]
+            #[cfg(feature = "verify")]
             $crate::model::Model::Xnnpack($file) => $value,
         }
     };
@@ -83,14 +77,12 @@ impl<'a> Model<'a> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::parse_with(bytes, options).map(Self::Pte),
             FileKind::Ptd => Ptd::parse_with(bytes, options).map(Self::Ptd),
-            #[cfg(feature = "devtools")]
             FileKind::Bpte => Bpte::parse_with(bytes, options).map(Self::Bpte),
-            #[cfg(feature = "devtools")]
             FileKind::Etdp => Etdp::parse_with(bytes, options).map(Self::Etdp),
-            #[cfg(feature = "payloads")]
+            #[cfg(feature = "verify")]
             FileKind::Xnnpack => Xnnpack::parse_with(bytes, &options.limits).map(Self::Xnnpack),
-            #[cfg(not(all(feature = "devtools", feature = "payloads")))]
-            kind => Err(not_built(kind)),
+            #[cfg(not(feature = "verify"))]
+            FileKind::Xnnpack => Err(not_built()),
         }
     }
 
@@ -99,14 +91,12 @@ impl<'a> Model<'a> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::verify_structure(bytes),
             FileKind::Ptd => Ptd::verify_structure(bytes),
-            #[cfg(feature = "devtools")]
             FileKind::Bpte => Bpte::verify_structure(bytes),
-            #[cfg(feature = "devtools")]
             FileKind::Etdp => Etdp::verify_structure(bytes),
-            #[cfg(feature = "payloads")]
+            #[cfg(feature = "verify")]
             FileKind::Xnnpack => Xnnpack::verify_structure(bytes),
-            #[cfg(not(all(feature = "devtools", feature = "payloads")))]
-            kind => Err(not_built(kind)),
+            #[cfg(not(feature = "verify"))]
+            FileKind::Xnnpack => Err(not_built()),
         }
     }
 
@@ -115,11 +105,9 @@ impl<'a> Model<'a> {
         match self {
             Self::Pte(_) => FileKind::Pte,
             Self::Ptd(_) => FileKind::Ptd,
-            #[cfg(feature = "devtools")]
             Self::Bpte(_) => FileKind::Bpte,
-            #[cfg(feature = "devtools")]
             Self::Etdp(_) => FileKind::Etdp,
-            #[cfg(feature = "payloads")]
+            #[cfg(feature = "verify")]
             Self::Xnnpack(_) => FileKind::Xnnpack,
         }
     }
@@ -145,11 +133,9 @@ impl<'a> Model<'a> {
         match self {
             Self::Pte(pte) => &pte.program,
             Self::Ptd(ptd) => &ptd.flat_tensor,
-            #[cfg(feature = "devtools")]
             Self::Bpte(bpte) => &bpte.bundled_program,
-            #[cfg(feature = "devtools")]
             Self::Etdp(etdp) => &etdp.etdump,
-            #[cfg(feature = "payloads")]
+            #[cfg(feature = "verify")]
             Self::Xnnpack(xnnpack) => &xnnpack.graph,
         }
     }
@@ -164,7 +150,6 @@ impl<'a> Model<'a> {
         match self {
             Self::Pte(pte) => pte.trailing_bytes(),
             Self::Ptd(ptd) => ptd.trailing_bytes(),
-            #[cfg(any(feature = "devtools", feature = "payloads"))]
             _ => 0..0,
         }
     }
@@ -182,31 +167,28 @@ impl<'a> From<Ptd<'a>> for Model<'a> {
     }
 }
 
-#[cfg(feature = "devtools")]
 impl<'a> From<Bpte<'a>> for Model<'a> {
     fn from(bpte: Bpte<'a>) -> Self {
         Self::Bpte(bpte)
     }
 }
 
-#[cfg(feature = "devtools")]
 impl<'a> From<Etdp<'a>> for Model<'a> {
     fn from(etdp: Etdp<'a>) -> Self {
         Self::Etdp(etdp)
     }
 }
 
-#[cfg(feature = "payloads")]
+#[cfg(feature = "verify")]
 impl<'a> From<Xnnpack<'a>> for Model<'a> {
     fn from(xnnpack: Xnnpack<'a>) -> Self {
         Self::Xnnpack(xnnpack)
     }
 }
 
-/// Creates the error for a kind of file whose feature is off in this build.
-#[cfg(not(all(feature = "devtools", feature = "payloads")))]
-fn not_built(kind: FileKind) -> Error {
-    let feature = if kind == FileKind::Xnnpack { "payloads" } else { "devtools" };
-    let found = format!("{}, which needs the crate's feature {feature}", kind.as_found());
+/// Creates the error for a payload in a build without the feature `verify`, which reads payloads.
+#[cfg(not(feature = "verify"))]
+fn not_built() -> Error {
+    let found = format!("{}, which needs the crate's feature verify", FileKind::Xnnpack.as_found());
     Error::at(4, ErrorKind::Foreign { expected: ".pte or .ptd", found: found.into() })
 }

@@ -1,7 +1,7 @@
 //! Safe display of names from a file.
 
 use crate::error::{Error, Result};
-#[cfg(any(feature = "edit", all(feature = "devtools", feature = "inspect")))]
+#[cfg(feature = "inspect")]
 use crate::keyed::Keyed;
 use alloc::string::String;
 use alloc::{borrow::Cow, format};
@@ -137,7 +137,7 @@ impl fmt::Display for Escaped<'_> {
 
 /// Converts a name to a file name that every system accepts: without path separators, without characters that a terminal or a shell
 /// interprets, and different from the names of Windows devices.
-#[cfg(any(feature = "edit", all(feature = "devtools", feature = "inspect")))]
+#[cfg(feature = "inspect")]
 pub(crate) fn safe_file_name(name: &str) -> String {
     const MAX_NAME: usize = 100;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -150,7 +150,7 @@ pub(crate) fn safe_file_name(name: &str) -> String {
 }
 
 /// Returns `true` if Windows treats a file of that name as a device, regardless of its extension.
-#[cfg(any(feature = "edit", all(feature = "devtools", feature = "inspect")))]
+#[cfg(feature = "inspect")]
 fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name);
     let is = |device: &&str| stem.eq_ignore_ascii_case(device);
@@ -163,7 +163,7 @@ fn is_device(name: &str) -> bool {
 
 /// Returns a name that no other file has, even on systems that treat `A` and `a` as equal. `taken` maps the names, in lower case,
 /// to the last number appended to them.
-#[cfg(any(feature = "edit", all(feature = "devtools", feature = "inspect")))]
+#[cfg(feature = "inspect")]
 pub(crate) fn unique_file_name(stem: &str, ending: &str, taken: &mut Keyed<String, u32>) -> String {
     let first = format!("{stem}.{ending}");
     let Some(last) = taken.get(&first.to_ascii_lowercase()) else {

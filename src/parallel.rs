@@ -1,10 +1,9 @@
-//! Independent jobs on large data: on all cores with the feature `parallel`, otherwise one after the other.
+//! Independent jobs on large data, on all cores.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// The number of bytes that justifies another thread.
-#[cfg(feature = "parallel")]
 const WORTH: u64 = 1 << 20;
 
 /// Independent jobs.
@@ -12,7 +11,6 @@ const WORTH: u64 = 1 << 20;
 pub(crate) struct Jobs<'j> {
     list: Vec<Job<'j>>,
     /// The number of bytes that the jobs read.
-    #[cfg_attr(not(feature = "parallel"), allow(dead_code))]
     bytes: u64,
 }
 
@@ -25,17 +23,8 @@ impl<'j> Jobs<'j> {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Runs all jobs.
-    #[cfg(not(feature = "parallel"))]
-    pub(crate) fn run(self) {
-        for job in self.list {
-            job();
-        }
-    }
-
     /// Runs all jobs, on threads that end with the call. A pool would outlive it, and after a `fork` the child process would wait forever
     /// for the pool's threads, which it does not have.
-    #[cfg(feature = "parallel")]
     pub(crate) fn run(self) {
         use std::sync::{Mutex, PoisonError};
         use std::thread;
@@ -63,7 +52,7 @@ impl<'j> Jobs<'j> {
     }
 }
 
-#[cfg(all(test, feature = "parallel"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::HashSet;

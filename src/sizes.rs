@@ -69,7 +69,7 @@ pub fn parse_size(text: &str) -> Result<u64> {
 }
 
 /// Deserializes a number of bytes, or a text that [`parse_size`] accepts.
-#[cfg(all(feature = "serde", feature = "verify"))]
+#[cfg(feature = "verify")]
 pub(crate) fn deserialize_size<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> core::result::Result<Option<u64>, D::Error> {

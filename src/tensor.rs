@@ -55,7 +55,7 @@ crate::json_schema::json_schema!(FirstItems<T>, |generator| schemars::json_schem
 }));
 
 /// ExecuTorch's `kTensorDimensionLimit`: the runtime rejects a tensor of a higher rank.
-#[cfg(any(feature = "inspect", feature = "verify"))]
+#[cfg(feature = "verify")]
 pub(crate) const RUNTIME_RANK: usize = 16;
 
 /// The largest number of dimensions in a dim order, whose items are bytes.

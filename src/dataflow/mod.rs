@@ -47,23 +47,21 @@ const MOVED_LISTS: &str = "a list of tensors is moved, which is not followed";
 const TOO_MUCH: &str = "the method jumps so often, or its tensors overlap so often, that they were not followed";
 
 /// A period of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Period {
     /// The first time.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "as_instruction"))]
+    #[serde(serialize_with = "as_instruction")]
     #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub first: usize,
     /// The last time.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "as_instruction"))]
+    #[serde(serialize_with = "as_instruction")]
     #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub last: usize,
 }
 
 /// Serializes a time as the index of its instruction, from 0; -1 stands for the inputs.
-#[cfg(feature = "serde")]
 pub(crate) fn as_instruction<S: serde::Serializer>(time: &usize, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(i64::try_from(*time).unwrap_or(i64::MAX) - 1)
 }

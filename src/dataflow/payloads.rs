@@ -1,9 +1,7 @@
 //! The outputs among the arguments of delegates' calls, if the payloads state them.
 
-#[cfg(feature = "payloads")]
 use crate::delegate::Payload;
 use crate::file::pte::Pte;
-#[cfg(feature = "payloads")]
 use crate::schema::xnnpack::EXTERNAL_OUTPUT;
 use alloc::{vec, vec::Vec};
 
@@ -34,16 +32,12 @@ impl Outputs {
 
 impl DelegateOutputs {
     /// Reads the payloads that state their inputs and outputs: those of XNNPACK, Vulkan, and Vela for Ethos-U.
-    #[cfg_attr(
-        feature = "payloads",
-        expect(clippy::indexing_slicing, reason = "`indices` has an item for each delegate")
-    )]
+    #[expect(clippy::indexing_slicing, reason = "`indices` has an item for each delegate")]
     pub(crate) fn of_program(pte: &Pte<'_>) -> Self {
         let mut found = Self::default();
         for plan in pte.methods() {
             found.indices.push(vec![None; plan.delegates().len()]);
         }
-        #[cfg(feature = "payloads")]
         for opened in pte.open_payloads() {
             let Ok(payload) = &opened.payload else { continue };
             let Some(outputs) = outputs(payload) else { continue };
@@ -62,7 +56,6 @@ impl DelegateOutputs {
     }
 }
 
-#[cfg(feature = "payloads")]
 fn outputs(payload: &Payload<'_>) -> Option<Outputs> {
     match payload {
         Payload::Xnnpack(xnnpack) => {

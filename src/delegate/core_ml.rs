@@ -14,8 +14,8 @@ const MULTIPLE: &[u8] = b"CMJR";
 const ENDS: [&[u8]; 2] = [b":\"sedon\"{", b" :\"sedon\"{"];
 
 /// A payload for Core ML.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum CoreMl {
@@ -31,8 +31,7 @@ pub enum CoreMl {
 }
 
 /// A file or folder of a model package.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CoreMlNode {

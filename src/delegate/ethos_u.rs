@@ -10,7 +10,6 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use alloc::{format, vec::Vec};
-#[cfg(feature = "serde")]
 use serde::ser::SerializeMap;
 
 const FIRST: &[u8; 16] = b"vela_bin_stream\0";
@@ -42,8 +41,7 @@ pub struct VelaBlock<'a> {
 }
 
 /// An input or output in the memory of an Ethos-U.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct VelaIo {
@@ -151,7 +149,6 @@ fn ios(data: &[u8]) -> Option<Vec<VelaIo>> {
 }
 
 /// Serializes the blocks without their bytes, and the content of known blocks.
-#[cfg(feature = "serde")]
 impl serde::Serialize for EthosU<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -174,7 +171,6 @@ crate::json_schema::json_schema!(EthosU<'a>, |generator| schemars::json_schema!(
     },
 }));
 
-#[cfg(feature = "serde")]
 impl serde::Serialize for VelaBlock<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

@@ -6,8 +6,7 @@ use super::{CoreMl, EthosU, Vulkan, Xnnpack};
 use core::fmt;
 
 /// The backends whose payloads are known, at least by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum PayloadKind {

@@ -26,7 +26,7 @@ pub mod core_ml;
 pub mod ethos_u;
 mod kind;
 mod summary;
-#[cfg(feature = "unpack")]
+#[cfg(feature = "edit")]
 mod unpack;
 mod vulkan;
 pub mod xnnpack;
@@ -36,7 +36,7 @@ pub use core_ml::CoreMl;
 pub use ethos_u::EthosU;
 pub use kind::{PayloadKind, aot_inductor_keys};
 pub use summary::{PayloadPart, PayloadSummary};
-#[cfg(feature = "unpack")]
+#[cfg(feature = "edit")]
 pub use unpack::{UnpackedFile, UnpackedPayload, unpack};
 pub use vulkan::{Vulkan, VulkanPlace};
 pub use xnnpack::Xnnpack;
@@ -48,16 +48,14 @@ use crate::file::source::Source;
 use crate::flatbuffer::read::Limits;
 use crate::keyed::{Keyed, sort};
 use crate::schema::program::BackendDelegate;
-#[cfg(any(feature = "inspect", feature = "verify"))]
 use crate::schema::program::ExecutionPlan;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 /// A delegate's payload, decoded if its format is known to this crate.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "serde", serde(tag = "kind", content = "content", rename_all = "snake_case"))]
+#[serde(tag = "kind", content = "content", rename_all = "snake_case")]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant, reason = "a file has few payloads")]
 pub enum Payload<'a> {
@@ -70,13 +68,12 @@ pub enum Payload<'a> {
     /// A model package for Core ML.
     CoreMl(CoreMl),
     /// Bytes that only the backend can read.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "size"))]
+    #[serde(serialize_with = "size")]
     #[cfg_attr(feature = "schemars", schemars(with = "u64"))]
     Opaque(&'a [u8]),
 }
 
 /// Serializes opaque bytes as their number.
-#[cfg(feature = "serde")]
 fn size<S: serde::Serializer>(bytes: &&[u8], serializer: S) -> core::result::Result<S::Ok, S::Error> {
     serializer.serialize_u64(bytes.len() as u64)
 }
@@ -152,7 +149,6 @@ pub struct OpenPayload<'t> {
 }
 
 /// Returns a method and one of its delegates, by the indices in a payload that this program has opened.
-#[cfg(any(feature = "inspect", feature = "verify"))]
 #[expect(clippy::indexing_slicing, reason = "`Pte::open_payloads` counted the methods and their delegates")]
 pub(crate) fn delegate_at<'t, 'a>(
     pte: &'t Pte<'a>,
@@ -162,7 +158,6 @@ pub(crate) fn delegate_at<'t, 'a>(
     (plan, &plan.delegates()[delegate])
 }
 
-#[cfg(feature = "verify")]
 impl OpenPayload<'_> {
     /// Returns the delegates that share the payload, each with its method. `pte` is the file that opened it.
     pub(crate) fn delegates_of<'p, 'a>(

@@ -8,8 +8,7 @@ use alloc::{vec, vec::Vec};
 use core::ops::Range;
 
 /// A summary of a payload.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PayloadSummary {
@@ -19,21 +18,20 @@ pub struct PayloadSummary {
     pub parts: Vec<PayloadPart>,
     /// The number of uses of each operator in a Vulkan graph. [`Backend`](crate::inspect::Backend) counts the operators in XNNPACK
     /// graphs.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub operators: BTreeMap<String, usize>,
     /// The scratch memory that a run takes, in bytes, if the payload states it (Ethos-U).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scratch_size: Option<u64>,
     /// `true` if machine code runs on the CPU when the payload is loaded.
     pub native_code: bool,
     /// The error, if the payload could not be read.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 /// A part of a payload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PayloadPart {

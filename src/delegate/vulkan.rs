@@ -11,8 +11,7 @@ const MAGIC: &[u8; 4] = b"VH00";
 const IDENTIFIER: &[u8; 4] = b"VK00";
 
 /// A payload for Vulkan.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Vulkan<'a> {
@@ -21,10 +20,10 @@ pub struct Vulkan<'a> {
     /// The graph.
     pub graph: VkGraph<'a>,
     /// The bytes to which the graph's constants and shaders refer by offset: empty if they have keys.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     pub raw_bytes: &'a [u8],
     /// The memory that the graph takes, in bytes.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     pub(super) memory: u64,
 }
 

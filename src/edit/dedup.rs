@@ -244,8 +244,7 @@ pub(super) fn dedup_ptd(ptd: &mut Ptd<'_>) -> Result<EditReport> {
 }
 
 /// Bytes that are stored in several places.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Copies<'t> {
@@ -258,8 +257,7 @@ pub struct Copies<'t> {
 }
 
 /// A user of a copy.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CopyUser<'t> {
@@ -268,7 +266,7 @@ pub struct CopyUser<'t> {
     /// The kind of the blob in that file.
     pub kind: BlobKind,
     /// The user.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub user: BlobUser<'t>,
 }
 

@@ -11,8 +11,7 @@ use crate::tensor::TensorShape;
 use alloc::{format, string::String, vec::Vec};
 
 /// The manifest of a folder of extracted blobs.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Extraction<'t> {
@@ -21,8 +20,7 @@ pub struct Extraction<'t> {
 }
 
 /// A blob, and the file to which it is written.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Extracted<'t> {
@@ -35,18 +33,17 @@ pub struct Extracted<'t> {
     /// All references to the blob.
     pub users: Vec<User>,
     /// The type and shape of a tensor.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub shape: Option<TensorShape<'t>>,
     /// The offset of the blob, in bytes from the start of the file that contains it.
     pub offset: Option<u64>,
     /// The size, in bytes.
     pub size: u64,
     /// The reference to pass to [`Model::bytes`].
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     pub data: DataRef,
     /// The files into which [`unpack`](Extraction::unpack) split a payload. Then [`file`](Self::file) is their folder.
-    #[cfg(feature = "unpack")]
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unpacked: Option<super::unpack::Unpacked<'t>>,
 }
 
@@ -134,18 +131,7 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
     let file = unique_file_name(&stem, ending, taken);
     let users = blob.users.iter().filter_map(user).collect();
     let shape = first.shape();
-    Some(Extracted {
-        file,
-        subject,
-        name,
-        users,
-        shape,
-        offset: blob.offset,
-        size: blob.size,
-        data,
-        #[cfg(feature = "unpack")]
-        unpacked: None,
-    })
+    Some(Extracted { file, subject, name, users, shape, offset: blob.offset, size: blob.size, data, unpacked: None })
 }
 
 fn name<'t>(user: &BlobUser<'t>) -> Option<&'t str> {

@@ -13,8 +13,7 @@ use alloc::{format, string::String, vec, vec::Vec};
 pub const METADATA_PREFIX: &str = "metadata.";
 
 /// An entry of a program's metadata.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Metadata<'t> {
@@ -25,8 +24,8 @@ pub struct Metadata<'t> {
 }
 
 /// The value of an entry of a program's metadata.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum MetadataContent<'t> {
@@ -46,8 +45,8 @@ pub enum MetadataContent<'t> {
 }
 
 /// A new value for an entry.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum MetadataValue {

@@ -32,7 +32,6 @@
 //! [`Model::savings`](crate::Model::savings) finds out which of them make a file smaller. In a bundle (`.bpte`),
 //! [`replace_program`](crate::Bpte::replace_program) replaces the program.
 
-#[cfg(feature = "devtools")]
 mod bundle;
 mod change;
 mod dedup;
@@ -51,7 +50,6 @@ mod savings;
 mod segments;
 mod select;
 mod strip;
-#[cfg(feature = "unpack")]
 mod unpack;
 mod verify;
 
@@ -63,6 +61,5 @@ pub use new_data::{NewData, Selector};
 pub use report::{Action, Change, EditReport, Subject, User};
 pub use savings::{Saving, SavingEdit, SavingKind};
 pub use strip::Strip;
-#[cfg(feature = "unpack")]
 pub use unpack::{Unpacked, UnpackedPart};
 pub use verify::{findings_of_pair, new_errors, new_errors_of_image, new_errors_of_pair};

@@ -14,8 +14,7 @@ use core::cmp::Reverse;
 use core::fmt;
 
 /// An edit that makes a file smaller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Saving {
     /// The data that the edit removes.
@@ -23,17 +22,13 @@ pub struct Saving {
     /// The number of bytes saved.
     pub size: u64,
     /// The edit, with its options.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub edit: SavingEdit,
 }
 
 /// The edit of a [`Saving`]: a method of the file, with its options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize),
-    serde(tag = "edit", content = "options", rename_all = "snake_case")
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(tag = "edit", content = "options", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SavingEdit {
     /// `dedup`.
@@ -41,16 +36,16 @@ pub enum SavingEdit {
     /// [`Pte::strip`](crate::Pte::strip).
     Strip(Strip),
     /// [`Pte::lay_out`](crate::Pte::lay_out).
-    #[cfg_attr(feature = "serde", serde(rename = "lay_out"))]
+    #[serde(rename = "lay_out")]
     LayOutPte(PteOptions),
     /// [`Ptd::lay_out`](crate::Ptd::lay_out).
-    #[cfg_attr(feature = "serde", serde(rename = "lay_out"))]
+    #[serde(rename = "lay_out")]
     LayOutPtd(PtdOptions),
 }
 
 /// A kind of size saving.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum SavingKind {

@@ -14,8 +14,7 @@ use crate::write::options::PteOptions;
 use alloc::{format, vec::Vec};
 
 /// The parts to remove.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 #[non_exhaustive]
 pub struct Strip {
     /// The Python source line of each instruction.

@@ -14,8 +14,7 @@ use alloc::{format, string::String, vec::Vec};
 const MAX_GROWTH: u64 = 4;
 
 /// The files of a payload.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Unpacked<'t> {
@@ -28,8 +27,7 @@ pub struct Unpacked<'t> {
 }
 
 /// A file of a payload.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct UnpackedPart<'t> {
@@ -41,7 +39,7 @@ pub struct UnpackedPart<'t> {
     /// The size, in bytes.
     pub size: u64,
     /// The content.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     pub bytes: &'t [u8],
 }
 

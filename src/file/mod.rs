@@ -4,14 +4,12 @@
 //! [`references`] find data and the references to it, [`named_blobs`] finds blobs by key. [`style`] and [`source`] hold the facts
 //! about a file that are not in its tree.
 
-#[cfg(feature = "devtools")]
 pub(crate) mod bpte;
-#[cfg(feature = "devtools")]
 pub(crate) mod etdp;
 pub(crate) mod foreign;
 pub(crate) mod header;
 pub(crate) mod key_index;
-#[cfg(feature = "payloads")]
+#[cfg(feature = "verify")]
 pub(crate) mod named_blobs;
 pub(crate) mod options;
 pub(crate) mod ptd;

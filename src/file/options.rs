@@ -52,7 +52,6 @@ impl ParseOptions {
 }
 
 /// Returns the options for a kind of file that does not separate metadata from data.
-#[cfg(any(feature = "devtools", feature = "payloads"))]
 pub(crate) fn whole(options: &ParseOptions) -> ParseOptions {
     ParseOptions { metadata_only: false, ..*options }
 }

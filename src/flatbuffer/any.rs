@@ -58,7 +58,7 @@ pub trait AnyTable: Debug + Sealed {
     fn field(&self, index: usize) -> Option<&dyn AnyField>;
 
     /// The field with that index, mutable.
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField>;
 }
 
@@ -196,11 +196,11 @@ pub trait AnyField: Sealed {
     fn value(&self) -> Value<'_>;
 
     /// Changes it. Returns `false`, and changes nothing, if the change does not fit the field.
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool;
 
     /// The table in it, a union's member, or item `index` of a list of tables.
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable> {
         let _ = index;
         None
@@ -347,7 +347,7 @@ pub trait AnyTables: Sealed {
 }
 
 /// A change of a field.
-#[cfg(any(test, feature = "visit-mut"))]
+#[cfg(any(test, feature = "write"))]
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum FieldChange<'c> {
@@ -543,7 +543,7 @@ pub fn visit<'t>(table: &'t dyn AnyTable, path: &Path<'_>, visit: &mut dyn FnMut
 /// # Ok(())
 /// # }
 /// ```
-#[cfg(any(test, feature = "visit-mut"))]
+#[cfg(any(test, feature = "write"))]
 pub fn visit_mut(table: &mut dyn AnyTable, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &mut dyn AnyField)) {
     for (index, description) in table.description().fields.iter().enumerate() {
         let Some(field) = table.field_mut(index) else { continue };

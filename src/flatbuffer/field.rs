@@ -276,7 +276,7 @@ macro_rules! scalar {
                 core::fmt::Debug::fmt(self, f)
             }
 
-            #[cfg(any(test, feature = "visit-mut"))]
+            #[cfg(any(test, feature = "write"))]
             fn change(&mut self, change: $crate::flatbuffer::any::FieldChange<'_>) -> bool {
                 use $crate::flatbuffer::{any::FieldChange, number::Number};
                 match change {
@@ -309,7 +309,7 @@ macro_rules! scalar {
                 core::fmt::Debug::fmt(self, f)
             }
 
-            #[cfg(any(test, feature = "visit-mut"))]
+            #[cfg(any(test, feature = "write"))]
             fn change(&mut self, change: $crate::flatbuffer::any::FieldChange<'_>) -> bool {
                 use $crate::flatbuffer::{any::FieldChange, number::Number};
                 *self = match change {

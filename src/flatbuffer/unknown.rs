@@ -31,7 +31,7 @@ pub enum UnknownValue {
 }
 
 impl Unknown {
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     pub(crate) fn empty(tag: u8) -> Self {
         Self { tag, value: UnknownValue::Empty }
     }

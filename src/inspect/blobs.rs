@@ -19,8 +19,7 @@ use core::fmt;
 use core::ops::Range;
 
 /// The blobs of a file.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Blobs<'t> {
@@ -31,8 +30,7 @@ pub struct Blobs<'t> {
 }
 
 /// A range of bytes that something refers to.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Blob<'t> {
@@ -40,7 +38,7 @@ pub struct Blob<'t> {
     pub kind: BlobKind,
     /// The reference to pass to [`Pte::bytes`] or [`Ptd::bytes`]; `None` if the bytes are outside the file, and in
     /// other kinds of files.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     pub data: Option<DataRef>,
     /// The offset in bytes from the start of the file; `None` if the file does not contain the blob.
     pub offset: Option<u64>,
@@ -51,8 +49,8 @@ pub struct Blob<'t> {
 }
 
 /// The kind of a blob.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum BlobKind {
@@ -96,8 +94,8 @@ impl fmt::Display for BlobKind {
 }
 
 /// A user of a blob: a tensor, a delegate, a key or another thing that refers to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(untagged)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum BlobUser<'t> {
@@ -109,50 +107,44 @@ pub enum BlobUser<'t> {
     /// A tensor whose data is in the file.
     Tensor {
         /// The method's name.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+        #[serde(serialize_with = "crate::names::serialize_shortened")]
         method: &'t str,
         /// Index into the method's values.
         value: usize,
         /// Index of the constant or initial state.
         data_buffer_idx: u32,
         /// The tensor's name, if it is known.
-        #[cfg_attr(
-            feature = "serde",
-            serde(
-                skip_serializing_if = "Option::is_none",
-                serialize_with = "crate::names::serialize_shortened_option"
-            )
-        )]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
         name: Option<&'t str>,
         /// The origin of the name.
-        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        #[serde(skip_serializing_if = "Option::is_none")]
         named_by: Option<NamedBy>,
         /// The tensor's shape.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         shape: TensorShape<'t>,
     },
     /// A tensor whose data is in a `.ptd` file.
     External {
         /// The method's name.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+        #[serde(serialize_with = "crate::names::serialize_shortened")]
         method: &'t str,
         /// Index into the method's values.
         value: usize,
         /// The key.
         key: &'t str,
         /// The tensor's shape.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         shape: TensorShape<'t>,
     },
     /// A delegate.
     Delegate {
         /// The method's name.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+        #[serde(serialize_with = "crate::names::serialize_shortened")]
         method: &'t str,
         /// Index into the method's delegates.
         index: usize,
         /// The backend.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+        #[serde(serialize_with = "crate::names::serialize_shortened")]
         id: &'t str,
         /// The location of the payload: in the FlatBuffer or in a segment.
         location: DataLocation,
@@ -162,21 +154,15 @@ pub enum BlobUser<'t> {
         /// The name.
         key: &'t str,
         /// The model's own name of the constant, if it is a constant inside a delegate and its name is known.
-        #[cfg_attr(
-            feature = "serde",
-            serde(
-                skip_serializing_if = "Option::is_none",
-                serialize_with = "crate::names::serialize_shortened_option"
-            )
-        )]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
         name: Option<&'t str>,
         /// The origin of that name.
-        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        #[serde(skip_serializing_if = "Option::is_none")]
         named_by: Option<NamedBy>,
         /// Index into the list of segments.
         segment_index: u32,
         /// The shape, if it is a tensor.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         shape: Option<TensorShape<'t>>,
     },
     /// A bundle, for the program in it.
@@ -187,14 +173,14 @@ pub enum BlobUser<'t> {
     /// A test case of a bundle.
     TestCase {
         /// The name of the tested method.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+        #[serde(serialize_with = "crate::names::serialize_shortened")]
         method: &'t str,
         /// Index into the method's test cases.
         test_case: usize,
         /// Index into the inputs or the expected outputs.
         index: usize,
         /// The tensor's type and shape.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         shape: TensorShape<'t>,
     },
     /// A value of an XNNPACK payload in a file of its own: see [`Xnnpack::delegate_constants`] for details.

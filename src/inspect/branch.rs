@@ -11,8 +11,7 @@ use crate::path::{FieldPath, Step};
 use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec::Vec};
 
 /// One level of the tree: the fields of a table, or the items of a list of tables.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Branch {
@@ -27,8 +26,7 @@ pub struct Branch {
 }
 
 /// A field of a table, or an item of a list.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BranchEntry {
@@ -79,7 +77,6 @@ impl Model<'_> {
         };
         if let Some(source) = self.source() {
             let start = match self {
-                #[cfg(feature = "payloads")]
                 Self::Xnnpack(xnnpack) => xnnpack.flatbuffer_offset(),
                 _ => 0,
             };
@@ -100,7 +97,6 @@ impl Model<'_> {
     /// Returns the position of the root table's offset in the FlatBuffer.
     fn root_position(&self) -> u32 {
         match self {
-            #[cfg(feature = "devtools")]
             Self::Etdp(_) => crate::file::etdp::PREFIX as u32,
             _ => 0,
         }

@@ -13,8 +13,7 @@ use crate::tensor::TensorShape;
 use alloc::{vec, vec::Vec};
 
 /// The contents of a `.bpte` file, apart from the program.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BundleSummary<'t> {
@@ -29,8 +28,7 @@ pub struct BundleSummary<'t> {
 }
 
 /// The test cases of one method.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TestSuite<'t> {
@@ -41,8 +39,7 @@ pub struct TestSuite<'t> {
 }
 
 /// A test case.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TestCase<'t> {
@@ -53,22 +50,21 @@ pub struct TestCase<'t> {
 }
 
 /// An input or expected output of a test case.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TestValue<'t> {
     /// The schema's name of the value's type; `None` for a type of a newer schema.
-    #[cfg_attr(feature = "serde", serde(rename = "type"))]
+    #[serde(rename = "type")]
     pub kind: Option<&'static str>,
     /// The type and shape, if it is a tensor.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub shape: Option<TensorShape<'t>>,
     /// The size of the tensor's elements, in bytes.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// The value of a number or boolean.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Returned<'t>>,
 }
 

@@ -9,8 +9,7 @@ use core::fmt;
 const MAX_SHOWN: usize = 32;
 
 /// A setting for a backend.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CompileSetting<'t> {

@@ -5,8 +5,7 @@ use crate::schema::program::{ExecutionPlan, KernelTypes};
 use alloc::vec::Vec;
 
 /// A method without inputs and instructions, and the value that it returns.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ConstantMethod<'t> {
@@ -17,8 +16,8 @@ pub struct ConstantMethod<'t> {
 }
 
 /// The value that a constant method returns.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Returned<'t> {

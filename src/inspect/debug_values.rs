@@ -20,8 +20,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::cmp::Reverse;
 
 /// The values that the runs of an ETDump recorded.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DebugValues<'t> {
@@ -32,8 +31,7 @@ pub struct DebugValues<'t> {
 }
 
 /// The values that one run recorded.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DebugRun<'t> {
@@ -50,8 +48,7 @@ pub struct DebugRun<'t> {
 }
 
 /// A value that a run recorded.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DebugValue<'t> {
@@ -61,10 +58,10 @@ pub struct DebugValue<'t> {
     /// are recorded too.
     pub kind: EventKind,
     /// The chain of the instruction.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<usize>,
     /// Index of the instruction in the chain.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction: Option<usize>,
     /// The number of earlier executions of the instruction in this run.
     pub repetition: usize,
@@ -72,64 +69,48 @@ pub struct DebugValue<'t> {
     /// outputs of the method.
     pub position: usize,
     /// Its index in a list of tensors.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<usize>,
     /// `true` if it is an input of a delegate's call, which the runtime records with the outputs. Known with the program.
     pub input: bool,
     /// The delegate's own name for the step.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub delegate_debug_name: Option<&'t str>,
     /// The delegate's own number for the step.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate_debug_id: Option<i32>,
     /// The operator or backend that the instruction runs, according to the program.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<EventTarget<'t>>,
     /// The kernel that the instruction ran, as the runtime calls it: the operator without its namespace, such as `add.out`.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub kernel: Option<&'t str>,
     /// Index into the method's values, if the program is given.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<usize>,
     /// The value's name, such as `convolution.3`. `naming::Names` adds this and what follows.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub name: Option<&'t str>,
     /// The source of the name.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
     /// The path of the module of the instruction, such as `layers.0.conv`. Of a delegate, the module that contains all of its nodes.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub module: Option<&'t str>,
     /// The path of the module of a delegate's last node, if this is the only output of the call, so that it is likely to be the result of
     /// that module.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub last_module: Option<&'t str>,
     /// The tensor; `None` if it is a number, or if the ETDump is wrong about it.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tensor: Option<DebugTensor<'t>>,
     /// The number, if it is no tensor.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<Returned<'t>>,
 }
 
 /// A tensor that a run recorded.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DebugTensor<'t> {
@@ -144,10 +125,10 @@ pub struct DebugTensor<'t> {
     /// The place of its bytes in the debug buffer; `None` if it is empty.
     pub offset: Option<u64>,
     /// The distribution of its values; `None` without the debug buffer, for a type without numbers, and if no element is finite.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
     /// Its elements, little-endian, in the order given by the dim order; `None` without the debug buffer, or if they are not in it.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     pub bytes: Option<&'t [u8]>,
 }
 

@@ -7,27 +7,25 @@ use crate::schema::xnnpack::NO_ID;
 use alloc::{string::String, string::ToString, vec::Vec};
 
 /// The contents of a delegate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DelegateCode<'t> {
     /// The backend's name.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+    #[serde(serialize_with = "crate::names::serialize_shortened")]
     pub id: &'t str,
     /// The settings that the delegate was compiled with.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compile_specs: Vec<CompileSetting<'t>>,
     /// The nodes inside, in execution order; empty if the payload cannot be read.
     pub nodes: Vec<InsideNode>,
     /// The method and index of an earlier delegate with the same payload, where the nodes are listed.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub same_as: Option<(usize, usize)>,
 }
 
 /// A node inside a delegate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InsideNode {
@@ -38,8 +36,7 @@ pub struct InsideNode {
 }
 
 /// A value that a node inside a delegate reads or writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InsideArgument {
@@ -52,7 +49,7 @@ pub struct InsideArgument {
     /// The datatype and dimensions.
     pub tensor: String,
     /// The index of the value among the delegate's arguments, from 0; `None` for a value that exists only inside.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub argument: Option<u32>,
     /// `true` if the value is a constant.
     pub constant: bool,

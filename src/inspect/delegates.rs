@@ -12,8 +12,7 @@ use crate::schema::xnnpack::XNNDatatype;
 use alloc::{string::String, vec, vec::Vec};
 
 /// The constants inside the payloads of a file.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DelegateConstants<'t> {
@@ -24,8 +23,7 @@ pub struct DelegateConstants<'t> {
 }
 
 /// A constant inside a payload, with one of its users.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DelegateConstant<'t> {
@@ -38,33 +36,29 @@ pub struct DelegateConstant<'t> {
 }
 
 /// A user of a constant inside a payload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DelegateConstantUser<'t> {
     /// The method's name; `None` for a payload in a file of its own.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<&'t str>,
     /// Index into the method's delegates.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<usize>,
     /// Index of the constant in the payload.
     pub constant: u32,
     /// The key in the named data of this file or of a `.ptd`, [`shortened`](crate::text::shortened).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Index of the value in the payload; `None` if no value uses it.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<usize>,
     /// The value's name, if it is known.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub name: Option<&'t str>,
     /// The origin of the name.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
     /// `true` if the constant holds the value's scales instead of its elements.
     pub scales: bool,

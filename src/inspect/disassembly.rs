@@ -33,8 +33,7 @@ use core::fmt;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Disassembly<'t> {
@@ -45,8 +44,7 @@ pub struct Disassembly<'t> {
 }
 
 /// The instructions of a method, with the values that they refer to.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodCode<'t> {
@@ -65,8 +63,7 @@ pub struct MethodCode<'t> {
 }
 
 /// A list of instructions.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ChainCode<'t> {
@@ -75,37 +72,35 @@ pub struct ChainCode<'t> {
 }
 
 /// An instruction.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Code<'t> {
     /// The operation, with its arguments.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub operation: Operation<'t>,
     /// `true` if an instruction jumps here.
     pub jumped_to: bool,
     /// The reason why `output` of its arguments is an assumption; `None` if it is known.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed: Option<&'static str>,
     /// The operator or backend without its namespace, and the number of earlier instructions of the same kind, such as `convolution.3`.
     /// `naming::Names` adds this field and the next two.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<&'t str>,
     /// The path of its module, such as `layers.0.conv`; empty for the model itself.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<&'t str>,
     /// The line of the model's source that the instruction comes from.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<&'t SourceLine>,
     /// The stack of Python calls, outermost first, if the file has it.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "<[_]>::is_empty"))]
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub stack: &'t [Frame<'t>],
 }
 
 /// A line of Python source.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SourceLine {
@@ -120,8 +115,8 @@ pub struct SourceLine {
 }
 
 /// The origin of a name. The first origin in this order that has a name is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum NamedBy {
@@ -145,18 +140,18 @@ impl NamedBy {
 }
 
 /// The operation of an instruction.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "operation", rename_all = "snake_case"))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(tag = "operation", rename_all = "snake_case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Operation<'t> {
     /// A call of a kernel.
     Kernel {
         /// The operator's name, such as `aten::add`; empty if its index is out of range.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+        #[serde(serialize_with = "crate::names::serialize_shortened")]
         operator: &'t str,
         /// The overload, such as `out`.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+        #[serde(serialize_with = "crate::names::serialize_shortened")]
         overload: &'t str,
         /// The arguments.
         arguments: Vec<Argument>,
@@ -164,7 +159,7 @@ pub enum Operation<'t> {
     /// A call of a delegate.
     Delegate {
         /// The backend's name; empty if the delegate's index is out of range.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+        #[serde(serialize_with = "crate::names::serialize_shortened")]
         backend: &'t str,
         /// Index into the method's delegates.
         delegate: i32,
@@ -195,13 +190,12 @@ pub enum Operation<'t> {
 }
 
 /// An argument of a kernel or a delegate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Argument {
     /// The name, if the operator is known. `None` also for the result, which a call repeats as its last argument.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'static str>,
     /// `true` if the kernel or the delegate writes it. [`Code::assumed`] is set if this is not known.
     pub output: bool,
@@ -209,43 +203,42 @@ pub struct Argument {
     pub in_place: bool,
     /// The value that shares its bytes. Either the instruction makes the argument a view of that value or assigns that value to it, or no
     /// instruction makes the view, and the argument has that value's place in planned memory.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub view_of: Option<i32>,
     /// Index into the method's values.
     pub value: i32,
 }
 
 /// A value of a method.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CodeValue<'t> {
     /// The schema's name of the value's type; `None` for a type of a newer schema.
-    #[cfg_attr(feature = "serde", serde(rename = "type"))]
+    #[serde(rename = "type")]
     pub kind: Option<&'static str>,
     /// The number, text or list of numbers.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub constant: Option<Returned<'t>>,
     /// The indices of a list's values, −1 for a missing one.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<i64>>,
     /// The type and shape, if it is a tensor.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub tensor: Option<ValueShape<'t>>,
     /// The origin of the tensor's name. `naming::Names` adds names that the file does not have.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
     /// The place of a tensor's bytes.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<TensorPlace<'t>>,
     /// `true` if an instruction is known to write the value. A number is then only the initial value.
     pub written: bool,
 }
 
 /// The place of a tensor's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum TensorPlace<'t> {
@@ -279,7 +272,7 @@ pub enum TensorPlace<'t> {
     /// In a `.ptd` file.
     External {
         /// The key.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+        #[serde(serialize_with = "crate::names::serialize_shortened")]
         key: &'t str,
     },
 }

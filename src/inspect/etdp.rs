@@ -13,8 +13,7 @@ use crate::schema::etdump::{Event, RunData};
 use alloc::vec::Vec;
 
 /// The contents of a `.etdp` file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TraceSummary<'t> {
@@ -23,8 +22,7 @@ pub struct TraceSummary<'t> {
 }
 
 /// A block of events: the loading of a method, or a run of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TraceRun<'t> {

@@ -7,8 +7,7 @@ use crate::keyed::{Keyed, equal_range, sort};
 use alloc::{string::String, vec::Vec};
 
 /// A node inside a delegate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ProfiledNode {

@@ -17,8 +17,7 @@ use alloc::{string::String, vec::Vec};
 /// and weights by values, without a mask). A bias, a normalization, a pooling or an activation counts zero; the elements that these write
 /// are in [`elements`](CallMacs::elements). A dynamic shape counts with its upper bound, and attention over a cache, such as `llama::custom_sdpa`,
 /// with a full one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Macs<'t> {
@@ -27,15 +26,14 @@ pub struct Macs<'t> {
 }
 
 /// The multiply-accumulates of a method.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodMacs<'t> {
     /// Index of the method.
     pub index: usize,
     /// The method's name.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+    #[serde(serialize_with = "crate::names::serialize_shortened")]
     pub name: &'t str,
     /// The sum over all calls with known counts. Instructions in a loop count once.
     pub macs: u64,
@@ -52,8 +50,7 @@ pub struct MethodMacs<'t> {
 }
 
 /// The multiply-accumulates of an instruction, or of a node inside an XNNPACK delegate.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CallMacs<'t> {
@@ -62,13 +59,13 @@ pub struct CallMacs<'t> {
     /// Index into the chain's instructions.
     pub instruction: usize,
     /// Index of the delegate, for the call of a delegate.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<usize>,
     /// Index of the node inside the delegate.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<usize>,
     /// The operator without its overload, the kind of the node, or the backend.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+    #[serde(serialize_with = "crate::names::serialize_shortened")]
     pub operator: &'t str,
     /// The multiply-accumulates; `None` if they are not known, such as those of a delegate of another backend.
     pub macs: Option<u64>,
@@ -79,13 +76,12 @@ pub struct CallMacs<'t> {
 }
 
 /// The multiply-accumulates of a method, by operator.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MacsSummary<'t> {
     /// The method's name.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+    #[serde(serialize_with = "crate::names::serialize_shortened")]
     pub name: &'t str,
     /// The sum, as in [`MethodMacs`].
     pub macs: u64,
@@ -100,13 +96,12 @@ pub struct MacsSummary<'t> {
 }
 
 /// The multiply-accumulates of an operator, or of a kind of node.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorMacs<'t> {
     /// The operator without its overload, the kind of the node, or the backend.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+    #[serde(serialize_with = "crate::names::serialize_shortened")]
     pub operator: &'t str,
     /// The number of calls.
     pub calls: usize,

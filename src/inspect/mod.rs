@@ -13,28 +13,22 @@
 //! # }
 //! ```
 //!
-//! Everything is `Serialize` with the feature `serde`.
+//! All answers implement `serde::Serialize`.
 
 mod blobs;
 mod branch;
-#[cfg(feature = "devtools")]
 mod bundle;
 mod compile_specs;
 mod constant_methods;
-#[cfg(feature = "devtools")]
 mod debug_values;
 mod delegate_code;
 mod delegates;
 mod dequantized;
-#[cfg(feature = "diff")]
 mod diff;
 mod disassembly;
-#[cfg(feature = "devtools")]
 mod etdp;
-#[cfg(feature = "devtools")]
 mod events;
 mod graph;
-#[cfg(feature = "devtools")]
 mod linked;
 mod macs;
 mod memory;
@@ -42,71 +36,55 @@ mod model;
 pub(crate) mod modules;
 mod names;
 mod numbers;
-#[cfg(all(feature = "devtools", feature = "diff"))]
 mod numeric_gaps;
 mod operators;
 mod payloads;
 mod planned_memory;
-#[cfg(feature = "devtools")]
 mod profile;
 mod ptd;
 mod pte;
-#[cfg(feature = "layout")]
 mod report;
-#[cfg(feature = "devtools")]
 mod run_pairs;
 mod runtime_memory;
 mod salvage;
 mod size;
 mod summary;
-#[cfg(feature = "devtools")]
 mod timeline;
-#[cfg(feature = "devtools")]
 mod times;
 mod training;
-#[cfg(feature = "layout")]
 mod weights;
 mod xnnpack;
 
 pub use crate::dataflow::Period;
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
 pub use branch::{Branch, BranchEntry};
-#[cfg(feature = "devtools")]
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
-#[cfg(feature = "devtools")]
 pub use debug_values::{DebugRun, DebugTensor, DebugValue, DebugValues};
 pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
 pub use dequantized::{ConstantNumbers, QuantizedTensor};
-#[cfg(feature = "diff")]
 pub use diff::{
     Diff, DiffLimits, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Excess, GrowthLimit, Side, diff,
 };
 pub use disassembly::{
     Argument, ChainCode, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, SourceLine, TensorPlace,
 };
-#[cfg(feature = "devtools")]
 pub use etdp::{TraceRun, TraceSummary};
 pub use graph::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
-#[cfg(feature = "layout")]
 pub use graph::{EdgeRoute, GraphLayout, GroupKind, NodeBox, NodeGroup, Outline};
-#[cfg(feature = "devtools")]
 pub use linked::ProfiledNode;
 pub use macs::{CallMacs, Macs, MacsSummary, MethodMacs, OperatorMacs};
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};
 pub use modules::ModuleTotal;
 pub use names::{DelegateNames, InstructionName, MethodNames, Name, Names};
 pub use numbers::{Distance, Histogram, HistogramCounter};
-#[cfg(all(feature = "devtools", feature = "diff"))]
 pub use numeric_gaps::{ComparedValue, GapOutcome, NumericGap, RunGaps};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;
 pub use planned_memory::{PlannedBuffer, PlannedMemory};
-#[cfg(feature = "devtools")]
 pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile};
-#[cfg(feature = "layout")]
 pub use report::{Drawing, Report};
 pub use runtime_memory::{MethodAllocator, PointerSize, TempAllocator};
 pub use salvage::{Salvage, SalvagedTables, SalvagedText, salvage};
@@ -115,24 +93,19 @@ pub use summary::{
     Backend, BlobCount, Content, FlatTensorSummary, HeaderSummary, Instructions, Key, Method, OperatorCalls,
     ProgramSummary, SegmentCount, Summary, Value, ValueShape,
 };
-#[cfg(feature = "devtools")]
 pub use timeline::TimelineEvent;
 pub use training::{TrainingOutput, TrainingRole};
-#[cfg(feature = "layout")]
 pub use weights::{Weight, WeightUse};
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
 pub(crate) use compile_specs::accelerator;
-#[cfg(any(feature = "names", feature = "diff"))]
 pub(crate) use delegates::takers;
 pub(crate) use graph::short;
-#[cfg(feature = "layout")]
 pub(crate) use graph::{CHARACTERS, LINE, MAX_WEIGHTS};
-#[cfg(feature = "names")]
+#[cfg(feature = "convert")]
 pub(crate) use modules::common_module;
-#[cfg(feature = "devtools")]
 pub use times::{OperatorTime, RunChange, TimeChange};
-#[cfg(feature = "names")]
+#[cfg(feature = "convert")]
 pub(crate) use training::training_outputs;
 
 use crate::error::Error;
@@ -156,7 +129,6 @@ impl fmt::Display for Fault {
     }
 }
 
-#[cfg(feature = "serde")]
 impl serde::Serialize for Fault {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -1,11 +1,9 @@
 //! Modules of a model, and amounts by module.
 
 /// The most modules of a path that are told apart: a record can contain any path.
-#[cfg(any(feature = "names", all(feature = "devtools", feature = "diff")))]
 pub(crate) const MAX_DEPTH: usize = 16;
 
 /// Returns the modules of a path: the outermost first, the module itself last.
-#[cfg(any(feature = "names", all(feature = "devtools", feature = "diff")))]
 pub(crate) fn modules(path: &str) -> impl Iterator<Item = &str> {
     let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
     ends.filter(|end| *end > 0).filter_map(|end| path.get(..end))
@@ -28,8 +26,7 @@ pub(crate) fn common_module<'t>(left: &'t str, right: &str) -> &'t str {
 /// Lists of these are trees: the model itself, with an empty path, comes first, and each module is followed by the modules inside it, the
 /// largest first. Modules that are nested more than 15 deep count toward the module that contains them. The amount that is known to belong
 /// to no module, if any, comes last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ModuleTotal<'t> {

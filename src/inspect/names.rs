@@ -4,8 +4,7 @@ use super::{NamedBy, SourceLine};
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// A name and its origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Name<'t> {
@@ -18,7 +17,7 @@ pub struct Name<'t> {
     pub module: Option<&'t str>,
 }
 
-/// The names in a program. The feature `names` finds them: `Names::new`.
+/// The names in a program. The feature `convert` finds them: `Names::new`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Names<'t> {

@@ -33,8 +33,7 @@ fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
 }
 
 /// The distribution of a tensor's values.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Histogram {
@@ -222,8 +221,7 @@ impl HistogramCounter {
 }
 
 /// The difference between the values of two tensors of the same shape.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Distance {
@@ -251,7 +249,6 @@ pub struct Distance {
 }
 
 /// The values of a tensor.
-#[cfg(feature = "diff")]
 pub(crate) enum Values<'t> {
     /// Values as stored.
     Stored(ScalarType, &'t [u8]),
@@ -259,7 +256,6 @@ pub(crate) enum Values<'t> {
     Numbers(Dequantized<'t>),
 }
 
-#[cfg(feature = "diff")]
 impl<'t> Values<'t> {
     /// Returns the number of bytes to be read.
     pub(crate) fn bytes(&self) -> u64 {
@@ -290,7 +286,6 @@ impl<'t> Values<'t> {
 }
 
 /// Returns the distance between two lists of values of the same length; `None` for a type without numbers.
-#[cfg(feature = "diff")]
 pub(crate) fn distance(before: &Values<'_>, after: &Values<'_>) -> Option<Distance> {
     let mut distance = Distance::default();
     let (mut product, mut square, mut other_square, mut noise) = (0.0, 0.0, 0.0, 0.0);

@@ -13,8 +13,7 @@ use alloc::{borrow::Cow, string::String, vec::Vec};
 use core::cmp::Ordering;
 
 /// The differences between the values of two runs.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RunGaps {
@@ -29,18 +28,17 @@ pub struct RunGaps {
 }
 
 /// The difference between two values.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct NumericGap {
     /// Its name, such as `convolution.3`: see [`DebugValue::title`].
     pub name: String,
     /// The path of the module that it comes from.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
     /// The chain and the index of the instruction in the second run, or else in the first.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction: Option<(usize, usize)>,
     /// The result of the comparison.
     pub outcome: GapOutcome,
@@ -48,33 +46,32 @@ pub struct NumericGap {
     pub values: [Option<ComparedValue>; 2],
     /// The distance of the numbers, with the first run as the reference. `None` if only one run has the value, if the sizes differ, or
     /// for a type without numbers.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
 }
 
 /// A value that is compared.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ComparedValue {
     /// Index of its event in the run.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<usize>,
     /// The name of a reference; of a value of the first run, its name, if that differs.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// The type of its elements, if it is a tensor.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scalar_type: Option<ScalarType>,
     /// The size of each dimension, if it is a tensor.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Vec<i32>>,
 }
 
 /// The result of comparing two values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum GapOutcome {

@@ -27,18 +27,17 @@ use alloc::{format, string::String, vec, vec::Vec};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Operators {
     /// The operators by name with overload, such as `aten::add.out`: all operators that methods list, including those that no instruction
     /// calls.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
+    #[serde(serialize_with = "by_name")]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, OperatorUse>>"))]
     pub operators: BTreeMap<String, OperatorUse>,
     /// The backends by name.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
+    #[serde(serialize_with = "by_name")]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, BackendUse>>"))]
     pub backends: BTreeMap<String, BackendUse>,
     /// References that are out of range. Calls with such arguments are counted, without these arguments.
@@ -46,22 +45,20 @@ pub struct Operators {
 }
 
 /// The use of an operator.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorUse {
     /// The number of instructions that call it.
     pub calls: usize,
     /// The combinations of tensors in its calls, by ExecuTorch's kernel key.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
+    #[serde(serialize_with = "by_name")]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, KernelUse>>"))]
     pub kernels: BTreeMap<String, KernelUse>,
 }
 
 /// A combination of types and dim orders in calls of an operator.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct KernelUse {
@@ -73,8 +70,7 @@ pub struct KernelUse {
 }
 
 /// The type and dim order of an argument.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TensorUse {
@@ -85,8 +81,7 @@ pub struct TensorUse {
 }
 
 /// The use of a backend.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BackendUse {
@@ -96,13 +91,12 @@ pub struct BackendUse {
     pub calls: usize,
     /// The number of uses of each operator in the payloads of XNNPACK or Vulkan, by its name in the payload's schema. A payload that several
     /// delegates share is counted once.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "calls_by_name"))]
+    #[serde(serialize_with = "calls_by_name")]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<super::OperatorCalls>"))]
     pub operators: BTreeMap<String, usize>,
 }
 
 /// A value of a map, with its name.
-#[cfg(feature = "serde")]
 #[derive(serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct Named<'t, V> {
@@ -112,7 +106,6 @@ struct Named<'t, V> {
 }
 
 /// Serializes a map as a list of its values with their names, like all lists of named things.
-#[cfg(feature = "serde")]
 fn by_name<V: serde::Serialize, S: serde::Serializer>(
     map: &BTreeMap<String, V>,
     serializer: S,
@@ -120,7 +113,6 @@ fn by_name<V: serde::Serialize, S: serde::Serializer>(
     serializer.collect_seq(map.iter().map(|(name, value)| Named { name, value }))
 }
 
-#[cfg(feature = "serde")]
 fn calls_by_name<S: serde::Serializer>(
     map: &BTreeMap<String, usize>,
     serializer: S,

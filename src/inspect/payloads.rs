@@ -6,8 +6,7 @@ use crate::file::pte::Pte;
 use alloc::vec::Vec;
 
 /// A payload of a file.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PayloadFacts<'t> {
@@ -22,13 +21,13 @@ pub struct PayloadFacts<'t> {
     /// The size, in bytes.
     pub size: u64,
     /// The settings that the delegate was compiled with.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compile_specs: Vec<CompileSetting<'t>>,
     /// The accelerator, such as `ethos-u55-128`, if the delegate was compiled for an Ethos-U.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<&'t str>,
     /// The summary of its contents.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub summary: PayloadSummary,
 }
 

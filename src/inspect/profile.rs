@@ -14,8 +14,7 @@ use core::cmp::Reverse;
 use core::fmt;
 
 /// The times of everything that was measured in the runs of an ETDump.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Profile<'t> {
@@ -44,8 +43,7 @@ impl Profile<'_> {
 }
 
 /// A group of similar runs.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RunProfile<'t> {
@@ -68,8 +66,7 @@ pub struct RunProfile<'t> {
 }
 
 /// Something that was timed, with all its times.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct EventProfile<'t> {
@@ -78,29 +75,26 @@ pub struct EventProfile<'t> {
     /// The name: the runtime's, or a delegate's own.
     pub name: &'t str,
     /// The delegate's own number for the event.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate_debug_id: Option<i32>,
     /// The chain of its instruction.
     pub chain: Option<usize>,
     /// Index of its instruction in the chain.
     pub instruction: Option<usize>,
     /// The label of the instruction or of the node inside a delegate, such as `convolution.3`. `naming::Names` adds this and `module`.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<&'t str>,
     /// The path of its module, such as `layers.0.conv`; empty for the model itself.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub module: Option<&'t str>,
     /// The target that its instruction runs, according to the program.
     pub runs: Option<EventTarget<'t>>,
     /// The timed node of an XNNPACK graph, known if a kind has as many events as nodes. They are matched by order.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<ProfiledNode>,
     /// The multiply-accumulates of one run of the instruction or of the node, if the program is given and they are known: see
     /// [`Macs`](super::Macs). With dynamic shapes, an upper bound.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub macs: Option<u64>,
     /// The number of measurements.
     pub count: usize,
@@ -126,8 +120,8 @@ impl EventProfile<'_> {
 }
 
 /// The kind of thing that an event times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum EventKind {
@@ -142,8 +136,8 @@ pub enum EventKind {
 }
 
 /// The target of an instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(untagged)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum EventTarget<'t> {
@@ -192,7 +186,6 @@ impl fmt::Display for Mismatch {
     }
 }
 
-#[cfg(feature = "serde")]
 impl serde::Serialize for Mismatch {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
         serializer.collect_str(self)

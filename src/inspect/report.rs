@@ -9,8 +9,7 @@ use alloc::vec::Vec;
 /// The contents of a page about a file: the answers to most questions, and the layout of the graphs.
 ///
 /// `web/viewer` draws it; `pte report` puts both into one page.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Report<'t> {
@@ -19,14 +18,14 @@ pub struct Report<'t> {
     /// The size report; `None` for a tree that was not read from a file.
     pub size: Option<SizeReport<'t>>,
     /// The bytes of the file by module; empty if the modules are not known. `naming::Names` adds them.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<ModuleTotal<'t>>,
     /// The planned memory; `None` for a `.ptd`.
     pub memory: Option<Memory<'t>>,
     /// The operators and backends; `None` for a `.ptd`.
     pub operators: Option<Operators>,
     /// The multiply-accumulates and parameters of each method, by operator.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub macs: Vec<MacsSummary<'t>>,
     /// The methods as graphs, with their layout.
     pub graphs: Vec<Drawing<'t>>,
@@ -35,20 +34,19 @@ pub struct Report<'t> {
 }
 
 /// A graph with its layout.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Drawing<'t> {
     /// The graph.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub graph: Graph<'t>,
     /// The positions of the nodes.
     pub layout: GraphLayout,
     /// The groups of nodes.
     pub groups: Vec<NodeGroup>,
     /// The graph with one node for each group; `None` without groups.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub outline: Option<Outline<'t>>,
 }
 

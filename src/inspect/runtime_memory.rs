@@ -8,8 +8,7 @@ use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, T
 /// The figures are exact for the portable build of that release, if the allocator's memory starts at a multiple of 8. The 64-bit figures
 /// were compared with measurements of that build on the files of `tests/data`, with and without a temporary allocator. The 32-bit figures
 /// are computed from the same structures, for machines that align 64-bit numbers to 8 bytes, such as ARM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodAllocator {

@@ -1,6 +1,5 @@
 //! The readable remains of a damaged file.
 
-#[cfg(feature = "devtools")]
 use crate::file::etdp::PREFIX;
 use crate::file::header::FileKind;
 use crate::flatbuffer::read::{Limits, Record};
@@ -8,14 +7,12 @@ use crate::flatbuffer::walk::{PartKind, Wanted, walk_at};
 use crate::keyed::Keyed;
 use crate::path::FieldPath;
 use crate::schema::xnnpack::XNNGraph;
-#[cfg(feature = "devtools")]
 use crate::schema::{BundledProgram, ETDump};
 use crate::schema::{FlatTensor, Program};
 use alloc::{string::String, vec::Vec};
 
 /// The readable remains of a damaged file. None of them were checked.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Salvage {
@@ -26,8 +23,7 @@ pub struct Salvage {
 }
 
 /// Tables of one type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SalvagedTables {
@@ -38,8 +34,7 @@ pub struct SalvagedTables {
 }
 
 /// A text that was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SalvagedText {
@@ -78,13 +73,9 @@ pub fn salvage(bytes: &[u8], kind: FileKind) -> Salvage {
     let (position, root) = match kind {
         FileKind::Pte => (0, Program::DESCRIPTION),
         FileKind::Ptd => (0, FlatTensor::default().root()),
-        #[cfg(feature = "devtools")]
         FileKind::Bpte => (0, BundledProgram::DESCRIPTION),
-        #[cfg(feature = "devtools")]
         FileKind::Etdp => (PREFIX as u32, ETDump::DESCRIPTION),
         FileKind::Xnnpack => (0, XNNGraph::DESCRIPTION),
-        #[cfg(not(feature = "devtools"))]
-        _ => return Salvage::default(),
     };
     let mut remains = Salvage::default();
     let mut counts: Keyed<&'static str, usize> = Keyed::new();

@@ -8,8 +8,7 @@ use crate::names::shortened;
 use alloc::{format, string::String, vec::Vec};
 
 /// Something that was timed once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TimelineEvent {

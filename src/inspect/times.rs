@@ -7,8 +7,7 @@ use crate::keyed::{Keyed, sort_by};
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 /// The time of an operator's calls, or of a kind of step inside a backend.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorTime {
@@ -23,13 +22,12 @@ pub struct OperatorTime {
     /// The share of the runs' time, from 0 to 1.
     pub share: f64,
     /// The multiply-accumulates of all calls together; `None` if those of a call are not known.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub macs: Option<u64>,
 }
 
 /// A change of time from the first trace to the second, in ticks for one run.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TimeChange {
@@ -38,10 +36,10 @@ pub struct TimeChange {
     /// `true` if it is inside a backend, whose time includes it.
     pub inside: bool,
     /// The chain of its instruction; `None` if times are added up by operator.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<usize>,
     /// Index of its instruction in the chain.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction: Option<usize>,
     /// The time in the first trace, in ticks; `None` if it was not measured there.
     pub before: Option<f64>,
@@ -50,8 +48,7 @@ pub struct TimeChange {
 }
 
 /// A change of a run's time from the first trace to the second, in ticks for one run.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RunChange<'t> {

@@ -7,24 +7,20 @@ use crate::schema::program::ExecutionPlan;
 use alloc::{format, vec, vec::Vec};
 
 /// The meaning of an output of a method for training, besides the model's own outputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TrainingOutput<'t> {
     /// The kind of output.
     pub role: TrainingRole,
     /// The parameter's name; `None` for the loss, and if the file does not name it.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub parameter: Option<&'t str>,
 }
 
 /// The kinds of outputs of a method for training. Other outputs are the model's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum TrainingRole {

@@ -19,33 +19,26 @@ use alloc::{borrow::Cow, boxed::Box, format, string::String, vec, vec::Vec};
 use core::fmt;
 
 /// The data of a tensor, or of several tensors that share it.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Weight<'t> {
     /// The kind of blob.
     pub kind: BlobKind,
     /// The model's name of it, if it is known. `naming::Names` adds this field and the next two.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub name: Option<&'t str>,
     /// The origin of the name.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
     /// The path of its module.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub module: Option<&'t str>,
     /// The key of an external weight.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<Cow<'t, str>>,
     /// The index of the `.ptd` file that contains an external weight; `None` if it is in none of the files.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<usize>,
     /// The offset in bytes from the start of the file, or of its `.ptd` file.
     pub offset: Option<u64>,
@@ -54,10 +47,10 @@ pub struct Weight<'t> {
     /// The users of the data.
     pub users: Vec<BlobUser<'t>>,
     /// The uses by nodes inside delegates; empty if no known delegate uses it.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inside: Vec<WeightUse<'t>>,
     /// The operator that dequantizes it, without its overload; `None` if it is not dequantized.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dequantized_by: Option<&'t str>,
     /// The distribution of its values, as read by the first user, or as dequantized; `None` for a type without numbers, and for data over the
     /// limits of [`Model::report`].
@@ -65,8 +58,7 @@ pub struct Weight<'t> {
 }
 
 /// The use of a weight by a node inside a delegate. Displayed as `XNNConv2d 3: weight f32[32, 3, 4, 4]`.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct WeightUse<'t> {
@@ -83,7 +75,7 @@ pub struct WeightUse<'t> {
     /// The role for the node: `weight`, `bias`, `weight scales`, `bias scales`, or the schema's name of the argument.
     pub role: &'static str,
     /// The type of the elements, such as `f32` or XNNPACK's `qcint8`.
-    #[cfg_attr(feature = "serde", serde(rename = "type"))]
+    #[serde(rename = "type")]
     pub type_name: String,
     /// The size of each dimension, in elements.
     pub sizes: Vec<u32>,

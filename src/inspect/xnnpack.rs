@@ -12,8 +12,7 @@ use crate::schema::xnnpack::{XNNDatatype, XNNTensorValue};
 use alloc::vec::Vec;
 
 /// The contents of an XNNPACK payload.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct XnnpackSummary<'t> {
@@ -32,8 +31,7 @@ pub struct XnnpackSummary<'t> {
 }
 
 /// An argument of a delegate's call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct XnnpackArgument<'t> {
@@ -44,7 +42,7 @@ pub struct XnnpackArgument<'t> {
     /// The type of the elements.
     pub datatype: XNNDatatype,
     /// The size of each dimension, in elements.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
+    #[serde(serialize_with = "crate::tensor::first_items")]
     #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<u32>"))]
     pub sizes: &'t [u32],
 }

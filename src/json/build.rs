@@ -10,7 +10,6 @@ use crate::file::options::ParseOptions;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::Segment;
-#[cfg(feature = "devtools")]
 use crate::file::{bpte::Bpte, etdp::Etdp};
 use crate::model::Model;
 use crate::path::Path;
@@ -90,9 +89,7 @@ impl<'j> JsonTree<'j> {
         match self.kind.or(kind) {
             Some(FileKind::Pte) => pte(reader, source, file),
             Some(FileKind::Ptd) => ptd(reader, source, file, self.legacy()),
-            #[cfg(feature = "devtools")]
             Some(FileKind::Bpte) => bpte(reader, source),
-            #[cfg(feature = "devtools")]
             Some(FileKind::Etdp) => etdp(reader, source),
             Some(other) => Err(not_built(&format!("a {other} file"))),
             None => Err(Error::unwritable(
@@ -161,7 +158,6 @@ impl<'a> Built<'a> {
         let (base, table, segments): (_, &[DataSegment], &[Segment<'_>]) = match &self.model {
             Model::Pte(pte) => (pte.segment_base_offset(), pte.program.segments(), &pte.segments),
             Model::Ptd(ptd) => (ptd.segment_base_offset(), ptd.flat_tensor.segments(), &ptd.segments),
-            #[cfg(any(feature = "devtools", feature = "payloads"))]
             _ => (0, &[], &[]),
         };
         let mut parts = Vec::new();
@@ -265,7 +261,6 @@ fn ptd<'a>(
     Ok(Built { model: ptd.lay_out(&options)?.into(), before: before.map(Model::Ptd), exact: None, is_unchanged: false })
 }
 
-#[cfg(feature = "devtools")]
 fn bpte<'a>(mut reader: Reader<'_, 'a>, given: Option<Given<'a>>) -> Result<Built<'a>> {
     let mut bpte = Bpte::default();
     reader.root(&mut bpte.bundled_program)?;
@@ -276,7 +271,6 @@ fn bpte<'a>(mut reader: Reader<'_, 'a>, given: Option<Given<'a>>) -> Result<Buil
 }
 
 /// Only runtimes write new traces, so one is built only if it is unchanged.
-#[cfg(feature = "devtools")]
 fn etdp<'a>(mut reader: Reader<'_, 'a>, given: Option<Given<'a>>) -> Result<Built<'a>> {
     let mut etdp = Etdp::default();
     reader.root(&mut etdp.etdump)?;

@@ -113,9 +113,8 @@ impl<'t> JsonDump<'t> {
         let (metadata, segments): (_, &[Segment<'_>]) = match model {
             Model::Pte(pte) => (source.metadata(), &pte.segments),
             Model::Ptd(ptd) => (source.metadata(), &ptd.segments),
-            #[cfg(feature = "devtools")]
             Model::Bpte(_) | Model::Etdp(_) => (&*source.bytes, &[]),
-            #[cfg(feature = "payloads")]
+            #[cfg(feature = "verify")]
             Model::Xnnpack(_) => return Err(not_built("a payload in a file of its own")),
         };
         let mut files = Vec::from([DumpFile { name: METADATA.to_owned(), bytes: metadata }]);
@@ -264,7 +263,6 @@ impl Serialize for Tree<'_> {
         let segments: &[Segment<'_>] = match dump.model {
             Model::Pte(pte) => &pte.segments,
             Model::Ptd(ptd) => &ptd.segments,
-            #[cfg(any(feature = "devtools", feature = "payloads"))]
             _ => &[],
         };
         let file_of = |path: &Path<'_>, kind: Option<&FieldKind>| match kind {

@@ -7,12 +7,9 @@ use crate::inspect::{
     BlobUser, Blobs, BufferMemory, DelegateConstantUser, DelegateConstants, Disassembly, Graph, GraphArgument, Macs,
     Memory, ModuleTotal, Node, PlannedTensor, SizeKind, SizeReport, short,
 };
-#[cfg(feature = "devtools")]
 use crate::inspect::{DebugValue, DebugValues, EventKind, EventTarget, NamedBy, Profile, RunProfile};
-#[cfg(feature = "layout")]
 use crate::inspect::{Drawing, Report, Weight};
 use crate::keyed::{Keyed, sort_by_key};
-#[cfg(feature = "layout")]
 use crate::model::Model;
 use crate::schema::program::InstructionArguments;
 use alloc::{format, vec::Vec};
@@ -75,7 +72,6 @@ impl<'t> Names<'t> {
     }
 
     /// Adds the names to the weights of the same program.
-    #[cfg(feature = "layout")]
     pub fn add_to_weights<'n>(&'n self, pte: &Pte<'_>, weights: &mut [Weight<'n>]) {
         self.add_to_users(pte, weights.iter_mut().flat_map(|weight| &mut weight.users));
         let methods = self.by_method(pte);
@@ -95,7 +91,6 @@ impl<'t> Names<'t> {
     }
 
     /// Returns a report about the same program, with names in all its answers: see [`Model::report`].
-    #[cfg(feature = "layout")]
     pub fn report<'n>(&'n self, model: &'n Model<'_>, pte: &'n Pte<'_>) -> Report<'n> {
         let mut graphs = pte.graphs();
         self.add_to_graphs(pte, &mut graphs);
@@ -191,7 +186,6 @@ impl<'t> Names<'t> {
     }
 
     /// Adds the names to a profile of the same program.
-    #[cfg(feature = "devtools")]
     pub fn add_to_profile<'n>(&'n self, pte: &Pte<'_>, profile: &mut Profile<'n>) {
         let methods = self.by_method(pte);
         for run in &mut profile.runs {
@@ -218,7 +212,6 @@ impl<'t> Names<'t> {
     }
 
     /// Adds the names to the recorded values of the same program. A value that is not known has the label of its instruction.
-    #[cfg(feature = "devtools")]
     pub fn add_to_debug_values<'n>(&'n self, pte: &Pte<'_>, values: &mut DebugValues<'n>) {
         let methods = self.by_method(pte);
         for run in &mut values.runs {
@@ -305,7 +298,6 @@ impl<'t> Names<'t> {
 
     /// Adds up by module the ticks that instructions took. A delegate's steps are counted for their modules if these are known, and
     /// the rest of its time for the module that contains the whole delegate. The names must have been added to the profile.
-    #[cfg(feature = "devtools")]
     pub fn time_by_module<'n>(run: &RunProfile<'n>) -> Vec<ModuleTotal<'n>> {
         let is_step =
             |event: &crate::inspect::EventProfile<'_>| event.kind == EventKind::Delegate && event.module.is_some();

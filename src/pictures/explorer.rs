@@ -1,6 +1,5 @@
 //! Graphs in the format of Google's Model Explorer, as defined by `graph_builder.py` of `ai-edge-model-explorer` 0.1.
 
-#[cfg(feature = "layout")]
 use crate::inspect::GroupKind;
 use crate::inspect::{Edge, Graph, GraphArgument, Node, short};
 use crate::keyed::sort_by_key;
@@ -108,12 +107,9 @@ fn nodes<S: Serializer>(graph: &&Graph<'_>, serializer: S) -> Result<S::Ok, S::E
     }))
 }
 
-/// Returns the repeated block that contains each node. Empty texts if modules are known, which are better layers, or without the feature
-/// `layout`, which finds blocks.
+/// Returns the repeated block that contains each node. Empty texts if modules are known, which are better layers.
 fn blocks(graph: &Graph<'_>) -> Vec<String> {
-    #[allow(unused_mut, reason = "it is filled with the feature `layout`")]
     let mut blocks = vec![String::new(); graph.nodes.len()];
-    #[cfg(feature = "layout")]
     if graph.nodes.iter().all(|node| node.module.is_none()) {
         for group in graph.groups().into_iter().filter(|group| group.kind == GroupKind::Block) {
             blocks.iter_mut().skip(group.first).take(group.count).for_each(|block| block.clone_from(&group.label));

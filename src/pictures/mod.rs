@@ -15,19 +15,15 @@
 //! ```
 
 mod dot;
-#[cfg(feature = "serde")]
 mod explorer;
-#[cfg(feature = "layout")]
 mod graph;
 mod memory;
 mod xml;
 
 pub use dot::Dot;
-#[cfg(feature = "serde")]
 pub use explorer::{
     ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
 };
-#[cfg(feature = "layout")]
 pub use graph::GraphSvg;
 pub use memory::MemorySvg;
 

@@ -23,24 +23,20 @@
 //! ```
 
 mod build;
-#[cfg(feature = "devtools")]
 pub mod bundled;
-#[cfg(feature = "devtools")]
 pub mod etdump;
 pub mod flat_tensor;
 pub mod program;
 mod scalar_type;
 pub mod scalars;
-#[cfg(feature = "payloads")]
+#[cfg(feature = "verify")]
 pub mod vulkan;
-#[cfg(feature = "payloads")]
+#[cfg(feature = "verify")]
 pub mod xnnpack;
 
 pub use crate::flatbuffer::unknown::{Unknown, UnknownValue};
 pub use crate::flatbuffer::{any, description};
-#[cfg(feature = "devtools")]
 pub use bundled::BundledProgram;
-#[cfg(feature = "devtools")]
 pub use etdump::ETDump;
 pub use flat_tensor::FlatTensor;
 pub use program::Program;

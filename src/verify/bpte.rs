@@ -1,6 +1,5 @@
 //! Checks of a bundle.
 
-#[cfg(feature = "payloads")]
 use super::foreign;
 use super::report::Report;
 use super::{Finding, Level, bundle, wire};
@@ -21,7 +20,6 @@ impl Bpte<'_> {
         let program = self.program();
         if level >= Level::Runtime {
             bundle::check(self, program.as_ref().ok(), &mut report);
-            #[cfg(feature = "payloads")]
             foreign::check_bpte(self, &mut report);
             wire::check(&self.bundled_program, BundledProgram::DESCRIPTION, self.source.as_ref(), &mut report);
         }

@@ -6,7 +6,6 @@ use super::report::{Name, Report};
 use super::rule;
 use crate::delegate::{PayloadKind, aot_inductor_keys};
 use crate::error::counted;
-#[cfg(feature = "devtools")]
 use crate::file::bpte::Bpte;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
@@ -76,7 +75,6 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     }
 }
 
-#[cfg(feature = "devtools")]
 pub(super) fn check_bpte(bpte: &Bpte<'_>, report: &mut Report<'_>) {
     if !report.is_strict() {
         return;

@@ -5,8 +5,7 @@ use crate::path::{FieldPath, Step};
 use Behaviour::{Dies, Loads, Refuses, Unknown};
 
 /// The behaviour of the releases with one kind of fault, or with one feature of the format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct History {

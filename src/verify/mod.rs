@@ -23,19 +23,14 @@
 //! error: planned-memory-overlap: execution_plan[0].values[4].val.Tensor.allocation_info: bytes 240 to 496 of planned buffer 1 overlap …
 //! ```
 
-#[cfg(feature = "devtools")]
 mod bpte;
-#[cfg(feature = "devtools")]
 mod bundle;
 mod constants;
 mod delegates;
-#[cfg(feature = "devtools")]
 mod etdump;
 mod finding;
 mod flat_tensor;
-#[cfg(feature = "payloads")]
 mod foreign;
-#[cfg(feature = "payloads")]
 mod formats;
 mod history;
 mod instructions;
@@ -45,7 +40,6 @@ mod memory;
 mod model;
 mod names;
 mod pairing;
-#[cfg(feature = "payloads")]
 mod payload;
 mod plan;
 mod policy;
@@ -53,7 +47,6 @@ mod program;
 mod ptd;
 mod pte;
 mod release;
-#[cfg(feature = "payloads")]
 mod releases;
 mod report;
 pub(crate) mod rule;
@@ -63,14 +56,12 @@ mod target;
 mod tensors;
 mod values;
 mod wire;
-#[cfg(feature = "payloads")]
 mod xnnpack;
 
 pub use finding::{Finding, Level, Severity};
 pub use history::{HISTORIES, History};
 pub use policy::Policy;
 pub use release::{Behaviour, Release};
-#[cfg(feature = "payloads")]
 pub use releases::{
     Answer, Deployment, FEATURES, Feature, Library, LoadsIn, MissingData, NeededKernels, Outcome, REASONS, Reason,
     ReasonKind, ReleaseVerdict, Releases, releases_of_error,

@@ -1,6 +1,5 @@
 //! Checks of a file of any kind.
 
-#[cfg(feature = "payloads")]
 use super::{Deployment, Releases, releases};
 use super::{Finding, Level};
 #[cfg(doc)]
@@ -16,25 +15,20 @@ impl Model<'_> {
 
     /// Returns the releases that load this file, or the program in this bundle, and the behaviour of each release. There are no
     /// verdicts for an ETDump, or for a payload in a file of its own.
-    #[cfg(feature = "payloads")]
     pub fn releases(&self) -> Releases {
         self.releases_with(&Deployment::default())
     }
 
     /// Returns the same as [`releases`](Self::releases) for a program that is loaded with `deployment`.
-    #[cfg(feature = "payloads")]
     pub fn releases_with(&self, deployment: &Deployment<'_>) -> Releases {
         match self {
             Self::Pte(pte) => pte.releases_with(deployment),
             Self::Ptd(ptd) => ptd.releases(),
-            #[cfg(feature = "devtools")]
             Self::Bpte(bpte) => match bpte.program() {
                 Ok(program) => program.releases_with(deployment),
                 Err(error) => releases::releases_of_error(&error),
             },
-            #[cfg(feature = "devtools")]
             Self::Etdp(_) => Releases::NONE,
-            #[cfg(feature = "payloads")]
             Self::Xnnpack(_) => Releases::NONE,
         }
     }

@@ -89,7 +89,6 @@ fn deceptive(name: &Text<'_>, path: &Path<'_>, field: &'static str, report: &mut
 
 /// Reports names in a list that look alike, if one of them is not plain ASCII: a Latin and a Cyrillic `a`, for example. `1`
 /// and `l` are not reported.
-#[cfg(feature = "unicode")]
 fn alike(names: &[Key<'_>], path: &Path<'_>, (list, field): (&'static str, &'static str), report: &mut Report<'_>) {
     use alloc::string::String;
     use unicode_security::confusable_detection::skeleton;
@@ -108,9 +107,6 @@ fn alike(names: &[Key<'_>], path: &Path<'_>, (list, field): (&'static str, &'sta
         }
     }
 }
-
-#[cfg(not(feature = "unicode"))]
-fn alike(_: &[Key<'_>], _: &Path<'_>, _: (&'static str, &'static str), _: &mut Report<'_>) {}
 
 fn nul(name: Option<&Text<'_>>, path: &Path<'_>, field: &'static str, report: &mut Report<'_>) {
     if let Some(name) = name.filter(|name| name.as_bytes().contains(&0)) {

@@ -29,22 +29,18 @@ use alloc::{format, string::String, vec::Vec};
 /// allow = ["trailing-bytes"]
 /// ```
 ///
-/// and in JSON, with the feature `serde`:
+/// and in JSON:
 ///
 /// ```
-/// # #[cfg(feature = "serde")] {
+/// # {
 /// use executorch_format::verify::{Level, Policy};
 ///
 /// let policy: Policy = serde_json::from_str(r#"{"level": "runtime", "deny": ["warnings"]}"#).unwrap();
 /// assert_eq!(policy, Policy::default().with_level(Level::Runtime).with_deny(vec!["warnings".into()]));
 /// # }
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Policy {
     /// The level of the check.

@@ -2,7 +2,6 @@
 
 use super::report::Report;
 use super::{Finding, Level, flat_tensor, names, segments, wire};
-#[cfg(feature = "payloads")]
 use super::{Releases, foreign, releases};
 use crate::file::ptd::Ptd;
 #[cfg(doc)]
@@ -31,7 +30,6 @@ impl Ptd<'_> {
     }
 
     /// Returns the behaviour of each release with this file. Only the latest release was tested with `.ptd` files.
-    #[cfg(feature = "payloads")]
     pub fn releases(&self) -> Releases {
         releases::of_ptd(self)
     }
@@ -44,7 +42,6 @@ fn runtime_rules(ptd: &Ptd<'_>, report: &mut Report<'_>) {
 
 fn strict_rules(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     segments::unreferenced_in_ptd(ptd, report);
-    #[cfg(feature = "payloads")]
     foreign::check_ptd(ptd, report);
     names::check_ptd(ptd, report);
     wire::check(&ptd.flat_tensor, ptd.flat_tensor.root(), ptd.source.as_ref(), report);

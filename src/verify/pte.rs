@@ -1,7 +1,6 @@
 //! Checks of a program.
 
 use super::report::Report;
-#[cfg(feature = "payloads")]
 use super::{Deployment, MissingData, Releases, foreign, payload, releases, xnnpack};
 use super::{
     Finding, Level, constants, delegates, instructions, kernels, memory, names, pairing, plan, program, segments,
@@ -20,8 +19,6 @@ impl Pte<'_> {
     ///
     /// If the tree was read from a file, findings about data that it borrows from the file have that data's offset. Bytes
     /// that are absent (see [`Source::whole`](crate::Source::whole)) are not checked.
-    ///
-    /// Rules about the contents of delegates' payloads, and about data of other formats, need the feature `payloads`.
     ///
     /// At most 100 findings of a rule are listed. One more finding states the number of the rest.
     pub fn verify(&self, level: Level) -> Vec<Finding> {
@@ -51,7 +48,6 @@ impl Pte<'_> {
         if level >= Level::Runtime {
             let data: Vec<&Ptd<'_>> = data.into_iter().collect();
             pairing::check(self, data.iter().copied(), &mut report);
-            #[cfg(feature = "payloads")]
             xnnpack::check_pairing(self, &data, &mut report);
         }
         report.finish()
@@ -74,7 +70,6 @@ impl Pte<'_> {
 
     /// Returns the external data that this program needs and `data` does not contain; `None` if nothing is missing. With empty
     /// `data`, returns everything that it needs. Among the backends, only XNNPACK is considered.
-    #[cfg(feature = "payloads")]
     pub fn missing_data(&self, data: &[&Ptd<'_>]) -> Option<MissingData> {
         releases::missing(self, &self.open_payloads(), data)
     }
@@ -96,14 +91,12 @@ impl Pte<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    #[cfg(feature = "payloads")]
     pub fn releases(&self) -> Releases {
         self.releases_with(&Deployment::default())
     }
 
     /// Returns the releases that load this program, and the behaviour of each release, if it is loaded with `deployment`. All backends
     /// are assumed to be present; payloads of backends other than XNNPACK are not checked.
-    #[cfg(feature = "payloads")]
     pub fn releases_with(&self, deployment: &Deployment<'_>) -> Releases {
         releases::of_pte(self, deployment)
     }
@@ -121,7 +114,6 @@ fn runtime_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
         delegates::check(pte, plan, path, report);
         instructions::check(plan, path, report);
     }
-    #[cfg(feature = "payloads")]
     xnnpack::check(pte, report);
 }
 
@@ -136,9 +128,7 @@ fn strict_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
         kernels::check(plan, path, report);
     }
     constants::check(pte, report);
-    #[cfg(feature = "payloads")]
     payload::check(pte, report);
-    #[cfg(feature = "payloads")]
     foreign::check_pte(pte, report);
     wire::check_pte(pte, report);
 }

@@ -5,13 +5,12 @@ use super::release::{Behaviour, Release};
 use super::{Level, Severity};
 
 /// A rule that a file can break.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Rule {
     /// The name, which does not change between releases.
-    #[cfg_attr(feature = "serde", serde(rename = "rule"))]
+    #[serde(rename = "rule")]
     pub name: &'static str,
     /// The lowest level that checks the rule. Violations that the runtime accepts in some circumstances are reported only at the
     /// strict level.
@@ -23,7 +22,7 @@ pub struct Rule {
     /// The corresponding published vulnerability of the official runtime: one number, or several separated by commas.
     pub cve: Option<&'static str>,
     /// Computed at compile time, so that the text of a finding does not need the histories.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     refused_since: Option<Release>,
 }
 
@@ -257,7 +256,7 @@ rules! {
     KEY_UNIQUE "key-unique" Strict Error "two blobs with the same key: readers differ in which they use"
     NAME_NUL "name-nul" Strict Error "a name that contains NUL: the runtime reads it as a C string and sees only the start"
     NAME_DECEPTIVE "name-deceptive" Strict Warning "a name with characters that are invisible, reverse the direction of text, or act on a terminal"
-    NAME_ALIKE "name-alike" Strict Warning "two names that look alike (checked with the feature `unicode`)"
+    NAME_ALIKE "name-alike" Strict Warning "two names that look alike"
     KEY_EMPTY "key-empty" Strict Error "a blob with an empty key"
     KEY_PREFIX "key-prefix" Strict Warning "a key that is the start of another: runtimes before 1.0 take one for the other"
     LAYOUT_DIM_ORDER "layout-dim-order" Strict Error "a dim order in a .ptd file that is not a permutation of the dimensions"

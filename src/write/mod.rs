@@ -6,12 +6,10 @@
 //! segments, [`entries`] those of constants and initial states. [`collect`] builds new files; [`save`] writes.
 
 pub(crate) mod alignment;
-#[cfg(feature = "devtools")]
 pub(crate) mod bpte;
 pub(crate) mod collect;
 pub(crate) mod detect;
 pub(crate) mod entries;
-#[cfg(feature = "devtools")]
 mod etdp;
 pub(crate) mod image;
 pub(crate) mod options;
@@ -23,5 +21,5 @@ mod relayout;
 pub(crate) mod save;
 pub(crate) mod segments;
 mod style;
-#[cfg(feature = "payloads")]
+#[cfg(feature = "verify")]
 mod xnnpack;

@@ -236,7 +236,6 @@ fn a_limit_on_memory_bounds_what_is_allocated() {
 }
 
 /// Its constants are parts of one segment; no rule needs all of it at once.
-#[cfg(feature = "verify")]
 #[test]
 fn verifying_a_new_program_copies_no_constants() {
     use executorch_format::schema::program::{EValue, ExecutionPlan, Program, Tensor};

@@ -38,7 +38,6 @@ fn every_official_bundle_is_written_back_byte_for_byte_even_from_its_tree_alone(
     });
 }
 
-#[cfg(feature = "serde")]
 #[test]
 fn the_tree_of_a_bundle_agrees_with_flatc() {
     use executorch_format_support::flatc_json::{compare, quoted};

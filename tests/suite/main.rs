@@ -14,19 +14,16 @@ mod c_array;
 mod convert;
 mod damage;
 mod data;
-#[cfg(all(feature = "names", feature = "etrecord"))]
+#[cfg(feature = "etrecord")]
 mod debug_values;
-#[cfg(feature = "serde")]
 mod dump;
 mod edit;
 mod edit_dedup;
 mod edit_replace;
 mod edits;
 mod files;
-#[cfg(feature = "layout")]
 mod flow;
 mod foreign;
-#[cfg(feature = "layout")]
 mod graphs;
 #[cfg(all(feature = "json", feature = "proptest"))]
 mod json;
@@ -41,7 +38,6 @@ mod pages;
 mod payloads;
 mod profiles;
 mod ranges;
-#[cfg(feature = "serde")]
 mod releases;
 mod round_trip;
 mod saving;
@@ -50,7 +46,6 @@ mod tensors;
 mod training;
 mod traits;
 mod verify;
-#[cfg(all(feature = "diff", feature = "layout"))]
 mod weights;
 mod writing;
 mod xnnpack;

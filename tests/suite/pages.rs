@@ -137,7 +137,6 @@ fn assert_recipe_names(heading: &str, lists: &BTreeSet<String>) {
 }
 
 #[test]
-#[cfg(feature = "verify")]
 fn the_recipe_for_a_rule_names_every_list_of_rules() {
     let names: Vec<&str> = executorch_format::verify::RULES.iter().map(|rule| rule.name).collect();
     assert_recipe_names("Adding a rule", &lists_of(&names, &["src", "cli", "docs", "python"]));
@@ -155,7 +154,6 @@ fn the_recipe_for_a_subcommand_names_every_list_of_subcommands() {
 }
 
 #[test]
-#[cfg(feature = "verify")]
 fn the_readme_states_the_number_of_rules_and_the_releases() {
     use executorch_format::verify::{RULES, Release};
     let page = read("README.md");

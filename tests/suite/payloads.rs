@@ -36,7 +36,6 @@ fn every_real_payload_matches_the_id_of_its_delegate() {
     assert!(known > 20);
 }
 
-#[cfg(feature = "serde")]
 #[test]
 fn a_vulkan_graph_agrees_with_flatc() {
     use executorch_format_support::flatc_json::{compare, quoted};
@@ -215,7 +214,6 @@ fn every_index_in_a_vulkan_graph_is_checked() {
     }
 }
 
-#[cfg(feature = "unpack")]
 mod unpacked {
     use super::{fixture, payload, stride};
     use executorch_format::delegate::{NamedBlobs, PayloadKind, UnpackedPayload, unpack};

@@ -13,7 +13,6 @@ fn traces() -> Vec<Fixture> {
     traces
 }
 
-#[cfg(feature = "serde")]
 #[test]
 fn events_agree_with_flatc() {
     use executorch_format_support::flatc_json::{compare, quoted};

@@ -354,7 +354,6 @@ fn an_error_of_the_system_has_its_source_and_the_file() {
     assert!(std::error::Error::source(&cut_off()).is_none());
 }
 
-#[cfg(feature = "serde")]
 #[test]
 fn an_error_as_json_has_its_rule_place_and_message() {
     let value = serde_json::to_value(nowhere_to_save()).unwrap();

@@ -40,7 +40,6 @@ fn constants_of_every_type_have_the_exported_values() {
     assert_eq!(constants::<bool>(&pte), [[true, false, true, true, false]]);
 }
 
-#[cfg(feature = "inspect")]
 #[test]
 fn constants_of_every_type_are_numbers_too() {
     let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");

@@ -57,7 +57,7 @@ fn indices_and_names_that_do_not_fit_are_ignored() {
 }
 
 #[test]
-#[cfg(feature = "names")]
+#[cfg(feature = "convert")]
 fn values_are_called_by_the_parameters() {
     let file = program(&PARAMETERS);
     let pte = Pte::parse(&file).unwrap();

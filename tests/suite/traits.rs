@@ -38,7 +38,6 @@ fn keys_are_ord_and_hash_and_printed_types_are_display() {
     each!(error: Error, ErrorKind);
 }
 
-#[cfg(feature = "testing")]
 #[test]
 fn generated_valid_programs_are_not_empty() {
     use executorch_format::testing::{Choices, valid_program};
@@ -52,7 +51,6 @@ fn generated_valid_programs_are_not_empty() {
     assert!(made.iter().any(|pte| pte.methods().iter().any(|plan| plan.instructions().count() > 0)));
 }
 
-#[cfg(feature = "testing")]
 #[test]
 fn choices_and_damages_match_their_descriptions() {
     use executorch_format::testing::{Choices, WORD_DAMAGES, damage_word};
@@ -100,7 +98,6 @@ fn methods_of_options_set_their_fields() {
     use executorch_format::schema::program::{BackendDelegate, BackendDelegateDataReference, CompileSpec};
     let options = ParseOptions::default().with_metadata_only().with_file_size(Some(9));
     assert_eq!((options.metadata_only, options.file_size), (true, Some(9)));
-    #[cfg(feature = "diff")]
     assert!(executorch_format::inspect::DiffLimits::default().with_any(true).any);
     let specs = vec![CompileSpec::new("key", b"value")];
     let delegate = BackendDelegate::new("a", BackendDelegateDataReference::default()).with_compile_specs(specs.clone());

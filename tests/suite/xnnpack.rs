@@ -93,7 +93,6 @@ fn a_payload_is_a_model_with_the_same_functions() {
     }
 }
 
-#[cfg(feature = "serde")]
 #[test]
 fn the_graph_agrees_with_flatc() {
     use executorch_format_support::flatc_json::{compare, quoted};
@@ -117,7 +116,6 @@ fn the_graph_agrees_with_flatc() {
 }
 
 /// Rounds to six digits, as flatc prints 32-bit floats.
-#[cfg(feature = "serde")]
 fn rounded(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {

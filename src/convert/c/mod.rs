@@ -209,7 +209,6 @@ _Alignas({alignment})
     /// the name of the file that they are generated from.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
-    #[cfg(feature = "std")]
     pub fn save(
         &self,
         file: &str,

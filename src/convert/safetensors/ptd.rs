@@ -43,8 +43,7 @@ const TYPES: &[(ScalarType, Dtype)] = &[
 ];
 
 /// An item that was left out because the other format cannot store it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Skipped {

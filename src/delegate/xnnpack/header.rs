@@ -17,8 +17,7 @@ use core::ops::Range;
 pub(in crate::delegate) const MAGIC: &[u8; 4] = b"XH00";
 
 /// The header of an XNNPACK payload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct XnnpackHeader {
     /// The size of the header, in bytes: 30. Readers ignore it.

@@ -213,7 +213,6 @@ fn identifier(bytes: &[u8]) -> Option<[u8; 4]> {
 }
 
 /// Serializes the graph as flatc prints it, including a deprecated number of `XN00`.
-#[cfg(feature = "serde")]
 impl serde::Serialize for Xnnpack<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
         if self.identifier != *b"XN00" {

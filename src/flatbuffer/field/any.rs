@@ -1,7 +1,7 @@
 //! Fields inspected and changed without knowing their type.
 
 use super::Kind;
-#[cfg(any(test, feature = "visit-mut"))]
+#[cfg(any(test, feature = "write"))]
 use crate::flatbuffer::any::FieldChange;
 use crate::flatbuffer::any::{AnyField, AnyTable, AnyTables, Sealed, Value};
 use crate::flatbuffer::description::TableDescription;
@@ -13,7 +13,7 @@ impl AnyField for Option<Text<'_>> {
         self.as_ref().map_or(Value::Absent, Value::Text)
     }
 
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
             FieldChange::Remove => *self = None,
@@ -37,7 +37,7 @@ impl<T: Kind> AnyField for Option<Cow<'_, [T]>> {
         self.as_ref().map_or(Value::Absent, |numbers| Value::Numbers(T::any_list(numbers)))
     }
 
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
             FieldChange::Remove => *self = None,
@@ -85,7 +85,7 @@ impl<T: AnyTable + Default> AnyField for Option<Vec<T>> {
         }
     }
 
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
             FieldChange::Remove => *self = None,
@@ -104,7 +104,7 @@ impl<T: AnyTable + Default> AnyField for Option<Vec<T>> {
         true
     }
 
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable> {
         match self.as_mut()?.get_mut(index) {
             Some(table) => Some(table),
@@ -121,7 +121,7 @@ impl<T: AnyTable + Default> AnyField for Option<T> {
         }
     }
 
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
             FieldChange::Remove => *self = None,
@@ -131,7 +131,7 @@ impl<T: AnyTable + Default> AnyField for Option<T> {
         true
     }
 
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
         match self {
             Some(table) => Some(table),
@@ -155,7 +155,7 @@ impl<T: AnyTable> AnyTable for Box<T> {
         (**self).field(index)
     }
 
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
         (**self).field_mut(index)
     }

@@ -194,7 +194,7 @@ macro_rules! table_type {
                     $crate::flatbuffer::macros::field_at!(index, $($field => &self.$field,)*)
                 }
 
-                #[cfg(any(test, feature = "visit-mut"))]
+                #[cfg(any(test, feature = "write"))]
                 fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
                     $crate::flatbuffer::macros::field_at!(index, $($field => &mut self.$field,)*)
                 }

@@ -52,7 +52,7 @@ macro_rules! union {
         $crate::flatbuffer::macros::from_members! { $name $($from)? { $( $member($type), )* } }
 
         const _: () = {
-            #[cfg(any(test, feature = "visit-mut"))]
+            #[cfg(any(test, feature = "write"))]
             use $crate::flatbuffer::any::FieldChange;
             use $crate::flatbuffer::any::{AnyField, AnyTable, Value};
             use $crate::flatbuffer::description::{FieldKind, MemberDescription, UnionDescription};
@@ -105,7 +105,7 @@ macro_rules! union {
                     Value::Union { name: self.name(), tag: self.tag(), member }
                 }
 
-                #[cfg(any(test, feature = "visit-mut"))]
+                #[cfg(any(test, feature = "write"))]
                 fn change(&mut self, change: FieldChange<'_>) -> bool {
                     *self = match change {
                         FieldChange::Remove | FieldChange::Tag(0) => Self::None,
@@ -116,7 +116,7 @@ macro_rules! union {
                     true
                 }
 
-                #[cfg(any(test, feature = "visit-mut"))]
+                #[cfg(any(test, feature = "write"))]
                 fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
                     match self {
                         $( Self::$member(member) => Some(member), )*

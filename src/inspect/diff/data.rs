@@ -1,6 +1,6 @@
 //! Compares weights by their bytes, in any file or segment.
 
-use super::inside::{COMPARES_INSIDE, Inside};
+use super::inside::Inside;
 use super::keys::LonelyKey;
 use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Indexed, Side, Which};
 use crate::delegate::{NamedBlobs, OpenPayload};
@@ -132,7 +132,7 @@ impl<'s> Comparer<'s> {
         };
         let quantized = |side: &Side<'s>| {
             let mut quantized = Keyed::new();
-            if let (Model::Pte(pte), true) = (side.model, options.tensors && COMPARES_INSIDE) {
+            if let (Model::Pte(pte), true) = (side.model, options.tensors) {
                 for tensor in pte.dequantized() {
                     if let Ok(numbers) = tensor.numbers {
                         quantized.insert((tensor.method, tensor.value), numbers);
@@ -157,7 +157,7 @@ impl<'s> Comparer<'s> {
         Self {
             diff: Diff::default(),
             differences: Vec::new(),
-            names: [before, after].map(|side| side.names.filter(|_| cfg!(feature = "names"))),
+            names: [before, after].map(|side| side.names),
             payloads,
             blobs: [before, after].map(blobs),
             opened,

@@ -17,9 +17,6 @@ use alloc::{format, string::String, string::ToString, vec::Vec};
 const MAX_START: usize = 64;
 const MAX_ALIKE: usize = 8;
 
-/// Constants inside payloads are compared only with the feature that names them, so that a page without it stays small.
-pub(super) const COMPARES_INSIDE: bool = cfg!(feature = "names");
-
 /// The data of a constant inside a payload.
 pub(super) struct Inside<'s> {
     method: &'s str,
@@ -115,9 +112,6 @@ impl<'s> Comparer<'s> {
         [place, other_place]: [(usize, usize); 2],
         plans: [&'s ExecutionPlan<'s>; 2],
     ) -> bool {
-        if !COMPARES_INSIDE {
-            return false;
-        }
         let payloads = (self.xnnpack(Which::Before, place), self.xnnpack(Which::After, other_place));
         let (Some(payload), Some(other_payload)) = payloads else { return false };
         // Delegates may share a payload.
@@ -168,7 +162,7 @@ impl<'s> Comparer<'s> {
         (method, plan): Indexed<'s>,
         delegates: impl Iterator<Item = usize>,
     ) {
-        for delegate in delegates.filter(|_| COMPARES_INSIDE) {
+        for delegate in delegates {
             let Some(payload) = self.xnnpack(side, (method, delegate)) else { continue };
             let inside = self.constants_inside(side, payload, (method, delegate), plan);
             side.of_mut(&mut self.lonely_inside).extend(inside);

@@ -81,8 +81,7 @@ impl fmt::Display for GrowthLimit {
 }
 
 /// An exceeded limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Excess {
@@ -167,7 +166,6 @@ fn apart(difference: &super::Difference, most: f64) -> Option<String> {
 fn with_program(model: &Model<'_>, work: impl FnOnce(&Pte<'_>)) {
     match model {
         Model::Pte(pte) => work(pte),
-        #[cfg(feature = "devtools")]
         Model::Bpte(bpte) => {
             // A program that cannot be read is already among the differences.
             if let Ok(pte) = bpte.program() {

@@ -1,6 +1,5 @@
 //! The differences between two files: in the model itself, and in its storage.
 
-#[cfg(feature = "devtools")]
 mod companions;
 mod data;
 mod inside;
@@ -35,7 +34,7 @@ pub struct Side<'s> {
     pub model: &'s Model<'s>,
     /// The `.ptd` files that go with a program: they have its external tensors, and data that its delegates look up by key.
     pub data: &'s [Ptd<'s>],
-    /// The names in the program, or in the program of a bundle. Ignored without the feature `names`.
+    /// The names in the program, or in the program of a bundle.
     pub names: Option<&'s Names<'s>>,
 }
 
@@ -93,8 +92,7 @@ setters! {
 }
 
 /// The differences between two files.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Diff {
@@ -107,8 +105,7 @@ pub struct Diff {
 }
 
 /// A difference between two files.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Difference {
@@ -117,33 +114,33 @@ pub struct Difference {
     /// The kind of difference.
     pub kind: DifferenceKind,
     /// The method that contains it.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// The index, name or field path that identifies it. The index is that in the first file if it is in both.
     pub name: String,
     /// The model's name of the tensor or the instruction, if it is known: see [`Side::with_names`].
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tensor_name: Option<String>,
     /// The origin of the name.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
     /// The path of its module.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
     /// The content in the first file.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     /// The content in the second file.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// The distance between the values, if requested.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
 }
 
 /// The kind of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum DifferenceKind {
@@ -158,8 +155,8 @@ pub enum DifferenceKind {
 }
 
 /// The kind of thing that differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum DifferenceSubject {
@@ -261,8 +258,8 @@ impl fmt::Display for Difference {
 ///
 /// Instructions are matched like lines of a text, by their operator and the values in their arguments. Tensors are matched through the
 /// instructions that take or write them. An inserted instruction is therefore a single difference, although it shifts the index of every
-/// value after it. Weights are compared by their bytes, in the program, in a segment, or in a `.ptd` file. With the feature `names`,
-/// constants inside XNNPACK's delegates are compared too, and values and weights with a [name](Side::with_names) that is in both files
+/// value after it. Weights are compared by their bytes, in the program, in a segment, or in a `.ptd` file. Constants
+/// inside XNNPACK's delegates are compared too, and values and weights with a [name](Side::with_names) that is in both files
 /// are matched first.
 ///
 /// Two bundles are compared by the programs inside, then by the test cases of methods of the same name, in their order. A bundle and a
@@ -301,19 +298,15 @@ pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff 
     match (before.model, after.model) {
         (Model::Pte(left), Model::Pte(right)) => programs(&mut comparer, left, right),
         (Model::Ptd(left), Model::Ptd(right)) => keys(&mut comparer, left, right),
-        #[cfg(feature = "devtools")]
         (Model::Bpte(left), Model::Bpte(right)) => {
             comparer.diff = companions::bundles([before, after], [Some(left), Some(right)], options);
         }
-        #[cfg(feature = "devtools")]
         (Model::Bpte(bundle), Model::Pte(_)) => {
             comparer.diff = companions::bundles([before, after], [Some(bundle), None], options);
         }
-        #[cfg(feature = "devtools")]
         (Model::Pte(_), Model::Bpte(bundle)) => {
             comparer.diff = companions::bundles([before, after], [None, Some(bundle)], options);
         }
-        #[cfg(feature = "devtools")]
         (Model::Etdp(left), Model::Etdp(right)) => comparer.diff = companions::traces(left, right),
         (left, right) => {
             let (left, right) = (left.kind().to_string(), right.kind().to_string());

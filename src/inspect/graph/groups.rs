@@ -7,8 +7,7 @@ use alloc::{format, string::String, vec, vec::Vec};
 use core::ops::Range;
 
 /// A group of nodes: a range of the graph's list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct NodeGroup {
@@ -23,8 +22,8 @@ pub struct NodeGroup {
 }
 
 /// The kind of a group of nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum GroupKind {
@@ -37,13 +36,12 @@ pub enum GroupKind {
 }
 
 /// A graph with one node for each group.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Outline<'t> {
     /// The graph.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub graph: Graph<'t>,
     /// The positions of its nodes.
     pub layout: GraphLayout,

@@ -18,8 +18,7 @@ use alloc::{vec, vec::Vec};
 use core::ops::Range;
 
 /// A graph layout. Lengths are pixels of the unscaled picture.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GraphLayout {
@@ -37,8 +36,7 @@ pub struct GraphLayout {
 }
 
 /// The route of all edges from one node to another, past the nodes between them.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct EdgeRoute {
@@ -51,8 +49,7 @@ pub struct EdgeRoute {
 }
 
 /// The box of a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct NodeBox {

@@ -1,20 +1,14 @@
 //! A method as a graph: edges from the instruction that writes a value to the instructions that read it.
 
 mod flow;
-#[cfg(feature = "layout")]
 mod groups;
 mod inside;
-#[cfg(feature = "layout")]
 mod layers;
-#[cfg(feature = "layout")]
 mod layout;
 
 pub(crate) use flow::short;
-#[cfg(feature = "layout")]
 pub use groups::{GroupKind, NodeGroup, Outline};
-#[cfg(feature = "layout")]
 pub(crate) use layout::{CHARACTERS, LINE, MAX_WEIGHTS};
-#[cfg(feature = "layout")]
 pub use layout::{EdgeRoute, GraphLayout, NodeBox};
 
 use super::{NamedBy, TensorPlace};
@@ -42,8 +36,7 @@ use alloc::{format, string::String, sync::Arc, vec::Vec};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Graph<'t> {
@@ -54,13 +47,12 @@ pub struct Graph<'t> {
     /// The edges. An edge with a value goes from an earlier node to a later one, except from one iteration of a loop to the next.
     pub edges: Vec<Edge>,
     /// The reason why some edges may be missing or wrong.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<&'static str>,
 }
 
 /// A node: an instruction, or an origin or destination of values.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Node<'t> {
@@ -70,36 +62,29 @@ pub struct Node<'t> {
     pub label: String,
     /// The label of the instruction or of the node inside a delegate, such as `convolution.3`; for an input, a state or an output, the
     /// name of the value. `naming::Names` adds this and `module`.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub name: Option<&'t str>,
     /// The path of its module, such as `layers.0.conv`; empty for the model itself.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub module: Option<&'t str>,
     /// The backend of a node inside a delegate.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<&'t str>,
     /// The instruction.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub instruction: Option<InstructionPlace>,
     /// The line of Python that it comes from, if the file or a record has it: `model.py:12 forward`.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The values that it reads and writes, in the file's order.
     pub arguments: Vec<GraphArgument<'t>>,
     /// The time that it took in one run, in ticks of a trace's clock: see [`Graph::add_times`].
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
 }
 
 /// The place of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InstructionPlace {
@@ -110,8 +95,8 @@ pub struct InstructionPlace {
 }
 
 /// The kind of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum NodeKind {
@@ -156,44 +141,39 @@ impl NodeKind {
 }
 
 /// A value that a node reads or writes.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GraphArgument<'t> {
     /// Index into the method's values; for a value inside a delegate, -1 minus its id there.
     pub value: i32,
     /// The name, if the operator is known.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'static str>,
     /// The name of a tensor, such as `layers.0.conv.weight`. `naming::Names` adds it.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub tensor_name: Option<&'t str>,
     /// The origin of that name.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
     /// A tensor's type and shape, or the value itself: `f32[1, 3]`, `2`, `[0, 1]`, `"gelu"`.
     ///
     /// Arguments with the same value share the text, because lists can be long and be arguments of many instructions.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "serialize_text"))]
+    #[serde(serialize_with = "serialize_text")]
     #[cfg_attr(feature = "schemars", schemars(with = "String"))]
     pub text: Arc<str>,
     /// `true` if the instruction writes the value.
     pub output: bool,
     /// `true` for a weight: data in the file or in a `.ptd`, also inside a delegate.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub weight: bool,
     /// The place of a tensor's bytes.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<TensorPlace<'t>>,
 }
 
 /// An edge from a node to another: a value, or a jump.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Edge {
@@ -202,10 +182,10 @@ pub struct Edge {
     /// Index of the destination node.
     pub to: usize,
     /// Index into the method's values, as in the arguments of the destination node; `None` for a jump.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<i32>,
     /// `true` if the edge comes from the instruction that made the value a view, whose bytes come from other nodes.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub view: bool,
 }
 
@@ -221,7 +201,6 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Vec<Graph<'t>> {
     graphs
 }
 
-#[cfg(feature = "serde")]
 fn serialize_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> core::result::Result<S::Ok, S::Error> {
     serializer.serialize_str(text)
 }

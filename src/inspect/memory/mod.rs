@@ -30,8 +30,7 @@ use cover::Cover;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Memory<'t> {
@@ -47,8 +46,7 @@ pub struct Memory<'t> {
 ///
 /// Times count the method's instructions from 1, over all its chains. Inputs are given at time 0; outputs are read after the last
 /// instruction. In JSON, times are indices of instructions, which count from 0, so that inputs are given at -1.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodMemory<'t> {
@@ -67,10 +65,10 @@ pub struct MethodMemory<'t> {
     pub jumps: bool,
     /// The backends that the method calls. The memory that their delegates allocate themselves, such as packed weights and workspaces, is not
     /// stated in the file and not counted.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_counted: Vec<&'t str>,
     /// The assumptions that had to be made: `needed` and `lost` are then estimates. Empty if everything is known.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<Assumption>,
 }
 
@@ -110,13 +108,12 @@ impl fmt::Display for Moment {
 }
 
 /// An assumption in place of an unknown fact about a method.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Assumption {
     /// The operator or the backend concerned; `None` if it concerns the whole method.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The number of instructions that call it.
     pub calls: usize,
@@ -125,19 +122,18 @@ pub struct Assumption {
 }
 
 /// A planned buffer and its tensors.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BufferMemory<'t> {
     /// The index, size and device.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub buffer: PlannedBuffer,
     /// The maximum number of bytes that are needed at the same time: no plan for these tensors can be smaller. Bytes that tensors share at
     /// that time are counted once. An estimate if the method's `assumed` is not empty.
     pub needed: u64,
     /// The first time of this maximum.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
+    #[serde(serialize_with = "crate::dataflow::as_instruction")]
     #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub needed_at: usize,
     /// The buffer's size minus `needed`: gaps that no tensor could use, and alignment.
@@ -147,8 +143,7 @@ pub struct BufferMemory<'t> {
 }
 
 /// A tensor in planned memory.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PlannedTensor<'t> {
@@ -159,44 +154,41 @@ pub struct PlannedTensor<'t> {
     /// The size, in bytes.
     pub size: u64,
     /// The first time at which its bytes are needed.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
+    #[serde(serialize_with = "crate::dataflow::as_instruction")]
     #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub first: usize,
     /// The last time at which its bytes are needed, also through a view.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
+    #[serde(serialize_with = "crate::dataflow::as_instruction")]
     #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub last: usize,
     /// The periods between `first` and `last` in which its bytes are not needed: before they are overwritten, or in another branch.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub idle: Vec<Period>,
     /// `true` if it keeps its content from run to run: it has an initial state, or is read before it is written.
     pub kept: bool,
     /// The values that the tensor is a view of and whose bytes it reads. At most 64.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<usize>,
     /// The type and shape.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub shape: ValueShape<'t>,
     /// The origin of its name. `naming::Names` adds this field and the next three.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
     /// The instruction that first writes it, such as `convolution.3`; `None` for an input.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub made_by: Option<&'t str>,
     /// The instruction that needs it last; `None` for an output.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used_by: Option<&'t str>,
     /// The path of the module of the instruction that first writes it.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub module: Option<&'t str>,
     /// Values that are needed at the same time and share some bytes: the tensor is a view of them, or is computed in their place. At most 64.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shares_with: Vec<usize>,
     /// Values that used some of its bytes before and are no longer needed. At most 64.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<usize>,
 }
 

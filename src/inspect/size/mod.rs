@@ -8,9 +8,7 @@ mod weights;
 use super::{BlobUser, Blobs, Fault};
 use crate::delegate::Xnnpack;
 use crate::error::{Error, Result};
-#[cfg(feature = "devtools")]
 use crate::file::bpte::Bpte;
-#[cfg(feature = "devtools")]
 use crate::file::etdp::{Etdp, PREFIX};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
@@ -19,7 +17,6 @@ use crate::file::source::Source;
 use crate::flatbuffer::read::Record;
 use crate::keyed::{Keyed, sort_by};
 use crate::schema::xnnpack::XNNGraph;
-#[cfg(feature = "devtools")]
 use crate::schema::{BundledProgram, ETDump};
 use crate::schema::{DataSegment, Program, ScalarType};
 use alloc::{string::String, vec, vec::Vec};
@@ -43,8 +40,7 @@ use weights::PayloadWeights;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizeReport<'t> {
@@ -65,8 +61,7 @@ pub struct SizeReport<'t> {
 }
 
 /// Bytes of a file with one purpose: a blob, or all tables of a kind, or all padding of a kind.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizePart<'t> {
@@ -75,26 +70,26 @@ pub struct SizePart<'t> {
     /// More detail. For [`SizeKind::Program`], the schema's name of a table, or `vtables`. For padding and unreferenced bytes, the place
     /// (`header`, `program`, `segment`, `between segments`, `after the last segment`). For a delegate, the part of its payload (`header`,
     /// `FlatBuffer`, `weights`, `padding`), or `payload` if its parts are not known.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<&'static str>,
     /// The backend of a payload, or the key of named data.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'t str>,
     /// The offset in bytes from the start of the file; `None` for a part of several pieces.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// The size in bytes. Each byte is counted in one part only: the first of overlapping blobs has the bytes that they share.
     pub size: u64,
     /// The number of pieces: tables, vtables, vectors and strings, each once, or gaps.
     pub pieces: usize,
     /// The users, if it is a blob.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<BlobUser<'t>>,
 }
 
 /// The purpose of bytes in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum SizeKind {
@@ -138,8 +133,7 @@ impl fmt::Display for SizeKind {
 }
 
 /// The bytes that a method takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodSize<'t> {
@@ -154,8 +148,7 @@ pub struct MethodSize<'t> {
 }
 
 /// The bytes that the weights of a type of elements take.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TypeSize {
@@ -170,8 +163,7 @@ pub struct TypeSize {
 }
 
 /// The bytes that an operator's arguments, or a backend's payloads, take.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorSize {
@@ -184,13 +176,12 @@ pub struct OperatorSize {
 }
 
 /// All parts of a file with the same key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizeGroup<'t> {
     /// The key of the parts.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub key: SizeKey<'t>,
     /// The size, in bytes.
     pub size: u64,
@@ -199,29 +190,27 @@ pub struct SizeGroup<'t> {
 }
 
 /// The key by which parts of a file are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizeKey<'t> {
     /// The purpose of the bytes.
     pub kind: SizeKind,
     /// The backend of payloads.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<&'t str>,
     /// More detail, as for [`SizePart::detail`].
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<&'static str>,
 }
 
 /// The difference between two files in parts with the same key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Growth<'t> {
     /// The key of the parts.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub key: SizeKey<'t>,
     /// The size in the first file, in bytes.
     pub before: u64,
@@ -328,7 +317,6 @@ pub(super) fn of_ptd<'t>(ptd: &'t Ptd<'_>) -> Result<SizeReport<'t>> {
     Ok(SizeReport::new(source, ledger.settle(), &[], errors))
 }
 
-#[cfg(feature = "devtools")]
 /// See [`Bpte::size_report`].
 pub(super) fn of_bpte<'t>(bundle: &'t Bpte<'_>) -> Result<SizeReport<'t>> {
     let source = whole(bundle.source.as_ref())?;
@@ -341,7 +329,6 @@ pub(super) fn of_bpte<'t>(bundle: &'t Bpte<'_>) -> Result<SizeReport<'t>> {
     Ok(SizeReport::new(source, ledger.settle(), &[], Vec::new()))
 }
 
-#[cfg(feature = "devtools")]
 /// See [`Etdp::size_report`].
 pub(super) fn of_etdp<'t>(trace: &'t Etdp<'_>) -> Result<SizeReport<'t>> {
     let source = whole(trace.source.as_ref())?;

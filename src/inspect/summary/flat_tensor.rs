@@ -9,15 +9,14 @@ use crate::tensor::TensorShape;
 use alloc::vec::Vec;
 
 /// The contents of a `.ptd` file.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FlatTensorSummary<'t> {
     /// The releases of ExecuTorch that write this schema.
     pub schema: &'static str,
     /// The alignment of tensors, in bytes, which is only in the early schemas.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tensor_alignment: Option<u32>,
     /// The data segments.
     pub segments: SegmentCount,
@@ -26,20 +25,19 @@ pub struct FlatTensorSummary<'t> {
 }
 
 /// A key of a `.ptd` file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Key<'t> {
     /// The key.
     pub key: &'t str,
     /// The shape; `None` for a blob that is not a tensor.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub shape: Option<TensorShape<'t>>,
     /// Index into the list of segments.
     pub segment_index: u32,
     /// The offset in bytes from the start of the file.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// The size, in bytes.
     pub size: u64,

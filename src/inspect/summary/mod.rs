@@ -9,9 +9,7 @@ pub use program::{Backend, Instructions, Method, OperatorCalls, ProgramSummary, 
 pub(super) use flat_tensor::of_ptd;
 pub(super) use program::of_pte;
 
-#[cfg(feature = "devtools")]
 use super::bundle::BundleSummary;
-#[cfg(feature = "devtools")]
 use super::etdp::TraceSummary;
 use super::xnnpack::XnnpackSummary;
 use super::{Blob, Fault};
@@ -20,8 +18,7 @@ use crate::schema::DataSegment;
 use alloc::vec::Vec;
 
 /// A summary of a file.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Summary<'t> {
@@ -32,15 +29,15 @@ pub struct Summary<'t> {
     /// The extended header, if the file has one.
     pub header: Option<HeaderSummary>,
     /// The contents.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub content: Content<'t>,
     /// Dangling references.
     pub errors: Vec<Fault>,
 }
 
 /// The contents of a file of any kind.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
@@ -50,18 +47,15 @@ pub enum Content<'t> {
     /// The contents of a `.ptd` file.
     FlatTensor(FlatTensorSummary<'t>),
     /// The contents of a `.bpte` file, without the program.
-    #[cfg(feature = "devtools")]
     Bundle(BundleSummary<'t>),
     /// The contents of a `.etdp` file.
-    #[cfg(feature = "devtools")]
     Trace(TraceSummary<'t>),
     /// The contents of an XNNPACK payload.
     Xnnpack(XnnpackSummary<'t>),
 }
 
 /// The extended header of a `.pte` or `.ptd`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct HeaderSummary {
@@ -76,8 +70,7 @@ pub struct HeaderSummary {
 }
 
 /// The number of segments and their total size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SegmentCount {
@@ -88,8 +81,7 @@ pub struct SegmentCount {
 }
 
 /// The number of blobs of a kind, their total size, and the number of their users.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BlobCount {

@@ -17,8 +17,7 @@ use crate::tensor::TensorShape;
 use alloc::{collections::BTreeMap, string::String, vec, vec::Vec};
 
 /// The contents of a `.pte` file.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ProgramSummary<'t> {
@@ -48,8 +47,7 @@ pub struct ProgramSummary<'t> {
 }
 
 /// The contents of a method.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Method<'t> {
@@ -74,47 +72,42 @@ pub struct Method<'t> {
 }
 
 /// An input or output.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Value<'t> {
     /// Index into the method's values.
     pub value: i32,
     /// The schema's name of its kind; `None` if the index is out of range or the kind is of a newer schema.
-    #[cfg_attr(feature = "serde", serde(rename = "type"))]
+    #[serde(rename = "type")]
     pub kind: Option<&'static str>,
     /// The shape, if it is a tensor.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub tensor: Option<ValueShape<'t>>,
     /// `true` if it is a tensor without planned memory, which the caller has to provide before a run.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub caller_memory: bool,
     /// The meaning of an output of a method for training; `None` for other values.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub training: Option<TrainingOutput<'t>>,
 }
 
 /// The shape of a tensor of a method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ValueShape<'t> {
     /// The name, if the tensor has one.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub name: Option<&'t str>,
     /// The type of the elements.
     pub scalar_type: ScalarType,
     /// The size of each dimension: an upper bound if the shape is dynamic.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
+    #[serde(serialize_with = "crate::tensor::first_items")]
     #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<i32>"))]
     pub sizes: &'t [i32],
     /// The dimensions in the order of storage, outermost first.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
+    #[serde(serialize_with = "crate::tensor::first_items")]
     #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<u8>"))]
     pub dim_order: &'t [u8],
     /// The kind of change of the sizes that is allowed at run time.
@@ -135,8 +128,7 @@ impl<'t> ValueShape<'t> {
 }
 
 /// A kernel and the number of its calls.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorCalls {
@@ -147,8 +139,7 @@ pub struct OperatorCalls {
 }
 
 /// The instructions of a method.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Instructions {
@@ -159,8 +150,7 @@ pub struct Instructions {
 }
 
 /// The delegates of a backend.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Backend<'t> {

@@ -199,7 +199,7 @@ impl AnyTable for FlatTensor<'_> {
         }
     }
 
-    #[cfg(any(test, feature = "visit-mut"))]
+    #[cfg(any(test, feature = "write"))]
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
         let today: [&mut dyn AnyField; 3] = [&mut self.version, &mut self.segments, &mut self.named_data];
         match (index, self.legacy.as_mut()) {

@@ -16,8 +16,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
 /// External data that a program needs and that no `.ptd` file contains.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MissingData {

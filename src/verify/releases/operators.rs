@@ -31,8 +31,8 @@ const MAX_SHOWN: usize = 4;
 const MAX_LISTED: usize = 100;
 
 /// A kernel library of ExecuTorch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Library {
@@ -43,7 +43,7 @@ pub enum Library {
     /// Kernels of quantized operators.
     Quantized,
     /// Kernels of quantized operators for Arm's Cortex-M.
-    #[cfg_attr(feature = "serde", serde(rename = "cortex_m", alias = "cortex-m"))]
+    #[serde(rename = "cortex_m", alias = "cortex-m")]
     CortexM,
     /// The kernels in the Python wheel.
     PythonWheel,
@@ -85,8 +85,7 @@ impl fmt::Display for Library {
 }
 
 /// The kernels that a program needs from a library other than the portable one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct NeededKernels {

@@ -2,8 +2,7 @@
 
 /// A reason why a release does not load a file, or why that is unknown, other than a broken [rule](super::super::RULES) or
 /// a [feature](super::FEATURES).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReasonKind {

@@ -54,22 +54,18 @@ use check::is_key;
 /// "aten::mul.out" = ["FLOAT"]
 /// ```
 ///
-/// and in JSON, with the feature `serde`:
+/// and in JSON:
 ///
 /// ```
-/// # #[cfg(feature = "serde")] {
+/// # {
 /// use executorch_format::verify::Target;
 ///
 /// let target: Target = serde_json::from_str(r#"{"arena": 65536, "pointer-bits": 32}"#).unwrap();
 /// assert_eq!(target, Target::default().with_arena(Some(65536)).with_pointer_bits(Some(32)));
 /// # }
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Target {
     /// The kernel libraries that are linked to the runtime, with the operators that `runtime` has in them. If `runtime`
@@ -86,11 +82,11 @@ pub struct Target {
     /// The backends of the device.
     pub backends: Option<BTreeSet<String>>,
     /// The size of the planned memory for a method on the CPU, in bytes.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
+    #[serde(deserialize_with = "crate::sizes::deserialize_size")]
     pub arena: Option<u64>,
     /// The size of the method allocator, from which the runtime allocates memory when it loads a method, in bytes: see
     /// [`Pte::method_allocator`].
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
+    #[serde(deserialize_with = "crate::sizes::deserialize_size")]
     pub method_allocator: Option<u64>,
     /// `true` if the runtime also has a temporary allocator. Without one, it takes more from the method allocator. `None`
     /// means that it has none.
@@ -98,14 +94,14 @@ pub struct Target {
     /// The accelerator that payloads for Ethos-U must be compiled for, such as `ethos-u55-128`.
     pub accelerator: Option<String>,
     /// The size of scratch memory for an Ethos-U, in bytes: the most that a run of a delegate may take.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
+    #[serde(deserialize_with = "crate::sizes::deserialize_size")]
     pub scratch: Option<u64>,
     /// The number of bits in a pointer, 32 or 64. `None` means 64.
     pub pointer_bits: Option<u32>,
     /// The release of ExecuTorch's runtime, such as `1.2`.
     pub runtime: Option<Release>,
     /// The largest size of a file, in bytes.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
+    #[serde(deserialize_with = "crate::sizes::deserialize_size")]
     pub largest_file: Option<u64>,
 }
 

@@ -2,7 +2,6 @@
 
 use executorch_format::inspect::{Salvage, salvage};
 use executorch_format::{DataRef, Error, FileKind, Model, PROBE_SIZE, ParseOptions, Pte, Segment, probe};
-#[cfg(feature = "names")]
 use executorch_format::{
     convert::Safetensors,
     naming::{EtRecord, NameSource},
@@ -15,7 +14,6 @@ pub trait Storage {
     fn read(&self, start: u64, size: u64) -> Result<Vec<u8>, String>;
 
     /// Reads the entries of a ZIP file for which [`EtRecord::takes_entry`] returns `true`, with their content.
-    #[cfg(feature = "names")]
     fn entries(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
         Err("ZIP files are not read here".into())
     }
@@ -57,7 +55,6 @@ pub struct File {
     /// The contents that could be recovered, if it cannot be parsed.
     pub remains: Option<Salvage>,
     /// The names in it, if it is an ETRecord or a state dict.
-    #[cfg(feature = "names")]
     pub names: Option<Result<NameSource<'static>, String>>,
 }
 
@@ -71,13 +68,10 @@ impl File {
         let failed = |kind, error| Ok(Self::new(name.clone(), size, kind, false, Err(error)));
         let probe = match probe(&first) {
             Ok(probe) => probe,
-            #[cfg(feature = "names")]
             Err(error) => {
                 let names = names(&name, &first, size, storage);
                 return failed(None, error).map(|file| Self { names, ..file });
             }
-            #[cfg(not(feature = "names"))]
-            Err(error) => return failed(None, error),
         };
         let kind = Some(probe.kind);
         let whole = size <= WHOLE || probe.header.is_none();
@@ -108,18 +102,7 @@ impl File {
     }
 
     fn new(name: String, size: u64, kind: Option<FileKind>, whole: bool, model: Result<Model<'static>, Error>) -> Self {
-        Self {
-            name,
-            size,
-            kind,
-            whole,
-            model,
-            bundle: None,
-            program_offset: None,
-            remains: None,
-            #[cfg(feature = "names")]
-            names: None,
-        }
+        Self { name, size, kind, whole, model, bundle: None, program_offset: None, remains: None, names: None }
     }
 
     /// Takes the program out of a bundle.
@@ -146,7 +129,6 @@ impl File {
 }
 
 /// Reads the names of an ETRecord, which is a ZIP file, or of a state dict.
-#[cfg(feature = "names")]
 fn names(
     name: &str,
     first: &[u8],

@@ -13,7 +13,6 @@ extern "C" {
     fn read(this: &Reader, start: f64, size: f64) -> Result<Vec<u8>, wasm_bindgen::JsValue>;
 }
 
-#[cfg(feature = "names")]
 #[wasm_bindgen]
 extern "C" {
     /// An entry of a ZIP file.
@@ -31,7 +30,6 @@ extern "C" {
 }
 
 /// Returns `true` for the entries of a ZIP file that a page reads. Fails if such an entry is too large for the file.
-#[cfg(feature = "names")]
 #[wasm_bindgen]
 pub fn takes_entry(name: &str, size: f64, file_size: f64) -> Result<bool, String> {
     executorch_format::naming::EtRecord::takes_entry(name, size as u64, file_size as u64)
@@ -45,7 +43,6 @@ impl Storage for Reader {
         if bytes.len() as u64 == size { Ok(bytes) } else { Err("the file has become shorter".to_owned()) }
     }
 
-    #[cfg(feature = "names")]
     fn entries(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
         let entries = Reader::entries(self)
             .map_err(|error| format!("not a ZIP file that can be read: {}", error.as_string().unwrap_or_default()))?;

@@ -6,7 +6,6 @@ mod export;
 mod file;
 mod glue;
 mod jobs;
-#[cfg(feature = "names")]
 mod names;
 mod quantized;
 mod report;

@@ -94,7 +94,6 @@ impl Session {
                 Some(FileKind::Pte | FileKind::Bpte) if program.is_some() && roles.other.is_none() => {
                     roles.other = Some(index)
                 }
-                #[cfg(feature = "names")]
                 None if program.is_some() && file.names.is_some() => roles.names.push(index),
                 found if found == main_kind && found.is_some() && roles.other.is_none() => roles.other = Some(index),
                 _ => roles.unused.push(index),
@@ -138,7 +137,6 @@ impl Session {
             }
         };
         let data = self.data();
-        #[cfg(feature = "names")]
         if let (Some(pte), Some(part)) = (file.program(), crate::names::Part::of(name)) {
             return self.named_part(part, pte, model, &data);
         }
@@ -240,16 +238,10 @@ impl Session {
         let opened = |file: &'_ File| file.model.clone().map_err(|error| format!("{}: {error}", file.name));
         let models = [opened(left)?, opened(right)?];
         let data: Vec<Ptd<'static>> = self.data().into_iter().cloned().collect();
-        #[cfg_attr(not(feature = "names"), allow(unused_mut))]
         let [mut before, mut after] = models.each_ref().map(|model| Side::new(model, &data));
-        #[cfg(feature = "names")]
         let sources = [self.sources_of(&models[0])?, self.sources_of(&models[1])?];
-        #[cfg(feature = "names")]
         let names = [crate::names::names_of(&models[0], &sources[0]), crate::names::names_of(&models[1], &sources[1])];
-        #[cfg(feature = "names")]
-        {
-            (before.names, after.names) = (names[0].as_ref(), names[1].as_ref());
-        }
+        (before.names, after.names) = (names[0].as_ref(), names[1].as_ref());
         let found = diff(&before, &after, &DiffOptions::default().with_tensors());
         let sizes = models.each_ref().map(|model| model.size_report());
         let growth = match &sizes {
