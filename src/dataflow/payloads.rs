@@ -1,6 +1,6 @@
 //! The outputs among the arguments of delegates' calls, if the payloads state them.
 
-use crate::delegate::Payload;
+use crate::delegate::{OpenPayload, Payload};
 use crate::file::pte::Pte;
 use crate::schema::xnnpack::EXTERNAL_OUTPUT;
 use alloc::{vec, vec::Vec};
@@ -31,18 +31,18 @@ impl Outputs {
 }
 
 impl DelegateOutputs {
-    /// Reads the payloads that state their inputs and outputs: those of XNNPACK, Vulkan, and Vela for Ethos-U.
+    /// Finds the outputs of the payloads that state their inputs and outputs: those of XNNPACK, Vulkan, and Vela for Ethos-U.
     #[expect(clippy::indexing_slicing, reason = "`indices` has an item for each delegate")]
-    pub(crate) fn of_program(pte: &Pte<'_>) -> Self {
+    pub(crate) fn of_program(pte: &Pte<'_>, payloads: &[OpenPayload<'_>]) -> Self {
         let mut found = Self::default();
         for plan in pte.methods() {
             found.indices.push(vec![None; plan.delegates().len()]);
         }
-        for opened in pte.open_payloads() {
+        for opened in payloads {
             let Ok(payload) = &opened.payload else { continue };
             let Some(outputs) = outputs(payload) else { continue };
-            for (method, delegate) in opened.delegates {
-                found.indices[method][delegate] = Some(found.payloads.len());
+            for (method, delegate) in &opened.delegates {
+                found.indices[*method][*delegate] = Some(found.payloads.len());
             }
             found.payloads.push(outputs);
         }

@@ -278,7 +278,7 @@ pub enum TensorPlace<'t> {
 }
 
 pub(super) fn disassembly<'t>(pte: &'t Pte<'_>) -> Disassembly<'t> {
-    let delegates = DelegateOutputs::of_program(pte);
+    let delegates = DelegateOutputs::of_program(pte, &pte.open_payloads());
     let mut errors = Vec::new();
     let methods = pte.methods().iter().enumerate();
     let mut methods: Vec<MethodCode<'_>> =

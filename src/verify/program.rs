@@ -4,6 +4,7 @@
 use super::look_ups;
 use super::report::{Name, Report};
 use super::rule::{self, Rule};
+use crate::delegate::OpenPayload;
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::flatbuffer::any;
@@ -15,7 +16,7 @@ use alloc::format;
 /// reached in this schema.
 const MAX_TABLES: usize = 1_000_000;
 
-pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
+pub(super) fn check(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
     let program = &pte.program;
     version(program.version, rule::PROGRAM_VERSION, report);
     execution_plan(program, report);
@@ -23,7 +24,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     constant_buffer(program, report);
     constants_twice(program, report);
     constant_segment(program, report);
-    named_data(pte, report);
+    named_data(pte, payloads, report);
 }
 
 pub(super) fn constant_offsets<'t>(program: &'t Program<'_>) -> &'t [u64] {
@@ -108,7 +109,7 @@ fn constant_segment(program: &Program<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn named_data(pte: &Pte<'_>, report: &mut Report<'_>) {
+fn named_data(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
     let program = &pte.program;
     let root = Path::ROOT;
     if program.named_data.is_some() && program.segments.is_none() {
@@ -121,10 +122,10 @@ fn named_data(pte: &Pte<'_>, report: &mut Report<'_>) {
         let (key, path) = (named.key.as_deref(), root.item("named_data", index));
         named_data_key(key, &path, report);
         let is_inside = (named.segment_index as usize) < segments;
-        // The runtime detects this only when a delegate requests the data. Payloads are opened only if such an entry exists.
-        if is_inside
-            || report.concerns(looked_up.get_or_insert_with(|| look_ups::looked_up(pte)).get(index) == Some(&true))
-        {
+        let mut is_looked_up =
+            || looked_up.get_or_insert_with(|| look_ups::looked_up(pte, payloads)).get(index) == Some(&true);
+        // The runtime detects this only when a delegate requests the data.
+        if is_inside || report.concerns(is_looked_up()) {
             named_data_segment(key, named.segment_index, segments, &path, report);
         }
     }

@@ -9,6 +9,7 @@ use super::{
 #[cfg(feature = "inspect")]
 use super::{Fit, Missing, Target, target};
 use crate::dataflow::DelegateOutputs;
+use crate::delegate::OpenPayload;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::path::Path;
@@ -22,21 +23,28 @@ impl Pte<'_> {
     ///
     /// At most 100 findings of a rule are listed. One more finding states the number of the rest.
     pub fn verify(&self, level: Level) -> Vec<Finding> {
-        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
-        if level >= Level::Runtime {
-            runtime_rules(self, &mut report);
+        if level < Level::Runtime {
+            return Vec::new();
         }
+        self.verify_opened(&self.open_payloads(), level)
+    }
+
+    /// Checks the file at `level`, which is not that of the structure. `payloads` are those that it has opened.
+    pub(crate) fn verify_opened(&self, payloads: &[OpenPayload<'_>], level: Level) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
+        runtime_rules(self, payloads, &mut report);
+        xnnpack::check(self, payloads, &mut report);
         if level >= Level::Strict {
-            strict_rules(self, &mut report);
+            strict_rules(self, payloads, &mut report);
         }
         report.finish()
     }
 
-    /// Checks the file at [`Level::Runtime`], like [`verify`](Self::verify), for binaries that should not contain the code of the
-    /// strict level.
+    /// Checks the file at [`Level::Runtime`] without opening payloads of delegates, which their backends check when they load them: for
+    /// firmware, since this links neither the code of the strict level nor that of payloads. [`verify`](Self::verify) checks them too.
     pub fn verify_for_runtime(&self) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
-        runtime_rules(self, &mut report);
+        runtime_rules(self, &[], &mut report);
         report.finish()
     }
 
@@ -48,7 +56,7 @@ impl Pte<'_> {
         if level >= Level::Runtime {
             let data: Vec<&Ptd<'_>> = data.into_iter().collect();
             pairing::check(self, data.iter().copied(), &mut report);
-            xnnpack::check_pairing(self, &data, &mut report);
+            xnnpack::check_pairing(self, &self.open_payloads(), &data, &mut report);
         }
         report.finish()
     }
@@ -103,9 +111,9 @@ impl Pte<'_> {
 }
 
 /// Checks the rules of the runtime level, and rules of the strict level that share functions with them.
-fn runtime_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
-    program::check(pte, report);
-    segments::check_pte(pte, report);
+fn runtime_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
+    program::check(pte, payloads, report);
+    segments::check_pte(pte, payloads, report);
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &Path::ROOT.item("execution_plan", index);
         plan::check(plan, path, report);
@@ -114,14 +122,13 @@ fn runtime_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
         delegates::check(pte, plan, path, report);
         instructions::check(plan, path, report);
     }
-    xnnpack::check(pte, report);
 }
 
 /// Checks the other rules of the strict level.
-fn strict_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
+fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
     segments::unreferenced_in_pte(pte, report);
     names::check_pte(pte, report);
-    let outputs = DelegateOutputs::of_program(pte);
+    let outputs = DelegateOutputs::of_program(pte, payloads);
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &Path::ROOT.item("execution_plan", index);
         memory::check((index, plan), &outputs, path, report);

@@ -191,7 +191,7 @@ pub struct Edge {
 
 /// See [`Pte::graphs`].
 pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Vec<Graph<'t>> {
-    let delegates = DelegateOutputs::of_program(pte);
+    let delegates = DelegateOutputs::of_program(pte, &pte.open_payloads());
     let mut graphs = Vec::new();
     for ((method, plan), opened) in pte.methods().iter().enumerate().zip(inside::opened(pte)) {
         if !plan.is_constant() {

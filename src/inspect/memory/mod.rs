@@ -207,7 +207,7 @@ impl PlannedTensor<'_> {
 
 pub(super) fn memory<'t>(pte: &'t Pte<'_>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
-    let delegates = DelegateOutputs::of_program(pte);
+    let delegates = DelegateOutputs::of_program(pte, &pte.open_payloads());
     for (index, plan) in pte.methods().iter().enumerate() {
         let (method, errors) = method(index, plan, &delegates);
         memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));

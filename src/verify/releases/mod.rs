@@ -228,12 +228,12 @@ impl fmt::Display for Reason {
 }
 
 pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Releases {
-    let mut strict = pte.verify(Level::Strict);
+    let opened = pte.open_payloads();
+    let mut strict = pte.verify_opened(&opened, Level::Strict);
     // Loading a program does not call kernels.
     strict.retain(|finding| !finding.rule.starts_with("kernel-"));
     // A file that breaks no rule of the strict level breaks no rule of the levels included in it.
-    let mut runtime = if strict.is_empty() { Vec::new() } else { pte.verify(Level::Runtime) };
-    let opened = pte.open_payloads();
+    let mut runtime = if strict.is_empty() { Vec::new() } else { pte.verify_opened(&opened, Level::Runtime) };
     let needs = external::missing(pte, &opened, &[]);
     if let Some(data @ [_, ..]) = deployment.data {
         let pairing = pte.verify_with(data.iter().copied(), Level::Runtime);

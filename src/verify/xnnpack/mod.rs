@@ -160,10 +160,10 @@ fn find<T: Copy>(pairs: &[(u32, T)], id: u32) -> Option<T> {
 }
 
 /// Checks a program's XNNPACK payloads, by themselves and with the calls of their delegates.
-pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
+pub(super) fn check(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
     let blobs = NamedBlobs::new(pte, []);
-    for opened in pte.open_payloads() {
-        let Some((method, index)) = opened.delegates.first().copied().filter(|_| is_xnnpack(pte, &opened)) else {
+    for opened in payloads {
+        let Some((method, index)) = opened.delegates.first().copied().filter(|_| is_xnnpack(pte, opened)) else {
             continue;
         };
         in_delegate(method, index, |path| match &opened.payload {
@@ -197,12 +197,17 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
 }
 
 /// Checks everything that needs the `.ptd` files.
-pub(super) fn check_pairing(pte: &Pte<'_>, ptds: &[&Ptd<'_>], report: &mut Report<'_>) {
+pub(super) fn check_pairing(
+    pte: &Pte<'_>,
+    payloads: &[OpenPayload<'_>],
+    ptds: &[&Ptd<'_>],
+    report: &mut Report<'_>,
+) {
     let blobs = NamedBlobs::new(pte, ptds.iter().copied());
     let keys = if ptds.is_empty() { constants::Keys::NotGiven } else { constants::Keys::Others };
-    for opened in pte.open_payloads() {
+    for opened in payloads {
         if let (true, Ok(Payload::Xnnpack(payload)), Some((method, index))) =
-            (is_xnnpack(pte, &opened), &opened.payload, opened.delegates.first())
+            (is_xnnpack(pte, opened), &opened.payload, opened.delegates.first())
         {
             in_delegate(*method, *index, |path| constants::check(&Graph::new(payload), &blobs, keys, path, report));
         }
