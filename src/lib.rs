@@ -140,6 +140,8 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(feature = "inspect")]
+mod analysis;
 #[cfg(feature = "convert")]
 pub mod convert;
 #[cfg(feature = "verify")]
@@ -181,6 +183,8 @@ pub mod verify;
 #[cfg(feature = "write")]
 mod write;
 
+#[cfg(feature = "inspect")]
+pub use analysis::Analysis;
 pub use error::{Error, ErrorKind, Result};
 pub use file::bpte::Bpte;
 pub use file::etdp::Etdp;

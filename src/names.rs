@@ -182,6 +182,15 @@ pub(crate) fn unique_file_name(stem: &str, ending: &str, taken: &mut Keyed<Strin
     }
 }
 
+/// Returns a name as a label, shortened because many instructions may share a long name.
+pub(crate) fn short(name: &str) -> String {
+    const MAX_LABEL: usize = 120;
+    match name.char_indices().nth(MAX_LABEL) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ use crate::save::{make_output_folder, refuse_existing};
 use crate::text;
 use executorch_format::convert::Npy;
 use executorch_format::inspect::{DebugRun, DebugValues, GapOutcome, Mismatch, RunGaps};
-use executorch_format::{Etdp, Pte};
+use executorch_format::{Analysis, Etdp};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -156,19 +156,20 @@ impl<'c> Trace<'c> {
             return Err(Failure::no_method(program.path(), name, &pte));
         }
         let sources = files.sources()?;
-        let names = files.names(&pte, &pte.disassembly(), &sources)?;
-        let mut values = self.values(&etdp, Some(&pte), method)?;
+        let analysis = Analysis::new(&pte);
+        let names = files.names(&analysis, &sources)?;
+        let mut values = self.values(&etdp, Some(&analysis), method)?;
         names.add_to_debug_values(&pte, &mut values);
         call(values)
     }
 
-    fn values<'t>(
+    fn values<'t, 'p: 't>(
         &'t self,
         etdp: &'t Etdp<'_>,
-        pte: Option<&'t Pte<'_>>,
+        program: Option<&Analysis<'p>>,
         method: Option<&str>,
     ) -> Result<DebugValues<'t>, Failure> {
-        let values = etdp.debug_values(self.buffer.as_ref().map(Input::bytes), pte, method);
+        let values = etdp.debug_values(self.buffer.as_ref().map(Input::bytes), program, method);
         if values.runs.is_empty() {
             let fault = "no run recorded values: the runtime needs a debug buffer for that (enable_etdump=True, debug_buffer_size=N)";
             return Err(Failure::usage_of(self.input.path(), &fault));

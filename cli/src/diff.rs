@@ -12,7 +12,7 @@ use crate::open::Input;
 use crate::{policy, remote, text};
 use executorch_format::inspect::{Diff, DiffLimits, DiffOptions, Excess, Side};
 use executorch_format::naming::{NameSource, Names};
-use executorch_format::{Model, Ptd, Pte};
+use executorch_format::{Analysis, Model, Ptd, Pte};
 pub use limits::of_table;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -209,7 +209,7 @@ fn names<'t>(
     program: Option<&'t Pte<'_>>,
     sources: &'t [NameSource<'_>],
 ) -> Result<Names<'t>, Failure> {
-    program.map_or_else(|| Ok(Names::default()), |pte| files.names(pte, &pte.disassembly(), sources))
+    program.map_or_else(|| Ok(Names::default()), |pte| files.names(&Analysis::new(pte), sources))
 }
 
 /// Returns the keys of `.ptd` files.

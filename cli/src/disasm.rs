@@ -12,6 +12,7 @@ use crate::json::{self, JsonArguments};
 use crate::names::NamesArguments;
 use crate::remote::Need;
 use crate::text;
+use executorch_format::Analysis;
 use executorch_format::inspect::Disassembly;
 use glob::Pattern;
 use serde::Serialize;
@@ -111,8 +112,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each_program(context, &arguments.files, Need::All, documents.as_mut(), |path, pte, documents| {
         let files = arguments.names.open(context, path)?;
         let sources = files.sources()?;
-        let mut disassembly = pte.disassembly();
-        let names = files.names(pte, &disassembly, &sources)?;
+        let analysis = Analysis::new(pte);
+        let names = files.names(&analysis, &sources)?;
+        let mut disassembly = analysis.disassembly();
         names.add_to_disassembly(&mut disassembly);
         if !arguments.filter.operator.is_empty() {
             let names = print::names(&disassembly);

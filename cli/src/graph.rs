@@ -12,7 +12,7 @@ use crate::profile::{TIMES, Tick, etdp, time};
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::text;
-use executorch_format::Pte;
+use executorch_format::Analysis;
 use executorch_format::inspect::Graph;
 use executorch_format::pictures::model_explorer;
 use serde::Serialize;
@@ -75,9 +75,10 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = json::Files::start(context, &arguments.form);
     let mut made = Vec::new();
     let outcome = each_program(context, files, Need::All, documents.as_mut(), |path, pte, documents| {
-        arguments.names.with(context, path, pte, |names| {
-            let mut graphs = pte.graphs();
-            names.add_to_graphs(pte, &mut graphs);
+        let analysis = Analysis::new(pte);
+        arguments.names.with(context, path, &analysis, |names| {
+            let mut graphs = analysis.graphs();
+            names.add_to_graphs(&analysis, &mut graphs);
             if let Some(method) = &arguments.method {
                 let there = graphs.iter().map(|graph| graph.method).collect();
                 graphs.retain(|graph| graph.method == method);
@@ -86,7 +87,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 }
             }
             if let Some(trace) = &trace {
-                trace.put_on(pte, &mut graphs)?;
+                trace.put_on(&analysis, &mut graphs)?;
                 if documents.is_none() {
                     graphs.iter_mut().for_each(|graph| graph.label_times(&|ticks| time(ticks, Tick::Ns)));
                 }
@@ -126,9 +127,9 @@ impl Times {
     }
 
     /// Adds times to the nodes of a program's graphs. Fails if the trace belongs to another program.
-    pub fn put_on(&self, pte: &Pte<'_>, graphs: &mut [Graph<'_>]) -> Result<(), Failure> {
+    pub fn put_on(&self, analysis: &Analysis<'_>, graphs: &mut [Graph<'_>]) -> Result<(), Failure> {
         let etdp = etdp(self.input.path(), self.input.parse()?, TIMES)?;
-        let profile = etdp.profile(Some(pte), None);
+        let profile = etdp.profile(Some(analysis), None);
         Failure::unless_sound(self.input.path(), &profile.errors)?;
         for graph in graphs {
             for run in profile.runs.iter().filter(|run| run.method == Some(graph.method)) {

@@ -15,7 +15,7 @@ use crate::open::Input;
 use crate::remote::Need;
 use executorch_format::inspect::{MacsSummary, MethodMemory, PlannedTensor, Summary};
 use executorch_format::verify::{Deployment, MissingData, Releases};
-use executorch_format::{Model, ParseOptions, Pte};
+use executorch_format::{Analysis, Model, ParseOptions};
 use serde::Serialize;
 
 /// Summarize each file: methods, shapes, operators, delegates, memory, weights, metadata
@@ -79,7 +79,8 @@ struct MutableBuffers {
 
 impl MutableBuffers {
     /// Returns those of each method that has any.
-    fn of(pte: &Pte<'_>) -> Vec<Self> {
+    fn of(analysis: &Analysis<'_>) -> Vec<Self> {
+        let pte = analysis.pte();
         let of_method = |method: MethodMemory<'_>| {
             let plan = pte.method(method.name)?;
             let tensors = method.buffers.iter().flat_map(|buffer| &buffer.tensors).filter(|tensor| tensor.kept);
@@ -91,7 +92,7 @@ impl MutableBuffers {
             let bytes = tensors.iter().map(|tensor| tensor.size).sum();
             (!tensors.is_empty()).then(|| Self { method: method.name.to_owned(), values, bytes })
         };
-        pte.memory().methods.into_iter().filter_map(of_method).collect()
+        analysis.memory().methods.into_iter().filter_map(of_method).collect()
     }
 }
 
@@ -111,12 +112,19 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 _ => return Err(failure),
             },
         };
-        let summary = model.summary();
         let program = match &model {
             Model::Bpte(bpte) => Some(bpte.program()),
             _ => None,
         };
-        let inside = program.as_ref().and_then(|program| Some(program.as_ref().ok()?.summary()));
+        let analysis = match (&model, &program) {
+            (Model::Pte(pte), _) | (_, Some(Ok(pte))) => Some(Analysis::new(pte)),
+            _ => None,
+        };
+        let of_program = analysis.as_ref().map(Analysis::summary);
+        let (summary, inside) = match &model {
+            Model::Pte(_) => (of_program.unwrap_or_else(|| model.summary()), None),
+            _ => (model.summary(), of_program),
+        };
         let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
         let ptds = serving(&data, path);
         let given = (!ptds.is_empty()).then_some(&*ptds);
@@ -126,14 +134,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             _ => None,
         };
         let is_text = documents.is_none() && !arguments.table;
-        let mutable = match (&model, &program) {
-            (Model::Pte(pte), _) | (_, Some(Ok(pte))) if is_text => MutableBuffers::of(pte),
-            _ => Vec::new(),
-        };
-        let macs = match (&model, &program) {
-            (Model::Pte(pte), _) | (_, Some(Ok(pte))) if !arguments.table => pte.macs().summary(),
-            _ => Vec::new(),
-        };
+        let mutable = analysis.as_ref().filter(|_| is_text).map_or_else(Vec::new, MutableBuffers::of);
+        let macs = analysis.as_ref().filter(|_| !arguments.table);
+        let macs = macs.map_or_else(Vec::new, |analysis| analysis.macs().summary());
         let info = Info {
             file,
             file_size,

@@ -12,6 +12,7 @@ use crate::names::NamesArguments;
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use clap::ValueEnum;
+use executorch_format::Analysis;
 use executorch_format::inspect::{Memory, ModuleTotal};
 use executorch_format::naming::Names;
 use serde::Serialize;
@@ -95,8 +96,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = json::Files::start(context, &arguments.form);
     let (mut apart, mut arenas) = (false, String::new());
     let outcome = each_program(context, &arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
-        arguments.names.with(context, path, pte, |names| {
-            let mut memory = pte.memory();
+        let analysis = Analysis::new(pte);
+        arguments.names.with(context, path, &analysis, |names| {
+            let mut memory = analysis.memory();
             names.add_to_memory(pte, &mut memory);
             if let Some(name) = &arguments.method {
                 memory.methods.retain(|method| method.name == name);

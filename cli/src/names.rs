@@ -6,9 +6,9 @@ use crate::open::Input;
 use crate::remote;
 use crate::text;
 use executorch_format::edit::Subject;
-use executorch_format::inspect::{Disassembly, NamedBy};
+use executorch_format::inspect::NamedBy;
 use executorch_format::naming::{NameSource, Names};
-use executorch_format::{Error, Pte};
+use executorch_format::{Analysis, Error, Pte};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -37,12 +37,12 @@ impl NamesArguments {
         &self,
         context: &Context,
         path: &Path,
-        pte: &Pte<'_>,
+        analysis: &Analysis<'_>,
         call: impl FnOnce(&Names<'_>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
         let files = self.open(context, path)?;
         let sources = files.sources()?;
-        let names = files.names(pte, &pte.disassembly(), &sources)?;
+        let names = files.names(analysis, &sources)?;
         call(&names)
     }
 }
@@ -86,25 +86,25 @@ impl<'c> NameFiles<'c> {
     }
 
     /// Finds the names in a program.
-    pub fn names<'t>(
+    pub fn names<'t, 'p: 't>(
         &self,
-        pte: &'t Pte<'_>,
-        disassembly: &Disassembly<'t>,
+        analysis: &Analysis<'p>,
         sources: &'t [NameSource<'_>],
     ) -> Result<Names<'t>, Failure> {
-        let error = match Names::new(pte, disassembly, sources) {
+        let error = match Names::new(analysis, sources) {
             Ok(names) => return Ok(names),
             Err(error) => error,
         };
         let file = self.inputs.first().map_or(Path::new(""), |input| input.path());
         self.unless_found(file, &error)?;
-        Names::new(pte, disassembly, &[]).map_err(|error| Failure::usage_of(file, &error))
+        Names::new(analysis, &[]).map_err(|error| Failure::usage_of(file, &error))
     }
 
     /// Finds the names that the model's author gave.
     pub fn given(&self, pte: &Pte<'_>) -> Result<GivenNames, Failure> {
         let sources = self.sources()?;
-        Ok(GivenNames::new(pte, &self.names(pte, &pte.disassembly(), &sources)?))
+        let analysis = Analysis::new(pte);
+        Ok(GivenNames::new(&analysis, &self.names(&analysis, &sources)?))
     }
 
     /// Fails for a given file. For a file that was found, only prints that it is not used.
@@ -143,7 +143,8 @@ pub struct GivenNames {
 
 impl GivenNames {
     /// Selects the names that the author gave to values, and to the constants of delegates that are stored as named data.
-    pub fn new(pte: &Pte<'_>, names: &Names<'_>) -> Self {
+    pub fn new(analysis: &Analysis<'_>, names: &Names<'_>) -> Self {
+        let pte = analysis.pte();
         let mut given = Vec::new();
         for (plan, names) in pte.methods().iter().zip(&names.methods) {
             for (value, name) in names.values.iter().enumerate() {
@@ -153,7 +154,7 @@ impl GivenNames {
             }
         }
         given.sort_unstable();
-        let mut inside = pte.delegate_constants();
+        let mut inside = analysis.delegate_constants();
         names.add_to_delegate_constants(pte, &mut inside);
         let mut keys = BTreeMap::new();
         for user in inside.constants.into_iter().map(|constant| constant.user).filter(|user| !user.scales) {

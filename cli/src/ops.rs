@@ -15,6 +15,7 @@ use crate::names::NamesArguments;
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use clap::ValueEnum;
+use executorch_format::Analysis;
 use executorch_format::inspect::{Macs, ModuleTotal, Operators};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -94,7 +95,8 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = if together { None } else { json::Files::start(context, &arguments.form) };
     let (mut all, mut files, mut apart) = (Operators::default(), Vec::new(), false);
     let outcome = each_program(context, &arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
-        let operators = pte.operators();
+        let analysis = Analysis::new(pte);
+        let operators = analysis.operators();
         let errors = operators.errors.clone();
         if arguments.yaml {
             operators.check_names().map_err(|error| refused(path, &error))?;
@@ -106,11 +108,11 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             }
             Some(documents) if arguments.by.is_none() => {
                 let (file, modules) = (path.display().to_string(), Vec::new());
-                let macs = arguments.macs.then(|| pte.macs());
+                let macs = arguments.macs.then(|| analysis.macs());
                 documents.add(&FileOperators { file, operators: &operators, modules, macs })?
             }
-            documents if arguments.by.is_some() => arguments.names.with(context, path, pte, |names| {
-                let macs = arguments.macs.then(|| pte.macs());
+            documents if arguments.by.is_some() => arguments.names.with(context, path, &analysis, |names| {
+                let macs = arguments.macs.then(|| analysis.macs());
                 let modules = match &macs {
                     Some(macs) => names.macs_by_module(macs),
                     None => names.calls_by_module(),
@@ -138,7 +140,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                     }
                 }
             })?,
-            _ if arguments.macs => macs::text(context, path, &pte.macs(), std::mem::replace(&mut apart, true))?,
+            _ if arguments.macs => macs::text(context, path, &analysis.macs(), std::mem::replace(&mut apart, true))?,
             _ => print::text(context, path, &operators, std::mem::replace(&mut apart, true))?,
         }
         if arguments.yaml {

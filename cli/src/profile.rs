@@ -17,7 +17,7 @@ use executorch_format::inspect::{
     EventKind, EventProfile, Mismatch, ModuleTotal, OperatorTime, Profile, RunChange, RunProfile, TimelineEvent,
 };
 use executorch_format::naming::Names;
-use executorch_format::{Etdp, Model, Pte};
+use executorch_format::{Analysis, Etdp, Model};
 use serde::Serialize;
 use serde_json::json;
 use std::io::{self, Write};
@@ -161,32 +161,37 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     arguments.output.only_with(arguments.timeline, "--timeline")?;
+    let analysis = pte.as_ref().map(Analysis::new);
     if let Some(before) = &arguments.before {
         if arguments.by == By::Module {
             let fault = "--by module adds up the times of one trace: --before compares by event or operator";
             return Err(Failure::Usage(fault.to_owned()));
         }
-        return compare(context, before, arguments.files.single("--before")?, pte.as_ref(), arguments);
+        return compare(context, before, arguments.files.single("--before")?, analysis.as_ref(), arguments);
     }
     if arguments.timeline {
         let path = arguments.files.single("--timeline")?;
         let input = Input::open(context, path)?;
         let document = timeline(
-            &etdp(path, input.parse()?, TIMES)?.timeline(pte.as_ref(), arguments.method.as_deref()),
+            &etdp(path, input.parse()?, TIMES)?.timeline(analysis.as_ref(), arguments.method.as_deref()),
             arguments.tick,
         );
         return arguments.output.write_with(context, |out| json::Form::INDENTED.write_line(out, &document));
     }
-    match (&program, &pte) {
-        (Some(program), Some(pte)) => {
-            arguments.names.with(context, program.path(), pte, |names| profiles(context, arguments, Some((pte, names))))
-        }
+    match (&program, &analysis) {
+        (Some(program), Some(analysis)) => arguments
+            .names
+            .with(context, program.path(), analysis, |names| profiles(context, arguments, Some((analysis, names)))),
         _ => profiles(context, arguments, None),
     }
 }
 
 /// Prints the profile of each trace, with a program and its names if they are given.
-fn profiles(context: &Context, arguments: &Arguments, program: Option<(&Pte<'_>, &Names<'_>)>) -> Result<(), Failure> {
+fn profiles(
+    context: &Context,
+    arguments: &Arguments,
+    program: Option<(&Analysis<'_>, &Names<'_>)>,
+) -> Result<(), Failure> {
     let mut documents = json::Files::start(context, &arguments.form);
     let mut apart = false;
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
@@ -196,9 +201,9 @@ fn profiles(context: &Context, arguments: &Arguments, program: Option<(&Pte<'_>,
             _ if arguments.files.recursive => return Ok(()),
             other => etdp(path, other, TIMES)?,
         };
-        let mut profile = etdp.profile(program.map(|(pte, _)| pte), arguments.method.as_deref());
-        if let Some((pte, names)) = program {
-            names.add_to_profile(pte, &mut profile);
+        let mut profile = etdp.profile(program.map(|(analysis, _)| analysis), arguments.method.as_deref());
+        if let Some((analysis, names)) = program {
+            names.add_to_profile(analysis.pte(), &mut profile);
         }
         if arguments.by == By::Module && arguments.format.is_some() {
             return Err(Failure::Usage(
@@ -251,7 +256,7 @@ fn compare(
     context: &Context,
     before: &Path,
     after: &Path,
-    program: Option<&Pte<'_>>,
+    program: Option<&Analysis<'_>>,
     arguments: &Arguments,
 ) -> Result<(), Failure> {
     let inputs = [Input::open(context, before)?, Input::open(context, after)?];

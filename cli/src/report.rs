@@ -11,6 +11,7 @@ use crate::profile::{Tick, time};
 use crate::save::{make_output_folder, refuse_foreign, save_with};
 use crate::size::{Offer, offers};
 use crate::text;
+use executorch_format::Analysis;
 use executorch_format::Model;
 use executorch_format::inspect::{Drawing, Report};
 use executorch_format::verify::{Finding, Level};
@@ -92,9 +93,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         let Unbundled { model, program_offset } = input.unbundled()?;
         let write = |mut report: Report<'_>| {
             if let (Some(trace), Model::Pte(pte)) = (&arguments.trace, &model) {
-                let trace = Times::open(context, trace)?;
+                let (trace, analysis) = (Times::open(context, trace)?, Analysis::new(pte));
                 for drawing in &mut report.graphs {
-                    trace.put_on(pte, std::slice::from_mut(&mut drawing.graph))?;
+                    trace.put_on(&analysis, std::slice::from_mut(&mut drawing.graph))?;
                     drawing.graph.label_times(&|ticks| time(ticks, Tick::Ns));
                     *drawing = Drawing::of(std::mem::take(&mut drawing.graph));
                 }
@@ -131,7 +132,10 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             })
         };
         match &model {
-            Model::Pte(pte) => arguments.names.with(context, path, pte, |names| write(names.report(&model, pte))),
+            Model::Pte(pte) => {
+                let analysis = Analysis::new(pte);
+                arguments.names.with(context, path, &analysis, |names| write(names.report(&analysis)))
+            }
             _ => write(model.report()),
         }
     })?;

@@ -14,7 +14,7 @@ use crate::text;
 use clap::ValueEnum;
 use executorch_format::edit::{Saving, SavingEdit, SavingKind, Strip};
 use executorch_format::inspect::{Growth, ModuleTotal, SizeReport};
-use executorch_format::{Model, PtdOptions, PteOptions};
+use executorch_format::{Analysis, Model, PtdOptions, PteOptions};
 use serde::Serialize;
 use std::path::Path;
 
@@ -191,11 +191,14 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             Failure::unless_sound(path, &size.size.errors)
         };
         match &file.model {
-            Model::Pte(pte) if arguments.need_names() => arguments.names.with(context, path, pte, |names| {
-                let mut size = size(path, &file)?;
-                names.add_to_size_report(pte, &mut size);
-                print(&size, modules::known(names.size_by_module(pte, &size)))
-            }),
+            Model::Pte(pte) if arguments.need_names() => {
+                let analysis = Analysis::new(pte);
+                arguments.names.with(context, path, &analysis, |names| {
+                    let mut size = analysis.size_report().map_err(|error| Failure::bad(path, &error))?;
+                    names.add_to_size_report(pte, &mut size);
+                    print(&size, modules::known(names.size_by_module(&analysis, &size)))
+                })
+            }
             _ => print(&size(path, &file)?, Vec::new()),
         }
     })?;

@@ -7,7 +7,7 @@ use executorch_format::schema::DataSegment;
 use executorch_format::schema::any::AnyTable;
 use executorch_format::testing::{Choices, Damage};
 use executorch_format::verify::Level;
-use executorch_format::{Model, Ptd, PtdOptions, Pte, PteOptions, Segment};
+use executorch_format::{Analysis, Model, Ptd, PtdOptions, Pte, PteOptions, Segment};
 
 /// The number of bytes at the end of the input that choose the changes.
 const CHOICES: usize = 32;
@@ -111,11 +111,12 @@ fn ask(model: &Model<'_>, bytes: &[u8]) {
 
 fn ask_program(pte: &Pte<'_>, choices: &mut Choices<'_>) {
     pte.verify_for_runtime();
-    pte.dequantized();
-    pte.delegate_constants();
+    let analysis = Analysis::new(pte);
+    analysis.dequantized();
+    analysis.delegate_constants();
     pte.metadata();
-    pte.disassembly();
-    pte.graphs();
+    analysis.disassembly();
+    analysis.graphs();
     for index in 0..pte.segments.len() as u32 + 1 {
         let _ = pte.segment(index);
     }

@@ -1,5 +1,5 @@
-use executorch_format::Pte;
 use executorch_format::naming::{NameSource, Names};
+use executorch_format::{Analysis, Pte};
 use std::hint::black_box;
 
 const PROGRAM: &[u8] = include_bytes!("../../tests/data/etrecord/net_portable.pte");
@@ -9,5 +9,5 @@ pub fn read_etrecord(bytes: &[u8]) {
     let Ok(source) = NameSource::parse(bytes) else { return };
     let pte = Pte::parse(PROGRAM).expect("a good file");
     let sources = [source];
-    let _ = black_box(Names::new(&pte, &pte.disassembly(), &sources));
+    let _ = black_box(Names::new(&Analysis::new(&pte), &sources));
 }

@@ -2,7 +2,7 @@
 
 use executorch_format::delegate::{NamedBlobs, Payload, PayloadKind, PayloadSummary, Xnnpack};
 use executorch_format::verify::{Finding, Level};
-use executorch_format::{Bpte, Etdp, Limits, Ptd, Pte};
+use executorch_format::{Analysis, Bpte, Etdp, Limits, Ptd, Pte};
 use executorch_format_support::visit;
 
 /// Decodes a program, visits everything, validates, and compares with an owned copy.
@@ -52,7 +52,8 @@ pub fn read_bundled(bytes: &[u8]) {
     assert!(bpte.verify(Level::Runtime).len() <= strict.len());
     assert_eq!(bpte.summary(), bpte.summary());
     let program = bpte.program();
-    let blobs = program.as_ref().map_or_else(|_| bpte.blobs(), |program| bpte.blobs_with(program)).blobs;
+    let blobs =
+        program.as_ref().map_or_else(|_| bpte.blobs(), |program| bpte.blobs_with(&Analysis::new(program))).blobs;
     for (offset, size) in blobs.iter().filter_map(|blob| Some((blob.offset?, blob.size))) {
         assert!(offset.checked_add(size).is_some_and(|end| end <= bytes.len() as u64));
     }

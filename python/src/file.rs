@@ -8,7 +8,7 @@ use executorch_format::inspect::{self, DiffOptions, Returned, Side};
 use executorch_format::naming::Names;
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
 use executorch_format::verify::{Deployment, Level};
-use executorch_format::{Error, Image, Model, Ptd, Pte, TensorShape};
+use executorch_format::{Analysis, Error, Image, Model, Ptd, Pte, TensorShape};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
@@ -52,16 +52,21 @@ impl File {
         }
     }
 
-    /// Returns the names in a program, from the file itself and from the files with names.
-    pub fn names<'t>(&'t self, py: Python<'_>, pte: &'t Pte<'_>) -> PyResult<Names<'t>> {
-        py.detach(|| Names::new(pte, &pte.disassembly(), &self.1.sources)).map_err(|error| raise(py, &error))
+    /// Opens a program, and finds its names in the file itself and in the files with names.
+    pub fn analysis<'t>(&'t self, py: Python<'_>, pte: &'t Pte<'_>) -> PyResult<(Analysis<'t>, Names<'t>)> {
+        let open = || {
+            let analysis = Analysis::new(pte);
+            let names = Names::new(&analysis, &self.1.sources)?;
+            Ok((analysis, names))
+        };
+        py.detach(open).map_err(|error| raise(py, &error))
     }
 
-    /// Returns the names in a file of any kind; `None` if it is not a program.
-    fn names_in<'t>(&'t self, py: Python<'_>, model: &'t Model<'_>) -> PyResult<Option<Names<'t>>> {
+    /// Returns the names in a file of any kind; empty if it is not a program.
+    fn names_in<'t>(&'t self, py: Python<'_>, model: &'t Model<'_>) -> PyResult<Names<'t>> {
         match model {
-            Model::Pte(pte) => self.names(py, pte).map(Some),
-            _ => Ok(None),
+            Model::Pte(pte) => Ok(self.analysis(py, pte)?.1),
+            _ => Ok(Names::default()),
         }
     }
 
@@ -196,12 +201,11 @@ impl File {
 
     fn blobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
-        let names = self.names_in(py, file)?;
+        let Model::Pte(pte) = file else { return ask(py, || Ok(file.blobs())) };
+        let (analysis, names) = self.analysis(py, pte)?;
         ask(py, || {
-            let mut blobs = file.blobs();
-            if let (Model::Pte(pte), Some(names)) = (file, &names) {
-                names.add_to_blobs(pte, &mut blobs);
-            }
+            let mut blobs = analysis.blobs();
+            names.add_to_blobs(pte, &mut blobs);
             Ok(blobs)
         })
     }
@@ -241,21 +245,20 @@ impl File {
 
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
-        let names = self.names_in(py, file)?;
+        let Model::Pte(pte) = file else { return ask(py, || file.size_report()) };
+        let (analysis, names) = self.analysis(py, pte)?;
         ask(py, || {
-            let mut report = file.size_report()?;
-            if let (Model::Pte(pte), Some(names)) = (file, &names) {
-                names.add_to_size_report(pte, &mut report);
-            }
+            let mut report = analysis.size_report()?;
+            names.add_to_size_report(pte, &mut report);
             Ok(report)
         })
     }
 
     fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
-        let names = self.names(py, pte)?;
+        let (analysis, names) = self.analysis(py, pte)?;
         ask(py, || {
-            let mut memory = pte.memory();
+            let mut memory = analysis.memory();
             names.add_to_memory(pte, &mut memory);
             Ok(memory)
         })
@@ -263,14 +266,14 @@ impl File {
 
     fn operators<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
-        ask(py, || Ok(pte.operators()))
+        ask(py, || Ok(Analysis::new(pte).operators()))
     }
 
     fn disassembly<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
-        let names = self.names(py, pte)?;
+        let (analysis, names) = self.analysis(py, pte)?;
         ask(py, || {
-            let mut disassembly = pte.disassembly();
+            let mut disassembly = analysis.disassembly();
             names.add_to_disassembly(&mut disassembly);
             Ok(disassembly)
         })
@@ -279,10 +282,10 @@ impl File {
     /// Returns a method's graph in Graphviz's language or as SVG; `None` for a method that only returns constants.
     fn picture(&self, py: Python<'_>, method: &str, dot: bool) -> PyResult<Option<String>> {
         let pte = self.pte(py)?;
-        let names = self.names(py, pte)?;
+        let (analysis, names) = self.analysis(py, pte)?;
         Ok(py.detach(|| {
-            let mut graphs = pte.graphs();
-            names.add_to_graphs(pte, &mut graphs);
+            let mut graphs = analysis.graphs();
+            names.add_to_graphs(&analysis, &mut graphs);
             let graph = graphs.into_iter().find(|graph| graph.method == method)?;
             Some(if dot { graph.dot().to_string() } else { graph.svg().to_string() })
         }))
@@ -291,10 +294,10 @@ impl File {
     /// Returns every method that computes something, as a graph.
     fn graphs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
-        let names = self.names(py, pte)?;
+        let (analysis, names) = self.analysis(py, pte)?;
         ask(py, || {
-            let mut graphs = pte.graphs();
-            names.add_to_graphs(pte, &mut graphs);
+            let mut graphs = analysis.graphs();
+            names.add_to_graphs(&analysis, &mut graphs);
             Ok(graphs)
         })
     }
@@ -375,7 +378,6 @@ impl File {
         let models = (self.0.file(), after.0.file());
         let (Ok(before), Ok(other)) = models else { return Err(unfit(py, "a file cannot be written".into())) };
         let (names, other_names) = (self.names_in(py, before)?, after.names_in(py, other)?);
-        let (names, other_names) = (names.unwrap_or_default(), other_names.unwrap_or_default());
         let mut options = DiffOptions::default();
         options.tensors = tensors;
         ask(py, || {
@@ -392,15 +394,14 @@ impl File {
         method: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let pte = program.map(|program| program.pte(py)).transpose()?;
-        let names = program.zip(pte).map(|(program, pte)| program.names(py, pte)).transpose()?;
+        let opened = program.zip(pte).map(|(program, pte)| program.analysis(py, pte)).transpose()?;
         let Model::Etdp(trace) = self.model() else {
             return Err(unfit(py, format!("a {} is not an ETDump (.etdp)", self.model().kind())));
         };
         ask(py, || {
-            let mut profile = trace.profile(pte, method);
-            if let (Some(pte), Some(names)) = (pte, &names) {
-                names.add_to_profile(pte, &mut profile);
-            }
+            let Some((analysis, names)) = &opened else { return Ok(trace.profile(None, method)) };
+            let mut profile = trace.profile(Some(analysis), method);
+            names.add_to_profile(analysis.pte(), &mut profile);
             Ok(profile)
         })
     }
@@ -409,12 +410,12 @@ impl File {
     fn report(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         let size = self.size_in_bytes(py)?;
         let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
-        let names = self.names_in(py, file)?;
+        let opened = match file {
+            Model::Pte(pte) => Some(self.analysis(py, pte)?),
+            _ => None,
+        };
         let html = py.detach(|| {
-            let report = match (file, &names) {
-                (Model::Pte(pte), Some(names)) => names.report(file, pte),
-                _ => file.report(),
-            };
+            let report = opened.as_ref().map_or_else(|| file.report(), |(analysis, names)| names.report(analysis));
             pte::page(name, size, file, &report)
         });
         let html = html.map_err(|error| unfit(py, error.to_string()))?;

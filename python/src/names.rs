@@ -3,6 +3,7 @@
 use crate::error::raise;
 use crate::file::File;
 use crate::held::{PySource, Source, borrowed};
+use executorch_format::Analysis;
 use executorch_format::Pte;
 use executorch_format::inspect::ConstantNumbers;
 use executorch_format::naming::{NameSource, Names};
@@ -67,7 +68,7 @@ impl File {
         let parse = || bytes.iter().map(|source| NameSource::parse(borrowed(source))).collect::<Result<Vec<_>, _>>();
         let sources = py.detach(parse).map_err(|error| raise(py, &error))?;
         let file = Self(Arc::clone(&self.0), Arc::new(NameFiles { sources, _bytes: bytes }));
-        file.names(py, file.pte(py)?)?;
+        file.analysis(py, file.pte(py)?)?;
         Ok(file)
     }
 
@@ -79,7 +80,7 @@ impl File {
     /// Returns the names that the model's author gave to data in the program.
     fn given(&self, py: Python<'_>) -> PyResult<Vec<Given>> {
         let pte = self.pte(py)?;
-        let names = self.names(py, pte)?;
+        let (_, names) = self.analysis(py, pte)?;
         let mut keys: Vec<_> = keys(py, pte)?.into_iter().collect();
         keys.sort_unstable();
         let methods: BTreeMap<&str, usize> =
@@ -100,10 +101,10 @@ impl File {
     /// Returns the constants with known numbers.
     fn numbers(&self, py: Python<'_>) -> PyResult<Vec<Numbers>> {
         let pte = self.pte(py)?;
-        let (names, keys) = (self.names(py, pte)?, keys(py, pte)?);
+        let ((analysis, names), keys) = (self.analysis(py, pte)?, keys(py, pte)?);
         let mut found = Vec::new();
         py.detach(|| {
-            pte.visit_numbers(&mut |constant| {
+            analysis.visit_numbers(&mut |constant| {
                 if let Ok(numbers) = &constant.numbers {
                     let dims = numbers.dims().to_vec();
                     found.push((key(pte, &keys, constant), name(&names, constant), dims));
@@ -118,7 +119,7 @@ impl File {
         let pte = self.pte(py)?;
         let (mut bytes, mut at) = (Vec::new(), 0);
         py.detach(|| {
-            pte.visit_numbers(&mut |constant| {
+            Analysis::new(pte).visit_numbers(&mut |constant| {
                 if let Ok(numbers) = &constant.numbers {
                     if at == index {
                         bytes = numbers.values().flat_map(f32::to_le_bytes).collect();

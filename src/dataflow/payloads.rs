@@ -6,7 +6,7 @@ use crate::schema::xnnpack::EXTERNAL_OUTPUT;
 use alloc::{vec, vec::Vec};
 
 /// The outputs among the arguments of each delegate's call, for each method.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct DelegateOutputs {
     payloads: Vec<Outputs>,
     /// The index of the payload, by method and delegate.
@@ -14,6 +14,7 @@ pub(crate) struct DelegateOutputs {
 }
 
 /// The arguments that are outputs.
+#[derive(Debug)]
 pub(crate) enum Outputs {
     /// The arguments at these positions, in order.
     At(Vec<u32>),

@@ -1,12 +1,12 @@
 //! The contents of a bundled program: its test cases and their tensors. The program inside is inspected separately.
 
-use super::constant_methods::{Returned, double};
 use super::summary::{Content, Summary};
 use super::{Blob, BlobKind, BlobUser, Blobs, DelegateConstants, SizeReport, size};
+use crate::analysis::Analysis;
+use crate::analysis::{Returned, double};
 use crate::error::Result;
 use crate::file::bpte::Bpte;
 use crate::file::header::FileKind;
-use crate::file::pte::Pte;
 use crate::file::segment::offset_in;
 use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tensor, Value, ValueUnion};
 use crate::tensor::TensorShape;
@@ -143,14 +143,14 @@ impl Bpte<'_> {
         Blobs { blobs, errors: Vec::new() }
     }
 
-    /// Reports how the bytes of the file are used, like [`Pte::size_report`]. The program inside is one part: its own report has the details.
+    /// Reports how the bytes of the file are used, like [`Analysis::size_report`]. The program inside is one part: its own report has the details.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         size::of_bpte(self)
     }
 
     /// Returns [`blobs`](Self::blobs) and the blobs of the program inside, with their offsets in this file. `program` comes from
     /// [`program`](Self::program).
-    pub fn blobs_with<'t>(&'t self, program: &'t Pte<'_>) -> Blobs<'t> {
+    pub fn blobs_with<'t, 'p: 't>(&'t self, program: &Analysis<'p>) -> Blobs<'t> {
         let mut found = self.blobs();
         let Blobs { mut blobs, errors } = program.blobs();
         let start = self.program_offset();
@@ -166,7 +166,7 @@ impl Bpte<'_> {
 
     /// Returns the constants inside the payloads of the program's delegates, with their offsets in this file, like
     /// [`blobs_with`](Self::blobs_with).
-    pub fn delegate_constants_with<'t>(&self, program: &'t Pte<'_>) -> DelegateConstants<'t> {
+    pub fn delegate_constants_with<'t>(&self, program: &Analysis<'t>) -> DelegateConstants<'t> {
         let mut found = program.delegate_constants();
         let start = self.program_offset();
         for constant in &mut found.constants {

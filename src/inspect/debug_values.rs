@@ -1,11 +1,12 @@
 //! The values that runs recorded: an ETDump's debug events, with their bytes in the debug buffer.
 
-use super::constant_methods::double;
-use super::disassembly::{Disassembly, MethodCode, Operation};
 use super::events::{KERNEL, Key, Methods, Times, instruction, plan_of, target};
 use super::numbers::Histogram;
 use super::profile::{EventKind, EventTarget, Mismatch};
 use super::{NamedBy, Returned};
+use crate::analysis::Analysis;
+use crate::analysis::double;
+use crate::analysis::{Disassembly, MethodCode, Operation};
 use crate::error::Result;
 use crate::file::etdp::Etdp;
 use crate::file::pte::Pte;
@@ -200,14 +201,14 @@ impl<'t> DebugValues<'t> {
 
 /// The values of the runs of an ETDump. Each byte of the debug buffer is given to one value only, so that the work on all values is
 /// bounded by its size.
-pub(super) fn debug_values<'t>(
+pub(super) fn debug_values<'t, 'p: 't>(
     etdp: &'t Etdp<'_>,
     buffer: Option<&'t [u8]>,
-    program: Option<&'t Pte<'_>>,
+    program: Option<&Analysis<'p>>,
     method: Option<&str>,
 ) -> DebugValues<'t> {
     let methods = program.map(Methods::of);
-    let code = program.map(Pte::disassembly);
+    let code = program.map(Analysis::code);
     let left = buffer.map_or(0, |buffer| buffer.len() as u64);
     let mut reader = Reader { buffer, left, mismatches: Vec::new() };
     let mut runs = Vec::new();
@@ -221,7 +222,7 @@ pub(super) fn debug_values<'t>(
         let mut known: Keyed<Key<'t>, ()> = keys.iter().map(|key| (*key, ())).collect();
         keys.extend(events().map(Key::of_value).filter(|key| known.add(*key)));
         let plan = methods.as_ref().and_then(|all| plan_of(all, method, (index, &keys), &mut reader.mismatches));
-        let code = plan.zip(program).zip(code.as_ref()).and_then(|((plan, pte), code)| code_of(pte, plan, code));
+        let code = plan.zip(program).zip(code).and_then(|((plan, program), code)| code_of(program.pte(), plan, code));
         let values = reader.values(index, run, plan, code);
         runs.push(DebugRun {
             index,

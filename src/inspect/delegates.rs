@@ -68,10 +68,10 @@ pub struct DelegateConstantUser<'t> {
     pub sizes: Vec<u32>,
 }
 
-pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> DelegateConstants<'t> {
+pub(crate) fn of_pte<'t>(pte: &'t Pte<'_>, payloads: &[OpenPayload<'_>]) -> DelegateConstants<'t> {
     let blobs = NamedBlobs::new(pte, []);
     let mut found = DelegateConstants::default();
-    for opened in pte.open_payloads() {
+    for opened in payloads {
         let Some((method, delegate)) = opened.delegates.first().copied() else {
             continue;
         };

@@ -1,5 +1,6 @@
 //! A program's own quantized constants as numbers. Scales and zero points are arguments of the operators that take the constants.
 
+use crate::analysis::Analysis;
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, Payload};
 use crate::error::{Error, Result};
@@ -40,17 +41,18 @@ pub struct ConstantNumbers<'t> {
     pub numbers: Result<Dequantized<'t>>,
 }
 
-impl Pte<'_> {
+impl Analysis<'_> {
     /// Calls `found` with each constant that can be read as numbers: the constants of [`dequantized`](Self::dequantized), then the constants
     /// inside XNNPACK's payloads, quantized or not. A payload that several delegates share is visited for the first of them.
     ///
     /// ```
-    /// use executorch_format::Pte;
+    /// use executorch_format::{Analysis, Pte};
     ///
     /// # fn main() -> executorch_format::Result<()> {
     /// let file = std::fs::read("tests/data/1.5.1/quant_xnnpack/quant_xnnpack.pte")?;
     /// let mut count = 0;
-    /// Pte::parse(&file)?.visit_numbers(&mut |constant| {
+    /// let pte = Pte::parse(&file)?;
+    /// Analysis::new(&pte).visit_numbers(&mut |constant| {
     ///     count += constant.numbers.as_ref().map_or(0, |numbers| numbers.elements());
     /// });
     /// assert_eq!(count, 466);
@@ -61,8 +63,8 @@ impl Pte<'_> {
         for QuantizedTensor { method, value, numbers, .. } in self.dequantized() {
             found(&ConstantNumbers { method, delegate: None, value, key: None, numbers });
         }
-        let blobs = NamedBlobs::new(self, []);
-        for opened in self.open_payloads() {
+        let blobs = NamedBlobs::new(self.pte(), []);
+        for opened in self.payloads() {
             let (Ok(Payload::Xnnpack(payload)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
             else {
                 continue;

@@ -5,10 +5,10 @@ use super::profile::{self, Profile};
 use super::summary::{Content, Summary};
 use super::timeline::{self, TimelineEvent};
 use super::{Blobs, SizeReport, size};
+use crate::analysis::Analysis;
 use crate::error::Result;
 use crate::file::etdp::Etdp;
 use crate::file::header::FileKind;
-use crate::file::pte::Pte;
 use crate::schema::etdump::{Event, RunData};
 use alloc::vec::Vec;
 
@@ -80,13 +80,13 @@ impl Etdp<'_> {
     /// An ETDump does not record which method ran: the method whose instructions fit the events is used. If several fit, `method` selects one.
     ///
     /// Times are in ticks of the platform's clock: nanoseconds with the clocks of Linux, macOS and Windows.
-    pub fn profile<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Profile<'t> {
+    pub fn profile<'t, 'p: 't>(&'t self, program: Option<&Analysis<'p>>, method: Option<&str>) -> Profile<'t> {
         profile::profile(self, program, method)
     }
 
     /// Returns every timing, in the file's order, with names as in [`profile`](Self::profile). The runtime records only durations for events
     /// inside a delegate; they are placed one after another from the start of the call.
-    pub fn timeline<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Vec<TimelineEvent> {
+    pub fn timeline<'t, 'p: 't>(&'t self, program: Option<&Analysis<'p>>, method: Option<&str>) -> Vec<TimelineEvent> {
         timeline::timeline(self, program, method)
     }
 
@@ -107,10 +107,10 @@ impl Etdp<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn debug_values<'t>(
+    pub fn debug_values<'t, 'p: 't>(
         &'t self,
         buffer: Option<&'t [u8]>,
-        program: Option<&'t Pte<'_>>,
+        program: Option<&Analysis<'p>>,
         method: Option<&str>,
     ) -> DebugValues<'t> {
         debug_values::debug_values(self, buffer, program, method)

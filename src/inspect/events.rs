@@ -2,6 +2,7 @@
 
 use super::linked::{DelegateNodes, KindCounts, count_kinds, kind_of_event};
 use super::profile::{EventKind, EventTarget, Mismatch};
+use crate::analysis::Analysis;
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, equal_range, sort};
 use crate::names::shortened;
@@ -109,10 +110,10 @@ fn event_path(run: usize, event: usize) -> FieldPath {
     Path::ROOT.item("run_data", run).item("events", event).field("profile_event").to_field_path()
 }
 
-pub(super) fn instruction<'t, 'a>(
-    plan: &'t ExecutionPlan<'a>,
+pub(super) fn instruction<'t>(
+    plan: &'t ExecutionPlan<'t>,
     (chain, index): (usize, usize),
-) -> Option<&'t InstructionArguments<'a>> {
+) -> Option<&'t InstructionArguments<'t>> {
     Some(&plan.chains().get(chain)?.instructions().get(index)?.instr_args)
 }
 
@@ -149,8 +150,8 @@ enum Needed {
 }
 
 /// The methods of a program, by their instructions.
-pub(super) struct Methods<'t, 'a> {
-    pte: &'t Pte<'a>,
+pub(super) struct Methods<'t> {
+    pte: &'t Pte<'t>,
     /// The names of operators without the namespace, with the overload, in the runtime's form.
     names: Keyed<String, usize>,
     /// The chain, the instruction, a requirement that it meets, and the index of the method. Sorted.
@@ -161,15 +162,16 @@ pub(super) struct Methods<'t, 'a> {
 
 /// The methods that fit a run best.
 #[derive(Default)]
-struct Fitting<'t, 'a> {
+struct Fitting<'t> {
     /// Up to two of them.
-    plans: [Option<&'t ExecutionPlan<'a>>; 2],
+    plans: [Option<&'t ExecutionPlan<'t>>; 2],
     /// `true` if the requested method is one of them.
     named: bool,
 }
 
-impl<'t, 'a> Methods<'t, 'a> {
-    pub(super) fn of(pte: &'t Pte<'a>) -> Self {
+impl<'t> Methods<'t> {
+    pub(super) fn of<'p: 't>(analysis: &Analysis<'p>) -> Self {
+        let pte = analysis.pte();
         let (mut names, mut places) = (Keyed::new(), Vec::new());
         for (method, plan) in pte.methods().iter().enumerate() {
             let mut numbers = Vec::with_capacity(plan.operators().len());
@@ -190,7 +192,7 @@ impl<'t, 'a> Methods<'t, 'a> {
             }
         }
         sort(&mut places);
-        Self { pte, names, places, nodes: DelegateNodes::of(pte) }
+        Self { pte, names, places, nodes: DelegateNodes::of(analysis) }
     }
 
     /// Returns the methods that can have caused an event, by the requirement on its instruction; `None` if any method can.
@@ -215,7 +217,7 @@ impl<'t, 'a> Methods<'t, 'a> {
     /// A method fits better if each of its instructions has an event, so that the run is not the start of a longer method, and if its
     /// delegates have as many nodes of each kind as there are events inside them.
     #[expect(clippy::indexing_slicing, reason = "`places` has the indices of this program's methods")]
-    fn fitting(&self, keys: &[Key<'_>], named: Option<&ExecutionPlan<'_>>) -> Result<Fitting<'t, 'a>, TooMany> {
+    fn fitting(&self, keys: &[Key<'_>], named: Option<&ExecutionPlan<'_>>) -> Result<Fitting<'t>, TooMany> {
         let fewest = keys.iter().filter_map(|key| self.candidates(key)).min_by_key(|methods| methods.len());
         let events = RunEvents::of(keys);
         let (mut best, mut found) = (0, Fitting::default());
@@ -293,12 +295,12 @@ fn call_named(name: &str) -> &'static str {
 }
 
 /// Returns the method of a group of runs: of the methods that fit best, the requested one, or the only one. Reports a mismatch otherwise.
-pub(super) fn plan_of<'t, 'a>(
-    methods: &Methods<'t, 'a>,
+pub(super) fn plan_of<'t>(
+    methods: &Methods<'t>,
     method: Option<&str>,
     (first, keys): (usize, &[Key<'_>]),
     mismatches: &mut Vec<Mismatch>,
-) -> Option<&'t ExecutionPlan<'a>> {
+) -> Option<&'t ExecutionPlan<'t>> {
     let pte = methods.pte;
     // Loading a method runs no instruction.
     if keys.iter().all(|key| key.place().is_none()) {

@@ -1,8 +1,8 @@
 //! Links events inside XNNPACK delegates to the nodes of their graphs, by kind and order, if a kind has as many events as nodes.
 
 use super::{EventKind, EventProfile, EventTarget, RunProfile};
+use crate::analysis::Analysis;
 use crate::delegate::Payload;
-use crate::file::pte::Pte;
 use crate::keyed::{Keyed, equal_range, sort};
 use alloc::{string::String, vec::Vec};
 
@@ -67,9 +67,10 @@ pub(super) struct DelegateNodes<'t> {
 }
 
 impl<'t> DelegateNodes<'t> {
-    pub(super) fn of(pte: &'t Pte<'_>) -> Self {
+    pub(super) fn of<'p: 't>(analysis: &Analysis<'p>) -> Self {
+        let pte = analysis.pte();
         let (mut payloads, mut places) = (Vec::new(), Keyed::new());
-        for opened in pte.open_payloads() {
+        for opened in analysis.payloads() {
             let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
             for place in &opened.delegates {
                 places.insert(*place, payloads.len());

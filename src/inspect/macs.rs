@@ -1,10 +1,10 @@
 //! Multiply-accumulates and parameters, computed from the shapes of tensors.
 
-use super::disassembly::{Argument, CodeValue, MethodCode, Operation, TensorPlace};
-use super::training::{TrainingOutput, TrainingRole, training_outputs};
+use crate::analysis::Analysis;
+use crate::analysis::{Argument, CodeValue, MethodCode, Operation, TensorPlace};
+use crate::analysis::{TrainingOutput, TrainingRole, training_outputs};
 use crate::delegate::xnnpack::{ConstantPlace, NodeIds};
 use crate::delegate::{OpenPayload, Payload, Xnnpack};
-use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort_by};
 use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
 use crate::schema::xnnpack::XNNTensorValue;
@@ -145,33 +145,33 @@ impl<'t> MethodMacs<'t> {
     }
 }
 
-impl Pte<'_> {
+impl<'t> Analysis<'t> {
     /// Returns the multiply-accumulates of all methods.
     ///
     /// ```
-    /// use executorch_format::Pte;
+    /// use executorch_format::{Analysis, Pte};
     ///
     /// # fn main() -> executorch_format::Result<()> {
     /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
     /// let pte = Pte::parse(&file)?;
-    /// let macs = pte.macs();
+    /// let macs = Analysis::new(&pte).macs();
     /// // A row of 8 elements by 5 columns, with a bias.
     /// assert_eq!((macs.methods[0].macs, macs.methods[0].parameters), (40, 45));
     /// # Ok(())
     /// # }
     /// ```
-    pub fn macs(&self) -> Macs<'_> {
-        let (disassembly, opened) = (self.disassembly(), self.open_payloads());
+    pub fn macs(&self) -> Macs<'t> {
+        let pte = self.pte();
         let mut payloads: Keyed<(usize, usize), &OpenPayload<'_>> = Keyed::new();
-        for payload in &opened {
+        for payload in self.payloads() {
             for place in &payload.delegates {
                 payloads.insert(*place, payload);
             }
         }
-        let training = training_outputs(self);
+        let training = training_outputs(pte);
         let mut macs = Macs::default();
-        let plans = self.methods().iter().zip(&training);
-        for ((index, code), (plan, outputs)) in disassembly.methods.iter().enumerate().zip(plans) {
+        let plans = pte.methods().iter().zip(&training);
+        for ((index, code), (plan, outputs)) in self.code().methods.iter().enumerate().zip(plans) {
             let trained = trained(plan, outputs);
             let (seen, called, found) = (Keyed::new(), Keyed::new(), MethodMacs::default());
             let mut counter = Counter { code, trained, seen, called, found };

@@ -1,6 +1,8 @@
 //! The requirements of programs on a runtime: operators with the types of their tensors, and backends.
 
 use super::Fault;
+use crate::analysis::Analysis;
+use crate::delegate::OpenPayload;
 use crate::delegate::{Payload, delegate_at};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
@@ -168,12 +170,13 @@ impl TensorUse {
     }
 }
 
-pub(super) fn of_pte(pte: &Pte<'_>) -> Operators {
+pub(super) fn of_pte(analysis: &Analysis<'_>) -> Operators {
+    let pte = analysis.pte();
     let mut operators = Operators::default();
     for (index, plan) in pte.methods().iter().enumerate() {
         operators.add(plan, &Path::ROOT.item("execution_plan", index));
     }
-    operators.add_inside(pte);
+    operators.add_inside(pte, analysis.payloads());
     operators
 }
 
@@ -259,8 +262,8 @@ impl Operators {
     }
 
     /// Adds the operators inside payloads.
-    fn add_inside(&mut self, pte: &Pte<'_>) {
-        for opened in pte.open_payloads() {
+    fn add_inside(&mut self, pte: &Pte<'_>, payloads: &[OpenPayload<'_>]) {
+        for opened in payloads {
             let (Some(place), Ok(payload)) = (opened.delegates.first(), &opened.payload) else { continue };
             let (_, delegate) = delegate_at(pte, *place);
             let Some(backend) = self.backends.get_mut(delegate.id()) else { continue };

@@ -1,6 +1,6 @@
 //! Summaries of the payloads of delegates.
 
-use super::{CompileSetting, accelerator};
+use crate::analysis::{CompileSetting, accelerator};
 use crate::delegate::{OpenPayload, PayloadSummary, delegate_at};
 use crate::file::pte::Pte;
 use alloc::vec::Vec;

@@ -3,8 +3,8 @@
 use super::events::{DELEGATE_CALL, Key, Methods, Times, instruction, plan_of, target};
 use super::linked::ProfiledNode;
 use super::macs::{Macs, MethodMacs};
+use crate::analysis::Analysis;
 use crate::file::etdp::Etdp;
-use crate::file::pte::Pte;
 use crate::keyed::{Keyed, equal_range, sort, sort_by_key};
 use crate::path::FieldPath;
 use crate::schema::etdump::RunData;
@@ -195,7 +195,11 @@ impl serde::Serialize for Mismatch {
 crate::json_schema::json_schema_of_text!(Mismatch);
 
 #[expect(clippy::indexing_slicing, reason = "`known` has the indices of the groups")]
-pub(super) fn profile<'t>(etdp: &'t Etdp<'_>, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Profile<'t> {
+pub(super) fn profile<'t, 'p: 't>(
+    etdp: &'t Etdp<'_>,
+    program: Option<&Analysis<'p>>,
+    method: Option<&str>,
+) -> Profile<'t> {
     let mut mismatches = Vec::new();
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut known: Keyed<_, usize> = Keyed::new();

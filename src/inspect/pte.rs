@@ -1,26 +1,24 @@
 //! Questions about a program.
 
 use super::{
-    Blobs, DelegateConstants, Disassembly, Graph, Memory, MethodAllocator, Operators, PayloadFacts, QuantizedTensor,
-    SizeReport, Summary, blobs, delegates, dequantized, disassembly, graph, memory, operators, payloads,
-    runtime_memory, size, summary,
+    Blobs, DelegateConstants, Graph, Memory, Operators, PayloadFacts, QuantizedTensor, SizeReport, Summary, Weight,
+    blobs, delegates, dequantized, graph, memory, operators, payloads, size, summary, weights,
 };
+use crate::analysis::Analysis;
 use crate::error::Result;
-use crate::file::pte::Pte;
 #[cfg(doc)]
 use crate::model::Model;
-use crate::schema::program::ExecutionPlan;
 use alloc::vec::Vec;
 
-impl Pte<'_> {
+impl<'t> Analysis<'t> {
     /// Returns a summary of the file.
-    pub fn summary(&self) -> Summary<'_> {
+    pub fn summary(&self) -> Summary<'t> {
         summary::of_pte(self)
     }
 
     /// Returns every blob of the file, with its users.
-    pub fn blobs(&self) -> Blobs<'_> {
-        blobs::of_pte(self)
+    pub fn blobs(&self) -> Blobs<'t> {
+        blobs::of_pte(self.pte())
     }
 
     /// Reports how the bytes of the source file are used. Later changes to the tree are not included: write the file and read it again.
@@ -31,7 +29,7 @@ impl Pte<'_> {
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the program was not read from a whole file and the
     /// size of the file is not known.
-    pub fn size_report(&self) -> Result<SizeReport<'_>> {
+    pub fn size_report(&self) -> Result<SizeReport<'t>> {
         size::of_pte(self)
     }
 
@@ -40,35 +38,46 @@ impl Pte<'_> {
         operators::of_pte(self)
     }
 
-    /// Returns every instruction of every method. Arguments of known operators have names.
-    pub fn disassembly(&self) -> Disassembly<'_> {
-        disassembly::disassembly(self)
-    }
-
     /// Returns every method that computes something, as a graph. The first call of an XNNPACK delegate is shown as the nodes
     /// inside it, and later calls as one node each.
-    pub fn graphs(&self) -> Vec<Graph<'_>> {
+    pub fn graphs(&self) -> Vec<Graph<'t>> {
         graph::of_pte(self)
     }
 
     /// Returns the planned memory of all methods: each tensor's place, and the period during which it is needed. Takes O(n log n) time.
-    pub fn memory(&self) -> Memory<'_> {
+    pub fn memory(&self) -> Memory<'t> {
         memory::memory(self)
     }
 
-    /// Returns the amount of memory that the runtime allocates to load a method of this file.
-    pub fn method_allocator(&self, plan: &ExecutionPlan<'_>) -> MethodAllocator {
-        runtime_memory::method_allocator(self, plan)
-    }
-
     /// Returns a summary of each payload in the file, in the order of the delegates. A shared payload is listed once.
-    pub fn payload_facts(&self) -> Vec<PayloadFacts<'_>> {
-        payloads::facts(self, &self.open_payloads())
+    pub fn payload_facts(&self) -> Vec<PayloadFacts<'t>> {
+        payloads::facts(self.pte(), self.payloads())
     }
 
     /// Returns the constants inside the payloads that this crate can parse. The payloads themselves are among the [`blobs`](Self::blobs).
-    pub fn delegate_constants(&self) -> DelegateConstants<'_> {
-        delegates::of_pte(self)
+    pub fn delegate_constants(&self) -> DelegateConstants<'t> {
+        delegates::of_pte(self.pte(), self.payloads())
+    }
+
+    /// Returns the tensors in the file, the largest first, and those that it takes from the `.ptd` files, if these are
+    /// [given](Analysis::with_data). Reads the values of tensors of up to 16 MiB, 128 MiB in all.
+    ///
+    /// ```
+    /// use executorch_format::{Analysis, Pte, Ptd};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let folder = "tests/data/1.5.1/linear_xnnpack_external";
+    /// let program = std::fs::read(format!("{folder}/linear_xnnpack_external.pte"))?;
+    /// let data = std::fs::read(format!("{folder}/xnn_weights.ptd"))?;
+    /// let (pte, ptd) = (Pte::parse(&program)?, Ptd::parse(&data)?);
+    /// for weight in Analysis::new(&pte).with_data([&ptd]).weights() {
+    ///     println!("{:?}: {:?}", weight.key, weight.inside.first().map(|used| used.to_string()));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn weights(&self) -> Vec<Weight<'t>> {
+        weights::of_pte(self)
     }
 
     /// Returns the numbers of the constants and initial states that dequantizing operators of `quantized_decomposed` and quantized embeddings
@@ -76,10 +85,12 @@ impl Pte<'_> {
     /// constants of delegates: see [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized).
     ///
     /// ```
+    /// use executorch_format::{Analysis, Pte};
+    ///
     /// # fn main() -> executorch_format::Result<()> {
     /// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
-    /// let pte = executorch_format::Pte::parse(&file)?;
-    /// for tensor in pte.dequantized() {
+    /// let pte = Pte::parse(&file)?;
+    /// for tensor in Analysis::new(&pte).dequantized() {
     ///     if let Some(spread) = tensor.numbers?.histogram(1) {
     ///         println!("{}:%{}: {} to {}", tensor.method, tensor.value, spread.min, spread.max);
     ///     }
@@ -87,7 +98,7 @@ impl Pte<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn dequantized(&self) -> Vec<QuantizedTensor<'_>> {
-        dequantized::dequantized(self)
+    pub fn dequantized(&self) -> Vec<QuantizedTensor<'t>> {
+        dequantized::dequantized(self.pte())
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     Graph, GraphLayout, MacsSummary, Memory, ModuleTotal, NodeGroup, Operators, Outline, SizeReport, Summary, Weight,
 };
+use crate::analysis::Analysis;
 use crate::model::Model;
 use alloc::vec::Vec;
 
@@ -58,33 +59,50 @@ impl<'t> Drawing<'t> {
     }
 }
 
-impl Model<'_> {
-    /// Returns the contents of a page about the file. Reads the values of weights of up to 16 MiB, 128 MiB in all.
-    pub fn report<'t>(&'t self) -> Report<'t> {
+impl<'t> Analysis<'t> {
+    /// Returns the contents of a page about the program. Reads the values of weights of up to 16 MiB, 128 MiB in all.
+    pub fn report(&self) -> Report<'t> {
         self.report_of(self.drawings())
     }
 
     /// Returns a report with these graphs.
-    pub(crate) fn report_of<'t>(&'t self, graphs: Vec<Drawing<'t>>) -> Report<'t> {
-        let (memory, operators, macs) = match self {
-            Self::Pte(pte) => (Some(pte.memory()), Some(pte.operators()), pte.macs().summary()),
-            _ => (None, None, Vec::new()),
-        };
+    pub(crate) fn report_of<'n>(&self, graphs: Vec<Drawing<'n>>) -> Report<'n>
+    where
+        't: 'n,
+    {
         Report {
             summary: self.summary(),
             size: self.size_report().ok(),
             modules: Vec::new(),
-            memory,
-            operators,
-            macs,
+            memory: Some(self.memory()),
+            operators: Some(self.operators()),
+            macs: self.macs().summary(),
             graphs,
             weights: self.weights(),
         }
     }
 
-    /// Returns the methods of a program as graphs, with their layout.
-    pub fn drawings(&self) -> Vec<Drawing<'_>> {
-        let Self::Pte(pte) = self else { return Vec::new() };
-        pte.graphs().into_iter().map(Drawing::of).collect()
+    /// Returns the methods as graphs, with their layout.
+    pub fn drawings(&self) -> Vec<Drawing<'t>> {
+        self.graphs().into_iter().map(Drawing::of).collect()
+    }
+}
+
+impl Model<'_> {
+    /// Returns the contents of a page about the file. Reads the values of weights of up to 16 MiB, 128 MiB in all.
+    pub fn report(&self) -> Report<'_> {
+        if let Self::Pte(pte) = self {
+            return Analysis::new(pte).report();
+        }
+        Report {
+            summary: self.summary(),
+            size: self.size_report().ok(),
+            modules: Vec::new(),
+            memory: None,
+            operators: None,
+            macs: Vec::new(),
+            graphs: Vec::new(),
+            weights: self.weights(),
+        }
     }
 }

@@ -82,7 +82,14 @@ const VALUE: u64 = 16;
 /// The largest alignment of a structure: that of a 64-bit number.
 const WIDE: u64 = 8;
 
-pub(super) fn method_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>) -> MethodAllocator {
+impl Pte<'_> {
+    /// Returns the amount of memory that the runtime allocates to load a method of this file.
+    pub fn method_allocator(&self, plan: &ExecutionPlan<'_>) -> MethodAllocator {
+        method_allocator(self, plan)
+    }
+}
+
+fn method_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>) -> MethodAllocator {
     let named = !pte.named_data().is_empty();
     let size = |sizes, temporary| Bump { end: 0, sizes, temporary }.method(plan, named);
     let (bits_64, bits_32) = (size(SIZES_64, true), size(SIZES_32, true));

@@ -2,8 +2,8 @@
 
 use super::events::{Key, Methods, Times, instruction, plan_of, target};
 use super::profile::EventKind;
+use crate::analysis::Analysis;
 use crate::file::etdp::Etdp;
-use crate::file::pte::Pte;
 use crate::names::shortened;
 use alloc::{format, string::String, vec::Vec};
 
@@ -26,9 +26,9 @@ pub struct TimelineEvent {
     pub ticks: u64,
 }
 
-pub(super) fn timeline<'t>(
+pub(super) fn timeline<'t, 'p: 't>(
     etdp: &'t Etdp<'_>,
-    program: Option<&'t Pte<'_>>,
+    program: Option<&Analysis<'p>>,
     method: Option<&str>,
 ) -> Vec<TimelineEvent> {
     let mut all = Vec::new();

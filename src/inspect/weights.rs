@@ -2,12 +2,12 @@
 
 use super::delegates::{Takers, takers};
 use super::numbers::histogram_of;
-use super::{BlobKind, BlobUser, Histogram, NamedBy};
+use super::{Blob, BlobKind, BlobUser, Blobs, Histogram, NamedBy, QuantizedTensor};
+use crate::analysis::Analysis;
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, Payload, Xnnpack, delegate_at};
 use crate::file::key_index::KeyIndex;
 use crate::file::ptd::{Entry, Ptd};
-use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
 use crate::keyed::{Keyed, Numbers, sort_by};
 use crate::model::Model;
@@ -191,6 +191,17 @@ struct Collector<'t> {
     reason = "indices of weights are those that `add` returns, those of methods are the program's"
 )]
 impl<'t> Collector<'t> {
+    fn new() -> Self {
+        Self { weights: Vec::new(), budget: MAX_HISTOGRAM_BYTES }
+    }
+
+    /// Returns the weights, the largest first.
+    fn finish(self) -> Vec<Weight<'t>> {
+        let mut weights = self.weights;
+        sort_by(&mut weights, |left, right| right.size.cmp(&left.size));
+        weights
+    }
+
     fn add(&mut self, kind: BlobKind, offset: Option<u64>, bytes: u64, users: Vec<BlobUser<'t>>) -> usize {
         let weight = Weight {
             kind,
@@ -250,17 +261,22 @@ impl<'t> Collector<'t> {
     }
 
     /// Adds the tensors of a file, the largest first, and external ones if `files` are given.
-    fn tensors(&mut self, model: &'t Model<'_>, files: Option<&Files<'t>>) {
-        let mut blobs = model.blobs().blobs;
+    /// `numbers` are the tensors that operators dequantize, each with the name of its method; `bytes` returns those of a blob.
+    fn tensors<'b>(
+        &mut self,
+        blobs: Blobs<'t>,
+        numbers: &[(&'t str, QuantizedTensor<'t>)],
+        bytes: impl Fn(&Blob<'_>) -> Option<Cow<'b, [u8]>> + Copy + Send,
+        files: Option<&Files<'t>>,
+    ) {
+        let mut blobs = blobs.blobs;
         sort_by(&mut blobs, |left, right| right.size.cmp(&left.size));
         let is_tensor = |kind| {
             matches!(kind, BlobKind::Constant | BlobKind::InitialState | BlobKind::Named | BlobKind::DelegateConstant)
         };
         let (mut names, mut quantized) = (Numbers::default(), Keyed::new());
-        if let Model::Pte(pte) = model {
-            for tensor in pte.dequantized() {
-                quantized.insert((names.of_text(pte.methods()[tensor.method].name()), tensor.value), tensor);
-            }
+        for (method, tensor) in numbers {
+            quantized.insert((names.of_text(method), tensor.value), tensor);
         }
         let mut counts = Counts::default();
         for blob in &blobs {
@@ -289,8 +305,7 @@ impl<'t> Collector<'t> {
             if let Some(Ok(numbers)) = operator.map(|tensor| &tensor.numbers) {
                 self.count(&mut counts, at, Box::new(|| numbers.histogram(Histogram::BINS)));
             } else if let Some(shape) = blob.users.iter().find_map(BlobUser::shape) {
-                let bytes = || model.blob_bytes(blob).ok().flatten();
-                let made = move || TensorView::new(shape, &bytes()?).ok()?.histogram(Histogram::BINS);
+                let made = move || TensorView::new(shape, &bytes(blob)?).ok()?.histogram(Histogram::BINS);
                 self.count(&mut counts, at, Box::new(made));
             }
         }
@@ -299,7 +314,8 @@ impl<'t> Collector<'t> {
 
     /// Adds the uses of weights in XNNPACK's payloads. Weights in named data are in the list already; weights in payloads and, if given, in
     /// `files` become new entries.
-    fn inside(&mut self, pte: &'t Pte<'_>, files: Option<&Files<'t>>) {
+    fn inside(&mut self, analysis: &Analysis<'t>, files: Option<&Files<'t>>) {
+        let pte = analysis.pte();
         let mut named: Keyed<Cow<'t, str>, usize> = Keyed::new();
         for (index, weight) in self.weights.iter().enumerate() {
             for user in &weight.users {
@@ -310,7 +326,7 @@ impl<'t> Collector<'t> {
         }
         let data = files.map(|files| files.0.as_slice()).unwrap_or_default();
         let blobs = NamedBlobs::new(pte, data.iter().map(|(ptd, ..)| *ptd));
-        for opened in pte.open_payloads() {
+        for opened in analysis.payloads() {
             let Ok(Payload::Xnnpack(payload)) = &opened.payload else { continue };
             let start = pte.range(&opened.data).map(|range| range.start);
             let takers = takers(payload);
@@ -384,40 +400,27 @@ fn histogram(payload: &Xnnpack<'_>, constant: &Constant<'_>, blobs: &NamedBlobs<
 impl Model<'_> {
     /// Returns the tensors in the file, the largest first. Reads the values of tensors of up to 16 MiB, 128 MiB in all.
     pub fn weights(&self) -> Vec<Weight<'_>> {
-        weights(self, None)
-    }
-
-    /// Returns the same as [`weights`](Self::weights), and the weights that a program takes from `.ptd` files.
-    ///
-    /// ```
-    /// use executorch_format::{Model, Ptd};
-    ///
-    /// # fn main() -> executorch_format::Result<()> {
-    /// let folder = "tests/data/1.5.1/linear_xnnpack_external";
-    /// let program = std::fs::read(format!("{folder}/linear_xnnpack_external.pte"))?;
-    /// let data = std::fs::read(format!("{folder}/xnn_weights.ptd"))?;
-    /// let (model, ptd) = (Model::parse(&program)?, Ptd::parse(&data)?);
-    /// for weight in model.weights_with(&[&ptd]) {
-    ///     println!("{:?}: {:?}", weight.key, weight.inside.first().map(|used| used.to_string()));
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn weights_with<'t>(&'t self, data: &[&'t Ptd<'t>]) -> Vec<Weight<'t>> {
-        let files = data.iter().map(|ptd| (*ptd, ptd.entries().collect(), ptd.index()));
-        weights(self, Some(Files(files.collect())))
+        if let Self::Pte(pte) = self {
+            return Analysis::new(pte).weights();
+        }
+        let mut collector = Collector::new();
+        collector.tensors(self.blobs(), &[], |blob| self.blob_bytes(blob).ok().flatten(), None);
+        if let Self::Xnnpack(payload) = self {
+            collector.payload(payload);
+        }
+        collector.finish()
     }
 }
 
-fn weights<'t>(model: &'t Model<'_>, files: Option<Files<'t>>) -> Vec<Weight<'t>> {
-    let mut collector = Collector { weights: Vec::new(), budget: MAX_HISTOGRAM_BYTES };
-    collector.tensors(model, files.as_ref());
-    match model {
-        Model::Pte(pte) => collector.inside(pte, files.as_ref()),
-        Model::Xnnpack(payload) => collector.payload(payload),
-        _ => {}
-    }
-    let mut weights = collector.weights;
-    sort_by(&mut weights, |left, right| right.size.cmp(&left.size));
-    weights
+pub(super) fn of_pte<'t>(analysis: &Analysis<'t>) -> Vec<Weight<'t>> {
+    let pte = analysis.pte();
+    let files = |data: &[&'t Ptd<'t>]| data.iter().map(|ptd| (*ptd, ptd.entries().collect(), ptd.index())).collect();
+    let files = analysis.data().map(|data| Files(files(data)));
+    let named = |tensor: QuantizedTensor<'t>| Some((pte.methods().get(tensor.method)?.name(), tensor));
+    let quantized: Vec<_> = analysis.dequantized().into_iter().filter_map(named).collect();
+    let bytes = |blob: &Blob<'_>| blob.data.as_ref().and_then(|data| pte.bytes(data).ok()).map(Cow::Borrowed);
+    let mut collector = Collector::new();
+    collector.tensors(analysis.blobs(), &quantized, bytes, files.as_ref());
+    collector.inside(analysis, files.as_ref());
+    collector.finish()
 }

@@ -1,16 +1,17 @@
 //! Names in the answers of [`inspect`](crate::inspect).
 
 use super::{DelegateNames, MethodNames, Name, Names, modules};
+use crate::analysis::Analysis;
 use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::inspect::{
     BlobUser, Blobs, BufferMemory, DelegateConstantUser, DelegateConstants, Disassembly, Graph, GraphArgument, Macs,
-    Memory, ModuleTotal, Node, PlannedTensor, SizeKind, SizeReport, short,
+    Memory, ModuleTotal, Node, PlannedTensor, SizeKind, SizeReport,
 };
 use crate::inspect::{DebugValue, DebugValues, EventKind, EventTarget, NamedBy, Profile, RunProfile};
 use crate::inspect::{Drawing, Report, Weight};
 use crate::keyed::{Keyed, sort_by_key};
-use crate::model::Model;
+use crate::names::short;
 use crate::schema::program::InstructionArguments;
 use alloc::{format, vec::Vec};
 
@@ -90,17 +91,18 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Returns a report about the same program, with names in all its answers: see [`Model::report`].
-    pub fn report<'n>(&'n self, model: &'n Model<'_>, pte: &'n Pte<'_>) -> Report<'n> {
-        let mut graphs = pte.graphs();
-        self.add_to_graphs(pte, &mut graphs);
-        let mut report = model.report_of(graphs.into_iter().map(Drawing::of).collect());
+    /// Returns a report about the same program, with names in all its answers: see [`Analysis::report`].
+    pub fn report<'n, 'p: 'n>(&'n self, analysis: &Analysis<'p>) -> Report<'n> {
+        let pte = analysis.pte();
+        let mut graphs = analysis.graphs();
+        self.add_to_graphs(analysis, &mut graphs);
+        let mut report = analysis.report_of(graphs.into_iter().map(Drawing::of).collect());
         if let Some(memory) = &mut report.memory {
             self.add_to_memory(pte, memory);
         }
         if let Some(size) = &mut report.size {
             self.add_to_size_report(pte, size);
-            report.modules = self.size_by_module(pte, size);
+            report.modules = self.size_by_module(analysis, size);
             if report.modules.iter().all(|module| module.path.is_none()) {
                 report.modules.clear();
             }
@@ -129,14 +131,14 @@ impl<'t> Names<'t> {
     }
 
     /// Adds the names to the graphs of the same program.
-    pub fn add_to_graphs<'n>(&'n self, pte: &Pte<'_>, graphs: &mut [Graph<'n>]) {
+    pub fn add_to_graphs<'n>(&'n self, analysis: &Analysis<'_>, graphs: &mut [Graph<'n>]) {
+        let pte = analysis.pte();
         let methods = self.by_method(pte);
         let plans: Keyed<&str, usize> =
             pte.methods().iter().enumerate().rev().map(|(index, plan)| (plan.name(), index)).collect();
-        let opened = pte.open_payloads();
         // The graph contains the nodes of the first delegate that has a payload.
         let mut inside: Keyed<(usize, usize), Keyed<i32, &'n Name<'t>>> = Keyed::new();
-        for opened in &opened {
+        for opened in analysis.payloads() {
             let (Ok(Payload::Xnnpack(xnnpack)), Some(place)) = (&opened.payload, opened.delegates.first()) else {
                 continue;
             };
@@ -245,11 +247,11 @@ impl<'t> Names<'t> {
 
     /// Adds up the bytes of a file by module: constants and initial states, including those inside delegates. The rest of a payload
     /// is counted for the innermost module that contains the whole delegate. A blob that several modules use is counted for the first.
-    pub fn size_by_module<'n>(&'n self, pte: &Pte<'_>, report: &SizeReport<'_>) -> Vec<ModuleTotal<'n>> {
-        let methods = self.by_method(pte);
+    pub fn size_by_module<'n>(&'n self, analysis: &Analysis<'_>, report: &SizeReport<'_>) -> Vec<ModuleTotal<'n>> {
+        let methods = self.by_method(analysis.pte());
         let mut amounts: Vec<(Option<&'n str>, u64)> = Vec::new();
         let mut inside: Keyed<(&str, usize), u64> = Keyed::new();
-        let (constants, mut last) = (pte.delegate_constants(), None);
+        let (constants, mut last) = (analysis.delegate_constants(), None);
         for constant in &constants.constants {
             let user = &constant.user;
             // A constant that several values use is listed several times, and a constant that is named data is a part of its own.

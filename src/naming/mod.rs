@@ -9,6 +9,7 @@ pub use crate::inspect::{DelegateNames, InstructionName, MethodNames, Name, Name
 pub use etrecord::{EntryContent, EtRecord, Parameter, RecordedMethod, RecordedNode};
 use modules::outer;
 
+use crate::analysis::{Analysis, training_outputs};
 use crate::convert::Safetensors;
 use crate::delegate::Payload;
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
@@ -17,10 +18,11 @@ use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::inspect::{
-    Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, TensorPlace, TrainingOutput, TrainingRole,
-    common_module, short, takers, training_outputs,
+    Argument, Code, CodeValue, MethodCode, NamedBy, Operation, TensorPlace, TrainingOutput, TrainingRole,
+    common_module, takers,
 };
 use crate::keyed::{Keyed, find};
+use crate::names::short;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
 /// A source of names besides the program.
@@ -55,27 +57,28 @@ impl<'t> Names<'t> {
     /// parameters of another size, or different operators for most instructions.
     ///
     /// ```
-    /// use executorch_format::Pte;
     /// use executorch_format::naming::{NameSource, Names};
+    /// use executorch_format::{Analysis, Pte};
     ///
     /// # fn main() -> executorch_format::Result<()> {
     /// let file = std::fs::read("tests/data/etrecord/net_portable.pte")?;
     /// let pte = Pte::parse(&file)?;
-    /// let disassembly = pte.disassembly();
+    /// let analysis = Analysis::new(&pte);
     ///
-    /// let names = Names::new(&pte, &disassembly, &[])?;
+    /// let names = Names::new(&analysis, &[])?;
     /// assert_eq!(names.methods[0].values[2].as_ref().unwrap().name, "convolution.1 weight");
     ///
     /// let record = std::fs::read("tests/data/etrecord/net_portable.etrecord")?;
     /// let sources = [NameSource::parse(&record)?];
-    /// let names = Names::new(&pte, &disassembly, &sources)?;
+    /// let names = Names::new(&analysis, &sources)?;
     /// assert_eq!(names.methods[0].values[2].as_ref().unwrap().name, "layers.0.conv.weight");
     /// assert_eq!(names.methods[0].chains[0][1].module, Some("layers.0.conv"));
     /// assert_eq!(names.values("layers.0.conv.weight"), [(0, 2)]);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn new(pte: &'t Pte<'_>, disassembly: &Disassembly<'t>, sources: &'t [NameSource<'_>]) -> Result<Self> {
+    pub fn new<'p: 't>(analysis: &Analysis<'p>, sources: &'t [NameSource<'_>]) -> Result<Self> {
+        let (pte, disassembly) = (analysis.pte(), analysis.code());
         let records = sources.iter().filter_map(|source| match source {
             NameSource::Record(record) => Some(record),
             NameSource::StateDict(_) => None,
@@ -96,7 +99,7 @@ impl<'t> Names<'t> {
             names.methods.push(Method::new(code, recorded.get(code.name)).names()?);
         }
         names.add_training(pte);
-        names.add_delegates(pte, &recorded);
+        names.add_delegates(analysis, &recorded);
         for source in sources {
             if let NameSource::StateDict(state) = source {
                 state_dict::add(&mut names, pte, state);
@@ -143,9 +146,10 @@ impl<'t> Names<'t> {
         clippy::indexing_slicing,
         reason = "`takers` and `constants` have indices of the payload's nodes and values"
     )]
-    fn add_delegates(&mut self, pte: &'t Pte<'_>, recorded: &Keyed<&str, ByHandle<'t>>) {
+    fn add_delegates<'p: 't>(&mut self, analysis: &Analysis<'p>, recorded: &Keyed<&str, ByHandle<'t>>) {
         let mut keys: Keyed<String, Name<'t>> = Keyed::new();
-        for opened in pte.open_payloads() {
+        let pte = analysis.pte();
+        for opened in analysis.payloads() {
             let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
             else {
                 continue;

@@ -1,9 +1,9 @@
 //! Graphs in the format of Google's Model Explorer, as defined by `graph_builder.py` of `ai-edge-model-explorer` 0.1.
 
 use crate::inspect::GroupKind;
-use crate::inspect::{Edge, Graph, GraphArgument, Node, short};
+use crate::inspect::{Edge, Graph, GraphArgument, Node};
 use crate::keyed::sort_by_key;
-use crate::names::shortened;
+use crate::names::{short, shortened};
 use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec};
 use serde::{Serialize, Serializer};
 

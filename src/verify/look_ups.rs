@@ -1,7 +1,7 @@
 //! The named data that a program's XNNPACK payloads look up when they are loaded.
 
-use crate::delegate::{OpenPayload, Payload};
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
+use crate::delegate::{OpenPayload, Payload};
 use crate::file::pte::Pte;
 use crate::flatbuffer::text::c_string;
 use alloc::{vec, vec::Vec};

@@ -5,7 +5,7 @@ use crate::hash::{self, Hashes};
 use crate::object::Object;
 use crate::stores::Location;
 use executorch_format::delegate::{PayloadKind, payload_metadata};
-use executorch_format::{Model, PROBE_SIZE, Pte, probe};
+use executorch_format::{Analysis, Model, PROBE_SIZE, Pte, probe};
 use memmap2::{MmapMut, MmapOptions};
 use std::ops::Range;
 
@@ -206,7 +206,8 @@ fn payloads(pte: &Pte<'_>) -> Vec<(Range<u64>, Option<PayloadKind>)> {
 
 /// Returns the ranges of the scales of constants in payloads.
 fn scales(pte: &Pte<'_>) -> Vec<Range<u64>> {
-    let constants = pte.delegate_constants().constants.into_iter().filter(|constant| constant.user.scales);
+    let constants =
+        Analysis::new(pte).delegate_constants().constants.into_iter().filter(|constant| constant.user.scales);
     constants.filter_map(|constant| Some(constant.offset?..constant.offset?.checked_add(constant.size)?)).collect()
 }
 

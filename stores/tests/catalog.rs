@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_select::concat::concat_batches;
 use executorch_format::inspect::Content;
-use executorch_format::{Model, verify::Level};
+use executorch_format::{Analysis, Model, verify::Level};
 use executorch_format_stores::catalog::{Limit, Options, Overview, Report, TABLES, batch, page, write};
 use executorch_format_stores::{Access, Error, Stores, wait};
 use executorch_format_support::server::{Fault, Server};
@@ -94,10 +94,10 @@ fn the_tables_agree_with_the_library() {
             _ => None,
         };
         blobs += match (&model, &program) {
-            (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(program).blobs.len(),
+            (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(&Analysis::new(program)).blobs.len(),
             _ => model.blobs().blobs.len(),
         };
-        let summary = program.as_ref().map_or_else(|| model.summary(), |program| program.summary());
+        let summary = program.as_ref().map_or_else(|| model.summary(), |program| Analysis::new(&program).summary());
         if let Content::Program(program) = &summary.content {
             methods += program.methods.len();
             operators += program.methods.iter().map(|method| method.operators.len()).sum::<usize>();

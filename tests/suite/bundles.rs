@@ -9,7 +9,7 @@ use executorch_format::schema::bundled::{
 use executorch_format::schema::flat_tensor::TensorLayout;
 use executorch_format::verify::{Level, Severity};
 use executorch_format::{
-    Bpte, Detected, ErrorKind, Limits, Model, NewEntry, ParseOptions, Pte, TensorView, WriteStyle,
+    Analysis, Bpte, Detected, ErrorKind, Limits, Model, NewEntry, ParseOptions, Pte, TensorView, WriteStyle,
 };
 use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
 
@@ -130,13 +130,13 @@ fn every_blob_of_a_bundle_is_at_its_offset() {
     for_each(&bundles(), |file| {
         let bpte = Bpte::parse(file.bytes()).unwrap();
         let program = bpte.program().unwrap();
-        let listed = bpte.blobs_with(&program).blobs;
+        let listed = bpte.blobs_with(&Analysis::new(&program)).blobs;
         for blob in listed.iter().filter(|blob| blob.kind != BlobKind::External) {
             let start = blob.offset.unwrap() as usize;
             assert!(file.bytes().get(start..start + blob.size as usize).is_some(), "{blob:?}");
         }
         let own = bpte.blobs().blobs;
-        let inside = program.blobs().blobs;
+        let inside = Analysis::new(&program).blobs().blobs;
         assert_eq!(listed.len(), own.len() + inside.len());
         // Both ways give the same bytes.
         let start = bpte.program_offset().unwrap();
@@ -314,8 +314,8 @@ fn the_program_is_read_with_options_and_outlives_its_bundle() {
     let error = bpte.program_with(&limited).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Limit { .. }), "{error}");
     assert!(error.path().to_string().starts_with("program"), "{error}");
-    let constants = bpte.delegate_constants_with(&whole);
-    assert_eq!(constants.constants.len(), whole.delegate_constants().constants.len());
+    let constants = bpte.delegate_constants_with(&Analysis::new(&whole));
+    assert_eq!(constants.constants.len(), Analysis::new(&whole).delegate_constants().constants.len());
     let again = bpte.clone().into_program().unwrap();
     assert_eq!(again.program, whole.program);
     assert!(Bpte::default().into_program().is_err());

@@ -4,7 +4,7 @@ use crate::damage::{each, stride};
 use executorch_format::inspect::{DebugValues, EventKind, GapOutcome, NumericGap};
 use executorch_format::naming::{NameSource, Names};
 use executorch_format::schema::etdump::{Tensor, Value};
-use executorch_format::{Etdp, Pte};
+use executorch_format::{Analysis, Etdp, Pte};
 use executorch_format_support::fixtures::fixture;
 use std::path::Path;
 
@@ -40,8 +40,8 @@ impl Recorded {
     fn values_of<R>(&self, buffer: &[u8], call: impl FnOnce(DebugValues<'_>) -> R) -> R {
         let (etdp, pte) = (Etdp::parse(&self.trace).unwrap(), Pte::parse(&self.program).unwrap());
         let sources: Vec<_> = self.record.iter().map(|record| NameSource::parse(record).unwrap()).collect();
-        let names = Names::new(&pte, &pte.disassembly(), &sources).unwrap();
-        let mut values = etdp.debug_values(Some(buffer), Some(&pte), None);
+        let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
+        let mut values = etdp.debug_values(Some(buffer), Some(&Analysis::new(&pte)), None);
         names.add_to_debug_values(&pte, &mut values);
         call(values)
     }
@@ -51,7 +51,7 @@ impl Recorded {
         let mut etdp = Etdp::parse(&self.trace).unwrap();
         change(&mut etdp);
         let pte = Pte::parse(&self.program).unwrap();
-        call(etdp.debug_values(Some(&self.buffer), Some(&pte), None))
+        call(etdp.debug_values(Some(&self.buffer), Some(&Analysis::new(&pte)), None))
     }
 }
 
@@ -309,7 +309,7 @@ fn every_byte_of_a_trace_with_values_can_be_wrong() {
             for value in [0, 1, 5, byte ^ 1, byte.wrapping_add(4), 0x7f, 0x80, 0xff] {
                 bytes[index] = value;
                 let Ok(etdp) = Etdp::parse(&bytes) else { continue };
-                let mut values = etdp.debug_values(Some(&recorded.buffer), Some(&program), None);
+                let mut values = etdp.debug_values(Some(&recorded.buffer), Some(&Analysis::new(&program)), None);
                 values.count(4);
                 assert!(values.compare(&values).iter().all(|run| run.runs[0] == run.runs[1]));
                 let names: Vec<_> = values.file_names("npy").into_iter().flatten().collect();

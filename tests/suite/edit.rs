@@ -5,7 +5,7 @@ use executorch_format::inspect::BlobKind;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, KernelTypes, SubsegmentOffsets};
 use executorch_format::verify::Level;
-use executorch_format::{Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData};
+use executorch_format::{Analysis, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeMap;
 
@@ -80,7 +80,8 @@ fn externalizing_and_internalizing_gives_the_file_with_a_new_layout() {
         equal("contents", contents(&pte, &data)? == before, true)?;
         equal(
             "data left",
-            pte.blobs()
+            Analysis::new(&pte)
+                .blobs()
                 .blobs
                 .iter()
                 .filter(|blob| matches!(blob.kind, BlobKind::Constant | BlobKind::InitialState | BlobKind::Named))
@@ -127,7 +128,11 @@ fn internalizing_an_exporters_pair_gives_one_valid_file() {
         equal("left out", report.notes, Vec::<String>::new())?;
         equal("contents", contents(&pte, &[])? == contents(&original, &data)?, true)?;
         no_worse(fixture, &pte)?;
-        equal("external", pte.blobs().blobs.iter().filter(|blob| blob.kind == BlobKind::External).count(), 0)
+        equal(
+            "external",
+            Analysis::new(&pte).blobs().blobs.iter().filter(|blob| blob.kind == BlobKind::External).count(),
+            0,
+        )
     });
     for fixture in programs() {
         pairs += usize::from(fixture.name().contains("external"));

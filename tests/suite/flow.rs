@@ -1,5 +1,6 @@
 //! The effects of instructions on memory, with programs whose results are known. All answers about memory agree.
 
+use executorch_format::Analysis;
 use executorch_format::Pte;
 use executorch_format::inspect::{Argument, MethodCode, MethodMemory, Operation, PlannedTensor};
 use executorch_format::verify::Level;
@@ -92,7 +93,8 @@ fn arguments<'c>(code: &'c MethodCode<'_>) -> Vec<&'c [Argument]> {
 
 /// Checks that disassembly, memory and graph of each method agree.
 fn agree(pte: &Pte<'_>) -> Result<(), String> {
-    let (disassembly, memory, graphs) = (pte.disassembly(), pte.memory(), pte.graphs());
+    let (disassembly, memory, graphs) =
+        (Analysis::new(&pte).disassembly(), Analysis::new(&pte).memory(), Analysis::new(&pte).graphs());
     for (code, memory) in disassembly.methods.iter().zip(&memory.methods) {
         let Some(graph) = graphs.iter().find(|graph| graph.method == code.name) else { continue };
         if !memory.assumed.is_empty() {
@@ -158,20 +160,21 @@ fn all_answers_respect_paths_and_loops() {
     // Each item of a list of outputs is written, and is not a view of the bytes that were at its place before.
     let fixture = program("list_out_alias");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let code = &pte.disassembly().methods[0];
+    let code = &Analysis::new(&pte).disassembly().methods[0];
     let views: Vec<_> = arguments(code).into_iter().flatten().filter_map(|argument| argument.view_of).collect();
     assert_eq!(views, [0]);
     // The result of a map is written row by row: the bytes that were at its place before are not read.
     let fixture = program("map_leftover");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     assert_eq!(tensor(&memory.methods[0], 4).map(|tensor| (tensor.first, tensor.last)), Some((1, 2)));
     assert_eq!(tensor(&memory.methods[0], 8).map(|tensor| tensor.views.len()), Some(0));
     // A scratch tensor without bytes is not a view.
     let fixture = program("kws");
     let pte = Pte::parse(fixture.bytes()).unwrap();
     assert!(
-        pte.memory()
+        Analysis::new(&pte)
+            .memory()
             .methods
             .iter()
             .flat_map(|method| &method.buffers)
@@ -181,7 +184,7 @@ fn all_answers_respect_paths_and_loops() {
     // The bytes of a value that is moved on each of two paths are needed until it is read.
     let fixture = program("two_conds");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let last = |value| tensor(&memory.methods[0], value).map(|tensor| tensor.last);
     assert_eq!([17, 23, 31, 37].map(last), [Some(21); 4]);
 }

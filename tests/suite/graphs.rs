@@ -1,7 +1,7 @@
 //! Outlines of graphs, and the parts of a truncated file.
 
 use executorch_format::inspect::{GroupKind, NodeKind, salvage};
-use executorch_format::{FileKind, Model, Pte};
+use executorch_format::{Analysis, FileKind, Model, Pte};
 use executorch_format_support::data;
 use executorch_format_support::fixtures::fixture;
 
@@ -9,7 +9,7 @@ use executorch_format_support::fixtures::fixture;
 fn an_outline_has_every_node_once_and_the_edges_between_its_boxes() {
     let file = std::fs::read(data().join("bench/llama6_external.pte")).unwrap();
     let pte = Pte::parse(&file).unwrap();
-    let graphs = pte.graphs();
+    let graphs = Analysis::new(&pte).graphs();
     let graph = &graphs[0];
     let groups = graph.groups();
     let outline = graph.outline(&groups).unwrap();
@@ -43,7 +43,7 @@ fn an_outline_has_every_node_once_and_the_edges_between_its_boxes() {
 fn a_high_graph_is_split_into_columns_without_overlapping_nodes() {
     let file = std::fs::read(data().join("bench/llama6_external.pte")).unwrap();
     let pte = Pte::parse(&file).unwrap();
-    let graph = &pte.graphs()[0];
+    let graph = &Analysis::new(&pte).graphs()[0];
     let layout = graph.layout();
     assert!(layout.height < 3.0 * layout.width, "{} {}", layout.width, layout.height);
     for (index, one) in layout.nodes.iter().enumerate() {
@@ -108,11 +108,11 @@ fn salvage_of_a_truncated_file_is_a_part_of_the_original() {
 fn texts_of_pictures_show_weights_values_and_edges() {
     let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let model = Model::parse(file.bytes()).unwrap();
-    let drawings = model.drawings();
     let Model::Pte(pte) = &model else { panic!("{model:?}") };
+    let drawings = Analysis::new(pte).drawings();
     assert_eq!(
         drawings.iter().map(|drawing| &drawing.graph).collect::<Vec<_>>(),
-        pte.graphs().iter().collect::<Vec<_>>()
+        Analysis::new(&pte).graphs().iter().collect::<Vec<_>>()
     );
     assert!(drawings.iter().all(|drawing| drawing.layout.nodes.len() == drawing.graph.nodes.len()));
     let graph = &drawings[0].graph;

@@ -6,7 +6,7 @@ use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
     EValue, ExecutionPlan, Instruction, KernelTypes, Null, Operator, Program, Tensor, TensorShapeDynamism,
 };
-use executorch_format::{DataCollector, Etdp, Pte, PteOptions};
+use executorch_format::{Analysis, DataCollector, Etdp, Pte, PteOptions};
 use executorch_format_support::data;
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
@@ -23,14 +23,14 @@ fn products_are_counted_in_kernels_and_inside_delegates() {
     for (name, more) in [("net_portable.pte", 2 * 4 * 8), ("net_xnnpack.pte", 0)] {
         let file = std::fs::read(data().join("etrecord").join(name)).unwrap();
         let pte = Pte::parse(&file).unwrap();
-        let macs = pte.macs();
+        let macs = Analysis::new(&pte).macs();
         assert_eq!(sums(&macs.methods[0]), (stem + 2 * layer + head, parameters + more, false, true), "{name}");
         let first = &macs.methods[0].by_operator()[0];
         assert_eq!((first.calls, first.macs), (3, stem + 2 * layer), "{name}");
         let record = std::fs::read(data().join("etrecord").join(name.replace(".pte", ".etrecord"))).unwrap();
         let sources = [NameSource::parse(&record).unwrap()];
-        let code = pte.disassembly();
-        let names = Names::new(&pte, &code, &sources).unwrap();
+        let code = Analysis::new(&pte).disassembly();
+        let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
         let modules = names.macs_by_module(&macs);
         let of = |path: &str| modules.iter().find(|module| module.path == Some(path)).map(|module| module.total);
         assert_eq!([of("stem"), of("layers.1"), of("head")], [Some(stem), Some(layer), Some(head)], "{name}");
@@ -39,7 +39,7 @@ fn products_are_counted_in_kernels_and_inside_delegates() {
     let pte = Pte::parse(file.bytes()).unwrap();
     // 3 by 3 for 4 channels, then 3 by 5 for 8 output channels, each of one input channel.
     let (first, second) = (8 * 8 * 4 * 9, 6 * 2 * 8 * 15);
-    assert_eq!(sums(&pte.macs().methods[0]), (first + second, 4 * 9 + 4 + 8 * 15 + 8, false, true));
+    assert_eq!(sums(&Analysis::new(&pte).macs().methods[0]), (first + second, 4 * 9 + 4 + 8 * 15 + 8, false, true));
 }
 
 /// In a transposed convolution, each input element meets the whole filter.
@@ -47,7 +47,7 @@ fn products_are_counted_in_kernels_and_inside_delegates() {
 fn transposed_convolutions_are_counted_by_their_input() {
     let file = fixture("1.5.1/channels_last/channels_last.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
-    assert_eq!(pte.macs().methods[0].macs, 4 * 4 * 4 * 3 * 2 * 2);
+    assert_eq!(Analysis::new(&pte).macs().methods[0].macs, 4 * 4 * 4 * 3 * 2 * 2);
     for value in pte.program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap() {
         match &mut value.val {
             KernelTypes::Bool(transposed) => transposed.bool_val = true,
@@ -58,20 +58,20 @@ fn transposed_convolutions_are_counted_by_their_input() {
         }
     }
     // 4 input channels, 3 output channels, and a filter of 2 by 2.
-    assert_eq!(pte.macs().methods[0].macs, 5 * 5 * 4 * 3 * 2 * 2);
+    assert_eq!(Analysis::new(&pte).macs().methods[0].macs, 5 * 5 * 4 * 3 * 2 * 2);
 }
 
 #[test]
 fn a_dynamic_shape_counts_with_its_upper_bound() {
     let file = fixture("1.5.1/linear/linear.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
-    assert_eq!(sums(&pte.macs().methods[0]), (8 * 5, 8 * 5 + 5, false, true));
+    assert_eq!(sums(&Analysis::new(&pte).macs().methods[0]), (8 * 5, 8 * 5 + 5, false, true));
     for value in pte.program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap() {
         if let KernelTypes::Tensor(tensor) = &mut value.val {
             tensor.shape_dynamism = TensorShapeDynamism::DYNAMIC_BOUND;
         }
     }
-    assert_eq!(sums(&pte.macs().methods[0]), (8 * 5, 8 * 5 + 5, true, true));
+    assert_eq!(sums(&Analysis::new(&pte).macs().methods[0]), (8 * 5, 8 * 5 + 5, true, true));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn unknown_counts_are_not_zero() {
     for name in ["payloads/other/ethosu.pte", "1.5.1/evalue_custom/evalue_custom.pte"] {
         let file = fixture(name);
         let pte = Pte::parse(file.bytes()).unwrap();
-        let macs = pte.macs();
+        let macs = Analysis::new(&pte).macs();
         let method = &macs.methods[0];
         assert!(!method.is_complete && method.calls.iter().any(|call| call.macs.is_none()), "{name}");
         assert!(method.by_operator().iter().any(|operator| operator.unknown > 0), "{name}");
@@ -92,7 +92,7 @@ fn sums_are_those_of_the_calls() {
         fixtures().into_iter().filter(|file| file.path.extension().is_some_and(|e| e == "pte")).collect();
     for_each(&programs, |file| {
         let Ok(pte) = Pte::parse(file.bytes()) else { return Ok(()) };
-        for method in pte.macs().methods {
+        for method in Analysis::new(&pte).macs().methods {
             let sum: u64 = method.calls.iter().filter_map(|call| call.macs).sum();
             let by_operator: u64 = method.by_operator().iter().map(|operator| operator.macs).sum();
             if sum != method.macs || by_operator != sum {
@@ -112,7 +112,7 @@ fn called(operator: &'static str, values: Vec<EValue<'static>>) -> (u64, u64, bo
     let plan = ExecutionPlan::new("forward", values, vec![Operator::new(operator, "out")], vec![call], 1 << 20);
     let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
     let pte = DataCollector::new().finish(program, &PteOptions::default()).unwrap();
-    sums(&pte.macs().methods[0])
+    sums(&Analysis::new(&pte).macs().methods[0])
 }
 
 /// The runtime attends to the keys up to the start position plus the number of queries, at most to all of the cache.
@@ -147,7 +147,7 @@ fn events_of_a_profile_have_the_products_of_what_they_time() {
         let [trace, program] =
             ["etdp", "pte"].map(|end| std::fs::read(data().join(format!("etrecord/{name}.{end}"))).unwrap());
         let (etdp, pte) = (Etdp::parse(&trace).unwrap(), Pte::parse(&program).unwrap());
-        let profile = etdp.profile(Some(&pte), None);
+        let profile = etdp.profile(Some(&Analysis::new(&pte)), None);
         let run = &profile.runs[1];
         let of = |kind: EventKind| run.events.iter().filter(move |event| event.kind == kind);
         assert_eq!(of(EventKind::Instruction).map(|event| event.macs.unwrap()).collect::<Vec<_>>(), calls, "{name}");
@@ -171,11 +171,11 @@ fn initial_states_that_training_changes_are_parameters() {
 
     let file = fixture("1.5.1/mutable_init/mutable_init.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
-    let before = pte.macs().methods[0].parameters;
+    let before = Analysis::new(&pte).macs().methods[0].parameters;
     let plans = pte.program.execution_plan.as_mut().unwrap();
     // The first value is a tensor of five elements with an initial state.
     plans[0].outputs = Some(vec![plans[0].outputs()[0], 0].into());
     plans.push(constant("__et_training_gradients_index_forward", vec![1i64.into()]));
     plans.push(constant("__et_training_parameters_index_forward", vec![1i64.into()]));
-    assert_eq!(pte.macs().methods[0].parameters, before + 5);
+    assert_eq!(Analysis::new(&pte).macs().methods[0].parameters, before + 5);
 }

@@ -8,7 +8,7 @@ use executorch_format::schema::program::{
     MoveCall, Operator, Program, Tensor,
 };
 use executorch_format::verify::Level;
-use executorch_format::{Model, Pte};
+use executorch_format::{Analysis, Model, Pte};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ fn planned(fixture: &Fixture) -> Result<(), String> {
     let Ok(Model::Pte(pte)) = Model::parse(fixture.bytes()) else {
         return Ok(());
     };
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     equal("faults", memory.errors.len(), 0)?;
     for (method, plan) in memory.methods.iter().zip(pte.methods()) {
         let expected = plan.tensors().filter(|(_, tensor)| tensor.allocation_info.is_some()).count();
@@ -58,7 +58,7 @@ fn tensor<'b, 't>(buffer: &'b BufferMemory<'t>, value: usize) -> &'b PlannedTens
 fn a_tensor_has_its_place_and_lifetime() {
     let fixture = fixture("1.5.1/multi_method/multi_method.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let forward = memory.methods.iter().find(|method| method.name == "forward").unwrap();
     assert_eq!((forward.instructions, forward.size, forward.jumps), (4, 64, false));
     let buffer = &forward.buffers[0];
@@ -83,7 +83,7 @@ fn in_place_results_share_bytes() {
     // Value 9 moves into the bytes of value 5, which the same instruction reads.
     let KernelTypes::Tensor(moved) = &mut plan.values.as_mut().unwrap()[9].val else { unreachable!() };
     moved.allocation_info = Some(AllocationDetails { memory_id: 1, memory_offset_low: 8, memory_offset_high: 0 });
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let forward = memory.methods.iter().find(|method| method.name == "forward").unwrap();
     let buffer = &forward.buffers[0];
     assert_eq!(tensor(buffer, 9).shares_with, [5]);
@@ -95,7 +95,7 @@ fn in_place_results_share_bytes() {
 fn a_state_is_kept_between_runs() {
     let fixture = fixture("1.5.1/mutable_init/mutable_init.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let kept: Vec<_> =
         memory.methods.iter().flat_map(|method| &method.buffers).flat_map(|buffer| &buffer.tensors).collect();
     let kept: Vec<_> = kept.into_iter().filter(|tensor| tensor.kept).collect();
@@ -113,7 +113,7 @@ fn a_tensor_in_missing_memory_is_a_fault() {
         _ => None,
     });
     tensors.take(1).for_each(|place| place.memory_id = 7);
-    let faults = pte.memory().errors;
+    let faults = Analysis::new(&pte).memory().errors;
     assert_eq!(faults.len(), 1);
     let told = faults[0].to_string();
     assert!(told.starts_with("execution_plan[0].values[2].val.Tensor.allocation_info: "), "{told}");
@@ -179,7 +179,7 @@ fn map_loop<'a>() -> Pte<'a> {
 #[test]
 fn data_read_by_a_loop_is_needed_during_the_whole_loop() {
     let pte = map_loop();
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let method = &memory.methods[0];
     let buffer = &method.buffers[0];
     assert_eq!((buffer.needed, buffer.needed_at, method.jumps), (72, 3, true));
@@ -196,7 +196,7 @@ fn data_read_by_a_loop_is_needed_during_the_whole_loop() {
 fn data_needed_by_one_branch_is_not_needed_in_the_other() {
     let fixture = fixture("1.5.1/cond/cond.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let (method, buffer) = (&memory.methods[0], &memory.methods[0].buffers[0]);
     assert_eq!((buffer.needed, buffer.needed_at), (28, 4));
     // Read by the first instruction of each branch.
@@ -233,7 +233,7 @@ fn a_view_keeps_the_bytes_that_it_reads() {
     let mut values = values;
     values.push(1.into());
     let pte = method(values, calls, &[], (&[0], &[7]));
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let buffer = &memory.methods[0].buffers[0];
     let base = tensor(buffer, 1);
     assert_eq!((base.first, base.last), (1, 5));
@@ -279,12 +279,12 @@ fn a_state_without_an_initial_value_is_kept_too() {
     ];
     let calls: &[(&str, &[i32])] = &[("aten::index_put_", &[1, 2, 0, 3, 1]), ("aten::abs.out", &[1, 5, 5])];
     let pte = method(values, calls, &[], (&[0, 4], &[5]));
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let kept = |value| tensor(&memory.methods[0].buffers[0], value).kept;
     assert_eq!([0, 1, 4, 5].map(kept), [false, true, false, false]);
     let fixture = fixture("1.5.1/mutable_plain/mutable_plain.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let kept: Vec<_> = memory.methods[0].buffers[0].tensors.iter().filter(|tensor| tensor.kept).collect();
     assert_eq!(kept.iter().map(|tensor| tensor.value).collect::<Vec<_>>(), [0, 1]);
 }
@@ -294,7 +294,7 @@ fn outputs_of_an_unknown_operator_are_assumed() {
     let calls: &[(&str, &[i32])] = &[("my::op.out", &[0, 1, 1]), ("aten::abs.out", &[1, 2, 2])];
     let values = vec![floats(&[4], 0), floats(&[4], 16), floats(&[4], 32)];
     let pte = method(values, calls, &[], (&[0], &[2]));
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let [assumed] = memory.methods[0].assumed.as_slice() else { panic!("{:?}", memory.methods[0].assumed) };
     assert_eq!((assumed.name.as_deref(), assumed.calls), (Some("my::op.out"), 1));
     assert_eq!(assumed.why, "the operator's arguments are not known");
@@ -307,7 +307,7 @@ fn an_operator_that_does_not_exist_is_named_by_its_number() {
     let plan = ExecutionPlan::new("forward", vec![floats(&[4], 0), floats(&[4], 16)], Vec::new(), instructions, 32);
     let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
     let pte = Pte { program, ..Pte::default() };
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let names: Vec<_> = memory.methods[0].assumed.iter().map(|assumed| assumed.name.as_deref()).collect();
     assert_eq!(names, [Some("number -1")]);
 }
@@ -330,7 +330,7 @@ fn a_method_that_jumps_everywhere_does_not_take_quadratic_time() {
     let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
     let pte = Pte { program, ..Pte::default() };
     // Following all paths would take the square of that many steps.
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     assert!(memory.methods[0].assumed[0].why.contains("jumps so often"), "{:?}", memory.methods[0].assumed);
     assert!(pte.verify(Level::Strict).iter().any(|finding| finding.rule == "planned-memory-unknown"));
 }
@@ -341,7 +341,7 @@ fn data_rewritten_in_each_round_of_a_loop_is_not_needed_before_it() {
     let calls: &[(&str, &[i32])] =
         &[("aten::abs.out", &[0, 3, 3]), ("aten::abs.out", &[3, 1, 1]), ("aten::abs.out", &[1, 2, 2])];
     let pte = method(values, calls, &[(2, jump(4, 0))], (&[0, 4], &[2]));
-    let memory = pte.memory();
+    let memory = Analysis::new(&pte).memory();
     let buffer = &memory.methods[0].buffers[0];
     let times = |value| (tensor(buffer, value).first, tensor(buffer, value).last);
     assert_eq!([0, 3, 1, 2].map(times), [(0, 3), (1, 2), (2, 4), (4, 5)]);
@@ -363,7 +363,7 @@ fn the_target_of_a_move_needs_no_memory_of_its_own() {
 fn a_time_is_that_of_the_inputs_of_an_instruction_or_of_the_outputs() {
     let file = fixture("1.5.1/add_mul/add_mul.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
-    let method = pte.memory().methods.remove(0);
+    let method = Analysis::new(&pte).memory().methods.remove(0);
     let moments: Vec<_> = (0..=method.instructions + 1).map(|time| method.moment(time)).collect();
     assert_eq!((moments[0].to_string(), format!("{:#}", moments[0])), ("inputs".into(), "the inputs".into()));
     assert_eq!((moments[1].to_string(), format!("{:#}", moments[1])), ("0".into(), "instruction 0".into()));

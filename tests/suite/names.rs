@@ -3,7 +3,7 @@
 use executorch_format::inspect::{BlobUser, EventKind, Graph, ModuleTotal, NamedBy, Node};
 use executorch_format::naming::{EtRecord, NameSource, Names, RecordedMethod, RecordedNode};
 use executorch_format::pictures::model_explorer;
-use executorch_format::{ErrorKind, Etdp, Model, Pte};
+use executorch_format::{Analysis, ErrorKind, Etdp, Model, Pte};
 use executorch_format_support::fixtures::fixture;
 use std::io::{Cursor, Write};
 use zip::ZipWriter;
@@ -15,7 +15,7 @@ fn file(name: &str) -> Vec<u8> {
 
 /// Returns the names of a program's values, and their sources.
 fn values(pte: &Pte<'_>, sources: &[NameSource<'_>]) -> Vec<(usize, String, NamedBy)> {
-    let names = Names::new(pte, &pte.disassembly(), sources).unwrap();
+    let names = Names::new(&Analysis::new(pte), sources).unwrap();
     let values = names.methods[0].values.iter().enumerate();
     values.filter_map(|(index, name)| name.as_ref().map(|name| (index, name.name.to_string(), name.named_by))).collect()
 }
@@ -47,7 +47,7 @@ fn an_etrecord_names_every_constant_that_an_instruction_takes() {
         "x",
     ];
     assert_eq!(recorded, expected);
-    let names = Names::new(&pte, &pte.disassembly(), &sources).unwrap();
+    let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
     let modules: Vec<_> = names.methods[0].chains[0].iter().map(|code| code.module.unwrap()).collect();
     assert_eq!(modules[..4], ["stem", "layers.0.conv", "layers.0.bn", "layers.0"]);
     assert_eq!(modules[9..], ["", "head", "head"]);
@@ -60,8 +60,8 @@ fn an_etrecord_names_the_constants_inside_delegates() {
     let (program, record) = (file("net_xnnpack.pte"), file("net_xnnpack.etrecord"));
     let pte = Pte::parse(&program).unwrap();
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(&pte, &pte.disassembly(), &sources).unwrap();
-    let mut constants = pte.delegate_constants();
+    let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
+    let mut constants = Analysis::new(&pte).delegate_constants();
     names.add_to_delegate_constants(&pte, &mut constants);
     let found: Vec<_> = constants.constants.iter().map(|constant| constant.user.name.unwrap()).collect();
     let layers = ["layers.0.conv.weight", "layers.0.conv.bias", "layers.1.conv.weight", "layers.1.conv.bias"];
@@ -70,7 +70,7 @@ fn an_etrecord_names_the_constants_inside_delegates() {
     let modules: Vec<_> = names.methods[0].chains[0].iter().map(|code| code.module.unwrap()).collect();
     assert_eq!(modules, ["", "", "head"]);
     // Without an ETRecord, names come from nodes.
-    let names = Names::new(&pte, &pte.disassembly(), &[]).unwrap();
+    let names = Names::new(&Analysis::new(&pte), &[]).unwrap();
     assert_eq!(
         names.methods[0].delegates[1].constants.iter().flatten().next().unwrap().name,
         "XNNFullyConnected 0 weight"
@@ -108,7 +108,7 @@ fn an_etrecord_of_another_program_is_refused_with_the_reason() {
     let refused = |program: &[u8], record: EtRecord| {
         let pte = Pte::parse(program).unwrap();
         let sources = [NameSource::Record(record)];
-        let error = Names::new(&pte, &pte.disassembly(), &sources).unwrap_err();
+        let error = Names::new(&Analysis::new(&pte), &sources).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Reference(_)), "{error}");
         error.to_string()
     };
@@ -161,10 +161,10 @@ fn a_hostile_etrecord_is_an_error_and_takes_memory_in_proportion_to_its_size() {
 fn damaged_etrecords_never_panic() {
     let (program, record) = (file("net_portable.pte"), file("net_portable.etrecord"));
     let pte = Pte::parse(&program).unwrap();
-    let disassembly = pte.disassembly();
+    let disassembly = Analysis::new(&pte).disassembly();
     let try_one = |bytes: &[u8]| {
         let Ok(source) = NameSource::parse(bytes) else { return false };
-        Names::new(&pte, &disassembly, &[source]).is_ok()
+        Names::new(&Analysis::new(&pte), &[source]).is_ok()
     };
     assert!(try_one(&record));
     let mut damaged = record.clone();
@@ -191,14 +191,14 @@ fn with_record(name: &str, call: impl FnOnce(&Pte<'_>, &Names<'_>)) {
     let (program, record) = (file(&format!("{name}.pte")), file(&format!("{name}.etrecord")));
     let pte = Pte::parse(&program).unwrap();
     let sources = [NameSource::parse(&record).unwrap()];
-    call(&pte, &Names::new(&pte, &pte.disassembly(), &sources).unwrap());
+    call(&pte, &Names::new(&Analysis::new(&pte), &sources).unwrap());
 }
 
 #[test]
 fn each_byte_of_a_file_is_counted_for_one_module() {
     with_record("net_portable", |pte, names| {
-        let report = pte.size_report().unwrap();
-        let modules = names.size_by_module(pte, &report);
+        let report = Analysis::new(&pte).size_report().unwrap();
+        let modules = names.size_by_module(&Analysis::new(pte), &report);
         let found = rows(&modules);
         assert_eq!(found.iter().map(|(.., own, _)| own).sum::<u64>(), report.file_size);
         assert!(found.contains(&(Some("layers.0.bn"), 3, 64, 64)), "{found:?}");
@@ -207,8 +207,8 @@ fn each_byte_of_a_file_is_counted_for_one_module() {
     });
     // The weights are named data; the rest of a payload belongs to the module that contains the delegate.
     with_record("net_xnnpack", |pte, names| {
-        let report = pte.size_report().unwrap();
-        let modules = names.size_by_module(pte, &report);
+        let report = Analysis::new(&pte).size_report().unwrap();
+        let modules = names.size_by_module(&Analysis::new(pte), &report);
         let found = rows(&modules);
         assert_eq!(found.iter().map(|(.., own, _)| own).sum::<u64>(), report.file_size);
         assert!(found.contains(&(Some("layers.0.conv"), 3, 2336, 2336)), "{found:?}");
@@ -220,7 +220,7 @@ fn each_byte_of_a_file_is_counted_for_one_module() {
 #[test]
 fn tensors_in_memory_have_the_instructions_that_write_and_need_them() {
     with_record("net_portable", |pte, names| {
-        let mut memory = pte.memory();
+        let mut memory = Analysis::new(&pte).memory();
         names.add_to_memory(pte, &mut memory);
         let buffer = &memory.methods[0].buffers[0];
         let of = |value: usize| buffer.tensors.iter().find(|tensor| tensor.value == value).unwrap();
@@ -234,7 +234,9 @@ fn tensors_in_memory_have_the_instructions_that_write_and_need_them() {
         assert_eq!(modules.iter().map(|module| module.own).sum::<u64>(), buffer.needed);
         assert!(rows(&modules).contains(&(Some("stem"), 1, 1152, 1152)), "{modules:?}");
     });
-    with_record("net_xnnpack", |pte, _| assert_eq!(pte.memory().methods[0].not_counted, ["XnnpackBackend"]));
+    with_record("net_xnnpack", |pte, _| {
+        assert_eq!(Analysis::new(&pte).memory().methods[0].not_counted, ["XnnpackBackend"])
+    });
 }
 
 /// Returns Model Explorer's layers of the nodes of the first graph.
@@ -247,8 +249,8 @@ fn namespaces(graphs: &[Graph<'_>]) -> Vec<String> {
 #[test]
 fn nodes_of_graphs_have_modules_and_the_names_of_their_weights() {
     with_record("net_portable", |pte, names| {
-        let mut graphs = pte.graphs();
-        names.add_to_graphs(pte, &mut graphs);
+        let mut graphs = Analysis::new(&pte).graphs();
+        names.add_to_graphs(&Analysis::new(pte), &mut graphs);
         let node = graphs[0].nodes.iter().find(|node| node.name == Some("convolution.1")).unwrap();
         assert_eq!(node.module, Some("layers.0.conv"));
         assert!(node.source.as_ref().unwrap().starts_with("net.py:"));
@@ -259,8 +261,8 @@ fn nodes_of_graphs_have_modules_and_the_names_of_their_weights() {
         assert!(namespaces.contains(&"layers/0/conv".to_owned()), "{namespaces:?}");
     });
     with_record("net_xnnpack", |pte, names| {
-        let mut graphs = pte.graphs();
-        names.add_to_graphs(pte, &mut graphs);
+        let mut graphs = Analysis::new(&pte).graphs();
+        names.add_to_graphs(&Analysis::new(pte), &mut graphs);
         let takes = |node: &&Node<'_>| {
             node.arguments.iter().any(|argument| argument.tensor_name == Some("layers.0.conv.weight"))
         };
@@ -278,8 +280,8 @@ fn a_report_has_the_names_in_all_its_answers() {
     let model = Model::parse(&program).unwrap();
     let Model::Pte(pte) = &model else { panic!("{}", model.kind()) };
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(pte, &pte.disassembly(), &sources).unwrap();
-    let report = names.report(&model, pte);
+    let names = Names::new(&Analysis::new(pte), &sources).unwrap();
+    let report = names.report(&Analysis::new(pte));
     let weight = report.weights.iter().find(|weight| weight.name == Some("layers.1.conv.weight")).unwrap();
     assert_eq!((weight.module, weight.named_by), (Some("layers.1.conv"), Some(NamedBy::Record)));
     assert!(report.modules.iter().any(|module| module.path == Some("layers.1.conv")));
@@ -305,8 +307,8 @@ fn ticks_are_counted_for_the_modules_of_instructions_and_of_steps_inside_delegat
     let mut record = EtRecord::default();
     record.methods.push(method);
     let sources = [NameSource::Record(record)];
-    let names = Names::new(&pte, &pte.disassembly(), &sources).unwrap();
-    let mut profile = etdp.profile(Some(&pte), None);
+    let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
+    let mut profile = etdp.profile(Some(&Analysis::new(&pte)), None);
     names.add_to_profile(&pte, &mut profile);
     let run = profile.runs.iter().find(|run| run.method == Some("forward")).unwrap();
     let instructions = run.events.iter().filter(|event| event.kind == EventKind::Instruction);
@@ -329,9 +331,13 @@ fn names_are_added_to_every_answer() {
     let model = Model::parse(&program).unwrap();
     let Model::Pte(pte) = &model else { panic!("{model:?}") };
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(pte, &pte.disassembly(), &sources).unwrap();
-    let (mut code, mut blobs, mut size, mut weights) =
-        (pte.disassembly(), pte.blobs(), pte.size_report().unwrap(), model.weights());
+    let names = Names::new(&Analysis::new(pte), &sources).unwrap();
+    let (mut code, mut blobs, mut size, mut weights) = (
+        Analysis::new(&pte).disassembly(),
+        Analysis::new(&pte).blobs(),
+        Analysis::new(&pte).size_report().unwrap(),
+        model.weights(),
+    );
     names.add_to_disassembly(&mut code);
     names.add_to_blobs(pte, &mut blobs);
     names.add_to_size_report(pte, &mut size);

@@ -3,13 +3,13 @@
 use executorch_format::inspect::Operators;
 use executorch_format::schema::program::InstructionArguments;
 use executorch_format::verify::{Library, Missing, Target};
-use executorch_format::{Model, Pte};
+use executorch_format::{Analysis, Model, Pte};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::{BTreeMap, BTreeSet};
 use yaml_serde::Value;
 
 fn operators(name: &str) -> Operators {
-    Pte::parse(fixture(name).bytes()).unwrap().operators()
+    Analysis::new(&Pte::parse(fixture(name).bytes()).unwrap()).operators()
 }
 
 /// Names of operators, and kernel keys by name.
@@ -29,7 +29,7 @@ fn same(fixture: &Fixture) -> Result<(), String> {
     let (Some(expected), Ok(Model::Pte(pte))) = (official(fixture), Model::parse(fixture.bytes())) else {
         return Ok(());
     };
-    let found = pte.operators();
+    let found = Analysis::new(&pte).operators();
     let called = found.operators.iter().filter(|(_, operator)| operator.calls > 0);
     let keys = called.map(|(name, operator)| (name.clone(), operator.kernels.keys().cloned().collect())).collect();
     equal("operators", (found.operators.keys().cloned().collect(), keys), expected)?;
@@ -188,10 +188,10 @@ fn an_index_out_of_range_is_a_fault_with_a_path() {
         unreachable!()
     };
     call.args.as_mut().unwrap().to_mut()[0] = 77;
-    let told: Vec<String> = pte.operators().errors.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = Analysis::new(&pte).operators().errors.iter().map(ToString::to_string).collect();
     let path = "execution_plan[0].chains[0].instructions[0]";
     assert!(told[0].starts_with(&format!("{path}.instr_args.KernelCall.args: ")), "{told:?}");
-    let told: Vec<String> = pte.disassembly().errors.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = Analysis::new(&pte).disassembly().errors.iter().map(ToString::to_string).collect();
     assert!(told[0].starts_with(path) && told[0].contains("value 77, but there are"), "{told:?}");
 }
 
@@ -202,7 +202,7 @@ fn a_freed_value_is_described_as_freed() {
     let instruction = Instruction { instr_args: FreeCall { value_index: 3 }.into() };
     let plan = ExecutionPlan::new("forward", vec![1.into(); 4], Vec::new(), vec![instruction], 0);
     let pte = Pte { program: Program { execution_plan: Some(vec![plan]), ..Program::default() }, ..Pte::default() };
-    let code = pte.disassembly();
+    let code = Analysis::new(&pte).disassembly();
     let operation = &code.methods[0].chains[0].instructions[0].operation;
     assert_eq!(*operation, Operation::Free { value: 3 });
     assert_eq!(operation.values().collect::<Vec<_>>(), [3]);
@@ -220,7 +220,7 @@ fn a_missing_item_of_a_list_is_shown_as_none() {
     let calls = vec![Instruction::kernel_call(0, vec![0, 1, 0, 0])];
     let plan = ExecutionPlan::new("forward", values, vec![Operator::new("aten::index", "Tensor_out")], calls, 8);
     let pte = Pte { program: Program { execution_plan: Some(vec![plan]), ..Program::default() }, ..Pte::default() };
-    let graph = pte.graphs().remove(0);
+    let graph = Analysis::new(&pte).graphs().remove(0);
     let texts = graph.nodes.iter().flat_map(|node| &node.arguments).map(|argument| &*argument.text);
     assert!(texts.clone().any(|text| text == "[None, f32[2], ?]"), "{:?}", texts.collect::<Vec<_>>());
 }
@@ -230,7 +230,7 @@ fn kernel_keys_are_those_of_executorch() {
     use executorch_format::inspect::kernel_key;
     assert_eq!(kernel_key(&[]), "v1");
     let file = fixture("1.5.1/add_mul/add_mul.pte");
-    let operators = Pte::parse(file.bytes()).unwrap().operators();
+    let operators = Analysis::new(&Pte::parse(file.bytes()).unwrap()).operators();
     operators.check_names().unwrap();
     for (key, kernel) in operators.operators.values().flat_map(|operator| &operator.kernels) {
         assert_eq!(*key, kernel_key(&kernel.tensors));

@@ -4,7 +4,7 @@ use crate::damage::stride;
 use executorch_format::delegate::{CoreMl, EthosU, Payload, PayloadKind, PayloadSummary, VulkanPlace};
 use executorch_format::schema::vulkan::GraphTypes;
 use executorch_format::verify::Level;
-use executorch_format::{ErrorKind, Pte};
+use executorch_format::{Analysis, ErrorKind, Pte};
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
 /// Returns the payload of the only delegate of a program.
@@ -439,8 +439,8 @@ fn the_facts_of_payloads_have_the_places_and_sizes_of_their_blobs() {
     use executorch_format::inspect::BlobKind;
     for_each(&fixtures(), |file| {
         let Ok(pte) = Pte::parse(file.bytes()) else { return Ok(()) };
-        let facts = pte.payload_facts();
-        let blobs = pte.blobs().blobs;
+        let facts = Analysis::new(&pte).payload_facts();
+        let blobs = Analysis::new(&pte).blobs().blobs;
         let of_delegates = blobs.iter().filter(|blob| blob.kind == BlobKind::Delegate);
         let places: Vec<_> = of_delegates.map(|blob| (blob.offset, blob.size)).collect();
         match facts.iter().find(|fact| !places.contains(&(fact.offset, fact.size))) {

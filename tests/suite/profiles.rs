@@ -3,7 +3,7 @@
 use crate::damage::{each, stride};
 use executorch_format::inspect::{EventKind, EventProfile, EventTarget, Profile};
 use executorch_format::verify::Level;
-use executorch_format::{Error, ErrorKind, Etdp, Model, Pte};
+use executorch_format::{Analysis, Error, ErrorKind, Etdp, Model, Pte};
 use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
 use serde_json::Value;
 
@@ -97,7 +97,7 @@ fn targets(profile: &Profile<'_>, run: usize) -> Vec<String> {
 #[test]
 fn with_the_program_instructions_have_names() {
     with_program("profile_xnnpack", |etdp, pte| {
-        let profile = etdp.profile(Some(pte), None);
+        let profile = etdp.profile(Some(&Analysis::new(pte)), None);
         assert_eq!(profile.errors, []);
         assert_eq!(profile.runs[1].method, Some("forward"));
         let expected = ["XnnpackBackend (delegate 0)", "aten::cumsum.out", "XnnpackBackend (delegate 1)"];
@@ -115,7 +115,7 @@ fn with_the_program_instructions_have_names() {
 #[test]
 fn the_method_is_the_only_one_that_fits() {
     with_program("profile_control", |etdp, pte| {
-        let profile = etdp.profile(Some(pte), None);
+        let profile = etdp.profile(Some(&Analysis::new(pte)), None);
         let methods: Vec<_> = profile.runs.iter().map(|run| run.method).collect();
         assert_eq!(methods, [None, Some("forward"), Some("forward"), Some("other")]);
         assert_eq!(targets(&profile, 3), ["aten::cumsum.out"]);
@@ -125,8 +125,8 @@ fn the_method_is_the_only_one_that_fits() {
         assert_eq!(targets(&sorted, 1)[..2], ["aten::add.out", "JumpFalseCall"]);
 
         // The requested method is used if it fits.
-        assert_eq!(etdp.profile(Some(pte), Some("other")), profile);
-        let unknown = etdp.profile(Some(pte), Some("backward"));
+        assert_eq!(etdp.profile(Some(&Analysis::new(pte)), Some("other")), profile);
+        let unknown = etdp.profile(Some(&Analysis::new(pte)), Some("backward"));
         assert!(unknown.errors[0].message.contains("no method \"backward\""));
     });
 }
@@ -139,12 +139,12 @@ fn among_similar_methods_the_requested_one_is_used() {
         let mut same = plans.iter().find(|plan| plan.name() == "other").unwrap().clone();
         same.name = Some("same".into());
         plans.push(same);
-        let profile = etdp.profile(Some(&pte), None);
+        let profile = etdp.profile(Some(&Analysis::new(&pte)), None);
         let methods: Vec<_> = profile.runs.iter().map(|run| run.method).collect();
         assert_eq!(methods, [None, Some("forward"), Some("forward"), None]);
         let message = &profile.errors[0].message;
         assert!(message.contains("fits the methods \"other\" and \"same\" equally well"), "{message}");
-        assert_eq!(etdp.profile(Some(&pte), Some("same")).runs[3].method, Some("same"));
+        assert_eq!(etdp.profile(Some(&Analysis::new(&pte)), Some("same")).runs[3].method, Some("same"));
     });
 }
 
@@ -153,19 +153,23 @@ fn among_similar_methods_the_requested_one_is_used() {
 fn among_methods_with_the_same_instructions_the_best_match_is_used() {
     with_program("shared_methods", |etdp, pte| {
         let methods = |method: Option<&str>| -> Vec<_> {
-            etdp.profile(Some(pte), method).runs.iter().map(|run| run.method.map(str::to_owned)).collect()
+            etdp.profile(Some(&Analysis::new(pte)), method)
+                .runs
+                .iter()
+                .map(|run| run.method.map(str::to_owned))
+                .collect()
         };
         let [base, cat, dog] = ["base", "cat", "dog"].map(|name| Some(name.to_owned()));
         assert_eq!(methods(None), [None, base.clone(), None]);
         assert_eq!(methods(Some("base")), [None, base.clone(), None]);
         assert_eq!(methods(Some("cat")), [None, base.clone(), cat]);
         assert_eq!(methods(Some("dog")), [None, base, dog]);
-        let message = &etdp.profile(Some(pte), Some("base")).errors[0].message;
+        let message = &etdp.profile(Some(&Analysis::new(pte)), Some("base")).errors[0].message;
         assert!(message.contains("fits the methods \"cat\" and \"dog\" equally well"), "{message}");
     });
     with_program("start_of_method", |etdp, pte| {
         for method in [None, Some("forward"), Some("encode")] {
-            let profile = etdp.profile(Some(pte), method);
+            let profile = etdp.profile(Some(&Analysis::new(pte)), method);
             let methods: Vec<_> = profile.runs.iter().map(|run| run.method).collect();
             assert_eq!(methods, [None, Some("decode"), Some("encode"), Some("forward")]);
             assert_eq!(profile.errors, []);
@@ -177,7 +181,7 @@ fn among_methods_with_the_same_instructions_the_best_match_is_used() {
 #[test]
 fn a_run_that_fits_too_many_methods_is_reported() {
     with_program("profile_control", |etdp, pte| {
-        let known = etdp.profile(Some(pte), None);
+        let known = etdp.profile(Some(&Analysis::new(pte)), None);
         let mut pte = pte.clone();
         let plans = pte.program.execution_plan.as_mut().unwrap();
         let forward = plans[0].clone();
@@ -196,10 +200,10 @@ fn a_run_that_fits_too_many_methods_is_reported() {
             plan.chains.as_mut().unwrap()[0].instructions = Some(instructions);
             plans.push(plan);
         }
-        let profile = etdp.profile(Some(&pte), None);
+        let profile = etdp.profile(Some(&Analysis::new(&pte)), None);
         let message = &profile.errors[0].message;
         assert!(message.contains("may fit more than 256 methods"), "{message}");
-        assert_eq!(etdp.profile(Some(&pte), Some("forward")).runs[1].method, Some("forward"));
+        assert_eq!(etdp.profile(Some(&Analysis::new(&pte)), Some("forward")).runs[1].method, Some("forward"));
     });
 }
 
@@ -208,12 +212,12 @@ fn a_program_that_does_not_fit_is_reported() {
     with_program("profile_portable", |etdp, _| {
         let other = fixture("payloads/profile_xnnpack.pte");
         let pte = Pte::parse(other.bytes()).unwrap();
-        let profile = etdp.profile(Some(&pte), None);
+        let profile = etdp.profile(Some(&Analysis::new(&pte)), None);
         let said: Vec<_> = profile.errors.iter().map(ToString::to_string).collect();
         assert!(said[0].contains("instruction 0, which is a DelegateCall, expected a KernelCall"), "{said:?}");
         let other = fixture("1.5.1/multi_method/multi_method.pte");
         let pte = Pte::parse(other.bytes()).unwrap();
-        let profile = etdp.profile(Some(&pte), None);
+        let profile = etdp.profile(Some(&Analysis::new(&pte)), None);
         assert!(profile.errors[0].message.contains("fits none of the program's methods"));
         assert_eq!(profile.runs[1].method, None);
     });
@@ -255,7 +259,7 @@ fn read(bytes: &[u8], program: &Pte<'_>) {
     assert_eq!(Etdp::verify_structure(bytes).err().as_ref(), parsed.as_ref().err());
     if let Ok(etdp) = parsed {
         etdp.verify(Level::Strict).iter().for_each(|finding| assert!(!finding.to_string().is_empty()));
-        let profile = etdp.profile(Some(program), None);
+        let profile = etdp.profile(Some(&Analysis::new(program)), None);
         assert!(profile.runs.iter().flat_map(|run| &run.events).all(|event| event.count > 0 && event.min <= event.max));
         let _ = etdp.summary();
     }
@@ -298,10 +302,10 @@ fn runs_with_the_same_events_are_counted_and_added_up() {
 #[test]
 fn a_node_has_the_time_that_it_took_in_one_run() {
     with_program("profile_portable", |etdp, pte| {
-        let profile = etdp.profile(Some(pte), None);
+        let profile = etdp.profile(Some(&Analysis::new(pte)), None);
         let run = profile.runs.iter().find(|run| run.method == Some("forward")).unwrap();
         assert!(run.count > 1);
-        let mut graph = pte.graphs().remove(0);
+        let mut graph = Analysis::new(&pte).graphs().remove(0);
         graph.add_times(run);
         let found: f64 = graph.nodes.iter().filter_map(|node| node.time).sum();
         let events = run.events.iter().filter(|event| event.kind == EventKind::Instruction);
@@ -336,7 +340,7 @@ fn the_time_of_a_run_is_split_into_delegates_and_other_instructions_and_steps_ar
     let file = fixture("payloads/profile_xnnpack.etdp");
     let etdp = Etdp::parse(file.bytes()).unwrap();
     for program in [Some(&pte), None] {
-        let profile = etdp.profile(program, None);
+        let profile = etdp.profile(program.map(Analysis::new).as_ref(), None);
         let run = profile.runs.iter().find(|run| run.name == "Execute").unwrap();
         let of = |instruction: usize| {
             let is = |event: &&EventProfile<'_>| {
@@ -371,9 +375,9 @@ fn the_time_of_a_run_is_split_into_delegates_and_other_instructions_and_steps_ar
 fn times_are_appended_to_labels() {
     let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_xnnpack.pte"));
     let (etdp, pte) = (Etdp::parse(trace.bytes()).unwrap(), Pte::parse(program.bytes()).unwrap());
-    let profile = etdp.profile(Some(&pte), None);
+    let profile = etdp.profile(Some(&Analysis::new(&pte)), None);
     let run = profile.runs.iter().find(|run| run.method == Some("forward")).unwrap();
-    let mut graph = pte.graphs().remove(0);
+    let mut graph = Analysis::new(&pte).graphs().remove(0);
     graph.add_times(run);
     let before = graph.clone();
     graph.label_times(&|time| format!("{time} ticks"));

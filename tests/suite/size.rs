@@ -4,7 +4,7 @@ use executorch_format::edit::{SavingEdit, SavingKind, Strip};
 use executorch_format::inspect::{BlobUser, SizeKind, SizePart, SizeReport};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::DataLocation;
-use executorch_format::{Model, ParseOptions, Pte, PteOptions};
+use executorch_format::{Analysis, Model, ParseOptions, Pte, PteOptions};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each, with_extension};
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn the_parts_of_bundles_traces_and_payloads_sum_up_to_their_size() {
 fn each_kind_of_part_has_the_bytes_that_the_list_of_blobs_gives_it() {
     let fixture = fixture("1.5.1/multi_method/multi_method.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let size = pte.size_report().unwrap();
+    let size = Analysis::new(&pte).size_report().unwrap();
     assert_eq!(bytes(&size, SizeKind::Constant), 112);
     assert_eq!(bytes(&size, SizeKind::Header), 40);
     let types: Vec<_> = size.scalar_types.iter().map(|one| (one.scalar_type, one.size, one.blobs)).collect();
@@ -88,7 +88,7 @@ fn each_kind_of_part_has_the_bytes_that_the_list_of_blobs_gives_it() {
 fn a_payload_and_its_description_belong_to_the_backend() {
     let fixture = fixture("1.5.1/linear_xnnpack_inline/linear_xnnpack_inline.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let size = pte.size_report().unwrap();
+    let size = Analysis::new(&pte).size_report().unwrap();
     let payload = pte.program.backend_delegate_data()[0].data().len() as u64;
     assert_eq!(bytes(&size, SizeKind::Delegate), payload);
     assert!(size.operators.iter().any(|operator| operator.name == "XnnpackBackend" && operator.size >= payload));
@@ -101,7 +101,7 @@ fn constants_inside_the_program_are_constants() {
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let constants: u64 = pte.program.constant_buffer().iter().map(|buffer| buffer.storage().len() as u64).sum();
     assert!(constants > 0);
-    assert_eq!(bytes(&pte.size_report().unwrap(), SizeKind::Constant), constants);
+    assert_eq!(bytes(&Analysis::new(&pte).size_report().unwrap(), SizeKind::Constant), constants);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn an_old_payload_has_its_weights_inside() {
     // Before ExecuTorch 0.6, weights were in the payload, not in named data.
     let fixture = fixture("0.4.0/linear_xnnpack/linear_xnnpack.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let size = pte.size_report().unwrap();
+    let size = Analysis::new(&pte).size_report().unwrap();
     let details: Vec<_> = size.groups().iter().map(|group| (group.key.backend, group.key.detail, group.size)).collect();
     assert!(details.contains(&(Some("XnnpackBackend"), Some("header"), 30)), "{details:?}");
     assert!(details.iter().any(|(_, detail, bytes)| *detail == Some("weights") && *bytes > 0), "{details:?}");
@@ -119,14 +119,14 @@ fn an_old_payload_has_its_weights_inside() {
 fn unreferenced_data_is_distinguished_from_padding() {
     let fixture = fixture("1.5.1/add_mul/add_mul.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let before = pte.size_report().unwrap();
+    let before = Analysis::new(&pte).size_report().unwrap();
     // Even zeros: a listed but unused blob is not padding.
     for content in [vec![7; 300], vec![0; 300]] {
         let mut pte = pte.clone();
         pte.add_segment(content);
         let file = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
         let pte = Pte::parse(&file).unwrap();
-        let size = pte.size_report().unwrap();
+        let size = Analysis::new(&pte).size_report().unwrap();
         assert_eq!(bytes(&size, SizeKind::Unreferenced), 300);
         // This includes the item in the list of segments, and the padding for alignment.
         let (saved, edit) = saving(&file, SavingKind::Unreferenced).unwrap();
@@ -141,7 +141,7 @@ fn unreferenced_data_is_distinguished_from_padding() {
     }
     let trailing = [fixture.bytes(), b"more"].concat();
     let pte = Pte::parse(&trailing).unwrap();
-    assert_eq!(bytes(&pte.size_report().unwrap(), SizeKind::Unreferenced), 4);
+    assert_eq!(bytes(&Analysis::new(&pte).size_report().unwrap(), SizeKind::Unreferenced), 4);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn copies_of_a_payload_inside_the_program_can_be_removed() {
 fn stack_traces_can_be_removed() {
     let fixture = fixture("1.5.1/stacktrace/stacktrace.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let size = pte.size_report().unwrap();
+    let size = Analysis::new(&pte).size_report().unwrap();
     let traces = ["Frame", "FrameList"].map(Some);
     let expected: u64 = size.parts.iter().filter(|part| traces.contains(&part.detail)).map(|part| part.size).sum();
     assert!(expected > 100);
@@ -204,12 +204,16 @@ fn weights_of_xnnpack_count_for_their_method_type_and_operator() {
     for name in ["1.5.1/linear_xnnpack/linear_xnnpack.pte", "0.4.0/linear_xnnpack/linear_xnnpack.pte"] {
         let fixture = fixture(name);
         let pte = Pte::parse(fixture.bytes()).unwrap();
-        let mut expected: Vec<(u32, u64)> =
-            pte.delegate_constants().constants.iter().map(|one| (one.user.constant, one.size)).collect();
+        let mut expected: Vec<(u32, u64)> = Analysis::new(&pte)
+            .delegate_constants()
+            .constants
+            .iter()
+            .map(|one| (one.user.constant, one.size))
+            .collect();
         expected.dedup();
         let (count, weights) = (expected.len(), expected.iter().map(|(_, size)| size).sum::<u64>());
         assert!(count > 0, "{name}");
-        let size = pte.size_report().unwrap();
+        let size = Analysis::new(&pte).size_report().unwrap();
         let types = rows(size.scalar_types.iter().map(|one| (one.name.clone(), one.size, one.blobs)));
         assert_eq!(types["f32"], (weights, count), "{name}");
         let operators = rows(size.operators.iter().map(|one| (one.name.clone(), one.size, one.blobs)));
@@ -221,7 +225,7 @@ fn weights_of_xnnpack_count_for_their_method_type_and_operator() {
     }
     let fixture = fixture("1.5.1/quant_xnnpack/quant_xnnpack.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let size = pte.size_report().unwrap();
+    let size = Analysis::new(&pte).size_report().unwrap();
     assert!(size.scalar_types.iter().any(|one| one.name == "qcint8" && one.scalar_type.is_none()));
 }
 
@@ -241,7 +245,7 @@ fn overlapping_blobs_are_counted_once() {
     tensors.for_each(|tensor| tensor.sizes = Some(vec![1].into()));
     let file = pte.image().unwrap().to_vec().unwrap();
     let pte = Pte::parse(&file).unwrap();
-    let size = pte.size_report().unwrap();
+    let size = Analysis::new(&pte).size_report().unwrap();
     assert_eq!(size.parts.iter().map(|part| part.size).sum::<u64>(), file.len() as u64);
     let constants: Vec<_> = size.parts.iter().filter(|part| part.kind == SizeKind::Constant).collect();
     assert_eq!(constants.iter().map(|part| part.size).collect::<Vec<_>>(), [16, 0]);
@@ -253,7 +257,7 @@ fn without_the_whole_file_there_is_no_size() {
     let fixture = fixture("1.5.1/add_mul/add_mul.pte");
     let metadata = Model::parse_with(fixture.bytes(), &ParseOptions::METADATA).unwrap();
     assert!(metadata.size_report().is_err());
-    assert!(Pte::default().size_report().is_err());
+    assert!(Analysis::new(&Pte::default()).size_report().is_err());
 }
 
 /// For damage that parsing does not refuse, all answers about the tree still work, and every byte is still in one part.
@@ -267,9 +271,13 @@ fn damaged_files_have_answers() {
             for value in [byte ^ 1, byte ^ 0x80, 0xff, byte.wrapping_add(4)] {
                 file[at] = value;
                 if let Ok(Model::Pte(pte)) = Model::parse(&file) {
-                    let sum: u64 = pte.size_report().unwrap().parts.iter().map(|part| part.size).sum();
+                    let sum: u64 = Analysis::new(&pte).size_report().unwrap().parts.iter().map(|part| part.size).sum();
                     assert_eq!(sum, file.len() as u64, "{name}: byte {at} is {value}");
-                    drop((pte.memory(), pte.operators(), pte.disassembly()));
+                    drop((
+                        Analysis::new(&pte).memory(),
+                        Analysis::new(&pte).operators(),
+                        Analysis::new(&pte).disassembly(),
+                    ));
                 }
             }
             file[at] = byte;

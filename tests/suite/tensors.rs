@@ -4,7 +4,7 @@ use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
     EValue, ExecutionPlan, Instruction, KernelTypes, Null, Operator, Program, Tensor,
 };
-use executorch_format::{DataCollector, Element, ErrorKind, Ptd, Pte, PteOptions, TensorShape, TensorView};
+use executorch_format::{Analysis, DataCollector, Element, ErrorKind, Ptd, Pte, PteOptions, TensorShape, TensorView};
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
 /// Returns the constants of a program with elements `T`, read both as a slice and as a copy.
@@ -196,7 +196,7 @@ fn quantized(
 
 /// Returns the numbers of the only quantized tensor.
 fn only(pte: &Pte<'_>) -> Result<Vec<f32>, String> {
-    let found = pte.dequantized();
+    let found = Analysis::new(&pte).dequantized();
     assert_eq!(found.len(), 1, "two calls take the same tensor");
     assert_eq!((found[0].method, found[0].value), (0, 0));
     found[0].numbers.as_ref().map(|numbers| numbers.to_vec()).map_err(|error| error.to_string())

@@ -1,5 +1,6 @@
 //! Programs for training: the meaning of their outputs.
 
+use executorch_format::Analysis;
 use executorch_format::Pte;
 use executorch_format::inspect::{Content, TrainingRole};
 use executorch_format_support::training::{PARAMETERS, program};
@@ -7,7 +8,7 @@ use executorch_format_support::training::{PARAMETERS, program};
 /// The role and the parameter of each output of the first method.
 fn outputs(file: &[u8]) -> Vec<Option<(TrainingRole, Option<String>)>> {
     let pte = Pte::parse(file).unwrap();
-    let Content::Program(program) = pte.summary().content else { panic!("a program") };
+    let Content::Program(program) = Analysis::new(&pte).summary().content else { panic!("a program") };
     let outputs = program.methods[0].outputs.iter().map(|output| output.training);
     outputs.map(|training| training.map(|output| (output.role, output.parameter.map(str::to_owned)))).collect()
 }
@@ -61,8 +62,8 @@ fn indices_and_names_that_do_not_fit_are_ignored() {
 fn values_are_called_by_the_parameters() {
     let file = program(&PARAMETERS);
     let pte = Pte::parse(&file).unwrap();
-    let disassembly = pte.disassembly();
-    let names = executorch_format::naming::Names::new(&pte, &disassembly, &[]).unwrap();
+    let disassembly = Analysis::new(&pte).disassembly();
+    let names = executorch_format::naming::Names::new(&Analysis::new(&pte), &[]).unwrap();
     let of = |value: usize| names.methods[0].values[value].as_ref().map(|name| name.name.to_string());
     assert_eq!(
         [3, 5].map(of),

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use executorch_format::convert::Npy;
 use executorch_format::edit::{Extracted, Extraction, Subject, User, default_key};
 use executorch_format::naming::Names;
-use executorch_format::{ErrorKind, Model, NewEntry, Ptd, PtdOptions, TensorShape, TensorView};
+use executorch_format::{Analysis, ErrorKind, Model, NewEntry, Ptd, PtdOptions, TensorShape, TensorView};
 use glob::Pattern;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -115,13 +115,13 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     };
     let sources = files.sources()?;
     let names = match &model {
-        Model::Pte(pte) => files.names(pte, &pte.disassembly(), &sources)?,
+        Model::Pte(pte) => files.names(&Analysis::new(pte), &sources)?,
         _ => Names::default(),
     };
     let (mut blobs, mut given) = (model.blobs(), GivenNames::default());
     if let Model::Pte(pte) = &model {
         names.add_to_blobs(pte, &mut blobs);
-        given = GivenNames::new(pte, &names);
+        given = GivenNames::new(&Analysis::new(pte), &names);
     }
     let mut extraction = model.extraction_of(blobs).map_err(|error| Failure::bad(input.path(), &error))?;
     let patterns = Patterns(&arguments.name);

@@ -1,12 +1,12 @@
 //! Writes a target file with everything that the models need, for users to edit.
 
 use crate::text;
-use executorch_format::Pte;
 use executorch_format::inspect::{PointerSize, TempAllocator};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::DeviceType;
 use executorch_format::text::is_deceptive;
 use executorch_format::verify::{Behaviour, Library, Release};
+use executorch_format::{Analysis, Pte};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,8 @@ impl Needs {
             Some(others) => others.intersection(&loads).copied().collect(),
             None => loads,
         });
-        let needed = pte.operators();
+        let analysis = Analysis::new(pte);
+        let needed = analysis.operators();
         for (name, operator) in needed.operators.into_iter().filter(|(_, operator)| operator.calls > 0) {
             let tensors = operator.kernels.values().flat_map(|kernel| &kernel.tensors);
             self.operators.entry(name).or_default().extend(tensors.map(|tensor| tensor.scalar_type));
@@ -55,7 +56,7 @@ impl Needs {
             }
             self.more |= taken.other_delegates > 0;
         }
-        for facts in pte.payload_facts() {
+        for facts in analysis.payload_facts() {
             self.scratch = self.scratch.max(facts.summary.scratch_size);
             self.accelerators.extend(facts.accelerator.map(str::to_owned));
         }

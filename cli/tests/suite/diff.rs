@@ -6,7 +6,7 @@ use executorch_format::inspect::{Diff, DiffOptions, Difference, DifferenceKind, 
 use executorch_format::naming::Names;
 use executorch_format::schema::program::{Instruction, InstructionArguments, KernelTypes};
 use executorch_format::testing::{Damage, damage_word};
-use executorch_format::{Bpte, Etdp, Model, Ptd, PtdOptions, Pte, PteOptions};
+use executorch_format::{Analysis, Bpte, Etdp, Model, Ptd, PtdOptions, Pte, PteOptions};
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each, with_extension};
 use serde_json::Value;
 
@@ -454,7 +454,7 @@ fn json_agrees_with_the_library() {
     let output = pte().args(["diff", "--json", "--tensors"]).arg(&one.path).arg(&other.path).output().unwrap();
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let programs = [&one, &other].map(|file| Pte::parse(file.bytes()).unwrap());
-    let names = programs.each_ref().map(|pte| Names::new(pte, &pte.disassembly(), &[]).unwrap());
+    let names = programs.each_ref().map(|pte| Names::new(&Analysis::new(pte), &[]).unwrap());
     let (before, after) = (Model::parse(one.bytes()).unwrap(), Model::parse(other.bytes()).unwrap());
     let (before, after) = (Side::new(&before, &[]), Side::new(&after, &[]));
     let diff = diff(&before.with_names(&names[0]), &after.with_names(&names[1]), &DiffOptions::default());

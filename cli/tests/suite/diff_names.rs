@@ -4,7 +4,7 @@ use crate::cli::{TempFile, pte};
 use executorch_format::delegate::{NamedBlobs, Payload};
 use executorch_format::inspect::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff};
 use executorch_format::naming::{NameSource, Names};
-use executorch_format::{Model, Pte, PteOptions};
+use executorch_format::{Analysis, Model, Pte, PteOptions};
 use executorch_format_support::data;
 use executorch_format_support::fixtures::fixture;
 use serde_json::Value;
@@ -13,9 +13,9 @@ use serde_json::Value;
 fn compare(before: (&[u8], &[u8]), after: (&[u8], &[u8])) -> Diff {
     let programs = [before.0, after.0].map(|bytes| Pte::parse(bytes).unwrap());
     let sources = [before.1, after.1].map(|bytes| [NameSource::parse(bytes).unwrap()]);
-    let codes = programs.each_ref().map(|pte| pte.disassembly());
+    let codes = programs.each_ref().map(|pte| Analysis::new(&pte).disassembly());
     let names: Vec<Names<'_>> =
-        (0..2).map(|side| Names::new(&programs[side], &codes[side], &sources[side]).unwrap()).collect();
+        (0..2).map(|side| Names::new(&Analysis::new(&programs[side]), &sources[side]).unwrap()).collect();
     let models = [before.0, after.0].map(|bytes| Model::parse(bytes).unwrap());
     let (one, other) = (Side::new(&models[0], &[]), Side::new(&models[1], &[]));
     diff(&one.with_names(&names[0]), &other.with_names(&names[1]), &DiffOptions::default().with_tensors())
@@ -80,10 +80,10 @@ fn values_are_matched_by_name_before_their_place() {
 fn one_changed_weight_inside_a_delegate_is_named_and_measured() {
     let (file, record) = record("net_xnnpack");
     let program = Pte::parse(&file).unwrap();
-    let code = program.disassembly();
+    let code = Analysis::new(&program).disassembly();
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(&program, &code, &sources).unwrap();
-    let mut inside = program.delegate_constants();
+    let names = Names::new(&Analysis::new(&program), &sources).unwrap();
+    let mut inside = Analysis::new(&program).delegate_constants();
     names.add_to_delegate_constants(&program, &mut inside);
     let weight = inside.constants.iter().find(|constant| constant.user.name == Some("head.weight")).unwrap();
     let at = weight.offset.unwrap() as usize;
@@ -133,7 +133,7 @@ fn quantized_weights_are_measured_by_their_dequantized_numbers() {
     let blobs = NamedBlobs::new(&pte, []);
     let opened = pte.open_payloads();
     let Ok(Payload::Xnnpack(payload)) = &opened[0].payload else { panic!() };
-    let constants = pte.delegate_constants().constants;
+    let constants = Analysis::new(&pte).delegate_constants().constants;
     let weight =
         constants.iter().find(|constant| constant.user.delegate == Some(0) && constant.user.sizes.len() == 4).unwrap();
     let numbers = payload.dequantized(weight.user.value.unwrap(), &blobs).unwrap().unwrap();

@@ -2,6 +2,7 @@
 
 use crate::cli::{TempFile, pte};
 use crate::see::golden;
+use executorch_format::Analysis;
 use executorch_format::Pte;
 use executorch_format::inspect::{Graph, NodeKind};
 use executorch_format::pictures::model_explorer;
@@ -14,7 +15,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 fn graphs<T>(file: &[u8], look: impl Fn(&[Graph<'_>]) -> T) -> T {
-    look(&Pte::parse(file).unwrap().graphs())
+    look(&Analysis::new(&Pte::parse(file).unwrap()).graphs())
 }
 
 fn programs() -> Vec<Fixture> {
@@ -87,7 +88,7 @@ fn a_view_does_not_produce_its_bytes() {
     let plan = ExecutionPlan::new("m", values, operators, instructions, 48).with_inputs(vec![0]).with_outputs(vec![4]);
     let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
     let pte = Pte { program, ..Pte::default() };
-    let graph = &pte.graphs()[0];
+    let graph = &Analysis::new(&pte).graphs()[0];
     let to_last: Vec<_> = graph.edges.iter().filter(|edge| edge.to == 3).map(|edge| (edge.from, edge.view)).collect();
     assert_eq!(to_last, [(1, false), (2, true)]);
     assert!(graph.dot().to_string().contains("n2 -> n3 [style=dotted"));
@@ -132,7 +133,7 @@ fn nodes_inside_a_delegate_refer_to_values_by_id_in_any_order() {
             let arguments = graph.nodes.iter().flat_map(|node| &node.arguments);
             arguments.map(|argument| format!("{:?} {}", argument.name, argument.text)).collect()
         };
-        pte.graphs().iter().flat_map(texts).collect::<Vec<_>>()
+        Analysis::new(&pte).graphs().iter().flat_map(texts).collect::<Vec<_>>()
     };
     let fixture = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let reversed = damaged(fixture.bytes(), 0, |payload| payload.graph.xvalues.as_mut().unwrap().reverse());
@@ -144,7 +145,9 @@ fn every_program_is_a_graph_whose_data_goes_forward() {
     for_each(&programs(), |fixture| {
         let file = fixture.bytes();
         let Ok(pte) = Pte::parse(file) else { return Ok(()) };
-        for (graph, plan) in pte.graphs().iter().zip(pte.methods().iter().filter(|plan| !plan.is_constant())) {
+        for (graph, plan) in
+            Analysis::new(&pte).graphs().iter().zip(pte.methods().iter().filter(|plan| !plan.is_constant()))
+        {
             if let Some(edge) = graph.edges.iter().find(|edge| edge.value.is_some() && edge.from >= edge.to) {
                 return Err(format!("  {edge:?} goes back"));
             }

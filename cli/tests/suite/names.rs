@@ -1,6 +1,7 @@
 //! Names from ETRecords and state dicts in the input and output of commands.
 
 use crate::cli::{TempFile, run_in};
+use executorch_format::Analysis;
 use executorch_format::Ptd;
 use executorch_format::convert::Safetensors;
 use executorch_format_support::data;
@@ -240,7 +241,7 @@ fn quantized_weights_are_extracted_as_their_numbers() {
     let bytes = std::fs::read(&program).unwrap();
     let pte = executorch_format::Pte::parse(&bytes).unwrap();
     let mut checked = 0;
-    pte.visit_numbers(&mut |constant| {
+    Analysis::new(&pte).visit_numbers(&mut |constant| {
         let blobs = manifest["files"][0]["blobs"].as_array().unwrap();
         let blob = blobs.iter().find(|blob| blob["name"].as_str() == constant.key).unwrap();
         let file = std::fs::read(folder.0.join(blob["file"].as_str().unwrap())).unwrap();

@@ -2,6 +2,7 @@
 
 use super::joined;
 use super::names::{check_identifier, comment, literal, upper};
+use crate::analysis::Analysis;
 use crate::error::{Result, counted};
 use crate::file::pte::Pte;
 use crate::inspect::{ConstantMethod, Content, Method, PointerSize, ProgramSummary, Returned, TempAllocator, Value};
@@ -226,7 +227,7 @@ fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
 /// would interpret, or `name` is not an identifier.
 pub fn operator_lines(pte: &Pte<'_>, name: &str) -> Result<String> {
     check_identifier(name)?;
-    let Content::Program(program) = pte.summary().content else {
+    let Content::Program(program) = Analysis::new(pte).summary().content else {
         return Ok(String::new());
     };
     let operators = operators(&program);

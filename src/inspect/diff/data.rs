@@ -3,11 +3,12 @@
 use super::inside::Inside;
 use super::keys::LonelyKey;
 use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Indexed, Side, Which};
+use crate::analysis::Analysis;
+use crate::analysis::{MethodNames, Name, Names};
 use crate::delegate::{NamedBlobs, OpenPayload};
 use crate::error::{Result, counted};
 use crate::file::pte::{Pte, TensorData};
 use crate::inspect::NamedBy;
-use crate::inspect::names::{MethodNames, Name, Names};
 use crate::inspect::numbers::{self, Values};
 use crate::keyed::{Keyed, sort_by_key};
 use crate::model::Model;
@@ -133,7 +134,7 @@ impl<'s> Comparer<'s> {
         let quantized = |side: &Side<'s>| {
             let mut quantized = Keyed::new();
             if let (Model::Pte(pte), true) = (side.model, options.tensors) {
-                for tensor in pte.dequantized() {
+                for tensor in Analysis::new(pte).dequantized() {
                     if let Ok(numbers) = tensor.numbers {
                         quantized.insert((tensor.method, tensor.value), numbers);
                     }

@@ -2,9 +2,9 @@
 
 use super::data::{Comparer, Weight};
 use super::{Difference, DifferenceKind, DifferenceSubject, Indexed, Which};
+use crate::analysis::Name;
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse, scales_constant};
 use crate::delegate::{Payload, Xnnpack};
-use crate::inspect::names::Name;
 use crate::inspect::numbers::Values;
 use crate::inspect::takers;
 use crate::keyed::Keyed;

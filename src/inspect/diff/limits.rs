@@ -1,6 +1,7 @@
 //! Limits on the differences between a file and its replacement.
 
 use super::{Diff, DifferenceKind, DifferenceSubject};
+use crate::analysis::Analysis;
 use crate::file::pte::Pte;
 use crate::model::Model;
 use crate::setters::setters;
@@ -184,7 +185,7 @@ fn planned(before: &Pte<'_>, after: &Pte<'_>) -> Vec<(String, u64, u64)> {
 }
 
 fn new_operators(before: &Pte<'_>, after: &Pte<'_>) -> Vec<String> {
-    let (before, after) = (before.operators(), after.operators());
+    let (before, after) = (Analysis::new(before).operators(), Analysis::new(after).operators());
     let called = after.operators.iter().filter(|(_, operator)| operator.calls > 0);
     let operators =
         called.map(|(name, _)| name).filter(|name| before.operators.get(*name).is_none_or(|old| old.calls == 0));

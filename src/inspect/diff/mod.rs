@@ -8,8 +8,8 @@ mod limits;
 mod method;
 mod tree;
 
-use super::names::{Name, Names};
 use super::{NamedBy, numbers::Distance};
+use crate::analysis::{Name, Names};
 use crate::file::header::Header;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;

@@ -6,6 +6,7 @@ use crate::delegate::Xnnpack;
 use crate::file::pte::Pte;
 use crate::inspect::TensorPlace;
 use crate::keyed::{Keyed, equal_range, sort, sort_by_key};
+use crate::names::short;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
@@ -14,7 +15,7 @@ pub(super) fn graph<'t>(
     pte: &'t Pte<'_>,
     (method, plan): (usize, &'t ExecutionPlan<'_>),
     delegates: &DelegateOutputs,
-    opened: Opened<'t>,
+    opened: Opened<'_, 't>,
 ) -> Graph<'t> {
     let calls = Calls::new(plan, method, delegates);
     let dataflow = Dataflow::of_reads(plan, &calls);
@@ -88,7 +89,7 @@ fn incomplete(dataflow: &Dataflow) -> Option<&'static str> {
 }
 
 /// The known payloads of a method's delegates, by delegate index.
-pub(super) type Opened<'t> = Keyed<usize, Option<Xnnpack<'t>>>;
+pub(super) type Opened<'o, 't> = Keyed<usize, Option<&'o Xnnpack<'t>>>;
 
 /// A node that takes a value at a time.
 struct Reader {
@@ -102,7 +103,7 @@ pub(super) struct Flow<'f, 't, 'a> {
     plan: &'t ExecutionPlan<'a>,
     dataflow: &'f Dataflow,
     /// The known payloads. Each is removed at its first call: later calls show the delegate as one node.
-    opened: Opened<'t>,
+    opened: Opened<'f, 't>,
     /// The label of each operator.
     operators: Vec<String>,
     /// The text of each value that has been an argument so far.
@@ -335,13 +336,4 @@ fn takes(value: i32) -> Taken {
 
 fn gives(value: i32) -> Taken {
     Taken { value, name: None, output: true }
-}
-
-/// Returns a name as a label, shortened because many instructions may share a long name.
-pub(crate) fn short(name: &str) -> String {
-    const MAX_LABEL: usize = 120;
-    match name.char_indices().nth(MAX_LABEL) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.into(),
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::flow::{Flow, Opened};
 use super::{Edge, GraphArgument, InstructionPlace, Node, NodeKind};
+use crate::delegate::OpenPayload;
 use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::keyed::Keyed;
@@ -10,11 +11,11 @@ use alloc::{string::String, string::ToString, vec::Vec};
 
 /// Returns the payloads with known nodes, for each method by the delegate's index.
 #[expect(clippy::indexing_slicing, reason = "payloads have the indices of this program's methods")]
-pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
-    let mut methods: Vec<Opened<'t>> = pte.methods().iter().map(|_| Keyed::new()).collect();
-    for opened in pte.open_payloads() {
+pub(super) fn opened<'o, 't>(pte: &Pte<'_>, payloads: &'o [OpenPayload<'t>]) -> Vec<Opened<'o, 't>> {
+    let mut methods: Vec<Opened<'o, 't>> = pte.methods().iter().map(|_| Keyed::new()).collect();
+    for opened in payloads {
         // The nodes of a shared payload are shown for its first delegate. The others are one node each.
-        let (Some((method, delegate)), Ok(Payload::Xnnpack(payload))) = (opened.delegates.first(), opened.payload)
+        let (Some((method, delegate)), Ok(Payload::Xnnpack(payload))) = (opened.delegates.first(), &opened.payload)
         else {
             continue;
         };

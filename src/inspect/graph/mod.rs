@@ -6,14 +6,13 @@ mod inside;
 mod layers;
 mod layout;
 
-pub(crate) use flow::short;
 pub use groups::{GroupKind, NodeGroup, Outline};
 pub(crate) use layout::{CHARACTERS, LINE, MAX_WEIGHTS};
 pub use layout::{EdgeRoute, GraphLayout, NodeBox};
 
 use super::{NamedBy, TensorPlace};
-use crate::dataflow::DelegateOutputs;
-use crate::file::pte::Pte;
+use crate::analysis::Analysis;
+use crate::names::short;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
 use alloc::{format, string::String, sync::Arc, vec::Vec};
 
@@ -189,13 +188,12 @@ pub struct Edge {
     pub view: bool,
 }
 
-/// See [`Pte::graphs`].
-pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Vec<Graph<'t>> {
-    let delegates = DelegateOutputs::of_program(pte, &pte.open_payloads());
+pub(super) fn of_pte<'t>(analysis: &Analysis<'t>) -> Vec<Graph<'t>> {
+    let pte = analysis.pte();
     let mut graphs = Vec::new();
-    for ((method, plan), opened) in pte.methods().iter().enumerate().zip(inside::opened(pte)) {
+    for ((method, plan), opened) in pte.methods().iter().enumerate().zip(inside::opened(pte, analysis.payloads())) {
         if !plan.is_constant() {
-            graphs.push(flow::graph(pte, (method, plan), &delegates, opened));
+            graphs.push(flow::graph(pte, (method, plan), analysis.outputs(), opened));
         }
     }
     graphs

@@ -4,9 +4,9 @@ mod cover;
 mod sharing;
 
 use super::{Fault, NamedBy, PlannedBuffer, ValueShape};
+use crate::analysis::Analysis;
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
 use crate::error::Error;
-use crate::file::pte::Pte;
 use crate::keyed::{Numbers, sort, sort_by_key};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
@@ -205,11 +205,10 @@ impl PlannedTensor<'_> {
     }
 }
 
-pub(super) fn memory<'t>(pte: &'t Pte<'_>) -> Memory<'t> {
+pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
-    let delegates = DelegateOutputs::of_program(pte, &pte.open_payloads());
-    for (index, plan) in pte.methods().iter().enumerate() {
-        let (method, errors) = method(index, plan, &delegates);
+    for (index, plan) in analysis.pte().methods().iter().enumerate() {
+        let (method, errors) = method(index, plan, analysis.outputs());
         memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
         memory.methods.push(method);
         memory.errors.extend(errors);
@@ -365,7 +364,7 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
         } else {
             index.and_then(|index| Some(plan.operators().get(index)?.full_name()))
         };
-        let name = super::graph::short(&name.unwrap_or_else(|| format!("number {number}")));
+        let name = crate::names::short(&name.unwrap_or_else(|| format!("number {number}")));
         assumed.push(Assumption { name: Some(name), calls: same.len(), why });
     }
     assumed

@@ -6,6 +6,7 @@ mod uses;
 mod weights;
 
 use super::{BlobUser, Blobs, Fault};
+use crate::analysis::Analysis;
 use crate::delegate::Xnnpack;
 use crate::error::{Error, Result};
 use crate::file::bpte::Bpte;
@@ -265,7 +266,8 @@ impl<'t> SizeReport<'t> {
 }
 
 /// See [`Pte::size_report`].
-pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Result<SizeReport<'t>> {
+pub(super) fn of_pte<'t>(analysis: &Analysis<'t>) -> Result<SizeReport<'t>> {
+    let pte = analysis.pte();
     let source = whole(pte.source.as_ref())?;
     let mut ledger = Ledger::new(source, pte.methods().len());
     ledger.header(pte.header.map_or(0, |header| header.length));
@@ -274,12 +276,12 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Result<SizeReport<'t>> {
     ledger.segments(pte.segment_base_offset(), pte.program.segments(), &referenced);
     ledger.trailing(pte.trailing_bytes());
     ledger.starts(&constant_starts(pte));
-    let Blobs { blobs, errors } = pte.blobs();
+    let Blobs { blobs, errors } = crate::inspect::blobs::of_pte(pte);
     for blob in blobs {
         ledger.blob(blob);
     }
     let settled = ledger.settle();
-    let weights = weights::weights(pte);
+    let weights = weights::weights(pte, analysis.payloads());
     let methods = uses::methods(pte, &settled.parts, &weights, &settled.methods);
     let operators = uses::operators(pte.methods(), &settled.parts, &weights);
     Ok(SizeReport { methods, operators, ..SizeReport::new(source, settled, &weights, errors) })

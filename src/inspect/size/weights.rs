@@ -1,5 +1,6 @@
 //! The weights of XNNPACK, in its payloads or in named data, by method, type and operator.
 
+use crate::delegate::OpenPayload;
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{Payload, Xnnpack, delegate_at};
 use crate::file::pte::Pte;
@@ -29,9 +30,9 @@ pub(super) struct Weight {
 }
 
 /// Returns the weights in all readable XNNPACK payloads.
-pub(super) fn weights<'t>(pte: &'t Pte<'_>) -> Vec<PayloadWeights<'t>> {
+pub(super) fn weights<'t>(pte: &'t Pte<'_>, payloads: &[OpenPayload<'_>]) -> Vec<PayloadWeights<'t>> {
     let mut all = Vec::new();
-    for opened in pte.open_payloads() {
+    for opened in payloads {
         let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
         let (mut methods, mut ids) = (Vec::new(), Vec::new());
         for place in &opened.delegates {

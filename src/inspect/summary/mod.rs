@@ -4,7 +4,7 @@ mod flat_tensor;
 mod program;
 
 pub use flat_tensor::{FlatTensorSummary, Key};
-pub use program::{Backend, Instructions, Method, OperatorCalls, ProgramSummary, Value, ValueShape};
+pub use program::{Backend, Instructions, Method, OperatorCalls, ProgramSummary, Value};
 
 pub(super) use flat_tensor::of_ptd;
 pub(super) use program::of_pte;

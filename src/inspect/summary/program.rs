@@ -1,19 +1,15 @@
 //! The summary of a program.
 
 use super::{BlobCount, Content, SegmentCount, Summary, segment_count};
+use crate::analysis::Analysis;
+use crate::analysis::{ConstantMethod, TrainingOutput, ValueShape, training_outputs};
 use crate::file::header::{FileKind, Header};
 use crate::file::pte::Pte;
-use crate::inspect::constant_methods::ConstantMethod;
 use crate::inspect::delegates::{self, Operators};
 use crate::inspect::payloads::{self, PayloadFacts};
-use crate::inspect::training::{TrainingOutput, training_outputs};
 use crate::inspect::{BlobKind, Blobs, MethodAllocator, PlannedMemory};
 use crate::keyed::Keyed;
-use crate::schema::ScalarType;
-use crate::schema::program::{
-    BackendDelegate, ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism,
-};
-use crate::tensor::TensorShape;
+use crate::schema::program::{BackendDelegate, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
 use alloc::{collections::BTreeMap, string::String, vec, vec::Vec};
 
 /// The contents of a `.pte` file.
@@ -92,41 +88,6 @@ pub struct Value<'t> {
     pub training: Option<TrainingOutput<'t>>,
 }
 
-/// The shape of a tensor of a method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct ValueShape<'t> {
-    /// The name, if the tensor has one.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
-    pub name: Option<&'t str>,
-    /// The type of the elements.
-    pub scalar_type: ScalarType,
-    /// The size of each dimension: an upper bound if the shape is dynamic.
-    #[serde(serialize_with = "crate::tensor::first_items")]
-    #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<i32>"))]
-    pub sizes: &'t [i32],
-    /// The dimensions in the order of storage, outermost first.
-    #[serde(serialize_with = "crate::tensor::first_items")]
-    #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<u8>"))]
-    pub dim_order: &'t [u8],
-    /// The kind of change of the sizes that is allowed at run time.
-    pub shape_dynamism: TensorShapeDynamism,
-}
-
-impl<'t> ValueShape<'t> {
-    pub(crate) fn of(tensor: &'t Tensor<'_>) -> Self {
-        let TensorShape { scalar_type, sizes, dim_order } = tensor.shape();
-        let name = tensor.fully_qualified_name();
-        Self { name, scalar_type, sizes, dim_order, shape_dynamism: tensor.shape_dynamism }
-    }
-
-    /// Returns the shape without name and dynamism.
-    pub fn shape(&self) -> TensorShape<'t> {
-        TensorShape { scalar_type: self.scalar_type, sizes: self.sizes, dim_order: self.dim_order }
-    }
-}
-
 /// A kernel and the number of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -164,11 +125,12 @@ pub struct Backend<'t> {
     pub operators: Vec<OperatorCalls>,
 }
 
-pub(in crate::inspect) fn of_pte<'t>(pte: &'t Pte<'_>) -> Summary<'t> {
-    let Blobs { blobs, mut errors } = pte.blobs();
+pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
+    let pte = analysis.pte();
+    let Blobs { blobs, mut errors } = crate::inspect::blobs::of_pte(pte);
     let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
-    let opened = pte.open_payloads();
-    let operators = delegates::operators(pte, &opened);
+    let opened = analysis.payloads();
+    let operators = delegates::operators(pte, opened);
     let (mut methods, mut metadata) = (Vec::new(), Vec::new());
     for (index, (plan, training)) in pte.methods().iter().zip(training_outputs(pte)).enumerate() {
         errors.extend(plan.negative_buffers(index));
@@ -191,9 +153,9 @@ pub(in crate::inspect) fn of_pte<'t>(pte: &'t Pte<'_>) -> Summary<'t> {
         external: count(BlobKind::External),
         named_data: count(BlobKind::Named),
         delegates: count(BlobKind::Delegate),
-        payloads: payloads::facts(pte, &opened),
-        delegate_constants: delegates::count_constants(&opened, None),
-        external_delegate_constants: delegates::count_constants(&opened, Some(&pte.named_data_index())),
+        payloads: payloads::facts(pte, opened),
+        delegate_constants: delegates::count_constants(opened, None),
+        external_delegate_constants: delegates::count_constants(opened, Some(&pte.named_data_index())),
     };
     Summary {
         kind: FileKind::Pte,

@@ -197,12 +197,7 @@ pub(super) fn check(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Re
 }
 
 /// Checks everything that needs the `.ptd` files.
-pub(super) fn check_pairing(
-    pte: &Pte<'_>,
-    payloads: &[OpenPayload<'_>],
-    ptds: &[&Ptd<'_>],
-    report: &mut Report<'_>,
-) {
+pub(super) fn check_pairing(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], ptds: &[&Ptd<'_>], report: &mut Report<'_>) {
     let blobs = NamedBlobs::new(pte, ptds.iter().copied());
     let keys = if ptds.is_empty() { constants::Keys::NotGiven } else { constants::Keys::Others };
     for opened in payloads {

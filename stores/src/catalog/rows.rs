@@ -16,7 +16,7 @@ use executorch_format::schema::program::{ExecutionPlan, KernelTypes};
 use executorch_format::verify::{
     Behaviour, Finding, Level, NeededKernels, ReleaseVerdict, Releases, releases_of_error,
 };
-use executorch_format::{FileKind, Model, PROBE_SIZE, Pte, probe};
+use executorch_format::{Analysis, FileKind, Model, PROBE_SIZE, Pte, probe};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashSet};
@@ -163,31 +163,31 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
         Model::Bpte(bpte) => bpte.program().ok(),
         _ => None,
     };
-    match (&model, &program) {
-        (Model::Pte(pte), _) => add_program(rows, name, pte, &summary, &mut facts),
-        (_, Some(pte)) => add_program(rows, name, pte, &pte.summary(), &mut facts),
-        _ => {}
-    }
-    let of_program = match (&model, &program) {
-        (Model::Pte(pte), _) => Some(pte),
-        (_, program) => program.as_ref(),
+    let analysis = match (&model, &program) {
+        (Model::Pte(pte), _) | (_, Some(pte)) => Some(Analysis::new(pte)),
+        _ => None,
     };
-    let disassembly = of_program.map(Pte::disassembly);
+    if let Some(analysis) = &analysis {
+        match &model {
+            Model::Pte(_) => add_program(rows, name, analysis, &summary, &mut facts),
+            _ => add_program(rows, name, analysis, &analysis.summary(), &mut facts),
+        }
+    }
     // This can fail only for an ETRecord, which is not used here.
-    let names = of_program.zip(disassembly.as_ref()).and_then(|(pte, code)| Names::new(pte, code, &[]).ok());
-    let mut blobs = match (&model, &program) {
+    let names = analysis.as_ref().and_then(|analysis| Names::new(analysis, &[]).ok());
+    let mut blobs = match (&model, &analysis) {
         (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(program),
         _ => model.blobs(),
     };
-    if let Some((pte, names)) = of_program.zip(names.as_ref()) {
-        names.add_to_blobs(pte, &mut blobs);
+    if let Some((analysis, names)) = analysis.as_ref().zip(names.as_ref()) {
+        names.add_to_blobs(analysis.pte(), &mut blobs);
     }
     let ranges: Vec<Range<u64>> =
         if hash { blobs.blobs.iter().filter_map(range).chain([whole.clone()]).collect() } else { Vec::new() };
     let hashes = file.hash(&ranges, |_| ()).await?;
     facts.sha256 = hashes.get(&whole).map(|hash| hex(hash));
-    let keys = match &model {
-        Model::Pte(pte) => Keys::of(pte),
+    let keys = match (&model, &analysis) {
+        (Model::Pte(_), Some(analysis)) => Keys::of(analysis),
         _ => Keys::default(),
     };
     for blob in &blobs.blobs {
@@ -202,11 +202,11 @@ fn add_finding(rows: &mut Rows, name: &str, finding: Finding) {
     rows.add("findings", name, row);
 }
 
-fn add_program(rows: &mut Rows, name: &str, pte: &Pte<'_>, summary: &Summary<'_>, facts: &mut Facts) {
+fn add_program(rows: &mut Rows, name: &str, analysis: &Analysis<'_>, summary: &Summary<'_>, facts: &mut Facts) {
     let Content::Program(program) = &summary.content else { return };
     facts.methods = Some(program.methods.len());
-    let opened = pte.open_payloads();
-    facts.program = program_hash(pte, &opened).ok();
+    let (pte, opened) = (analysis.pte(), analysis.payloads());
+    facts.program = program_hash(pte, opened).ok();
     for method in &program.methods {
         add_method(rows, name, method);
     }
@@ -343,12 +343,12 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(pte: &Pte<'_>) -> Self {
+    fn of(analysis: &Analysis<'_>) -> Self {
         let mut keys = Self { all: true, ..Self::default() };
-        if pte.named_data().is_empty() {
+        if analysis.pte().named_data().is_empty() {
             return keys;
         }
-        for opened in pte.open_payloads() {
+        for opened in analysis.payloads() {
             match &opened.payload {
                 Ok(Payload::Xnnpack(xnnpack)) => {
                     let named = xnnpack.constants().into_iter().filter_map(|constant| match constant.place {

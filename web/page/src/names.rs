@@ -2,9 +2,8 @@
 
 use crate::report::Times;
 use crate::session::{Session, json};
-use executorch_format::inspect::Disassembly;
 use executorch_format::naming::{NameSource, Names};
-use executorch_format::{Model, Ptd, Pte};
+use executorch_format::{Analysis, Model, Ptd, Pte};
 use serde::Serialize;
 
 /// A part of the report that contains names.
@@ -48,15 +47,14 @@ impl Session {
     /// Collects the names of a program from the file itself and from other files that match it, and returns the state of each such file.
     pub(crate) fn name_sources(
         &self,
-        pte: &Pte<'static>,
-        disassembly: &Disassembly<'_>,
+        analysis: &Analysis<'_>,
     ) -> Result<(Vec<NameSource<'static>>, Vec<NameFile<'_>>), String> {
         let (mut sources, mut files) = (Vec::new(), Vec::new());
         for index in self.roles().names {
             let file = self.file(index)?;
             let error = match &file.names {
                 // A file for another program has no names for this one.
-                Some(Ok(source)) => match Names::new(pte, disassembly, std::slice::from_ref(source)) {
+                Some(Ok(source)) => match Names::new(analysis, std::slice::from_ref(source)) {
                     Ok(_) => {
                         sources.push(source.clone());
                         None
@@ -74,48 +72,42 @@ impl Session {
     /// Returns the files with names that match a model.
     pub(crate) fn sources_of(&self, model: &Model<'static>) -> Result<Vec<NameSource<'static>>, String> {
         match model {
-            Model::Pte(pte) => Ok(self.name_sources(pte, &pte.disassembly())?.0),
+            Model::Pte(pte) => Ok(self.name_sources(&Analysis::new(pte))?.0),
             _ => Ok(Vec::new()),
         }
     }
 
-    pub(crate) fn named_part(
-        &self,
-        part: Part,
-        pte: &Pte<'static>,
-        model: &Model<'static>,
-        data: &[&Ptd<'static>],
-    ) -> Result<String, String> {
-        let disassembly = pte.disassembly();
-        let (sources, files) = self.name_sources(pte, &disassembly)?;
-        let names = Names::new(pte, &disassembly, &sources).map_err(|error| error.to_string())?;
+    pub(crate) fn named_part(&self, part: Part, pte: &Pte<'static>, data: &[&Ptd<'static>]) -> Result<String, String> {
+        let analysis = Analysis::new(pte).with_data(data.iter().copied());
+        let (sources, files) = self.name_sources(&analysis)?;
+        let names = Names::new(&analysis, &sources).map_err(|error| error.to_string())?;
         match part {
             Part::Names => json(&files),
             Part::Size => {
-                let mut size = model.size_report().map_err(|error| error.to_string())?;
+                let mut size = analysis.size_report().map_err(|error| error.to_string())?;
                 names.add_to_size_report(pte, &mut size);
                 json(&size)
             }
             Part::Modules => {
-                let size = model.size_report().map_err(|error| error.to_string())?;
-                let mut modules = names.size_by_module(pte, &size);
+                let size = analysis.size_report().map_err(|error| error.to_string())?;
+                let mut modules = names.size_by_module(&analysis, &size);
                 modules.retain(|module| module.path.is_some());
                 json(&modules)
             }
             Part::Memory => {
-                let mut memory = pte.memory();
+                let mut memory = analysis.memory();
                 names.add_to_memory(pte, &mut memory);
                 json(&memory)
             }
             Part::Weights => {
-                let mut weights = model.weights_with(data);
+                let mut weights = analysis.weights();
                 names.add_to_weights(pte, &mut weights);
                 json(&weights)
             }
-            Part::Graphs => json(&self.graphs(model, |graphs| names.add_to_graphs(pte, graphs))?),
+            Part::Graphs => json(&self.graphs(&analysis, |graphs| names.add_to_graphs(&analysis, graphs))?),
             Part::Profile => {
                 let Some(etdp) = self.trace()? else { return Ok("null".into()) };
-                let mut profile = etdp.profile(Some(pte), None);
+                let mut profile = etdp.profile(Some(&analysis), None);
                 names.add_to_profile(pte, &mut profile);
                 let by_module = profile.runs.iter().map(Names::time_by_module).collect();
                 let mut times = Times::of(profile);
@@ -129,7 +121,7 @@ impl Session {
 /// Returns the names of a program.
 pub(crate) fn names_of<'t>(model: &'t Model<'static>, sources: &'t [NameSource<'static>]) -> Option<Names<'t>> {
     match model {
-        Model::Pte(pte) => Names::new(pte, &pte.disassembly(), sources).ok(),
+        Model::Pte(pte) => Names::new(&Analysis::new(pte), sources).ok(),
         _ => None,
     }
 }

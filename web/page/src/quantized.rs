@@ -5,7 +5,7 @@ use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use executorch_format::delegate::{NamedBlobs, Payload};
 use executorch_format::inspect::Histogram;
 use executorch_format::schema::program::{ExecutionPlan, InstructionArguments};
-use executorch_format::{DataRef, Ptd, Pte, Segment, TensorData};
+use executorch_format::{Analysis, DataRef, Ptd, Pte, Segment, TensorData};
 
 /// The largest number of bytes that are read for a histogram.
 const MAX_READ: u64 = 1 << 30;
@@ -93,7 +93,7 @@ impl Quantized {
     pub(crate) fn histogram(&self, files: &Files<'_>) -> Option<Histogram> {
         match self.tensor {
             Tensor::Value { method, value } => {
-                let tensors = files.pte.dequantized();
+                let tensors = Analysis::new(files.pte).dequantized();
                 let found = tensors.iter().find(|tensor| (tensor.method, tensor.value) == (method, value))?;
                 found.numbers.as_ref().ok()?.histogram(Histogram::BINS)
             }
@@ -119,7 +119,7 @@ pub struct Files<'f> {
 impl Files<'_> {
     /// Finds the tensor of the program whose bytes start at `place` and that an operator dequantizes, with all tensors that the operator takes.
     fn value(&self, place: (usize, u64)) -> Option<(Tensor, Vec<Place>)> {
-        let found = self.pte.dequantized().into_iter().find_map(|tensor| {
+        let found = Analysis::new(self.pte).dequantized().into_iter().find_map(|tensor| {
             let plan = self.pte.methods().get(tensor.method)?;
             let (index, start, _) = self.part(&self.data_of(plan, tensor.value as i32)?)?;
             ((index, start) == place).then_some((tensor.method, tensor.value, plan))

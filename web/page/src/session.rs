@@ -7,7 +7,7 @@ use crate::quantized::{Files, Quantized};
 use crate::report;
 use executorch_format::inspect::{DiffOptions, Drawing, Graph, Growth, Side, diff};
 use executorch_format::verify::{Deployment, Finding, Level, Releases, releases_of_error};
-use executorch_format::{FileKind, Model, Ptd, Pte, Segment};
+use executorch_format::{Analysis, FileKind, Model, Ptd, Pte, Segment};
 use serde::Serialize;
 
 /// Formats an answer as JSON.
@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// Returns a part of what the views show: `first`, `size`, `memory`, `operators`, `macs`, `findings`, `weights`, `graphs`, `releases`, `cases`
-    /// or `profile`. With the feature `names`, programs also have `names` and `modules`.
+    /// or `profile`. Programs also have `names` and `modules`.
     pub fn part(&self, name: &str) -> Result<String, String> {
         let file = self.main()?;
         let model = match &file.model {
@@ -138,20 +138,18 @@ impl Session {
         };
         let data = self.data();
         if let (Some(pte), Some(part)) = (file.program(), crate::names::Part::of(name)) {
-            return self.named_part(part, pte, model, &data);
+            return self.named_part(part, pte, &data);
         }
         match name {
             "first" => json(&report::First::of(file, model)),
             "size" => json(&model.size_report().ok()),
-            "memory" => json(&file.program().map(Pte::memory)),
-            "operators" => json(&file.program().map(Pte::operators)),
-            "macs" => json(&file.program().map(|pte| pte.macs().summary())),
+            "operators" => json(&file.program().map(|pte| Analysis::new(pte).operators())),
+            "macs" => json(&file.program().map(|pte| Analysis::new(pte).macs().summary())),
             "findings" => json(&self.findings(file, model, &data)),
-            "weights" => json(&model.weights_with(&data)),
-            "graphs" => json(&self.graphs(model, |_| ())?),
+            "weights" => json(&model.weights()),
             "releases" => json(&self.releases(model, &data)),
-            // These parts need a program and the feature `names`.
-            "names" | "modules" => Ok("null".into()),
+            "graphs" => Ok("[]".into()),
+            "memory" | "names" | "modules" => Ok("null".into()),
             "cases" => json(&file.bundle.as_ref().map(Model::summary)),
             "profile" => self.profile(model),
             _ => Err(format!("no part is called {name}")),
@@ -204,16 +202,15 @@ impl Session {
     }
 
     /// Returns the graphs of a program with the times of its trace, after `add` has extended them.
-    pub(crate) fn graphs<'t>(
+    pub(crate) fn graphs<'t, 'p: 't>(
         &'t self,
-        model: &'t Model<'static>,
+        analysis: &Analysis<'p>,
         add: impl FnOnce(&mut [Graph<'t>]),
     ) -> Result<Vec<Drawing<'t>>, String> {
-        let Model::Pte(pte) = model else { return Ok(Vec::new()) };
-        let mut graphs = pte.graphs();
+        let mut graphs: Vec<Graph<'t>> = analysis.graphs();
         add(&mut graphs);
         if let Some(etdp) = self.trace()? {
-            let profile = etdp.profile(Some(pte), None);
+            let profile = etdp.profile(Some(analysis), None);
             for graph in graphs.iter_mut().filter(|_| profile.errors.is_empty()) {
                 for run in profile.runs.iter().filter(|run| run.method == Some(graph.method)) {
                     graph.add_times(run);
@@ -224,9 +221,8 @@ impl Session {
     }
 
     fn profile(&self, model: &Model<'static>) -> Result<String, String> {
-        match (model, self.trace()?) {
-            (Model::Etdp(etdp), _) => json(&report::Times::of(etdp.profile(None, None))),
-            (Model::Pte(pte), Some(etdp)) => json(&report::Times::of(etdp.profile(Some(pte), None))),
+        match model {
+            Model::Etdp(etdp) => json(&report::Times::of(etdp.profile(None, None))),
             _ => Ok("null".into()),
         }
     }

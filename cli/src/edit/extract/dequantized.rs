@@ -7,7 +7,7 @@ use crate::value;
 use executorch_format::edit::{Extracted, Extraction, User};
 use executorch_format::inspect::ConstantNumbers;
 use executorch_format::schema::ScalarType;
-use executorch_format::{Model, TensorShape};
+use executorch_format::{Analysis, Model, TensorShape};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub(super) fn visit(
         }
     }
     let mut seen = BTreeSet::new();
-    pte.visit_numbers(&mut |constant| {
+    Analysis::new(pte).visit_numbers(&mut |constant| {
         let place = match (constant.delegate, constant.key) {
             (None, _) => QuantizedPlace::Value(value::method(pte, constant.method), constant.value),
             (Some(_), Some(key)) => QuantizedPlace::Key(key),

@@ -7,10 +7,10 @@ mod values;
 
 use super::data::Comparer;
 use super::{Difference, DifferenceKind, DifferenceSubject, Indexed, Which};
+use crate::analysis::{MethodNames, Name};
 use crate::dataflow::{Calls, DelegateOutputs, size};
 use crate::file::pte::Pte;
 use crate::inspect::graph::value_text;
-use crate::inspect::names::{MethodNames, Name};
 use crate::keyed::{self, Keyed};
 use crate::names::shortened;
 use crate::schema::program::{ContainerMetadata, ExecutionPlan, InstructionArguments};

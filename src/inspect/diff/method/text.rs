@@ -2,7 +2,8 @@
 
 use crate::dataflow;
 use crate::inspect::Returned;
-use crate::inspect::graph::{short, value_text};
+use crate::inspect::graph::value_text;
+use crate::names::short;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 

@@ -1,6 +1,6 @@
 //! Methods that compute nothing and return constants. Exporters store metadata in such methods.
 
-use super::summary::ValueShape;
+use super::value_shape::ValueShape;
 use crate::schema::program::{ExecutionPlan, KernelTypes};
 use alloc::vec::Vec;
 
@@ -78,7 +78,7 @@ fn constant<'t>(plan: &'t ExecutionPlan<'_>, index: i64, lists: bool) -> Returne
     }
 }
 
-pub(super) fn double<'t>(number: f64) -> Returned<'t> {
+pub(crate) fn double<'t>(number: f64) -> Returned<'t> {
     match number {
         number if number.is_nan() => Returned::NotFinite("nan"),
         f64::INFINITY => Returned::NotFinite("inf"),

@@ -1,6 +1,6 @@
 //! The names in a program, as plain data. The module `naming` finds them.
 
-use super::{NamedBy, SourceLine};
+use super::code::{NamedBy, SourceLine};
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// A name and its origin.

@@ -1,7 +1,7 @@
 //! The instructions of a program.
 
 use super::constant_methods::{Returned, double};
-use super::delegate_code::{self, DelegateCode};
+use super::delegate_code::DelegateCode;
 use super::{Fault, ValueShape};
 use crate::dataflow::{Accesses, Calls, DelegateOutputs, Role, ValueFacts};
 use crate::error::Error;
@@ -277,15 +277,11 @@ pub enum TensorPlace<'t> {
     },
 }
 
-pub(super) fn disassembly<'t>(pte: &'t Pte<'_>) -> Disassembly<'t> {
-    let delegates = DelegateOutputs::of_program(pte, &pte.open_payloads());
+/// Returns the instructions of each method, without the contents of delegates.
+pub(super) fn code<'t>(pte: &'t Pte<'_>, delegates: &DelegateOutputs) -> Disassembly<'t> {
     let mut errors = Vec::new();
     let methods = pte.methods().iter().enumerate();
-    let mut methods: Vec<MethodCode<'_>> =
-        methods.map(|(index, plan)| method_code(pte, index, plan, &delegates, &mut errors)).collect();
-    for (method, delegates) in methods.iter_mut().zip(delegate_code::of_program(pte)) {
-        method.delegates = delegates;
-    }
+    let methods = methods.map(|(index, plan)| method_code(pte, index, plan, delegates, &mut errors)).collect();
     Disassembly { methods, errors }
 }
 
@@ -367,7 +363,7 @@ fn code_value<'t>(value: &'t EValue<'_>) -> CodeValue<'t> {
 }
 
 impl<'t> TensorPlace<'t> {
-    pub(super) fn of(
+    pub(crate) fn of(
         data: TensorData<'t>,
         index: u32,
         allocation: Option<&crate::schema::program::AllocationDetails>,

@@ -1,7 +1,7 @@
 //! The contents of delegates: their settings, and the nodes of XNNPACK's graphs.
 
 use super::CompileSetting;
-use crate::delegate::{Payload, Xnnpack};
+use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::schema::xnnpack::NO_ID;
 use alloc::{string::String, string::ToString, vec::Vec};
@@ -57,7 +57,7 @@ pub struct InsideArgument {
 
 /// Lists the contents of the delegates of each method. The nodes of a shared payload are listed once.
 #[expect(clippy::indexing_slicing, reason = "payloads have the indices of this program's methods and delegates")]
-pub(super) fn of_program<'t>(pte: &'t Pte<'_>) -> Vec<Vec<DelegateCode<'t>>> {
+pub(super) fn contents<'t>(pte: &'t Pte<'_>, payloads: &[OpenPayload<'_>]) -> Vec<Vec<DelegateCode<'t>>> {
     let mut methods = Vec::new();
     for plan in pte.methods() {
         let code = |delegate| {
@@ -66,7 +66,7 @@ pub(super) fn of_program<'t>(pte: &'t Pte<'_>) -> Vec<Vec<DelegateCode<'t>>> {
         };
         methods.push(plan.delegates().iter().map(code).collect::<Vec<_>>());
     }
-    for opened in pte.open_payloads() {
+    for opened in payloads {
         let Ok(Payload::Xnnpack(payload)) = &opened.payload else { continue };
         let first = opened.delegates.first().copied();
         for (method, index) in &opened.delegates {

@@ -1,0 +1,113 @@
+//! A program that is opened once and asked often.
+//!
+//! [`Analysis`] finds the payloads, the code and the names of a program when they are first asked for, and keeps them. The questions
+//! themselves are in [`inspect`](crate::inspect) and [`verify`](crate::verify), as methods of it.
+
+mod code;
+mod compile_specs;
+mod constant_methods;
+mod delegate_code;
+mod fault;
+mod names;
+mod training;
+mod value_shape;
+
+pub use code::{
+    Argument, ChainCode, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, SourceLine, TensorPlace,
+};
+pub use compile_specs::CompileSetting;
+pub use constant_methods::{ConstantMethod, Returned};
+pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
+pub use fault::Fault;
+pub use names::{DelegateNames, InstructionName, MethodNames, Name, Names};
+pub use training::{TrainingOutput, TrainingRole};
+pub use value_shape::ValueShape;
+
+use crate::dataflow::DelegateOutputs;
+use crate::delegate::OpenPayload;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use alloc::vec::Vec;
+use std::sync::OnceLock;
+
+pub(crate) use compile_specs::accelerator;
+pub(crate) use constant_methods::double;
+pub(crate) use training::training_outputs;
+
+/// A program with everything that is known of it: costly to open, cheap to ask.
+///
+/// Each part is found when a question first needs it, and kept: the contents of payloads, the instructions, the names. Answers borrow from the
+/// program and its data, not from the analysis, so they outlive it.
+///
+/// ```
+/// use executorch_format::{Analysis, Pte};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// let analysis = Analysis::new(&pte);
+/// for method in analysis.memory().methods {
+///     println!("{}: {} bytes", method.name, method.size);
+/// }
+/// println!("{} operators", analysis.operators().operators.len());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Analysis<'t> {
+    pte: &'t Pte<'t>,
+    data: Option<Vec<&'t Ptd<'t>>>,
+    payloads: OnceLock<Vec<OpenPayload<'t>>>,
+    outputs: OnceLock<DelegateOutputs>,
+    code: OnceLock<Disassembly<'t>>,
+}
+
+impl<'t> Analysis<'t> {
+    /// Creates the analysis of a program. Finds nothing yet.
+    pub fn new(pte: &'t Pte<'_>) -> Self {
+        Self { pte, data: None, payloads: OnceLock::new(), outputs: OnceLock::new(), code: OnceLock::new() }
+    }
+
+    /// Sets the `.ptd` files that the program is loaded with; an empty list if it is loaded without any. By default, all data that it
+    /// needs is assumed to be present.
+    pub fn with_data(mut self, data: impl IntoIterator<Item = &'t Ptd<'t>>) -> Self {
+        self.data = Some(data.into_iter().collect());
+        self
+    }
+
+    /// Returns the program.
+    pub fn pte(&self) -> &'t Pte<'t> {
+        self.pte
+    }
+
+    /// Returns the `.ptd` files that the program is loaded with; `None` if all data is assumed to be present.
+    pub fn data(&self) -> Option<&[&'t Ptd<'t>]> {
+        self.data.as_deref()
+    }
+
+    /// Returns the program's payloads, as [`Pte::open_payloads`] does.
+    pub fn payloads(&self) -> &[OpenPayload<'t>] {
+        self.payloads.get_or_init(|| self.pte.open_payloads())
+    }
+
+    /// Returns the outputs among the arguments of delegates' calls.
+    pub(crate) fn outputs(&self) -> &DelegateOutputs {
+        self.outputs.get_or_init(|| DelegateOutputs::of_program(self.pte, self.payloads()))
+    }
+
+    /// Returns the instructions of each method, without the contents of delegates.
+    pub(crate) fn code(&self) -> &Disassembly<'t> {
+        self.code.get_or_init(|| code::code(self.pte, self.outputs()))
+    }
+
+    /// Returns every instruction of every method. Arguments of known operators have names.
+    pub fn disassembly(&self) -> Disassembly<'t> {
+        let mut disassembly = self.code().clone();
+        for (method, delegates) in
+            disassembly.methods.iter_mut().zip(delegate_code::contents(self.pte, self.payloads()))
+        {
+            method.delegates = delegates;
+        }
+        disassembly
+    }
+}
