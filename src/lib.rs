@@ -8,8 +8,9 @@
 //! # Inspect a file
 //!
 //! The fields of the tree are public, and accessors such as [`methods`](Pte::methods) resolve its indices.
-//! [`Model::summary`] returns the answers that `pte info` prints, and [`Model::blobs`] lists all weights and payloads with their
-//! users. The module [`inspect`] has more: sizes, memory, operators, disassembly.
+//! [`Analysis`] (feature `inspect`) opens a program once and answers questions about it: [`summary`](Analysis::summary),
+//! [`memory`](Analysis::memory), [`operators`](Analysis::operators), [`size_report`](Analysis::size_report) and more.
+//! [`Model::summary`] and [`Model::blobs`] take files of any kind.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

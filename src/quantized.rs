@@ -8,7 +8,7 @@ use alloc::{borrow::Cow, format, vec::Vec};
 /// `(element - zero point) * scale`.
 ///
 /// [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized) returns one for a payload's constant,
-/// [`Pte::dequantized`](crate::Pte::dequantized) for a program's own constant.
+/// [`Analysis::dequantized`](crate::Analysis::dequantized) for a program's own constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dequantized<'t> {
     stored: Stored,

@@ -62,7 +62,7 @@ pub enum BlobKind {
     InitialState,
     /// A delegate's payload.
     Delegate,
-    /// A constant inside a delegate's payload: see [`Pte::delegate_constants`].
+    /// A constant inside a delegate's payload: see [`Analysis::delegate_constants`](crate::Analysis::delegate_constants).
     DelegateConstant,
     /// A blob with a name, or the data of a `.ptd` key.
     Named,

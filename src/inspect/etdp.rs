@@ -71,7 +71,7 @@ impl Etdp<'_> {
         Blobs::default()
     }
 
-    /// Reports how the bytes of the file are used, like [`Pte::size_report`].
+    /// Reports how the bytes of the file are used, like [`Analysis::size_report`](crate::Analysis::size_report).
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         size::of_etdp(self)
     }

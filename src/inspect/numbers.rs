@@ -58,7 +58,7 @@ impl Histogram {
 
 impl TensorView<'_> {
     /// Returns the elements as numbers, whatever their type, in the order of the bytes. Integers above 2^53 are rounded, and a bool is its
-    /// byte. A quantized type gives the stored integers; [`Pte::dequantized`](crate::Pte::dequantized) applies scales and zero points.
+    /// byte. A quantized type gives the stored integers; [`Analysis::dequantized`](crate::Analysis::dequantized) applies scales and zero points.
     ///
     /// ```
     /// use executorch_format::Pte;

@@ -18,11 +18,12 @@ use alloc::{format, string::String, vec, vec::Vec};
 /// The operators and backends that one program needs, or several together.
 ///
 /// ```
-/// use executorch_format::Pte;
+/// use executorch_format::{Analysis, Pte};
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
-/// let operators = Pte::parse(&file)?.operators();
+/// let pte = Pte::parse(&file)?;
+/// let operators = Analysis::new(&pte).operators();
 /// for (name, operator) in &operators.operators {
 ///     println!("{name}: {} calls", operator.calls);
 /// }

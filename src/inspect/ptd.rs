@@ -17,7 +17,7 @@ impl Ptd<'_> {
         blobs::of_ptd(self)
     }
 
-    /// Reports how the bytes of the file are used, like [`Pte::size_report`].
+    /// Reports how the bytes of the file are used, like [`Analysis::size_report`](crate::Analysis::size_report).
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         size::of_ptd(self)
     }

@@ -114,7 +114,7 @@ impl Xnnpack<'_> {
         Blobs { blobs, errors }
     }
 
-    /// Reports how the bytes of the file are used, like [`Pte::size_report`](crate::Pte::size_report). Constants with a key are not in the payload.
+    /// Reports how the bytes of the file are used, like [`Analysis::size_report`](crate::Analysis::size_report). Constants with a key are not in the payload.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         size::of_xnnpack(self)
     }

@@ -141,7 +141,7 @@ impl<'t> Names<'t> {
     }
 
     /// Names the nodes of XNNPACK's payloads, and constants by the node that takes them. A record has the sources of nodes and their
-    /// arguments. Delegates that share a payload get the names from the first of them, as in [`Pte::delegate_constants`].
+    /// arguments. Delegates that share a payload get the names from the first of them, as in [`Analysis::delegate_constants`](crate::Analysis::delegate_constants).
     #[expect(
         clippy::indexing_slicing,
         reason = "`takers` and `constants` have indices of the payload's nodes and values"

@@ -12,7 +12,7 @@ use core::fmt::{self, Write};
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
 /// let pte = executorch_format::Pte::parse(&file)?;
-/// for graph in pte.graphs() {
+/// for graph in executorch_format::Analysis::new(&pte).graphs() {
 ///     print!("{}", graph.dot());
 /// }
 /// # Ok(())

@@ -7,7 +7,7 @@
 //! # fn main() -> executorch_format::Result<()> {
 //! let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
 //! let pte = executorch_format::Pte::parse(&file)?;
-//! let memory = pte.memory();
+//! let memory = executorch_format::Analysis::new(&pte).memory();
 //! let picture = memory.svg("multi_method.pte").to_string();
 //! assert!(picture.starts_with("<svg "));
 //! # Ok(())

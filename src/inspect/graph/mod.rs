@@ -22,12 +22,12 @@ use alloc::{format, string::String, sync::Arc, vec::Vec};
 /// value's bytes, also through a view. A view has another edge from the instruction that made it.
 ///
 /// ```
-/// use executorch_format::Pte;
+/// use executorch_format::{Analysis, Pte};
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
 /// let pte = Pte::parse(&file)?;
-/// for graph in pte.graphs() {
+/// for graph in Analysis::new(&pte).graphs() {
 ///     for edge in &graph.edges {
 ///         println!("{} -> {}", graph.nodes[edge.from].label, graph.nodes[edge.to].label);
 ///     }

@@ -17,12 +17,12 @@ use cover::Cover;
 /// The planned memory of all methods.
 ///
 /// ```
-/// use executorch_format::Pte;
+/// use executorch_format::{Analysis, Pte};
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
 /// let pte = Pte::parse(&file)?;
-/// for method in pte.memory().methods {
+/// for method in Analysis::new(&pte).memory().methods {
 ///     for buffer in method.buffers {
 ///         println!("{}: {} bytes, {} needed at once", method.name, buffer.buffer.size, buffer.needed);
 ///     }

@@ -265,7 +265,7 @@ impl<'t> SizeReport<'t> {
     }
 }
 
-/// See [`Pte::size_report`].
+/// See [`Analysis::size_report`](crate::Analysis::size_report).
 pub(super) fn of_pte<'t>(analysis: &Analysis<'t>) -> Result<SizeReport<'t>> {
     let pte = analysis.pte();
     let source = whole(pte.source.as_ref())?;
