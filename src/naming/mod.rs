@@ -95,8 +95,10 @@ impl<'t> Names<'t> {
         let recorded: Keyed<&str, ByHandle<'t>> =
             methods.map(|method| (&*method.name, ByHandle::new(method))).collect();
         let mut names = Self::default();
-        for code in &disassembly.methods {
-            names.methods.push(Method::new(code, recorded.get(code.name)).names()?);
+        for (plan, code) in pte.methods().iter().zip(&disassembly.methods) {
+            let mut method = Method::new(code, recorded.get(code.name)).names()?;
+            method.delegates.resize(plan.delegates().len(), DelegateNames::default());
+            names.methods.push(method);
         }
         names.add_training(pte);
         names.add_delegates(analysis, &recorded);
@@ -301,11 +303,7 @@ struct Method<'c, 't> {
 
 impl<'c, 't> Method<'c, 't> {
     fn new(code: &'c MethodCode<'t>, record: Option<&'c ByHandle<'t>>) -> Self {
-        let found = MethodNames {
-            values: vec![None; code.values.len()],
-            chains: Vec::new(),
-            delegates: vec![DelegateNames::default(); code.delegates.len()],
-        };
+        let found = MethodNames { values: vec![None; code.values.len()], chains: Vec::new(), delegates: Vec::new() };
         Self { code, record, found, counts: Keyed::new(), recorded: 0, fitting: 0 }
     }
 

@@ -6,33 +6,46 @@ use crate::inspect::branch::number_text;
 use crate::path::Path;
 use alloc::{format, string::String};
 
+/// A function that takes the path of a field, and its values before and after.
+type Found<'f> = dyn FnMut(&Path<'_>, String, String) + 'f;
+
 /// Calls `found` for each field that differs, with its path and both values. Lists of different lengths are a single difference.
-pub(super) fn compare(
+pub(super) fn compare(before: &dyn AnyTable, after: &dyn AnyTable, path: &Path<'_>, found: &mut Found<'_>) {
+    compare_except(before, after, &[], path, found);
+}
+
+/// Compares like [`compare`], but leaves out fields, each given by the names of its table and its own.
+pub(super) fn compare_except(
     before: &dyn AnyTable,
     after: &dyn AnyTable,
+    except: &[(&str, &str)],
     path: &Path<'_>,
-    found: &mut dyn FnMut(&Path<'_>, String, String),
+    found: &mut Found<'_>,
 ) {
-    for (index, field) in before.description().fields.iter().enumerate() {
+    let description = before.description();
+    for (index, field) in description.fields.iter().enumerate() {
+        if except.contains(&(description.name, field.name)) {
+            continue;
+        }
         let path = &path.field(field.name);
         let (Some(left), Some(right)) = (before.field(index), after.field(index)) else { continue };
-        values(left.value(), right.value(), path, found);
+        values(left.value(), right.value(), except, path, found);
     }
 }
 
-fn values(before: Value<'_>, after: Value<'_>, path: &Path<'_>, found: &mut dyn FnMut(&Path<'_>, String, String)) {
+fn values(before: Value<'_>, after: Value<'_>, except: &[(&str, &str)], path: &Path<'_>, found: &mut Found<'_>) {
     match (before, after) {
-        (Value::Table(left), Value::Table(right)) => compare(left, right, path, found),
+        (Value::Table(left), Value::Table(right)) => compare_except(left, right, except, path, found),
         (Value::Union { tag, member: Some(left), name }, Value::Union { tag: other_tag, member: Some(right), .. })
             if tag == other_tag =>
         {
             // A member that is present has a name.
-            compare(left, right, &path.field(name.unwrap_or_default()), found);
+            compare_except(left, right, except, &path.field(name.unwrap_or_default()), found);
         }
         (Value::Tables(left), Value::Tables(right)) if left.len() == right.len() => {
             for index in 0..left.len() {
                 if let (Some(left), Some(right)) = (left.get(index), right.get(index)) {
-                    compare(left, right, &path.index(index), found);
+                    compare_except(left, right, except, &path.index(index), found);
                 }
             }
         }

@@ -6,6 +6,7 @@ mod text;
 mod values;
 
 use super::data::Comparer;
+use super::tree;
 use super::{Difference, DifferenceKind, DifferenceSubject, Indexed, Which};
 use crate::analysis::{MethodNames, Name};
 use crate::dataflow::{Calls, DelegateOutputs, size};
@@ -13,6 +14,7 @@ use crate::file::pte::Pte;
 use crate::inspect::graph::value_text;
 use crate::keyed::{self, Keyed};
 use crate::names::shortened;
+use crate::path::Path;
 use crate::schema::program::{ContainerMetadata, ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use text::exact_value;
@@ -52,7 +54,24 @@ pub(super) fn compare<'s>(
     pair.plan();
     pair.delegates();
     pair.constant();
+    pair.other_fields();
 }
+
+/// The fields of methods that other functions compare. All others are compared by the schema.
+const COMPARED: [(&str, &str); 11] = [
+    ("ExecutionPlan", "name"),
+    ("ExecutionPlan", "container_meta_type"),
+    ("ExecutionPlan", "values"),
+    ("ExecutionPlan", "inputs"),
+    ("ExecutionPlan", "outputs"),
+    ("ExecutionPlan", "operators"),
+    ("ExecutionPlan", "delegates"),
+    ("ExecutionPlan", "non_const_buffer_sizes"),
+    ("ExecutionPlan", "non_const_buffer_device"),
+    ("Chain", "instructions"),
+    ("Chain", "stacktrace"),
+];
+
 type InstructionOf<'s> = &'s InstructionArguments<'s>;
 
 /// Two methods and their matched values.
@@ -250,6 +269,37 @@ impl<'s> Pair<'_, 's> {
         let replaced = core::mem::take(&mut self.replaced);
         for (value, shape, before, after) in replaced {
             self.value_changed(DifferenceSubject::Plan, value, &format!(" {shape}"), &before, &after);
+        }
+    }
+
+    /// Compares the fields that no other function compares, by the schema: a new field cannot be missed.
+    fn other_fields(&mut self) {
+        let [left, right] = self.plans;
+        let mut fields = Vec::new();
+        tree::compare_except(left, right, &COMPARED, &Path::ROOT, &mut |path, before, after| {
+            fields.push((path.to_string(), before, after))
+        });
+        // The same values of a chain may have other indices.
+        let ends = |plan: &ExecutionPlan<'_>| -> Vec<Vec<i32>> {
+            plan.chains()
+                .iter()
+                .flat_map(|chain| {
+                    [chain.inputs.as_deref(), chain.outputs.as_deref()].map(|list| list.unwrap_or_default().to_vec())
+                })
+                .collect()
+        };
+        let counterpart = |value: &i32| {
+            let found = usize::try_from(*value).ok().and_then(|value| self.values.get(&value));
+            found.and_then(|value| i32::try_from(*value).ok()).unwrap_or(*value)
+        };
+        let expected: Vec<Vec<i32>> =
+            ends(left).iter().map(|values| values.iter().map(counterpart).collect()).collect();
+        if expected == ends(right) {
+            let is_end = |path: &str| path.ends_with("].inputs") || path.ends_with("].outputs");
+            fields.retain(|(path, ..)| !is_end(path));
+        }
+        for (path, before, after) in fields {
+            self.changed(DifferenceSubject::Method, &path, &before, &after);
         }
     }
 
