@@ -43,6 +43,8 @@ mod profiles;
 mod ranges;
 #[cfg(feature = "serde")]
 mod releases;
+#[cfg(feature = "etrecord")]
+mod replace_official;
 mod round_trip;
 mod saving;
 mod size;

@@ -4,13 +4,14 @@ use super::source::Source;
 use super::{Destination, EditReport};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::names::{GivenNames, NamesArguments};
+use crate::names::NamesArguments;
 use crate::near::Names;
 use crate::save::Pending;
 use crate::{text, value};
-use executorch_format::edit::{NewData, Selector, User};
+use executorch_format::edit::{Digest, NewData, NewKey, Selector, User};
+use executorch_format::naming::Names as GivenNames;
 use executorch_format::{DataUser, Error, Model, Pte};
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -50,9 +51,11 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Applies the options on dim orders and users to the data.
+    /// Applies the options on dim orders, users and keys to the data.
     fn asked_of<'a>(&self, mut new: NewData<'a>) -> NewData<'a> {
+        let sha256 = |bytes: &[u8]| text::hex(&<Sha256 as sha2::Digest>::digest(bytes));
         (new.permute, new.shared) = (self.permute, self.shared);
+        new.key = if self.keep_key { NewKey::Same } else { NewKey::Digest(Digest(sha256)) };
         new
     }
 }
@@ -72,22 +75,18 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     match input.parse()? {
         Model::Pte(before) => {
             let mut pte = before.clone();
-            let looked_up = before.xnnpack_keys();
-            let given = arguments.names.open(context, input.path())?.given(&before)?;
-            for (name, source) in &sources {
-                let targets = targets(name, &before, &given, input.path())?;
-                let new = arguments.asked_of(source.read(name)?);
-                let sha256 = || text::hex(&Sha256::digest(&new.bytes));
-                for target in &targets {
-                    let key = match target {
-                        Selector::Name(key) if looked_up.contains(*key) => {
-                            Some(if arguments.keep_key { (*key).to_owned() } else { sha256() })
-                        }
-                        _ => None,
-                    };
-                    let more = pte.replace(target, &new.clone().with_key(key)).map_err(bad)?;
-                    done.add(name, new.bytes.clone(), more, input.path())?;
-                }
+            let files = arguments.names.open(context, input.path())?;
+            let name_sources = files.sources()?;
+            let given = files.names(&before, &before.disassembly(), &name_sources)?;
+            for (text, source) in &sources {
+                let new = arguments.asked_of(source.read(text)?);
+                let bytes = new.bytes.clone();
+                let more = match given.tensor(text) {
+                    // A text of the form of a value is one.
+                    Some(tensor) if value::parse(text, &before).is_none() => pte.replace(&Selector::Tensor(&tensor), &new),
+                    _ => pte.replace(&target(text, &before, &given, input.path())?, &new),
+                };
+                done.add(text, bytes, more.map_err(bad)?, input.path())?;
             }
             arguments.destination.finish(&input, before, pte, done.report())
         }
@@ -143,16 +142,11 @@ impl<'t> Done<'t> {
     }
 }
 
-/// Resolves a target: a value of a method if the text has that form, else the data with that name in the file, else the values and constants of
-/// delegates to which another file gives that name. Fails if there is no such data.
-fn targets<'t>(
-    text: &'t str,
-    pte: &'t Pte<'_>,
-    given: &'t GivenNames,
-    file: &Path,
-) -> Result<Vec<Selector<'t>>, Failure> {
+/// Resolves a target: a value of a method if the text has that form, else the data with that name or key in the file. Fails if there is no such
+/// data.
+fn target<'t>(text: &'t str, pte: &'t Pte<'_>, given: &'t GivenNames<'_>, file: &Path) -> Result<Selector<'t>, Failure> {
     if let Some((method, value)) = value::parse(text, pte) {
-        return Ok(vec![Selector::Value { method, value }]);
+        return Ok(Selector::Value { method, value });
     }
     let mut there = Names::default();
     for (user, _) in pte.data_users() {
@@ -162,20 +156,12 @@ fn targets<'t>(
             _ => continue,
         };
         if own == text {
-            return Ok(vec![Selector::Name(text)]);
+            return Ok(Selector::Name(text));
         }
         there.add(own);
     }
-    let values = given.values(text).map(|(method, value)| Selector::Value { method, value });
-    let found: Vec<_> = values.chain(given.keys(text).map(Selector::Name)).collect();
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    given.iter().for_each(|name| there.add(name));
-    if let Some(hint) = value::ambiguous(text, pte) {
-        return Err(Failure::usage_of(file, &hint));
-    }
-    if let Some(hint) = value::of_number(text, pte) {
+    given.given().into_iter().for_each(|name| there.add(name));
+    if let Some(hint) = value::ambiguous(text, pte).or_else(|| value::of_number(text, pte)) {
         return Err(Failure::usage_of(file, &hint));
     }
     Err(Failure::no_match(file, "data with the name or key", text, there))
