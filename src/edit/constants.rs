@@ -42,7 +42,7 @@ struct Group {
 }
 
 /// Replaces the constants in payloads that are copies of a tensor of the model.
-pub(super) fn replace_tensor<'a>(pte: &mut Pte<'a>, tensor: &ModelTensor<'_>, new: &NewData<'a>) -> Result<EditReport> {
+pub(super) fn replace_tensor<'a>(pte: &mut Pte<'a>, tensor: &ModelTensor, new: &NewData<'a>) -> Result<EditReport> {
     let mut report = EditReport::default();
     let groups = groups(pte, None, tensor, new, &mut report)?;
     for group in groups {
@@ -63,7 +63,7 @@ pub(super) fn replace_tensor<'a>(pte: &mut Pte<'a>, tensor: &ModelTensor<'_>, ne
 pub(super) fn of_ptd(
     pte: &Pte<'_>,
     ptd: &Ptd<'_>,
-    tensor: &ModelTensor<'_>,
+    tensor: &ModelTensor,
     new: &NewData<'_>,
     report: &mut EditReport,
 ) -> Result<Vec<(String, Vec<u8>)>> {
@@ -84,7 +84,7 @@ pub(super) fn of_ptd(
 fn groups(
     pte: &Pte<'_>,
     ptd: Option<&Ptd<'_>>,
-    tensor: &ModelTensor<'_>,
+    tensor: &ModelTensor,
     new: &NewData<'_>,
     report: &mut EditReport,
 ) -> Result<Vec<Group>> {
@@ -182,7 +182,7 @@ fn bytes_of(
     value: usize,
     stored: &XNNTensorValue<'_>,
     blobs: &NamedBlobs<'_>,
-    tensor: &ModelTensor<'_>,
+    tensor: &ModelTensor,
     new: &NewData<'_>,
 ) -> Result<(Vec<u8>, Option<String>)> {
     let (name, source) = (&tensor.name, &new.source);

@@ -1,22 +1,22 @@
 //! A tensor of the model, as PyTorch has it, and its places in a program.
 
 use crate::error::{Error, Result};
-use alloc::{borrow::Cow, format, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
 /// A tensor of the model, by the name that its author gave: a parameter or buffer. `Names::tensor` (feature `names`) finds it.
 ///
 /// New data for it is in PyTorch's layout, and is permuted to that of each place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ModelTensor<'t> {
+pub struct ModelTensor {
     /// The name, such as `layers.0.conv.weight`.
-    pub name: Cow<'t, str>,
+    pub name: String,
     /// The size of each dimension in PyTorch, in elements, if it is known.
     pub sizes: Option<Vec<u32>>,
     /// The places in the program. Each is a copy of the tensor.
     pub places: Vec<ModelPlace>,
     /// If the program has no copy of the tensor, only data that the exporter computed from it, the reason.
-    pub computed: Option<Cow<'t, str>>,
+    pub computed: Option<String>,
 }
 
 /// A place of a tensor of the model in a program.
@@ -43,7 +43,7 @@ pub enum ModelPlace {
     },
 }
 
-impl ModelTensor<'_> {
+impl ModelTensor {
     /// Fails if the program has no copy of the tensor.
     pub(super) fn check(&self) -> Result<()> {
         let name = &self.name;

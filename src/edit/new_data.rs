@@ -25,7 +25,7 @@ pub enum Selector<'t> {
     Name(&'t str),
     /// All copies of a tensor of the model, as values and inside payloads of XNNPACK. New data is a tensor in PyTorch's layout, and is
     /// permuted for each copy.
-    Tensor(&'t ModelTensor<'t>),
+    Tensor(&'t ModelTensor),
 }
 
 impl Selector<'_> {
@@ -137,7 +137,7 @@ impl<'a> NewData<'a> {
     /// Returns the bytes for a copy of a tensor of the model, and a sentence about the permutation that was made.
     pub(super) fn bytes_for_model(
         &self,
-        model: &ModelTensor<'_>,
+        model: &ModelTensor,
         user: &User,
         shape: &TensorShape<'_>,
         transposed: bool,

@@ -107,7 +107,7 @@ impl<'t> Names<'t> {
         for (names, code) in names.methods.iter_mut().zip(&disassembly.methods) {
             names.add_modules(code);
         }
-        names.computed = tensors::computed(&names, sources);
+        names.computed = tensors::computed(&names, pte, sources);
         Ok(names)
     }
 

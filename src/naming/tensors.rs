@@ -2,7 +2,8 @@
 
 use super::{EtRecord, Name, NameSource, Names, RecordedMethod, RecordedNode};
 use crate::edit::{ModelPlace, ModelTensor};
-use crate::keyed::{Keyed, find};
+use crate::file::pte::Pte;
+use crate::keyed::{Keyed, find, set};
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 /// The most names that a reason lists.
@@ -29,7 +30,7 @@ impl Names<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn tensor(&self, name: &str) -> Option<ModelTensor<'_>> {
+    pub fn tensor(&self, name: &str) -> Option<ModelTensor> {
         let mut tensor = ModelTensor::default();
         let mut add = |own: &Option<Name<'_>>, place: &dyn Fn(bool) -> ModelPlace| {
             let own = own.as_ref().filter(|own| own.name == name && own.named_by.is_given());
@@ -50,23 +51,26 @@ impl Names<'_> {
             }
         }
         let computed = find(&self.computed, |(own, _)| (**own).cmp(name));
-        tensor.computed = computed.map(|(_, reason)| Cow::Borrowed(&**reason));
-        tensor.name = Cow::Owned(name.into());
+        tensor.computed = computed.map(|(_, reason)| reason.clone());
+        tensor.name = name.into();
         (!tensor.places.is_empty() || tensor.computed.is_some()).then_some(tensor)
     }
 
-    /// Returns all names that the model's author gave, sorted.
-    pub fn given(&self) -> Vec<&str> {
-        let values = self.methods.iter().flat_map(|method| &method.values);
+    /// Returns the names that the model's author gave to data in the same program, and to tensors that it has no copy of, sorted.
+    pub fn given(&self, pte: &Pte<'_>) -> Vec<&str> {
+        let values = pte.methods().iter().zip(&self.methods).flat_map(|(plan, names)| {
+            let has_data = |value: usize| plan.tensor(value).is_some_and(|tensor| tensor.has_data());
+            names.values.iter().enumerate().filter(move |(value, _)| has_data(*value)).map(|(_, name)| name)
+        });
         let constants = self.methods.iter().flat_map(|method| &method.delegates).flat_map(|names| &names.constants);
         let names = values.chain(constants).flatten().filter(|name| name.named_by.is_given()).map(|name| &*name.name);
-        crate::keyed::set(names.chain(self.computed.iter().map(|(name, _)| &**name)).collect())
+        set(names.chain(self.computed.iter().map(|(name, _)| &**name)).collect())
     }
 }
 
 /// Returns the tensors of the model that the program has no copy of, sorted by name, each with the reason.
-pub(super) fn computed<'t>(names: &Names<'_>, sources: &'t [NameSource<'_>]) -> Vec<(Cow<'t, str>, String)> {
-    let known = names.given();
+pub(super) fn computed<'t>(names: &Names<'_>, pte: &Pte<'_>, sources: &'t [NameSource<'_>]) -> Vec<(Cow<'t, str>, String)> {
+    let known = names.given(pte);
     let is_known = |name: &str| known.binary_search(&name).is_ok();
     let mut computed: Keyed<&'t str, String> = Keyed::new();
     for source in sources {

@@ -57,8 +57,8 @@ fn constants(file: &[u8]) -> Vec<Vec<u8>> {
 
 /// The models whose weights the exporter does not combine, with the permutation of `weight`.
 const MODELS: &[(&str, &str)] = &[
-    ("conv1d", "OIHW to OHWI"),
-    ("conv1d_depthwise", "OIHW to IHWO"),
+    ("conv1d", "OIL to OLI"),
+    ("conv1d_depthwise", "OIL to ILO"),
     ("conv2d", "OIHW to OHWI"),
     ("conv2d_depthwise", "OIHW to IHWO"),
     ("conv2d_grouped", "OIHW to OHWI"),

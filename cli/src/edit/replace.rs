@@ -6,27 +6,34 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::names::NamesArguments;
 use crate::near::Names;
+use crate::open::Input;
 use crate::save::Pending;
 use crate::{text, value};
 use executorch_format::edit::{Digest, NewData, NewKey, Selector, User};
 use executorch_format::naming::Names as GivenNames;
-use executorch_format::{DataUser, Error, Model, Pte};
+use executorch_format::{DataUser, Error, Model, Pte, Ptd};
 use sha2::Sha256;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Replace weights and other data: the bytes of a constant, an initial state, named data or a key of a .ptd
 ///
-/// Scalar type and sizes must be the same. If several users share the old bytes, only the named one gets the new bytes,
-/// and the others are listed.
+/// Scalar type and sizes must be the same. A name of the model (from an ETRecord or a state dict) means a tensor in PyTorch's layout,
+/// which is permuted to that of XNNPACK, such as OIHW to OHWI. A key means the bytes as XNNPACK has them. A text that is both is a name.
+/// Raw bytes have no type: they are taken for a key or a value, not for a name. Nothing is quantized, and a weight that the exporter
+/// computed from several, as for BatchNorm, is refused.
+///
+/// If several users share the old bytes, only the named one gets the new bytes, and the others are listed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte replace model.pte %12=weight.bin -o new.pte
   pte replace model.pte linear.weight=weights.ptd -i
   pte replace model.pte linear.weight=weight.npy -i
   pte replace model.pte linear.weight=model.safetensors:fc.weight -i
+  pte replace xnnpack.pte conv.weight=conv.npy --names xnnpack.etrecord -o new.pte
   pte replace xnnpack.pte 1f976d6d1aa704da40b5ace760d7bc92619b79f4df4f72dd6f1fd985e943bc7d=bias.bin -o new.pte
-  pte replace weights.ptd linear.weight=other.ptd:key -i")]
+  pte replace weights.ptd linear.weight=other.ptd:key -i
+  pte replace weights.ptd conv.weight=conv.npy --program xnnpack.pte -o new.ptd")]
 pub struct Arguments {
     /// A .pte or .ptd file
     file: PathBuf,
@@ -37,6 +44,9 @@ pub struct Arguments {
     /// Permute elements into the required dim order if the source has another
     #[arg(long)]
     permute: bool,
+    /// The program that uses a .ptd: it has the types of the keys that delegates look up, and the names of the model. Keys stay as they are
+    #[arg(long, value_name = "MODEL.pte")]
+    program: Option<PathBuf>,
     /// Keep the key of a constant of XNNPACK. By default it becomes the SHA-256 of the new bytes, as in exported files: XNNPACK
     /// caches packed weights by key, and would reuse the old ones from a process or cache file
     #[arg(long)]
@@ -72,7 +82,11 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     }
     let bad = |error: Error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
     let mut done = Done::default();
+    let program = arguments.program.as_deref().map(|path| Input::open(context, path)).transpose()?;
     match input.parse()? {
+        Model::Pte(_) if arguments.program.is_some() => {
+            Err(Failure::Usage("--program is for a .ptd: a .pte is a program itself".to_owned()))
+        }
         Model::Pte(before) => {
             let mut pte = before.clone();
             let files = arguments.names.open(context, input.path())?;
@@ -92,19 +106,53 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         }
         Model::Ptd(before) => {
             let mut ptd = before.clone();
-            for (key, source) in &sources {
-                if before.get(key).is_none() {
-                    let there = before.entries().map(|entry| entry.key()).collect();
-                    return Err(Failure::no_match(input.path(), "key", key, there));
+            match &program {
+                Some(program) => replace_for(context, arguments, &sources, program, &mut ptd, &mut done)?,
+                None => {
+                    for (key, source) in &sources {
+                        if before.get(key).is_none() {
+                            let there = before.entries().map(|entry| entry.key()).collect();
+                            return Err(Failure::no_match(input.path(), "key", key, there));
+                        }
+                        let new = arguments.asked_of(source.read(key)?);
+                        let more = ptd.replace(key, &new).map_err(bad)?;
+                        done.add(key, new.bytes, more, input.path())?;
+                    }
                 }
-                let new = arguments.asked_of(source.read(key)?);
-                let more = ptd.replace(key, &new).map_err(bad)?;
-                done.add(key, new.bytes, more, input.path())?;
             }
             arguments.destination.finish(&input, before, ptd, done.report())
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     }
+}
+
+/// Replaces data in a `.ptd` that a program uses.
+fn replace_for<'t>(
+    context: &Context,
+    arguments: &Arguments,
+    sources: &'t [(&'t str, Source)],
+    program: &Input,
+    ptd: &mut Ptd<'t>,
+    done: &mut Done<'t>,
+) -> Result<(), Failure> {
+    let path = program.path();
+    let Model::Pte(pte) = program.parse()? else {
+        return Err(Failure::usage_of(path, &"--program is not a .pte"));
+    };
+    let files = arguments.names.open(context, path)?;
+    let name_sources = files.sources()?;
+    let given = files.names(&pte, &pte.disassembly(), &name_sources)?;
+    for (text, source) in sources {
+        let new = arguments.asked_of(source.read(text)?);
+        let bytes = new.bytes.clone();
+        let more = match (value::parse(text, &pte), given.tensor(text)) {
+            (Some((method, value)), _) => ptd.replace_for(&pte, &Selector::Value { method, value }, &new),
+            (None, Some(tensor)) => ptd.replace_for(&pte, &Selector::Tensor(&tensor), &new),
+            (None, None) => ptd.replace_for(&pte, &Selector::Name(text), &new),
+        };
+        done.add(text, bytes, more.map_err(|error| Failure::usage_of(path, &error))?, path)?;
+    }
+    Ok(())
 }
 
 /// The replacements so far.
@@ -160,7 +208,7 @@ fn target<'t>(text: &'t str, pte: &'t Pte<'_>, given: &'t GivenNames<'_>, file: 
         }
         there.add(own);
     }
-    given.given().into_iter().for_each(|name| there.add(name));
+    given.given(pte).into_iter().for_each(|name| there.add(name));
     if let Some(hint) = value::ambiguous(text, pte).or_else(|| value::of_number(text, pte)) {
         return Err(Failure::usage_of(file, &hint));
     }
