@@ -192,5 +192,4 @@ impl GivenNames {
         keys.retain(|_, name| !several.contains(name));
         Ok(keys)
     }
-
 }

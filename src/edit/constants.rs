@@ -92,8 +92,10 @@ fn groups(
     let mut groups: Vec<Group> = Vec::new();
     for place in &tensor.places {
         let ModelPlace::Constant { method, delegate, value } = *place else { continue };
-        let missing = || Error::reference(format!("delegate {delegate} of method {method} has no constant {value} of XNNPACK"));
-        let opened = payloads.iter().find(|opened| opened.delegates.contains(&(method, delegate))).ok_or_else(missing)?;
+        let missing =
+            || Error::reference(format!("delegate {delegate} of method {method} has no constant {value} of XNNPACK"));
+        let opened =
+            payloads.iter().find(|opened| opened.delegates.contains(&(method, delegate))).ok_or_else(missing)?;
         let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { return Err(missing()) };
         let stored = xnnpack.graph.xvalues().get(value).and_then(|own| own.tensor()).ok_or_else(missing)?;
         let place = match xnnpack.constant(stored.constant_buffer_idx).filter(|_| stored.constant_buffer_idx != 0) {
@@ -109,7 +111,9 @@ fn groups(
                             "{name} is in a .ptd, under the key {key:?}: internalize it, or replace it there with this program"
                         )));
                     }
-                    (Some(_), None) => return Err(Error::reference(format!("{name} is not in the .ptd, under the key {key:?}"))),
+                    (Some(_), None) => {
+                        return Err(Error::reference(format!("{name} is not in the .ptd, under the key {key:?}")));
+                    }
                 }
                 Bytes::Named(key.into())
             }
@@ -160,7 +164,8 @@ fn others(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], group: &Group) -> Vec<Use
                 _ => false,
             };
             for used in constant.uses.iter().filter(|_| is_same) {
-                let is_own = matches!(used, ConstantUse::Tensor { value, .. } if group.values.contains(&(opened.data, *value)));
+                let is_own =
+                    matches!(used, ConstantUse::Tensor { value, .. } if group.values.contains(&(opened.data, *value)));
                 if !is_own {
                     others.push(user_of(pte, opened, used.value()));
                 }
@@ -191,7 +196,9 @@ fn bytes_of(
     let layout = match layouts.get(&value).map(Vec::as_slice) {
         Some([layout]) => *layout,
         // A tensor that a convolution takes is not that of another node.
-        Some(several) if several.iter().all(|layout| matches!(layout, ConstantLayout::Same | ConstantLayout::Either)) => {
+        Some(several)
+            if several.iter().all(|layout| matches!(layout, ConstantLayout::Same | ConstantLayout::Either)) =>
+        {
             ConstantLayout::Either
         }
         _ => return Err(refuse("nodes take it in several layouts, or none does")),
@@ -228,7 +235,8 @@ fn bytes_of(
         };
         return Err(Error::tensor(format!("{name} is {expected}, stored as {stored}; {source} holds {given}{hint}")));
     }
-    let view = TensorView::new(given, &new.bytes).map_err(|error| Error::tensor(format!("{source}: {}", error.kind().detail())))?;
+    let view = TensorView::new(given, &new.bytes)
+        .map_err(|error| Error::tensor(format!("{source}: {}", error.kind().detail())))?;
     let natural = in_natural_order(&view, new, &format!("{name} is {expected}"))?;
     permuted(&natural, scalar_type, &arrangement)
         .and_then(|bytes| if bits == Some(4) { packed(&bytes, stored, source) } else { Ok(bytes) })
@@ -296,7 +304,12 @@ pub(super) fn check_key(pte: &Pte<'_>, key: &str, new: &NewData<'_>) -> Result<(
 }
 
 /// Does the same for payloads that are open.
-pub(super) fn check_in(payloads: &[OpenPayload<'_>], blobs: &NamedBlobs<'_>, key: &str, new: &NewData<'_>) -> Result<()> {
+pub(super) fn check_in(
+    payloads: &[OpenPayload<'_>],
+    blobs: &NamedBlobs<'_>,
+    key: &str,
+    new: &NewData<'_>,
+) -> Result<()> {
     let source = &new.source;
     let Some(given) = new.tensor_layout.as_ref().map(|layout| layout.shape()) else { return Ok(()) };
     let mut is_known = false;
@@ -309,8 +322,11 @@ pub(super) fn check_in(payloads: &[OpenPayload<'_>], blobs: &NamedBlobs<'_>, key
             for used in &constant.uses {
                 is_known = true;
                 let (scalar_type, sizes, stored) = expected(used);
-                let is_numpy = new.numpy && scalar_type.and_then(crate::schema::ScalarType::numpy_type) == Some(given.scalar_type);
-                if (scalar_type != Some(given.scalar_type) && !is_numpy) || *bytemuck::cast_slice::<i32, u32>(given.sizes) != *sizes {
+                let is_numpy =
+                    new.numpy && scalar_type.and_then(crate::schema::ScalarType::numpy_type) == Some(given.scalar_type);
+                if (scalar_type != Some(given.scalar_type) && !is_numpy)
+                    || *bytemuck::cast_slice::<i32, u32>(given.sizes) != *sizes
+                {
                     let scales = match used {
                         ConstantUse::Tensor { value, .. } => scales_of(xnnpack, *value, blobs),
                         ConstantUse::Scales { .. } => String::new(),
@@ -393,7 +409,8 @@ fn separate(pte: &mut Pte<'_>, old: &str, group: &Group, new: &NewData<'_>) -> R
 fn refer(xnnpack: &mut Xnnpack<'_>, values: &[usize], key: &str) {
     let mut indices: Vec<(u32, bool)> = Vec::new();
     for constant in xnnpack.constants() {
-        let is_own = |used: &ConstantUse<'_>| matches!(used, ConstantUse::Tensor { value, .. } if values.contains(value));
+        let is_own =
+            |used: &ConstantUse<'_>| matches!(used, ConstantUse::Tensor { value, .. } if values.contains(value));
         if constant.uses.iter().any(is_own) {
             indices.push((constant.index, constant.uses.iter().all(is_own)));
         }
@@ -421,13 +438,19 @@ fn refer(xnnpack: &mut Xnnpack<'_>, values: &[usize], key: &str) {
 /// Replaces constants that are in a payload.
 fn overwrite(pte: &mut Pte<'_>, data: &DataRef, range: &Range<u64>, group: &Group) -> Result<EditReport> {
     if let Some(other) = group.others.first() {
-        return Err(Error::unwritable(format!("{other} shares the bytes in the payload, which can only be replaced for all")));
+        return Err(Error::unwritable(format!(
+            "{other} shares the bytes in the payload, which can only be replaced for all"
+        )));
     }
     let mut payload = pte.bytes(data)?.to_vec();
     let range = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
-    let place = range.and_then(|(start, end)| payload.get_mut(start..end)).filter(|place| place.len() == group.bytes.len());
+    let place =
+        range.and_then(|(start, end)| payload.get_mut(start..end)).filter(|place| place.len() == group.bytes.len());
     let Some(place) = place else {
-        return Err(Error::tensor(format!("the constant does not have the {} bytes that its shape takes", group.bytes.len())));
+        return Err(Error::tensor(format!(
+            "the constant does not have the {} bytes that its shape takes",
+            group.bytes.len()
+        )));
     };
     place.copy_from_slice(&group.bytes);
     let size = group.bytes.len() as u64;

@@ -57,7 +57,9 @@ impl ModelTensor {
     /// Returns `true` if a value is a copy of the tensor, with whether it is transposed.
     pub(super) fn at(&self, method: usize, value: usize) -> Option<bool> {
         self.places.iter().find_map(|place| match *place {
-            ModelPlace::Value { method: own, value: index, transposed } if (own, index) == (method, value) => Some(transposed),
+            ModelPlace::Value { method: own, value: index, transposed } if (own, index) == (method, value) => {
+                Some(transposed)
+            }
             _ => None,
         })
     }

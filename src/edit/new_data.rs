@@ -146,7 +146,10 @@ impl<'a> NewData<'a> {
         if transposed {
             sizes.reverse();
         }
-        let own = model.sizes.as_ref().is_none_or(|own| own.iter().map(|size| i64::from(*size)).eq(sizes.iter().map(|size| i64::from(*size))));
+        let own = model
+            .sizes
+            .as_ref()
+            .is_none_or(|own| own.iter().map(|size| i64::from(*size)).eq(sizes.iter().map(|size| i64::from(*size))));
         if !own {
             let found = format!("{name} has the sizes {:?} in the model, but {user} is {shape}", model.sizes);
             return Err(Error::tensor(format!("{found}: the exporter computed one from the other")));
@@ -156,7 +159,10 @@ impl<'a> NewData<'a> {
         }
         // The rows of the one are the columns of the other.
         let dim_order: Vec<u8> = shape.dim_order.iter().map(|dim| 1u8.saturating_sub(*dim)).collect();
-        let bytes = self.clone().with_permute().bytes_for(user, &TensorShape { sizes: &sizes, dim_order: &dim_order, ..*shape })?;
+        let bytes = self
+            .clone()
+            .with_permute()
+            .bytes_for(user, &TensorShape { sizes: &sizes, dim_order: &dim_order, ..*shape })?;
         Ok((bytes, Some(format!("{name}: permuted OI to IO"))))
     }
 

@@ -401,7 +401,9 @@ impl<'c, 't> Method<'c, 't> {
                 continue;
             }
             // Dequantized numbers are computed when the program runs.
-            if let Some(parameter) = same.and_then(|node| node.parameter(&place)).filter(|parameter| !parameter.quantized) {
+            if let Some(parameter) =
+                same.and_then(|node| node.parameter(&place)).filter(|parameter| !parameter.quantized)
+            {
                 let own =
                     tensor.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
                 let elements =

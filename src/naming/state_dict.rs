@@ -55,11 +55,14 @@ pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safete
 fn add_inside<'t>(names: &mut Names<'t>, pte: &Pte<'_>, by_bytes: &Keyed<Cow<'t, [u8]>, Vec<Candidate<'t>>>) {
     let blobs = NamedBlobs::new(pte, []);
     for opened in pte.open_payloads() {
-        let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first()) else {
+        let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
+        else {
             continue;
         };
         let layouts = xnnpack.constant_layouts();
-        let Some(names) = names.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate)) else { continue };
+        let Some(names) = names.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate)) else {
+            continue;
+        };
         for used in xnnpack.constants().iter().flat_map(|constant| &constant.uses) {
             let ConstantUse::Tensor { value, .. } = used else { continue };
             let Some(own) = names.constants.get_mut(*value) else { continue };
@@ -104,7 +107,8 @@ fn name_of<'t>(tensor: &'t SafeTensor<'t>, transposed: bool) -> Name<'t> {
 /// Chooses a tensor by the argument in the name that a constant has so far.
 fn chosen<'t>(same: &[Candidate<'t>], own: Option<&Name<'_>>) -> Option<Candidate<'t>> {
     let argument = own.and_then(|own| own.name.rsplit_once(' ')).map(|(_, argument)| argument);
-    let ends = |(tensor, _): &&Candidate<'_>| tensor.name.rsplit_once('.').is_some_and(|(_, last)| Some(last) == argument);
+    let ends =
+        |(tensor, _): &&Candidate<'_>| tensor.name.rsplit_once('.').is_some_and(|(_, last)| Some(last) == argument);
     let mut meant = same.iter().filter(ends);
     let found = match (same, meant.next(), meant.next()) {
         ([only], ..) => Some(*only),

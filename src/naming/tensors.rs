@@ -35,7 +35,8 @@ impl Names<'_> {
         let mut add = |own: &Option<Name<'_>>, place: &dyn Fn(bool) -> ModelPlace| {
             let own = own.as_ref().filter(|own| own.name == name && own.named_by.is_given());
             if let Some(own) = own {
-                let sizes = own.sizes.as_deref().and_then(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
+                let sizes =
+                    own.sizes.as_deref().and_then(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
                 tensor.sizes = tensor.sizes.take().or(sizes);
                 tensor.places.push(place(own.transposed));
             }
@@ -69,7 +70,11 @@ impl Names<'_> {
 }
 
 /// Returns the tensors of the model that the program has no copy of, sorted by name, each with the reason.
-pub(super) fn computed<'t>(names: &Names<'_>, pte: &Pte<'_>, sources: &'t [NameSource<'_>]) -> Vec<(Cow<'t, str>, String)> {
+pub(super) fn computed<'t>(
+    names: &Names<'_>,
+    pte: &Pte<'_>,
+    sources: &'t [NameSource<'_>],
+) -> Vec<(Cow<'t, str>, String)> {
     let known = names.given(pte);
     let is_known = |name: &str| known.binary_search(&name).is_ok();
     let mut computed: Keyed<&'t str, String> = Keyed::new();
@@ -78,7 +83,9 @@ pub(super) fn computed<'t>(names: &Names<'_>, pte: &Pte<'_>, sources: &'t [NameS
             NameSource::Record(EtRecord { methods }) => {
                 for method in methods {
                     folded(method, &is_known, &mut computed);
-                    for parameter in method.nodes.iter().flat_map(|node| &node.parameters) {
+                    // What dequantizes has a name after the operator that takes its numbers.
+                    let nodes = method.nodes.iter().filter(|node| !node.operator.contains("::dequantize_"));
+                    for parameter in nodes.flat_map(|node| &node.parameters) {
                         if !is_known(&parameter.name) {
                             computed.or_insert_with(&*parameter.name, no_copy);
                         }
@@ -115,14 +122,19 @@ fn folded<'t>(method: &'t RecordedMethod, is_known: &dyn Fn(&str) -> bool, compu
         }
         let before = node.producers.first().filter(|producer| users.get(&***producer) == Some(&1));
         let before = before.and_then(|producer| by_name.get(&**producer)).filter(|before| is_weighted(before));
-        let from: Vec<&'t str> =
-            before.into_iter().chain([&node]).flat_map(|node| &node.parameters).map(|parameter| &*parameter.name).collect();
+        let from: Vec<&'t str> = before
+            .into_iter()
+            .chain([&node])
+            .flat_map(|node| &node.parameters)
+            .map(|parameter| &*parameter.name)
+            .collect();
         let shown = from.iter().take(MAX_SHOWN).copied().collect::<Vec<_>>().join(", ");
         let into = match before {
             Some(before) => format!("which folds the normalization into {}", before.operator),
             None => "which makes a convolution of the normalization".into(),
         };
-        let reason = format!("the exporter, {into}, computes data of the program from all of {shown}: export the model again");
+        let reason =
+            format!("the exporter, {into}, computes data of the program from all of {shown}: export the model again");
         for name in from {
             computed.or_insert_with(name, || reason.clone());
         }

@@ -143,7 +143,12 @@ fn a_name_takes_the_layout_of_pytorch_and_a_key_that_of_the_payload() {
     let bytes = |size: usize| NewData::bytes("new.bin", vec![1; size]);
     let cases = [
         ("conv2d", Some("weight"), floats(&[8, 3, 3, 2]), &[][..]),
-        ("conv2d", Some("weight"), floats(&[8, 3, 2, 3]), &["f32[8, 3, 3, 2]", "f32[8, 3, 2, 3]", "only taken for its key"]),
+        (
+            "conv2d",
+            Some("weight"),
+            floats(&[8, 3, 2, 3]),
+            &["f32[8, 3, 3, 2]", "f32[8, 3, 2, 3]", "only taken for its key"],
+        ),
         ("conv2d", Some("weight"), floats(&[144]), &["f32[8, 3, 3, 2]", "f32[144]"]),
         ("conv2d", Some("weight"), floats(&[3, 8, 3, 2]), &["f32[8, 3, 3, 2]", "f32[3, 8, 3, 2]"]),
         ("conv2d", Some("weight"), ints(), &["f32[8, 3, 3, 2]", "i32[8, 3, 3, 2]"]),
@@ -240,11 +245,57 @@ fn external_weights_are_replaced_with_the_program_that_uses_them() {
         whole.replace(&Selector::Tensor(&tensor), &new).unwrap();
     }
     let (ptd, _) = whole.externalize(&PtdOptions::default(), |data| Some(data.key.to_owned())).unwrap();
-    assert_eq!(constants_with(&whole, &ptd), constants_with(&Pte::parse(&read("external.new.pte")).unwrap(), &expected));
+    assert_eq!(
+        constants_with(&whole, &ptd),
+        constants_with(&Pte::parse(&read("external.new.pte")).unwrap(), &expected)
+    );
 }
 
 fn constants_with(pte: &Pte<'_>, ptd: &Ptd<'_>) -> Vec<Vec<u8>> {
     let blobs = NamedBlobs::new(pte, [ptd]);
     let Ok(Payload::Xnnpack(xnnpack)) = &pte.open_payloads()[0].payload else { panic!("not XNNPACK") };
-    xnnpack.constants().iter().map(|constant| xnnpack.constant_bytes(constant.index, &blobs).unwrap().to_vec()).collect()
+    xnnpack
+        .constants()
+        .iter()
+        .map(|constant| xnnpack.constant_bytes(constant.index, &blobs).unwrap().to_vec())
+        .collect()
+}
+
+#[test]
+fn a_tensor_of_a_ptd_is_moved_under_the_key_of_a_constant_only_in_its_layout() {
+    let (file, data) = (read("external.old.pte"), read("external.old.ptd"));
+    let (pte, ptd) = (Pte::parse(&file).unwrap(), Ptd::parse(&data).unwrap());
+    for (sizes, fits) in [([4, 3, 2, 3], true), ([4, 3, 3, 2], false)] {
+        let entries = ptd.entries().map(|entry| {
+            let bytes = ptd.entry_bytes(&entry).unwrap();
+            match bytes.len() {
+                288 => NewEntry::tensor(entry.key().to_owned(), ScalarType::FLOAT, sizes.to_vec(), bytes),
+                _ => NewEntry::blob(entry.key().to_owned(), bytes),
+            }
+        });
+        let typed = Ptd::build(entries, &PtdOptions::default()).unwrap();
+        match pte.clone().internalize(&[typed], |_| true) {
+            Ok(_) => assert!(fits),
+            Err(error) => assert!(!fits && error.to_string().contains("fp32[4, 3, 2, 3]"), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_state_dict_names_the_constants_of_xnnpack_by_their_values() {
+    // The new weights are those of the new file.
+    for name in ["conv2d_depthwise", "transposed_grouped", "layers"] {
+        let (file, state) = (read(&format!("{name}.new.pte")), read(&format!("{name}.safetensors")));
+        let pte = Pte::parse(&file).unwrap();
+        let sources = [NameSource::parse(&state).unwrap()];
+        let names = Names::new(&pte, &pte.disassembly(), &sources).unwrap();
+        for tensor in Safetensors::parse(&state).unwrap().tensors {
+            let found = names.tensor(&tensor.name).unwrap();
+            assert_eq!((found.places.len(), &found.computed), (1, &None), "{name}: {}", tensor.name);
+            let same = NewData::try_from(tensor).unwrap().with_key(sha256());
+            let mut replaced = pte.clone();
+            replaced.replace(&Selector::Tensor(&found), &same).unwrap();
+            assert!(replaced.image().unwrap().to_vec().unwrap() == file, "{name}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::save::Pending;
 use crate::{text, value};
 use executorch_format::edit::{Digest, NewData, NewKey, Selector, User};
 use executorch_format::naming::Names as GivenNames;
-use executorch_format::{DataUser, Error, Model, Pte, Ptd};
+use executorch_format::{DataUser, Error, Model, Ptd, Pte};
 use sha2::Sha256;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,9 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
                 let bytes = new.bytes.clone();
                 let more = match given.tensor(text) {
                     // A text of the form of a value is one.
-                    Some(tensor) if value::parse(text, &before).is_none() => pte.replace(&Selector::Tensor(&tensor), &new),
+                    Some(tensor) if value::parse(text, &before).is_none() => {
+                        pte.replace(&Selector::Tensor(&tensor), &new)
+                    }
                     _ => pte.replace(&target(text, &before, &given, input.path())?, &new),
                 };
                 done.add(text, bytes, more.map_err(bad)?, input.path())?;
@@ -192,7 +194,12 @@ impl<'t> Done<'t> {
 
 /// Resolves a target: a value of a method if the text has that form, else the data with that name or key in the file. Fails if there is no such
 /// data.
-fn target<'t>(text: &'t str, pte: &'t Pte<'_>, given: &'t GivenNames<'_>, file: &Path) -> Result<Selector<'t>, Failure> {
+fn target<'t>(
+    text: &'t str,
+    pte: &'t Pte<'_>,
+    given: &'t GivenNames<'_>,
+    file: &Path,
+) -> Result<Selector<'t>, Failure> {
     if let Some((method, value)) = value::parse(text, pte) {
         return Ok(Selector::Value { method, value });
     }

@@ -101,7 +101,9 @@ impl ConstantLayout {
             (Self::Either, &[n, h, w, c]) => {
                 let nhwc = [n, c, h, w];
                 let Some(model) = model else {
-                    return Err("the sizes of the model's tensor are not known, and its dimensions may be permuted".into());
+                    return Err(
+                        "the sizes of the model's tensor are not known, and its dimensions may be permuted".into()
+                    );
                 };
                 match (squeezed(model) == squeezed(dims), *model == nhwc) {
                     // Sizes of 1 have no place in memory.
@@ -158,13 +160,17 @@ fn same(dims: &[u32], model: &[u32]) -> Arrangement {
 
 fn expect(model: Option<&[u32]>, sizes: &[Vec<u32>]) -> Result<(), String> {
     match model {
-        Some(model) if !sizes.iter().any(|sizes| sizes == model) => Err(computed(model, sizes.first().map_or(&[], |sizes| sizes))),
+        Some(model) if !sizes.iter().any(|sizes| sizes == model) => {
+            Err(computed(model, sizes.first().map_or(&[], |sizes| sizes)))
+        }
         _ => Ok(()),
     }
 }
 
 fn computed(model: &[u32], found: &[u32]) -> String {
-    format!("it has the sizes {model:?} in the model, but {found:?} in the payload: the exporter computed one from the other")
+    format!(
+        "it has the sizes {model:?} in the model, but {found:?} in the payload: the exporter computed one from the other"
+    )
 }
 
 /// Returns the sizes other than 1.
