@@ -341,7 +341,7 @@ pub(super) fn check_in(
     match is_known {
         true => Ok(()),
         false => Err(Error::tensor(format!(
-            "the key {key:?} has no type in this file, {source} holds {given}: give its raw bytes, or the program that uses the key"
+            "the key {key:?} has no type in the program, {source} holds {given}: give its raw bytes"
         ))),
     }
 }

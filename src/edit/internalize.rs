@@ -101,7 +101,7 @@ fn check_constants(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Result<()> {
     let (payloads, blobs) = (pte.open_payloads(), NamedBlobs::new(pte, data));
     for ptd in data {
         for entry in ptd.entries().filter(|entry| keys.contains(entry.key())) {
-            let layout = entry.shape.map(|shape| TensorLayout::from(shape));
+            let layout = entry.shape.map(TensorLayout::from);
             let new = NewData::bytes("the .ptd", &[][..]).with_tensor_layout(layout);
             constants::check_in(&payloads, &blobs, entry.key(), &new)?;
         }

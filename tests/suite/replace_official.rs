@@ -1,7 +1,8 @@
 //! Replacing the weights of a model gives the bytes that the official exporter writes for the model with these weights.
 
 use crate::edit::text;
-use executorch_format::convert::Safetensors;
+use executorch_format::convert::{Safetensors, Unsupported};
+use executorch_format::delegate::xnnpack::ConstantUse;
 use executorch_format::delegate::{NamedBlobs, Payload};
 use executorch_format::edit::{Digest, NewData, NewKey, Selector};
 use executorch_format::naming::{NameSource, Names};
@@ -298,4 +299,61 @@ fn a_state_dict_names_the_constants_of_xnnpack_by_their_values() {
             assert!(replaced.image().unwrap().to_vec().unwrap() == file, "{name}");
         }
     }
+}
+
+/// Up to ExecuTorch 0.5, constants are in the payload.
+#[test]
+fn a_constant_in_a_payload_is_replaced_in_place() {
+    let file = fs::read(data().join("0.4.0/linear_xnnpack/linear_xnnpack.pte")).unwrap();
+    let pte = Pte::parse(&file).unwrap();
+    let opened = pte.open_payloads();
+    let Ok(Payload::Xnnpack(xnnpack)) = &opened[0].payload else { panic!("not XNNPACK") };
+    let constants = xnnpack.constants();
+    let matrix = |constant: &&executorch_format::delegate::xnnpack::Constant<'_>| match constant.uses[0] {
+        ConstantUse::Tensor { tensor, .. } => tensor.dims().len() == 2,
+        _ => false,
+    };
+    let weight = constants.iter().find(matrix).unwrap();
+    let ConstantUse::Tensor { tensor, .. } = weight.uses[0] else { panic!("scales") };
+    let sizes: Vec<i32> = tensor.dims().iter().map(|size| *size as i32).collect();
+    let old = xnnpack.constant_bytes(weight.index, &NamedBlobs::NONE).unwrap();
+    let entry = |bytes: Vec<u8>| NewEntry::tensor("fc.weight", ScalarType::FLOAT, sizes.clone(), bytes);
+    let state = Ptd::build([entry(old.to_vec())], &PtdOptions::default()).unwrap();
+    let (state, _) = Safetensors::of_ptd(&state, Unsupported::Refuse).unwrap();
+    let sources = [NameSource::StateDict(state)];
+    let names = Names::new(&pte, &pte.disassembly(), &sources).unwrap();
+    let new: Vec<u8> = old.iter().map(|byte| byte ^ 1).collect();
+    let mut changed = pte.clone();
+    let tensor = names.tensor("fc.weight").unwrap();
+    let report = changed.replace(&Selector::Tensor(&tensor), &entry(new.clone()).into()).unwrap();
+    assert!(report.changes[0].to_string().contains("forward delegate 0 value"), "{}", report.changes[0]);
+    let at = pte.range(&opened[0].data).unwrap().start + xnnpack.constant_range(weight.index).unwrap().start;
+    let mut expected = file.clone();
+    expected[at as usize..][..new.len()].copy_from_slice(&new);
+    assert!(changed.image().unwrap().to_vec().unwrap() == expected);
+}
+
+/// Two constants have equal bytes, and so one key.
+#[test]
+fn a_constant_keeps_its_bytes_when_another_with_equal_bytes_is_replaced() {
+    let (file, record) = (read("zeros.old.pte"), read("zeros.etrecord"));
+    let before = Pte::parse(&file).unwrap();
+    let sources = [NameSource::parse(&record).unwrap()];
+    let names = Names::new(&before, &before.disassembly(), &sources).unwrap();
+    let mut expected = constants(&file);
+    let place = expected.iter().position(|bytes| *bytes == [0; 16]).unwrap();
+    expected[place] = 0.5f32.to_le_bytes().repeat(4);
+    let tensor = ["layers.0.bias", "layers.1.bias"].map(|name| names.tensor(name).unwrap());
+    let first = tensor.iter().min_by_key(|tensor| format!("{:?}", tensor.places)).unwrap();
+    let mut pte = before.clone();
+    let report = pte.replace(&Selector::Tensor(first), &floats(&[4]).with_key(sha256())).unwrap();
+    assert_eq!(report.changes[0].others.len(), 1);
+    assert_eq!(constants(&pte.image().unwrap().to_vec().unwrap()), expected);
+    let mut both = before.clone();
+    both.replace(&Selector::Tensor(first), &floats(&[4]).with_key(sha256()).with_shared()).unwrap();
+    let changed = constants(&both.image().unwrap().to_vec().unwrap());
+    assert_eq!(changed.iter().filter(|bytes| **bytes == expected[place]).count(), 2);
+    let kept = floats(&[4]).with_key(NewKey::Same);
+    let error = before.clone().replace(&Selector::Tensor(first), &kept).unwrap_err().to_string();
+    assert!(error.contains("1 other constants share the key"), "{error}");
 }

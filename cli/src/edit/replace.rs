@@ -169,7 +169,9 @@ impl<'t> Done<'t> {
     /// Adds a replacement. Fails if another one gave the same user different bytes.
     fn add(&mut self, target: &'t str, bytes: Cow<'t, [u8]>, mut more: EditReport, file: &Path) -> Result<(), Failure> {
         for user in more.changes.iter().flat_map(|change| &change.users) {
-            if let Some((_, other, _)) = self.given.iter().find(|(own, _, old)| own == user && *old != bytes) {
+            let is_other =
+                |(own, other, old): &&(User, &str, Cow<'_, [u8]>)| (own == user || *other == target) && *old != bytes;
+            if let Some((_, other, _)) = self.given.iter().find(is_other) {
                 let (user, other, target) =
                     (text::message(&user.to_string()), text::escaped(other), text::escaped(target));
                 return Err(Failure::usage_of(file, &format!("{target} and {other} have different bytes for {user}")));
