@@ -264,10 +264,10 @@ class Program(Model):
         return Tensors(found, self._given)
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """The names of the model's own tensors, as far as the file and `with_names` give them. `replace` takes them, and says why it cannot
+    def names(self) -> tuple[str, ...]:
+        """The names of the model's own tensors, sorted, as far as the file and `with_names` give them. `replace` takes them, and says why it cannot
         replace a tensor that the exporter combined with others."""
-        return frozenset(self._native.tensor_names())
+        return tuple(self._native.tensor_names())
 
     @cached_property
     def dequantized(self) -> Numbers:
@@ -339,12 +339,13 @@ class Program(Model):
         """
         if isinstance(name, Mapping) and not name:
             raise ValueError("there is nothing to replace: the mapping is empty")
+        given = frozenset(self.names)
         news: list[tuple[str, int | None, NewLayout | None, Source, bool]] = []
         for place, new in name.items() if isinstance(name, Mapping) else [(name, data)]:
             if not isinstance(place, str):
                 news.append((*place, *new_data(new), shared))
                 continue
-            made_up = None if place in self.names else self._made_up(place)
+            made_up = None if place in given else self._made_up(place)
             if made_up is None:
                 news.append((place, None, *new_data(new), shared))
             else:
