@@ -172,19 +172,9 @@ impl GivenNames {
         self.values.get(at).map(|(_, _, name)| name.as_str())
     }
 
-    /// Returns the values with a given name.
-    pub fn values(&self, name: &str) -> impl Iterator<Item = (&str, usize)> {
-        self.values.iter().filter(move |(_, _, own)| own == name).map(|(method, value, _)| (method.as_str(), *value))
-    }
-
     /// Returns the name of the constant that is stored under a key of named data.
     pub fn of_key(&self, key: &str) -> Option<&str> {
         self.keys.get(key).map(String::as_str)
-    }
-
-    /// Returns the keys of named data whose constant has a given name.
-    pub fn keys(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.keys.iter().filter(move |(_, own)| *own == name).map(|(key, _)| key.as_str())
     }
 
     /// Returns the names of constants and initial states by the key that each would get in a `.ptd`. Names that several of them share are left out.
@@ -202,10 +192,5 @@ impl GivenNames {
             counts.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name.to_owned()).collect();
         keys.retain(|_, name| !several.contains(name));
         Ok(keys)
-    }
-
-    /// Returns all names.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.values.iter().map(|(_, _, name)| name).chain(self.keys.values()).map(String::as_str)
     }
 }

@@ -70,9 +70,12 @@ class Data(Model):
             raise missing("key", key, self._entries)
 
     def replace(self, name: str | Mapping[str, Any], data: Any = None, /, *, shared: bool = False) -> Self:
-        """Replaces the data of a key, or of many: `replace({"weight": array})`. A tensor must have the same type and shape. With
+        """Replaces the data of a key, or of many: `replace({"weight": array})`. A tensor must have the same type and shape; a blob, which
+        has no type, takes bytes. With
         `shared`, all keys that share the old bytes get the new ones; otherwise only this key does."""
         entries = name if isinstance(name, Mapping) else {name: data}
+        if not entries:
+            raise ValueError("there is nothing to replace: the mapping is empty")
         for key in entries:
             self._known(key)
         news = [(key, None, *new_data(new), shared) for key, new in entries.items()]

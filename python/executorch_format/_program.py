@@ -264,6 +264,12 @@ class Program(Model):
         return Tensors(found, self._given)
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the model's own tensors, sorted, as far as the file and `with_names` give them. `replace` takes them, and says why it cannot
+        replace a tensor that the exporter combined with others."""
+        return tuple(self._native.tensor_names())
+
+    @cached_property
     def dequantized(self) -> Numbers:
         """The numbers of quantized tensors, and of all constants inside XNNPACK's delegates, as float32. Each is computed on access."""
         entries: dict[str, tuple[int, tuple[int, ...]]] = {}
@@ -322,21 +328,24 @@ class Program(Model):
     ) -> Self:
         """Replaces the data of a weight or named data, or of many: `replace({"layers.0.weight": array})`.
 
-        `name` is a name in `tensors` or `named_data`, or a method and the index of a value. Data is a NumPy array, a PyTorch tensor, a
-        `Tensor`, or bytes. A tensor must have the same type and shape; it is permuted into the required dim order.
+        `name` is a name of the model (`names`), a key in `tensors` or `named_data`, or a method and the index of a value. Data is a NumPy
+        array, a PyTorch tensor, a `Tensor`, or bytes. A tensor must have the same type and shape. For a name, it is in PyTorch's layout and is
+        permuted to that of XNNPACK; for a key, it is in the layout of the file. Bytes have no type and are not taken for a name.
 
         With `shared`, everything that shares the old bytes gets the new ones; otherwise only the named data does. `key` is the new name of
-        named data, under which XNNPACK then looks it up.
+        named data, under which XNNPACK then looks it up: by default, the SHA-256 of the new bytes, as in exported files.
 
-        Raises `Error` if the data does not fit, and `KeyError` for a missing name.
+        Raises `Error` if the data does not fit, `KeyError` for a missing name, and `ValueError` for an empty mapping.
         """
+        if isinstance(name, Mapping) and not name:
+            raise ValueError("there is nothing to replace: the mapping is empty")
+        given = frozenset(self.names)
         news: list[tuple[str, int | None, NewLayout | None, Source, bool]] = []
         for place, new in name.items() if isinstance(name, Mapping) else [(name, data)]:
             if not isinstance(place, str):
                 news.append((*place, *new_data(new), shared))
                 continue
-            place = self._key(place)
-            made_up = self._made_up(place)
+            made_up = None if place in given else self._made_up(place)
             if made_up is None:
                 news.append((place, None, *new_data(new), shared))
             else:

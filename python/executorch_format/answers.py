@@ -939,6 +939,8 @@ class ChangeUser(Answer):
     """The index into the method's values."""
     delegate: int | None
     """The index into the method's delegates."""
+    constant: int | None
+    """The index into the payload's values."""
     key: str | None
     """The name."""
 

@@ -3,13 +3,14 @@
 use crate::error::{raise, raise_finding, unfit};
 use crate::file::File;
 use crate::held::{OwnedModel, PySource, Source, borrowed};
-use executorch_format::edit::{EditReport, MetadataValue, NewData, Selector, Strip, new_errors};
+use executorch_format::edit::{Digest, EditReport, MetadataValue, NewData, NewKey, Selector, Strip, new_errors};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::flat_tensor::TensorLayout;
 use executorch_format::{Error, Model, Ptd, PtdOptions, Pte};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 use pythonize::pythonize;
+use sha2::Sha256;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -87,24 +88,32 @@ impl File {
     fn replace<'py>(&self, py: Python<'py>, list: Vec<Replacement>, key: Option<String>) -> PyResult<Changed<'py>> {
         let mut sources = Vec::with_capacity(list.len());
         let mut news = Vec::with_capacity(list.len());
+        let names = match self.0.model() {
+            Model::Pte(pte) => Some(self.names(py, pte)?),
+            _ => None,
+        };
         for (name, value, tensor, source, shared) in list {
             let source = Arc::clone(&source.get().0);
             let layout = tensor.map(|tensor| layout(py, tensor)).transpose()?;
-            let new =
-                NewData::bytes("the new data", borrowed(&source)).with_tensor_layout(layout).with_key(key.clone());
-            let new = if shared { new.with_shared() } else { new };
-            news.push((name, value, new.with_permute()));
+            let new = NewData::bytes("the new data", borrowed(&source)).with_tensor_layout(layout);
+            let mut new = if shared { new.with_shared() } else { new }.with_permute();
+            new.key = key.clone().map_or(NewKey::Digest(Digest(sha256)), NewKey::Exact);
+            // A text that is both is a name.
+            let tensor = names.as_ref().filter(|_| value.is_none()).and_then(|names| names.tensor(&name));
+            news.push((name, value, tensor, new));
             sources.push(source);
         }
         self.change(py, &sources, |model| {
             let mut all = EditReport::default();
-            for (name, value, new) in &news {
-                let report = match (&mut *model, value) {
-                    (Model::Pte(pte), Some(value)) => {
-                        pte.replace(&Selector::Value { method: name, value: *value }, new)
-                    }
-                    (Model::Pte(pte), None) => pte.replace(&Selector::Name(name), new),
-                    (Model::Ptd(ptd), _) => ptd.replace(name, new),
+            for (name, value, tensor, new) in &news {
+                let target = match (value, tensor) {
+                    (Some(value), _) => Selector::Value { method: name, value: *value },
+                    (None, Some(tensor)) => Selector::Tensor(tensor),
+                    (None, None) => Selector::Name(name),
+                };
+                let report = match &mut *model {
+                    Model::Pte(pte) => pte.replace(&target, new),
+                    Model::Ptd(ptd) => ptd.replace(name, new),
                     _ => Ok(EditReport::default()),
                 }?;
                 all.changes.extend(report.changes);
@@ -260,4 +269,9 @@ impl File {
 
 pub fn options(alignment: Option<u32>) -> PtdOptions {
     alignment.map_or_else(PtdOptions::default, |alignment| PtdOptions::default().with_segment_alignment(alignment))
+}
+
+/// Returns the SHA-256 of bytes as the exporter writes it in keys.
+fn sha256(bytes: &[u8]) -> String {
+    <Sha256 as sha2::Digest>::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -98,6 +98,12 @@ impl File {
         Ok(given)
     }
 
+    /// Returns the names of tensors of the model, in the program or not.
+    fn tensor_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let pte = self.pte(py)?;
+        Ok(self.names(py, pte)?.given(pte).into_iter().map(str::to_owned).collect())
+    }
+
     /// Returns the constants with known numbers.
     fn numbers(&self, py: Python<'_>) -> PyResult<Vec<Numbers>> {
         let pte = self.pte(py)?;

@@ -61,7 +61,9 @@ def test_weights_are_replaced_by_their_names(name: str) -> None:
     if name == "net_portable.pte":
         changed = named.replace("head.bias", new)
     else:
-        changed = named.replace("head.bias", new.tobytes(), key="another")
+        changed = named.replace("head.bias", new, key="another")
+        with pytest.raises(ef.Error, match="without a type"):
+            named.replace("head.bias", new.tobytes())
     # Names stay with the edited program.
     if name == "net_portable.pte":
         assert np.array_equal(changed.tensors["head.bias"], new)
@@ -102,3 +104,16 @@ def test_numbers_of_floats_inside_delegates_are_the_state_dict() -> None:
     assert np.array_equal(numbers["head.weight"], state["head.weight"])
     # XNNPACK stores input channels last.
     assert np.array_equal(numbers["stem.weight"], state["stem.weight"].transpose(0, 2, 3, 1))
+
+
+def test_weights_of_xnnpack_are_replaced_as_by_the_exporter() -> None:
+    folder = fixture("replace/layers.old.pte").parent
+    named = ef.Program.open(folder / "layers.old.pte").with_names(folder / "layers.etrecord")
+    state = ef.Data.from_safetensors(folder / "layers.safetensors").tensors
+    changed = named.replace({name: state[name] for name in named.names if name in state})
+    assert changed.to_bytes() == (folder / "layers.new.pte").read_bytes()
+    assert "0.weight: permuted OIHW to OHWI" in changed.changes.notes
+    with pytest.raises(ef.Error, match=r"i32\[4, 3, 3, 3\]"):
+        named.replace("0.weight", np.zeros((4, 3, 3, 3), "i4"))
+    with pytest.raises(ValueError, match="nothing to replace"):
+        named.replace({})

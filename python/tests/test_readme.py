@@ -24,6 +24,8 @@ FILES = {
     "delegated.pte": "1.5.1/linear_xnnpack/linear_xnnpack.pte",
     "net.pte": "etrecord/net_portable.pte",
     "net.etrecord": "etrecord/net_portable.etrecord",
+    "classifier.pte": "replace/layers.old.pte",
+    "classifier.etrecord": "replace/layers.etrecord",
     "quantized.pte": "1.5.1/quant_xnnpack/quant_xnnpack.pte",
     "old.pte": "1.5.1/add/add.pte",
     "new.pte": "1.5.1/add_mul/add_mul.pte",
@@ -75,7 +77,7 @@ def test_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         str(README),
         module_relative=False,
         # As `model.state_dict()` would return.
-        globs={"state": {"encode.0": np.ones((2, 4), np.float32), "encode.1": np.zeros(2, np.float32)}},
+        globs={"state": {"0.weight": np.ones((4, 3, 3, 3), np.float32), "0.bias": np.zeros(4, np.float32)}},
         optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
     )
     assert tried > 30

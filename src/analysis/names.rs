@@ -15,6 +15,19 @@ pub struct Name<'t> {
     /// The path of its module, such as `layers.0.conv`: the module that has a parameter or buffer, and for other tensors the module of the
     /// instruction that writes the tensor.
     pub module: Option<&'t str>,
+    /// The sizes of the model's own tensor, if the source of the name has them.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub sizes: Option<Cow<'t, [u64]>>,
+    /// `true` if the program has the model's matrix transposed.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub transposed: bool,
+}
+
+impl<'t> Name<'t> {
+    /// Creates a name of a tensor whose sizes in the model are not known.
+    pub(crate) fn new(name: Cow<'t, str>, named_by: NamedBy, module: Option<&'t str>) -> Self {
+        Self { name, named_by, module, sizes: None, transposed: false }
+    }
 }
 
 /// The names in a program. The feature `convert` finds them: `Names::new`.
@@ -26,6 +39,8 @@ pub struct Names<'t> {
     /// The names of constants inside delegates that are stored as named data, sorted by key. Keys over 512 bytes, which no writer makes, are
     /// left out.
     pub keys: Vec<(String, Name<'t>)>,
+    /// The tensors of the model that the program has no copy of, sorted by name, each with the reason.
+    pub computed: Vec<(Cow<'t, str>, String)>,
 }
 
 /// The names in a method.

@@ -1,16 +1,21 @@
 //! Moves data from `.ptd` files into a program.
 
 use super::change::change;
+use super::constants;
 use super::externalize::{default_key, key_of_method};
 use super::keys;
+use super::new_data::NewData;
+use super::payload_keys;
 use super::report::{Action, EditReport, Subject, User};
 use super::segments;
+use crate::delegate::NamedBlobs;
 use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
 use crate::keyed::Keyed;
 use crate::names::shortened;
+use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{ExecutionPlan, ExtraTensorInfo, NamedData, Tensor, TensorDataLocation};
 use crate::verify::{Level, Severity};
 use crate::write::entries::{self, Entries};
@@ -78,12 +83,30 @@ pub(super) fn internalize<'a>(
 }
 
 fn check_pair<'a>(pte: &Pte<'a>, data: &[Ptd<'a>]) -> Result<()> {
+    check_constants(pte, data)?;
     let findings = pte.verify_with(data, Level::Strict);
     let external = pte.methods().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()));
     match findings.iter().find(|finding| finding.severity == Severity::Error || (data.is_empty() && external)) {
         Some(finding) => Err(Error::reference(format!("{}: {}", finding.path, finding.message))),
         None => Ok(()),
     }
+}
+
+/// Fails if a tensor has the key of a constant of XNNPACK with another type or other sizes.
+fn check_constants(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Result<()> {
+    let keys = payload_keys::of_xnnpack(pte);
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let (payloads, blobs) = (pte.open_payloads(), NamedBlobs::new(pte, data));
+    for ptd in data {
+        for entry in ptd.entries().filter(|entry| keys.contains(entry.key())) {
+            let layout = entry.shape.map(TensorLayout::from);
+            let new = NewData::bytes("the .ptd", &[][..]).with_tensor_layout(layout);
+            constants::check_in(&payloads, &blobs, entry.key(), &new)?;
+        }
+    }
+    Ok(())
 }
 
 #[expect(clippy::indexing_slicing, reason = "a place has the index of a file, and of an entry in it")]

@@ -7,6 +7,8 @@ use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
+use crate::schema::program::NamedData;
+use crate::write::alignment;
 use alloc::{borrow::Cow, collections::BTreeSet, format, string::String, vec::Vec};
 
 /// The keys that the payloads of some methods refer to.
@@ -85,6 +87,31 @@ pub(super) fn change(pte: &mut Pte<'_>, old: &[String], new: &str) -> Result<()>
         segments::remove_named_data(pte, &others);
     }
     Ok(())
+}
+
+/// Adds named data with a new key behind that with an old one, in a segment with the same alignment, unless the new key exists with these
+/// bytes.
+pub(super) fn add_named(pte: &mut Pte<'_>, old: &str, new: &str, bytes: &[u8]) -> Result<()> {
+    if let Some(named) = pte.named_data().iter().find(|named| named.key() == new) {
+        if pte.bytes(&pte.named_data_ref(named)?)? != bytes {
+            return Err(used_for_other_data(new));
+        }
+        return Ok(());
+    }
+    let of_old = pte.named_data().iter().enumerate().find(|(_, named)| named.key() == old);
+    let (place, segment) = of_old
+        .map(|(index, named)| (index + 1, named.segment_index))
+        .ok_or_else(|| Error::reference(format!("no named data has the key {old:?}")))?;
+    let alignment = alignment::kept(pte.program.segments()).get(segment as usize).copied();
+    let segment_index = pte.add_segment(Cow::Owned(bytes.to_vec()));
+    segments::set_alignment(pte, segment_index, alignment.unwrap_or(1));
+    let named = NamedData { key: Some(String::from(new).into()), segment_index };
+    pte.program.named_data.get_or_insert_default().insert(place, named);
+    Ok(())
+}
+
+pub(super) fn used_for_other_data(key: &str) -> Error {
+    Error::unwritable(format!("the key {key:?} is used for other data: choose another key"))
 }
 
 fn keys_of(xnnpack: &Xnnpack<'_>) -> Vec<String> {

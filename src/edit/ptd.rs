@@ -1,17 +1,16 @@
 //! Edits of a `.ptd` file.
 
-use super::{EditReport, NewData, dedup, keys, replace};
+use super::{EditReport, NewData, Selector, dedup, keys, replace_ptd};
 use crate::error::Result;
 use crate::file::ptd::{Entry, Ptd};
-#[cfg(doc)]
 use crate::file::pte::Pte;
 use crate::write::options::PtdOptions;
 use alloc::{string::String, vec::Vec};
 
 impl<'a> Ptd<'a> {
     /// Replaces the bytes of a key. Other keys that share the old bytes keep them, and the report lists these keys, unless
-    /// [`NewData::shared`] is set. The new data of a tensor must have the same scalar type and sizes; that of a blob
-    /// may have another size.
+    /// [`NewData::shared`] is set. The new data of a tensor must have the same scalar type and sizes. A blob, which has no type,
+    /// takes raw bytes of any size.
     ///
     /// ```
     /// use executorch_format::Ptd;
@@ -30,7 +29,18 @@ impl<'a> Ptd<'a> {
     ///
     /// Fails as [`Pte::replace`] does.
     pub fn replace(&mut self, key: &str, new: &NewData<'a>) -> Result<EditReport> {
-        replace::replace_ptd(self, key, new)
+        replace_ptd::replace(self, key, new)
+    }
+
+    /// Replaces data that a program uses: the data of a value, of a key, or of a tensor of the model. The program states the types and
+    /// layouts of keys that its delegates look up; a file alone has no types for these, and takes only their raw bytes.
+    ///
+    /// Keys stay as they are, and so does the program. XNNPACK caches packed weights by key: to get new keys as well, move the data into
+    /// the program ([`Pte::internalize`]), replace it there, and move it back.
+    ///
+    /// Fails as [`Pte::replace`] does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the data is not in this file.
+    pub fn replace_for(&mut self, program: &Pte<'_>, target: &Selector<'_>, new: &NewData<'a>) -> Result<EditReport> {
+        replace_ptd::replace_for(self, program, target, new)
     }
 
     /// Stores equal blobs once, even if their keys differ.

@@ -1,23 +1,23 @@
 //! Replaces the bytes of a blob.
 
-use super::change::{change, change_ptd};
-use super::new_data::{NewData, Selector};
+use super::change::change;
+use super::constants;
+use super::model_tensor::ModelPlace;
+use super::new_data::{NewData, NewKey, Selector};
 use super::payload_keys;
 use super::report::{EditReport, Subject, User};
 use super::segments;
 use crate::error::{Error, Result};
-use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, DataUser, tensor_mut};
-use crate::file::segment::{DataRef, Segment};
-use crate::schema::DataSegment;
+use crate::file::segment::DataRef;
 use crate::write::alignment;
 use crate::write::entries::{self, Entries};
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 use core::ops::Range;
 
 /// The note about named data that keeps its key.
-const SAME_KEY: &str = "a delegate may cache what it made of named data by its key: a process or cache that has seen the old content may \
+pub(super) const SAME_KEY: &str = "a delegate may cache what it made of named data by its key: a process or cache that has seen the old content may \
                         go on with that";
 
 /// A blob that gets new bytes.
@@ -35,9 +35,26 @@ struct Blob<'a> {
     /// The users that share the old bytes and keep them.
     others: Vec<User>,
     bytes: Cow<'a, [u8]>,
+    /// A sentence about the permutation that was made.
+    done: Option<String>,
 }
 
 pub(super) fn replace<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewData<'a>) -> Result<EditReport> {
+    let Selector::Tensor(tensor) = target else { return replace_blobs(pte, target, new) };
+    tensor.check()?;
+    let mut changed = pte.clone();
+    let mut report = EditReport::default();
+    if tensor.places.iter().any(|place| matches!(place, ModelPlace::Value { .. })) {
+        report = replace_blobs(&mut changed, target, new)?;
+    }
+    let inside = constants::replace_tensor(&mut changed, tensor, new)?;
+    report.changes.extend(inside.changes);
+    report.notes.extend(inside.notes);
+    *pte = changed;
+    Ok(report)
+}
+
+fn replace_blobs<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewData<'a>) -> Result<EditReport> {
     let mut report = EditReport::default();
     let mut blobs: Vec<Blob<'a>> = Vec::new();
     let mut keys = Vec::new();
@@ -47,6 +64,7 @@ pub(super) fn replace<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewDat
         }
         let mut blob = checked(pte, data, target, new)?;
         let size = blob.bytes.len() as u64;
+        report.notes.extend(blob.done.take());
         if let Some((old, key)) = new_key(pte, &blob, new)? {
             report
                 .notes
@@ -141,8 +159,11 @@ fn separate_entry<'a>(
 /// Returns the data that a target selects.
 fn data_of(pte: &Pte<'_>, target: &Selector<'_>) -> Result<Vec<DataRef>> {
     let (mut found, mut external) = (Vec::new(), None);
+    // A text that is both is a name.
+    let is_name = |user: &DataUser<'_>| matches!(user, DataUser::Tensor { .. }) && target.is(user);
+    let has_name = pte.data_users().any(|(user, _)| is_name(&user));
     for (user, data) in pte.data_users() {
-        if target.is(&user) {
+        if target.is(&user) && (!has_name || is_name(&user)) {
             match data? {
                 TensorData::External(key) => external = Some(key),
                 data => found.extend(data.data_ref()),
@@ -155,6 +176,7 @@ fn data_of(pte: &Pte<'_>, target: &Selector<'_>) -> Result<Vec<DataRef>> {
     let what = match target {
         Selector::Value { method, value } => format!("{method}:%{value}"),
         Selector::Name(name) => format!("the name {name:?}"),
+        Selector::Tensor(tensor) => format!("the tensor {:?}", tensor.name),
     };
     Err(Error::reference(match external {
         Some(key) => format!("{what} is in a .ptd, under the key {key:?}: replace it there"),
@@ -168,7 +190,7 @@ fn checked<'a>(pte: &Pte<'a>, data: DataRef, target: &Selector<'_>, new: &NewDat
     let bytes = new.bytes.clone();
     let (users, tensors, named, others) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let subject = Subject::NamedData;
-    let mut blob = Blob { data, subject, name: String::new(), users, tensors, named, others, bytes };
+    let mut blob = Blob { data, subject, name: String::new(), users, tensors, named, others, bytes, done: None };
     for (user, other) in pte.data_users() {
         let Some(other) = other.ok().filter(|other| other.data_ref().is_some_and(|other| overlap(&data, &other)))
         else {
@@ -193,14 +215,31 @@ fn checked<'a>(pte: &Pte<'a>, data: DataRef, target: &Selector<'_>, new: &NewDat
                 if let Some(name) = tensor.fully_qualified_name() {
                     blob.name = name.into();
                 }
-                let own = new.bytes_for(&who, &tensor.shape())?;
+                let transposed = match target {
+                    Selector::Tensor(model) => model.at(method, value),
+                    _ => None,
+                };
+                let is_named = matches!(target, Selector::Name(_)) && target.is(&user);
+                if is_named || transposed.is_some() {
+                    new.expect_type(&who, &tensor.shape())?;
+                }
+                let own = match (target, transposed) {
+                    (Selector::Tensor(model), Some(transposed)) => {
+                        let (own, done) = new.bytes_for_model(model, &who, &tensor.shape(), transposed)?;
+                        blob.done = done;
+                        own
+                    }
+                    _ => new.bytes_for(&who, &tensor.shape())?,
+                };
                 if blob.tensors.is_empty() {
                     blob.bytes = own;
                 }
+                blob.done = blob.done.or_else(|| new.permutation(&who, &tensor.shape()));
                 blob.tensors.push((method, value));
             }
             DataUser::NamedData { index, named } => {
                 blob.name = named.key().into();
+                constants::check_key(pte, named.key(), new)?;
                 blob.named.push(index);
             }
             DataUser::Delegate { .. } => {}
@@ -237,28 +276,24 @@ fn new_key(pte: &Pte<'_>, blob: &Blob<'_>, new: &NewData<'_>) -> Result<Option<(
         let reason = format!("{first:?} is a constant of XNNPACK, {size} bytes; {} holds {found} bytes", new.source);
         return Err(Error::tensor(reason));
     }
-    let Some(key) = new.key.clone() else {
-        return Err(Error::unwritable(format!(
-            "XNNPACK looks {first:?} up and may have cached the packed old bytes under that key: other bytes need a new key"
-        )));
-    };
-    if old == [key.as_str()] {
+    let key = new.key.of(first, bytes)?;
+    if new.key == NewKey::Same || old == [key.as_str()] {
         return Ok(None);
     }
     for named in pte.named_data().iter().filter(|named| named.key() == key && !old.contains(&key)) {
         if pte.bytes(&pte.named_data_ref(named)?)? != bytes {
-            return Err(Error::unwritable(format!("the key {key:?} is used for other data: choose another key")));
+            return Err(payload_keys::used_for_other_data(&key));
         }
     }
     Ok(Some((old, key)))
 }
 
-fn partly_shared(user: &User) -> Error {
+pub(super) fn partly_shared(user: &User) -> Error {
     Error::tensor(format!("{user} shares only a part of the bytes, expected all or none"))
 }
 
 /// Returns `true` if two references have bytes in common.
-fn overlap(left: &DataRef, right: &DataRef) -> bool {
+pub(super) fn overlap(left: &DataRef, right: &DataRef) -> bool {
     match (range(left), range(right)) {
         (Some((segment, range)), Some((other_segment, other_range))) => {
             let shared = range.start < other_range.end && other_range.start < range.end;
@@ -272,72 +307,5 @@ fn range(data: &DataRef) -> Option<(u32, Range<u64>)> {
     match *data {
         DataRef::Segment { index, offset, size } => Some((index, offset..offset.saturating_add(size))),
         _ => None,
-    }
-}
-
-pub(super) fn replace_ptd<'a>(ptd: &mut Ptd<'a>, key: &str, new: &NewData<'a>) -> Result<EditReport> {
-    let Some(entry) = ptd.get(key) else {
-        return Err(Error::reference(format!("no key {key:?}")));
-    };
-    let data = ptd.entry_data(&entry)?;
-    let (mut users, mut others, mut bytes) = (Vec::new(), Vec::new(), None);
-    for other in ptd.entries() {
-        let there = ptd.entry_data(&other)?;
-        if !overlap(&data, &there) {
-            continue;
-        }
-        let user = User::Key { key: other.key().into() };
-        if !new.shared && other.key() != key {
-            others.push(user);
-            continue;
-        }
-        if there != data {
-            return Err(partly_shared(&user));
-        }
-        if let Some(shape) = &other.shape {
-            bytes.get_or_insert(new.bytes_for(&user, shape)?);
-        }
-        users.push(user);
-    }
-    let bytes = bytes.unwrap_or_else(|| new.bytes.clone());
-    let mut report = EditReport::default();
-    if entry.shape.is_none() && *ptd.entry_bytes(&entry)? != *bytes {
-        report.notes.push(SAME_KEY.into());
-    }
-    let is_alone = others.is_empty();
-    report.add_replaced(Subject::Key, key, [users, others], [data.size(), bytes.len() as u64]);
-    let old = entry.segment_index as usize;
-    match (is_alone, data.size() == bytes.len() as u64) {
-        (true, true) => segments::overwrite_ptd(ptd, &data, bytes),
-        (true, false) => change_ptd(ptd, |ptd| {
-            segments::overwrite_ptd(ptd, &data, bytes);
-            Ok(())
-        })?,
-        (false, _) => change_ptd(ptd, |ptd| {
-            separate_key(ptd, key, old, bytes);
-            Ok(())
-        })?,
-    }
-    Ok(report)
-}
-
-/// Gives a key a separate segment, with the alignment of the old one.
-#[expect(clippy::indexing_slicing, reason = "the key's bytes are in a segment of the table")]
-fn separate_key<'a>(ptd: &mut Ptd<'a>, key: &str, old: usize, bytes: Cow<'a, [u8]>) {
-    let table = ptd.flat_tensor.segments.get_or_insert_default();
-    let offset = alignment::kept(table)[old];
-    table.push(DataSegment { offset, size: bytes.len() as u64 });
-    ptd.segments.push(Segment::Whole(bytes));
-    let index = ptd.segments.len() as u32 - 1;
-    let legacy = ptd.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
-    for tensor in legacy.map(Vec::as_mut_slice).unwrap_or_default() {
-        if tensor.fully_qualified_name.as_deref() == Some(key) {
-            (tensor.segment_index, tensor.offset) = (index, 0);
-        }
-    }
-    for named in ptd.flat_tensor.named_data.as_deref_mut().unwrap_or_default() {
-        if named.key.as_deref() == Some(key) {
-            named.segment_index = index;
-        }
     }
 }

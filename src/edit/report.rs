@@ -128,6 +128,15 @@ pub enum User {
         /// The index into the method's delegates.
         delegate: usize,
     },
+    /// A constant inside a delegate's payload.
+    Constant {
+        /// The method's name, [`shortened`](crate::text::shortened).
+        method: String,
+        /// The index into the method's delegates.
+        delegate: usize,
+        /// The index into the payload's values.
+        constant: usize,
+    },
     /// A name or key.
     Key {
         /// The name.
@@ -191,6 +200,9 @@ impl fmt::Display for User {
         match self {
             Self::Value { method, value } => write!(f, "{method}:%{value}"),
             Self::Delegate { method, delegate } => write!(f, "{method} delegate {delegate}"),
+            Self::Constant { method, delegate, constant } => {
+                write!(f, "{method} delegate {delegate} value {constant}")
+            }
             Self::Key { key } => write!(f, "key {key}"),
         }
     }

@@ -86,6 +86,8 @@ pub struct RecordedNode {
     pub source: Option<SourceLine>,
     /// The parameters, buffers and constants that the operator takes, sorted by argument.
     pub parameters: Vec<Parameter>,
+    /// The names of the other nodes whose outputs the operator takes.
+    pub producers: Vec<String>,
 }
 
 impl RecordedNode {
@@ -105,6 +107,8 @@ pub struct Parameter {
     pub name: String,
     /// The size of each dimension, in elements; `None` if the record does not have it.
     pub sizes: Option<Vec<u64>>,
+    /// `true` if the operator takes the dequantized numbers of the parameter.
+    pub quantized: bool,
 }
 
 /// The content of an entry of a ZIP file; `None` if there is no such entry.
@@ -361,29 +365,57 @@ impl Exported {
             let sizes = tensor_values.get(&spec.arg.name);
             let sizes = sizes.and_then(|meta| meta.sizes.iter().map(|size| size.as_int).collect());
             let name = shortened(&spec.parameter_name).into_owned();
-            parameters.insert(spec.arg.name, Parameter { argument: String::new(), name, sizes });
+            parameters.insert(spec.arg.name, Parameter { name, sizes, ..Parameter::default() });
         }
-        let nodes = graph.nodes.into_iter().map(|node| node.recorded(&parameters)).collect();
+        let mut nodes = Vec::with_capacity(graph.nodes.len());
+        for node in graph.nodes {
+            let dequantized = node.dequantized(&parameters);
+            nodes.push(node.recorded(&parameters));
+            if let Some((name, parameter)) = dequantized {
+                parameters.insert(name, parameter);
+            }
+        }
         RecordedMethod { nodes, inputs, ..RecordedMethod::default() }
     }
 }
 
 impl Node {
+    /// Returns the name of the node, and the parameter whose numbers it dequantizes.
+    fn dequantized(&self, parameters: &Keyed<String, Parameter>) -> Option<(String, Parameter)> {
+        let operator = operator(&self.target);
+        let (_, name) = operator.split_once("::")?;
+        let first = self.inputs.first().filter(|_| name.starts_with("dequantize_"))?;
+        let parameter = parameters.get(&first.arg.as_tensor.as_ref()?.name)?.clone();
+        Some((self.name.clone()?, Parameter { quantized: true, ..parameter }))
+    }
+
     fn recorded(self, parameters: &Keyed<String, Parameter>) -> RecordedNode {
         let Metadata { debug_handle, nn_module_stack, stack_trace } = self.metadata;
-        let parameter = |argument: NamedArgument| {
-            let parameter = parameters.get(&argument.arg.as_tensor?.name)?;
-            Some(Parameter { argument: shortened(&argument.name).into_owned(), ..parameter.clone() })
-        };
-        let mut taken: Vec<Parameter> = self.inputs.into_iter().filter_map(parameter).collect();
+        let (mut taken, mut producers) = (Vec::new(), Vec::new());
+        let module = nn_module_stack.as_deref().map(module).unwrap_or_default();
+        for argument in self.inputs {
+            let Some(Named { name: tensor }) = argument.arg.as_tensor else { continue };
+            let Some(parameter) = parameters.get(&tensor) else {
+                producers.push(shortened(&tensor).into_owned());
+                continue;
+            };
+            let argument = shortened(&argument.name).into_owned();
+            let mut parameter = parameter.clone();
+            // Folding quantization into a weight gives it a name of its own, such as `_frozen_param0`.
+            if parameter.quantized && !parameter.name.ends_with(&argument) {
+                parameter.name = if module.is_empty() { argument.clone() } else { format!("{module}.{argument}") };
+            }
+            taken.push(Parameter { argument, ..parameter });
+        }
         sort_by_key(&mut taken, |parameter| parameter.argument.clone());
         RecordedNode {
             name: self.name.map(|name| shortened(&name).into_owned()).unwrap_or_default(),
             operator: operator(&self.target),
             handle: debug_handle.and_then(|handle| handle.parse().ok()).filter(|handle| *handle != 0),
-            module: nn_module_stack.as_deref().map(module).unwrap_or_default(),
+            module,
             source: stack_trace.as_deref().and_then(source_line),
             parameters: taken,
+            producers,
         }
     }
 }

@@ -4,6 +4,7 @@ mod answers;
 mod etrecord;
 mod modules;
 mod state_dict;
+mod tensors;
 
 pub use crate::inspect::{DelegateNames, InstructionName, MethodNames, Name, Names};
 pub use etrecord::{EntryContent, EtRecord, Parameter, RecordedMethod, RecordedNode};
@@ -23,6 +24,7 @@ use crate::inspect::{
 };
 use crate::keyed::{Keyed, find};
 use crate::names::short;
+use crate::schema::xnnpack::XNodeUnion;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
 /// A source of names besides the program.
@@ -110,6 +112,7 @@ impl<'t> Names<'t> {
         for (names, code) in names.methods.iter_mut().zip(&disassembly.methods) {
             names.add_modules(code);
         }
+        names.computed = tensors::computed(&names, pte, sources);
         Ok(names)
     }
 
@@ -174,19 +177,21 @@ impl<'t> Names<'t> {
                     let value = used.value();
                     let Some((index, role)) = takers.get(&value).and_then(|taken| taken.first()) else { continue };
                     let node = &xnnpack.graph.xnodes()[*index];
-                    let name = match recorded.and_then(|recorded| recorded.parameter(node.debug_handle, role)) {
+                    let argument = match (&node.xnode_union, *role) {
+                        (XNodeUnion::XNNPReLU(_), _) => "weight",
+                        // The operators of elements have arguments of these names.
+                        (_, "input1") => "self",
+                        (_, "input2") => "other",
+                        (_, role) => role,
+                    };
+                    let name = match recorded.and_then(|recorded| recorded.parameter(node.debug_handle, argument)) {
                         Some(parameter) => Name {
-                            name: Cow::Borrowed(&*parameter.name),
-                            named_by: NamedBy::Record,
-                            module: Some(outer(&parameter.name)),
+                            sizes: parameter.sizes.as_deref().map(Cow::Borrowed),
+                            ..Name::new((&*parameter.name).into(), NamedBy::Record, Some(outer(&parameter.name)))
                         },
                         None => {
                             let name = format!("{} {index} {role}", node.name());
-                            Name {
-                                name: Cow::Owned(name),
-                                named_by: NamedBy::Operator,
-                                module: names.nodes[*index].module,
-                            }
+                            Name::new(name.into(), NamedBy::Operator, names.nodes[*index].module)
                         }
                     };
                     let is_scales = matches!(used, ConstantUse::Scales { .. });
@@ -209,9 +214,14 @@ const LONGEST_KEY: usize = 512;
 impl<'t> MethodNames<'t> {
     /// Names a value, unless it already has a better name.
     fn set(&mut self, value: i64, name: Cow<'t, str>, named_by: NamedBy) {
+        self.put(value, Name::new(name, named_by, None));
+    }
+
+    /// Names a value whose tensor in the model is known, unless it already has a better name.
+    fn put(&mut self, value: i64, name: Name<'t>) {
         let own = usize::try_from(value).ok().and_then(|value| self.values.get_mut(value));
-        if let Some(own) = own.filter(|own| own.as_ref().is_none_or(|own| named_by < own.named_by)) {
-            *own = Some(Name { name, named_by, module: None });
+        if let Some(own) = own.filter(|own| own.as_ref().is_none_or(|own| name.named_by < own.named_by)) {
+            *own = Some(name);
         }
     }
 }
@@ -392,7 +402,10 @@ impl<'c, 't> Method<'c, 't> {
                 self.found.set(argument.value.into(), Cow::Owned(name), NamedBy::Operator);
                 continue;
             }
-            if let Some(parameter) = same.and_then(|node| node.parameter(&place)) {
+            // Dequantized numbers are computed when the program runs.
+            if let Some(parameter) =
+                same.and_then(|node| node.parameter(&place)).filter(|parameter| !parameter.quantized)
+            {
                 let own =
                     tensor.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
                 let elements =
@@ -406,7 +419,9 @@ impl<'c, 't> Method<'c, 't> {
                         tensor.sizes
                     )));
                 }
-                self.found.set(argument.value.into(), Cow::Borrowed(&*parameter.name), NamedBy::Record);
+                let name = Name::new(Cow::Borrowed(&*parameter.name), NamedBy::Record, None);
+                let sizes = parameter.sizes.as_deref().map(Cow::Borrowed);
+                self.found.put(argument.value.into(), Name { sizes, ..name });
             }
             if has_data(value) {
                 self.found.set(argument.value.into(), Cow::Owned(format!("{label} {place}")), NamedBy::Operator);

@@ -1,29 +1,38 @@
 //! Names from a state dict: constants with the same bytes as one of its tensors.
 
-use super::{NamedBy, Names};
+use super::{Name, NamedBy, Names};
 use crate::convert::{SafeTensor, Safetensors};
+use crate::delegate::xnnpack::{ConstantLayout, ConstantUse};
+use crate::delegate::{NamedBlobs, Payload, Xnnpack};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
 use crate::keyed::Keyed;
+use crate::tensor::{TensorShape, TensorView};
 use alloc::{borrow::Cow, vec::Vec};
 
 /// The limit on tensors with the same bytes: with so many, none is chosen.
 const MAX_EQUAL: usize = 64;
 
-/// Names the constants and initial states that have the same bytes as a tensor, or as a transposed matrix. Among several tensors
-/// with the same bytes, the only one whose name ends in that of the argument (`weight`) is chosen.
+/// A tensor of the state dict, and whether the bytes are those of its transposed matrix.
+type Candidate<'t> = (&'t SafeTensor<'t>, bool);
+
+/// Names the constants and initial states that have the same bytes as a tensor, or as a transposed matrix, and the constants of XNNPACK that
+/// have them in the layout of their node. Among several tensors with the same bytes, the only one whose name ends in that of the argument
+/// (`weight`) is chosen.
 pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safetensors<'_>) {
-    let mut by_bytes: Keyed<Cow<'t, [u8]>, Vec<&'t str>> = Keyed::new();
+    let mut by_bytes: Keyed<Cow<'t, [u8]>, Vec<Candidate<'t>>> = Keyed::new();
     for tensor in &state.tensors {
-        for bytes in [Some(Cow::Borrowed(&*tensor.bytes)), transposed(tensor).map(Cow::Owned)].into_iter().flatten() {
+        let forms = [(Some(Cow::Borrowed(&*tensor.bytes)), false), (transposed(tensor).map(Cow::Owned), true)];
+        for (bytes, transposed) in forms {
+            let Some(bytes) = bytes else { continue };
             let same = by_bytes.entry(bytes);
-            if same.len() < MAX_EQUAL && same.last() != Some(&&*tensor.name) {
-                same.push(&tensor.name);
+            if same.len() < MAX_EQUAL && same.last().is_none_or(|(last, _)| last.name != tensor.name) {
+                same.push((tensor, transposed));
             }
         }
     }
     // Many tensors can share data, which is compared only once.
-    let mut compared: Keyed<DataRef, &[&'t str]> = Keyed::new();
+    let mut compared: Keyed<DataRef, &[Candidate<'t>]> = Keyed::new();
     for (plan, names) in pte.methods().iter().zip(&mut names.methods) {
         for (value, tensor) in plan.tensors() {
             let (Ok(TensorData::Constant(data)) | Ok(TensorData::InitialState(data))) = pte.tensor_data(tensor) else {
@@ -33,25 +42,81 @@ pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safete
                 let bytes = pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty());
                 bytes.and_then(|bytes| by_bytes.get(bytes)).map(Vec::as_slice).unwrap_or_default()
             });
-            let argument = names
-                .values
-                .get(value)
-                .and_then(|own| own.as_ref()?.name.rsplit_once(' '))
-                .map(|(_, argument)| argument);
-            let ends = |name: &&&str| name.rsplit_once('.').is_some_and(|(_, last)| Some(last) == argument);
-            let mut meant = same.iter().filter(ends);
-            let name = match (same, meant.next(), meant.next()) {
-                ([only], ..) => Some(*only),
-                (_, Some(only), None) => Some(*only),
-                _ => None,
-            };
-            if let Some(name) = name.filter(|_| same.len() < MAX_EQUAL) {
-                names.set(value as i64, Cow::Borrowed(name), NamedBy::StateDict);
+            let own = names.values.get(value).and_then(Option::as_ref);
+            if let Some((tensor, transposed)) = chosen(same, own) {
+                names.put(value as i64, name_of(tensor, transposed));
+            }
+        }
+    }
+    add_inside(names, pte, &by_bytes);
+}
+
+/// Names the constants of XNNPACK.
+fn add_inside<'t>(names: &mut Names<'t>, pte: &Pte<'_>, by_bytes: &Keyed<Cow<'t, [u8]>, Vec<Candidate<'t>>>) {
+    let blobs = NamedBlobs::new(pte, []);
+    for opened in pte.open_payloads() {
+        let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
+        else {
+            continue;
+        };
+        let layouts = xnnpack.constant_layouts();
+        let Some(names) = names.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate)) else {
+            continue;
+        };
+        for used in xnnpack.constants().iter().flat_map(|constant| &constant.uses) {
+            let ConstantUse::Tensor { value, .. } = used else { continue };
+            let Some(own) = names.constants.get_mut(*value) else { continue };
+            if own.as_ref().is_some_and(|own| own.named_by <= NamedBy::StateDict) {
+                continue;
+            }
+            let layouts = layouts.get(value).map(Vec::as_slice).unwrap_or_default();
+            let forms = layouts.iter().filter_map(|layout| as_in_the_model(xnnpack, *value, *layout, &blobs));
+            let found = forms.filter_map(|bytes| chosen(by_bytes.get(&*bytes)?, own.as_ref())).next();
+            if let Some((tensor, false)) = found {
+                *own = Some(name_of(tensor, false));
             }
         }
     }
 }
 
+/// Returns the bytes of a constant in PyTorch's layout; `None` if that is not known.
+fn as_in_the_model<'t>(
+    xnnpack: &'t Xnnpack<'_>,
+    value: usize,
+    layout: ConstantLayout,
+    blobs: &NamedBlobs<'t>,
+) -> Option<Cow<'t, [u8]>> {
+    let tensor = xnnpack.graph.xvalues().get(value)?.tensor()?;
+    let view = xnnpack.constant_view(tensor, blobs).ok()??;
+    if view.bytes().is_empty() {
+        return None;
+    }
+    let Ok(arrangement) = layout.arrange(tensor.dims(), None) else { return Some(Cow::Borrowed(view.bytes())) };
+    let sizes: &[i32] = bytemuck::cast_slice(&arrangement.split);
+    let shape = TensorShape { scalar_type: view.shape().scalar_type, sizes, dim_order: &arrangement.dim_order };
+    let natural: Vec<u8> = (0..sizes.len() as u8).collect();
+    TensorView::new(shape, view.bytes()).ok()?.in_dim_order(&natural).ok().map(Cow::Owned)
+}
+
+fn name_of<'t>(tensor: &'t SafeTensor<'t>, transposed: bool) -> Name<'t> {
+    let module = super::outer(&tensor.name);
+    let name = Name::new(Cow::Borrowed(&*tensor.name), NamedBy::StateDict, Some(module));
+    Name { sizes: Some(Cow::Borrowed(&tensor.shape)), transposed, ..name }
+}
+
+/// Chooses a tensor by the argument in the name that a constant has so far.
+fn chosen<'t>(same: &[Candidate<'t>], own: Option<&Name<'_>>) -> Option<Candidate<'t>> {
+    let argument = own.and_then(|own| own.name.rsplit_once(' ')).map(|(_, argument)| argument);
+    let ends =
+        |(tensor, _): &&Candidate<'_>| tensor.name.rsplit_once('.').is_some_and(|(_, last)| Some(last) == argument);
+    let mut meant = same.iter().filter(ends);
+    let found = match (same, meant.next(), meant.next()) {
+        ([only], ..) => Some(*only),
+        (_, Some(only), None) => Some(*only),
+        _ => None,
+    };
+    found.filter(|_| same.len() < MAX_EQUAL)
+}
 /// Returns the bytes of the transposed matrix; `None` if the tensor is not a matrix, or its bytes would not change.
 fn transposed(tensor: &SafeTensor<'_>) -> Option<Vec<u8>> {
     let [rows, columns] = <[u64; 2]>::try_from(tensor.shape.as_slice()).ok()?;

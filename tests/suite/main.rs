@@ -39,6 +39,8 @@ mod payloads;
 mod profiles;
 mod ranges;
 mod releases;
+#[cfg(feature = "etrecord")]
+mod replace_official;
 mod round_trip;
 mod saving;
 mod size;

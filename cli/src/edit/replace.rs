@@ -4,28 +4,36 @@ use super::source::Source;
 use super::{Destination, EditReport};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::names::{GivenNames, NamesArguments};
+use crate::names::NamesArguments;
 use crate::near::Names;
+use crate::open::Input;
 use crate::save::Pending;
 use crate::{text, value};
-use executorch_format::edit::{NewData, Selector, User};
-use executorch_format::{DataUser, Error, Model, Pte};
-use sha2::{Digest, Sha256};
+use executorch_format::edit::{Digest, NewData, NewKey, Selector, User};
+use executorch_format::naming::Names as GivenNames;
+use executorch_format::{Analysis, DataUser, Error, Model, Ptd, Pte};
+use sha2::Sha256;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Replace weights and other data: the bytes of a constant, an initial state, named data or a key of a .ptd
 ///
-/// Scalar type and sizes must be the same. If several users share the old bytes, only the named one gets the new bytes,
-/// and the others are listed.
+/// Scalar type and sizes must be the same. A name of the model (from an ETRecord or a state dict) means a tensor in PyTorch's layout,
+/// which is permuted to that of XNNPACK, such as OIHW to OHWI. A key means the bytes as XNNPACK has them. A text that is both is a name.
+/// Raw bytes have no type: they are taken for a key or a value, not for a name. Nothing is quantized, and a weight that the exporter
+/// computed from several, as for BatchNorm, is refused.
+///
+/// If several users share the old bytes, only the named one gets the new bytes, and the others are listed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte replace model.pte %12=weight.bin -o new.pte
   pte replace model.pte linear.weight=weights.ptd -i
   pte replace model.pte linear.weight=weight.npy -i
   pte replace model.pte linear.weight=model.safetensors:fc.weight -i
+  pte replace xnnpack.pte conv.weight=conv.npy --names xnnpack.etrecord -o new.pte
   pte replace xnnpack.pte 1f976d6d1aa704da40b5ace760d7bc92619b79f4df4f72dd6f1fd985e943bc7d=bias.bin -o new.pte
-  pte replace weights.ptd linear.weight=other.ptd:key -i")]
+  pte replace weights.ptd linear.weight=other.ptd:key -i
+  pte replace weights.ptd conv.weight=conv.npy --program xnnpack.pte -o new.ptd")]
 pub struct Arguments {
     /// A .pte or .ptd file
     file: PathBuf,
@@ -36,6 +44,9 @@ pub struct Arguments {
     /// Permute elements into the required dim order if the source has another
     #[arg(long)]
     permute: bool,
+    /// The program that uses a .ptd: it has the types of the keys that delegates look up, and the names of the model. Keys stay as they are
+    #[arg(long, value_name = "MODEL.pte")]
+    program: Option<PathBuf>,
     /// Keep the key of a constant of XNNPACK. By default it becomes the SHA-256 of the new bytes, as in exported files: XNNPACK
     /// caches packed weights by key, and would reuse the old ones from a process or cache file
     #[arg(long)]
@@ -50,9 +61,11 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Applies the options on dim orders and users to the data.
+    /// Applies the options on dim orders, users and keys to the data.
     fn asked_of<'a>(&self, mut new: NewData<'a>) -> NewData<'a> {
+        let sha256 = |bytes: &[u8]| text::hex(&<Sha256 as sha2::Digest>::digest(bytes));
         (new.permute, new.shared) = (self.permute, self.shared);
+        new.key = if self.keep_key { NewKey::Same } else { NewKey::Digest(Digest(sha256)) };
         new
     }
 }
@@ -69,43 +82,79 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     }
     let bad = |error: Error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
     let mut done = Done::default();
+    let program = arguments.program.as_deref().map(|path| Input::open(context, path)).transpose()?;
     match input.parse()? {
+        Model::Pte(_) if arguments.program.is_some() => {
+            Err(Failure::Usage("--program is for a .ptd: a .pte is a program itself".to_owned()))
+        }
         Model::Pte(before) => {
             let mut pte = before.clone();
-            let looked_up = before.xnnpack_keys();
-            let given = arguments.names.open(context, input.path())?.given(&before)?;
-            for (name, source) in &sources {
-                let targets = targets(name, &before, &given, input.path())?;
-                let new = arguments.asked_of(source.read(name)?);
-                let sha256 = || text::hex(&Sha256::digest(&new.bytes));
-                for target in &targets {
-                    let key = match target {
-                        Selector::Name(key) if looked_up.contains(*key) => {
-                            Some(if arguments.keep_key { (*key).to_owned() } else { sha256() })
-                        }
-                        _ => None,
-                    };
-                    let more = pte.replace(target, &new.clone().with_key(key)).map_err(bad)?;
-                    done.add(name, new.bytes.clone(), more, input.path())?;
-                }
+            let files = arguments.names.open(context, input.path())?;
+            let name_sources = files.sources()?;
+            let given = files.names(&Analysis::new(&before), &name_sources)?;
+            for (text, source) in &sources {
+                let new = arguments.asked_of(source.read(text)?);
+                let bytes = new.bytes.clone();
+                let more = match given.tensor(text) {
+                    // A text of the form of a value is one.
+                    Some(tensor) if value::parse(text, &before).is_none() => {
+                        pte.replace(&Selector::Tensor(&tensor), &new)
+                    }
+                    _ => pte.replace(&target(text, &before, &given, input.path())?, &new),
+                };
+                done.add(text, bytes, more.map_err(bad)?, input.path())?;
             }
             arguments.destination.finish(&input, before, pte, done.report())
         }
         Model::Ptd(before) => {
             let mut ptd = before.clone();
-            for (key, source) in &sources {
-                if before.get(key).is_none() {
-                    let there = before.entries().map(|entry| entry.key()).collect();
-                    return Err(Failure::no_match(input.path(), "key", key, there));
+            match &program {
+                Some(program) => replace_for(context, arguments, &sources, program, &mut ptd, &mut done)?,
+                None => {
+                    for (key, source) in &sources {
+                        if before.get(key).is_none() {
+                            let there = before.entries().map(|entry| entry.key()).collect();
+                            return Err(Failure::no_match(input.path(), "key", key, there));
+                        }
+                        let new = arguments.asked_of(source.read(key)?);
+                        let more = ptd.replace(key, &new).map_err(bad)?;
+                        done.add(key, new.bytes, more, input.path())?;
+                    }
                 }
-                let new = arguments.asked_of(source.read(key)?);
-                let more = ptd.replace(key, &new).map_err(bad)?;
-                done.add(key, new.bytes, more, input.path())?;
             }
             arguments.destination.finish(&input, before, ptd, done.report())
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     }
+}
+
+/// Replaces data in a `.ptd` that a program uses.
+fn replace_for<'t>(
+    context: &Context,
+    arguments: &Arguments,
+    sources: &'t [(&'t str, Source)],
+    program: &Input,
+    ptd: &mut Ptd<'t>,
+    done: &mut Done<'t>,
+) -> Result<(), Failure> {
+    let path = program.path();
+    let Model::Pte(pte) = program.parse()? else {
+        return Err(Failure::usage_of(path, &"--program is not a .pte"));
+    };
+    let files = arguments.names.open(context, path)?;
+    let name_sources = files.sources()?;
+    let given = files.names(&Analysis::new(&pte), &name_sources)?;
+    for (text, source) in sources {
+        let new = arguments.asked_of(source.read(text)?);
+        let bytes = new.bytes.clone();
+        let more = match (value::parse(text, &pte), given.tensor(text)) {
+            (Some((method, value)), _) => ptd.replace_for(&pte, &Selector::Value { method, value }, &new),
+            (None, Some(tensor)) => ptd.replace_for(&pte, &Selector::Tensor(&tensor), &new),
+            (None, None) => ptd.replace_for(&pte, &Selector::Name(text), &new),
+        };
+        done.add(text, bytes, more.map_err(|error| Failure::usage_of(path, &error))?, path)?;
+    }
+    Ok(())
 }
 
 /// The replacements so far.
@@ -120,7 +169,9 @@ impl<'t> Done<'t> {
     /// Adds a replacement. Fails if another one gave the same user different bytes.
     fn add(&mut self, target: &'t str, bytes: Cow<'t, [u8]>, mut more: EditReport, file: &Path) -> Result<(), Failure> {
         for user in more.changes.iter().flat_map(|change| &change.users) {
-            if let Some((_, other, _)) = self.given.iter().find(|(own, _, old)| own == user && *old != bytes) {
+            let is_other =
+                |(own, other, old): &&(User, &str, Cow<'_, [u8]>)| (own == user || *other == target) && *old != bytes;
+            if let Some((_, other, _)) = self.given.iter().find(is_other) {
                 let (user, other, target) =
                     (text::message(&user.to_string()), text::escaped(other), text::escaped(target));
                 return Err(Failure::usage_of(file, &format!("{target} and {other} have different bytes for {user}")));
@@ -143,16 +194,16 @@ impl<'t> Done<'t> {
     }
 }
 
-/// Resolves a target: a value of a method if the text has that form, else the data with that name in the file, else the values and constants of
-/// delegates to which another file gives that name. Fails if there is no such data.
-fn targets<'t>(
+/// Resolves a target: a value of a method if the text has that form, else the data with that name or key in the file. Fails if there is no such
+/// data.
+fn target<'t>(
     text: &'t str,
     pte: &'t Pte<'_>,
-    given: &'t GivenNames,
+    given: &'t GivenNames<'_>,
     file: &Path,
-) -> Result<Vec<Selector<'t>>, Failure> {
+) -> Result<Selector<'t>, Failure> {
     if let Some((method, value)) = value::parse(text, pte) {
-        return Ok(vec![Selector::Value { method, value }]);
+        return Ok(Selector::Value { method, value });
     }
     let mut there = Names::default();
     for (user, _) in pte.data_users() {
@@ -162,20 +213,12 @@ fn targets<'t>(
             _ => continue,
         };
         if own == text {
-            return Ok(vec![Selector::Name(text)]);
+            return Ok(Selector::Name(text));
         }
         there.add(own);
     }
-    let values = given.values(text).map(|(method, value)| Selector::Value { method, value });
-    let found: Vec<_> = values.chain(given.keys(text).map(Selector::Name)).collect();
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    given.iter().for_each(|name| there.add(name));
-    if let Some(hint) = value::ambiguous(text, pte) {
-        return Err(Failure::usage_of(file, &hint));
-    }
-    if let Some(hint) = value::of_number(text, pte) {
+    given.given(pte).into_iter().for_each(|name| there.add(name));
+    if let Some(hint) = value::ambiguous(text, pte).or_else(|| value::of_number(text, pte)) {
         return Err(Failure::usage_of(file, &hint));
     }
     Err(Failure::no_match(file, "data with the name or key", text, there))

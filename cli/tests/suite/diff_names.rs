@@ -4,7 +4,8 @@ use crate::cli::{TempFile, pte};
 use executorch_format::delegate::{NamedBlobs, Payload};
 use executorch_format::inspect::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff};
 use executorch_format::naming::{NameSource, Names};
-use executorch_format::{Analysis, Model, Pte, PteOptions};
+use executorch_format::schema::ScalarType;
+use executorch_format::{Analysis, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
 use executorch_format_support::data;
 use executorch_format_support::fixtures::fixture;
 use serde_json::Value;
@@ -99,7 +100,9 @@ fn one_changed_weight_inside_a_delegate_is_named_and_measured() {
     assert_eq!((distance.elements, distance.changed), (40, 1));
     assert!((distance.absolute - 0.5).abs() < 1e-6);
     // Without names, the node and the argument identify it. A replaced weight has a new key.
-    let (before, new) = (TempFile::new("before.pte", &file), TempFile::new("new.bin", &other[at..at + 160]));
+    let layout = NewEntry::tensor("new", ScalarType::FLOAT, vec![5, 8], &other[at..at + 160]);
+    let ptd = Ptd::build([layout], &PtdOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
+    let (before, new) = (TempFile::new("before.pte", &file), TempFile::new("new.ptd", &ptd));
     let after = TempFile::new("after.pte", b"");
     let names = data().join("etrecord/net_xnnpack.etrecord");
     let status = pte_in_place(&before, &after, &format!("head.weight={}", new.0.display()), &names);

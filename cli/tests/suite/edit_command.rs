@@ -503,3 +503,30 @@ fn payloads_are_unpacked_into_the_files_of_their_backends() {
     assert!(code == Some(2) && message.contains("no payload can be unpacked"), "{message}");
     assert!(!folder.file("none").exists());
 }
+
+#[test]
+fn weights_of_xnnpack_are_replaced_by_name_and_the_permutation_is_said() {
+    let folder = Folder::new("xnnpack_names");
+    let data = executorch_format_support::data().join("replace");
+    for file in ["conv2d.old.pte", "conv2d.etrecord", "conv2d.safetensors", "external.old.pte", "external.old.ptd"] {
+        std::fs::copy(data.join(file), folder.file(file)).unwrap();
+    }
+    for file in ["external.etrecord", "external.safetensors"] {
+        std::fs::copy(data.join(file), folder.file(file)).unwrap();
+    }
+    let (weight, bias) = ("weight=conv2d.safetensors", "bias=conv2d.safetensors");
+    let names = ["--names", "conv2d.etrecord"];
+    let told = good(&[&["replace", "conv2d.old.pte", weight, bias, "-o", "n.pte"], &names[..]].concat(), &folder);
+    assert!(told.contains("weight: permuted OIHW to OHWI"), "{told}");
+    assert_eq!(std::fs::read(folder.file("n.pte")).unwrap(), std::fs::read(data.join("conv2d.new.pte")).unwrap());
+    let twice = [&["replace", "conv2d.old.pte", "weight=external.safetensors:weight", "-i"], &names[..]].concat();
+    let (code, told) = refused(&twice, &folder);
+    assert!(code == Some(2) && told.contains("f32[8, 3, 3, 2]") && told.contains("f32[4, 3, 3, 2]"), "{told}");
+
+    let external = ["replace", "external.old.ptd", "weight=external.safetensors", "-o", "n.ptd"];
+    let program = ["--program", "external.old.pte", "--names", "external.etrecord"];
+    let told = good(&[&external[..], &program].concat(), &folder);
+    assert!(told.contains("weight: permuted OIHW to OHWI"), "{told}");
+    let (code, told) = refused(&["replace", "conv2d.old.pte", weight, "--program", "conv2d.old.pte", "-i"], &folder);
+    assert!(code == Some(2) && told.contains("--program is for a .ptd"), "{told}");
+}

@@ -2,8 +2,8 @@
 
 use crate::cli::{TempFile, run_in};
 use executorch_format::Analysis;
-use executorch_format::Ptd;
 use executorch_format::convert::Safetensors;
+use executorch_format::{NewEntry, Ptd, PtdOptions};
 use executorch_format_support::data;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -146,8 +146,13 @@ fn names_come_from_the_given_file() {
 #[test]
 fn a_weight_is_replaced_and_extracted_by_its_name() {
     let bytes: Vec<u8> = [1f32, 2.0, 3.0, 4.0, 5.0].iter().flat_map(|number| number.to_le_bytes()).collect();
-    let (new, out) = (TempFile::new("bias.bin", &bytes), TempFile::new("out.pte", b""));
+    let ptd = Ptd::build([NewEntry::from_slice("new", vec![5], &[1f32, 2.0, 3.0, 4.0, 5.0])], &PtdOptions::default());
+    let new = TempFile::new("bias.ptd", &ptd.unwrap().image().unwrap().to_vec().unwrap());
+    let out = TempFile::new("out.pte", b"");
     let (target, out) = (format!("head.bias={}", new.0.display()), out.0.to_str().unwrap());
+    let raw = TempFile::new("bias.bin", &bytes);
+    let message = error(&["replace", "net_xnnpack.pte", &format!("head.bias={}", raw.0.display()), "-o", out], 2);
+    assert!(message.contains("head.bias is f32[5]") && message.contains("20 bytes without a type"), "{message}");
     for program in ["net_portable.pte", "net_xnnpack.pte"] {
         text(&["replace", program, &target, "-o", out]);
         let extracted =

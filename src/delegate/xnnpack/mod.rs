@@ -8,12 +8,16 @@ mod constants;
 mod dequantized;
 mod graph;
 mod header;
+#[cfg(feature = "edit")]
+mod layout;
 
 pub(crate) use constants::scales_constant;
 pub use constants::{Constant, ConstantPlace, ConstantUse};
 pub use graph::{NodeIds, tensor_bytes};
 pub(in crate::delegate) use header::MAGIC as HEADER;
 pub use header::XnnpackHeader;
+#[cfg(feature = "edit")]
+pub(crate) use layout::{Arrangement, ConstantLayout};
 
 use crate::error::Result;
 use crate::file::named_blobs::NamedBlobs;
