@@ -89,7 +89,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
                     done.add(name, new.bytes.clone(), more, input.path())?;
                 }
             }
-            arguments.destination.finish(&input, before, pte, done.report())
+            arguments.destination.finish(context, &input, before, pte, done.report())
         }
         Model::Ptd(before) => {
             let mut ptd = before.clone();
@@ -102,7 +102,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
                 let more = ptd.replace(key, &new).map_err(bad)?;
                 done.add(key, new.bytes, more, input.path())?;
             }
-            arguments.destination.finish(&input, before, ptd, done.report())
+            arguments.destination.finish(context, &input, before, ptd, done.report())
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     }

@@ -98,6 +98,22 @@ pub fn files(scale: Scale) -> Vec<Shared> {
         data.named(name(), vec![0; 16], 16).expect("an alignment");
         finished(data, plan)
     }));
+    let code = |instructions: Vec<Instruction<'static>>| {
+        ExecutionPlan::new("forward", vec![EValue::from(true)], vec![add()], instructions, 64)
+    };
+    files.push(("empty", program(code(vec![Instruction::default(); 4 * length]), 0, None)));
+    let jump = |to| Instruction::jump_false(0, to);
+    files.push(("jumps", program(code((1..=length as i32).map(jump).collect()), 0, None)));
+    files.push(("back", program(code((0..length as i32).map(|to| jump(to / 2)).collect()), 0, None)));
+    files.push(("place", {
+        let values = (0..length / 32).map(|_| Tensor::new(ScalarType::BYTE, vec![16]).with_planned(1, 0).into());
+        let calls = (0..length as i32 / 32).map(|index| Instruction::kernel_call(0, vec![index, 0, index])).collect();
+        program(ExecutionPlan::new("forward", values.collect(), vec![add()], calls, 64), 0, None)
+    }));
+    files.push(("users", {
+        let values = (0..length / 32).map(|_| Tensor::new(ScalarType::BYTE, vec![4]).with_data(1).into()).collect();
+        program(ExecutionPlan::new("forward", values, vec![add()], calls(false), 64), 1, None)
+    }));
     files.push(("bytes", {
         let value = |index| {
             let mut tensor = Tensor::new(ScalarType::BYTE, vec![length as i32]).with_external(format!("k{index}"));
@@ -120,6 +136,7 @@ pub fn files(scale: Scale) -> Vec<Shared> {
     let shared = (0..count).map(|index| NewEntry::blob(format!("k{index}"), vec![7; length]));
     let ptd = Ptd::build(shared, &PtdOptions::default()).and_then(|ptd| ptd.image()?.to_vec());
     files.push(Shared { kind: "segment", ending: "ptd", bytes: ptd.expect("a file") });
+    files.push(Shared { kind: "overlap", ending: "ptd", bytes: overlapping_keys(length, count) });
     files
 }
 
@@ -171,6 +188,21 @@ fn overlapping(payload: Vec<u8>, count: usize, step: usize) -> Vec<u8> {
     }
     pte.header.iter_mut().for_each(|header| header.segment_data_size = Some(end));
     pte.image().and_then(|image| image.to_vec()).expect("a program")
+}
+
+/// Returns a `.ptd` with many keys, whose segments overlap: they end at the same byte, and each starts a byte after the previous one.
+fn overlapping_keys(length: usize, count: usize) -> Vec<u8> {
+    let keys = (0..count).map(|index| NewEntry::blob(format!("k{index}"), (index as u32).to_le_bytes().to_vec()));
+    let long = NewEntry::blob("long", (0..length).map(|index| index as u8).collect::<Vec<u8>>());
+    let mut ptd = Ptd::build(keys.chain([long]), &PtdOptions::default()).expect("a file");
+    let end = ptd.flat_tensor.segments().last().map_or(0, |long| long.offset + long.size);
+    for (segment, start) in ptd.flat_tensor.segments.iter_mut().flatten().zip(end.saturating_sub(length as u64)..end) {
+        *segment = DataSegment { offset: start, size: end - start };
+    }
+    let bytes = ptd.image().and_then(|image| image.to_vec()).expect("a file");
+    // The data is where it was: only the table was changed.
+    assert!(Ptd::parse(&bytes).is_ok());
+    bytes
 }
 
 fn payload(graph: XNNGraph<'static>) -> Vec<u8> {
