@@ -182,7 +182,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         whole: arguments.verbose || terminal.whole,
         verbose: arguments.verbose,
         quiet: arguments.quiet,
-        volume: Volume { unlimited: arguments.any_size, ..Volume::default() },
+        volume: Volume::new(arguments.any_size),
         #[cfg(feature = "remote")]
         stores: remote::Session::new(arguments.stores),
         ..terminal

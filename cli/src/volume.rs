@@ -14,13 +14,17 @@ const PER_BYTE: u64 = 32;
 /// The bytes of all files that were opened, and of all that were written. Jobs on several threads share them, hence the atomic types.
 #[derive(Default)]
 pub struct Volume {
-    /// `true` if `--any-size` was given.
-    pub unlimited: bool,
+    unlimited: bool,
     read: AtomicU64,
     written: AtomicU64,
 }
 
 impl Volume {
+    /// Creates the limit of a run that has read nothing yet; none if `--any-size` was given.
+    pub fn new(unlimited: bool) -> Self {
+        Self { unlimited, ..Self::default() }
+    }
+
     /// Adds the size of a file that was opened.
     pub fn add_read(&self, bytes: u64) {
         self.read.fetch_add(bytes, Relaxed);

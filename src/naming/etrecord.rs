@@ -9,8 +9,8 @@ use crate::keyed::{Keyed, find, sort_by_key};
 use crate::names::shortened;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 use core::fmt;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 #[cfg(feature = "etrecord")]
 use {
@@ -168,18 +168,12 @@ impl EtRecord {
     ///
     /// Fails with [`ErrorKind::Other`] if an entry is missing, its JSON is invalid or repeats a key, or the record takes more memory than
     /// 16 MiB plus 10 times the size of the file; and if `entry` fails.
-    pub fn from_entries<'e>(
-        file_size: u64,
-        entry: &mut dyn FnMut(&str) -> Result<EntryContent<'e>>,
-    ) -> Result<Self> {
+    pub fn from_entries<'e>(file_size: u64, entry: &mut dyn FnMut(&str) -> Result<EntryContent<'e>>) -> Result<Self> {
         Self::read(&mut Memory::of_file(file_size), &mut |name, _| entry(name))
     }
 
     /// `entry` returns the content of an entry, and fails if it is larger than the given number of bytes.
-    fn read<'e>(
-        memory: &mut Memory,
-        entry: &mut dyn FnMut(&str, u64) -> Result<EntryContent<'e>>,
-    ) -> Result<Self> {
+    fn read<'e>(memory: &mut Memory, entry: &mut dyn FnMut(&str, u64) -> Result<EntryContent<'e>>) -> Result<Self> {
         if entry(IDENTIFIER, memory.left)?.is_none() {
             return Err(bad(format!("a ZIP file without the entry {IDENTIFIER}")));
         }

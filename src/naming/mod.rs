@@ -271,12 +271,8 @@ impl<'t> ByHandle<'t> {
         let mut nodes: Keyed<u32, Nodes<'t>> = Keyed::new();
         for node in &recorded.nodes {
             let Some(handle) = node.handle else { continue };
-            let first = || Nodes {
-                first: node,
-                module: &node.module,
-                operators: Keyed::new(),
-                parameters: Keyed::new(),
-            };
+            let first =
+                || Nodes { first: node, module: &node.module, operators: Keyed::new(), parameters: Keyed::new() };
             let own = nodes.or_insert_with(handle, first);
             own.module = common_module(own.module, &node.module);
             own.operators.or_insert(&node.operator, node);

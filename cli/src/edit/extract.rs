@@ -148,7 +148,10 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.dequantized {
         dequantized::visit(&model, &extraction, &mut |index, _, constant| {
             quantized.insert(index);
-            let count = constant.numbers.as_ref().map_or(0, |numbers| numbers.dims().iter().copied().map(u64::from).product::<u64>());
+            let count = constant
+                .numbers
+                .as_ref()
+                .map_or(0, |numbers| numbers.dims().iter().copied().map(u64::from).product::<u64>());
             all = all.saturating_add(count.saturating_mul(size_of::<f32>() as u64));
         });
         if quantized.is_empty() {

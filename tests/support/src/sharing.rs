@@ -3,15 +3,15 @@
 
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::{
-    BackendDelegate, BackendDelegateDataReference, DataLocation, EValue, ExecutionPlan, Instruction, NamedData,
-    Operator, String as Text, Tensor, TensorDataLocation,
+    BackendDelegate, BackendDelegateDataReference, DataLocation, EValue, ExecutionPlan, Instruction, JumpFalseCall,
+    NamedData, Operator, String as Text, Tensor, TensorDataLocation,
 };
 use executorch_format::schema::xnnpack::{
     ConstantDataOffset, EXTERNAL_OUTPUT, PerChannelQuant, XNNDatatype, XNNGraph, XNNNode2x1, XNNQuantizedTensorValue,
     XNNTensorValue, XNode, XNodeUnion, XValue,
 };
 use executorch_format::schema::{DataSegment, Program, ScalarType};
-use executorch_format::{DataCollector, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
+use executorch_format::{DataCollector, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment};
 use std::path::Path;
 
 /// The size of the files.
@@ -102,7 +102,8 @@ pub fn files(scale: Scale) -> Vec<Shared> {
         ExecutionPlan::new("forward", vec![EValue::from(true)], vec![add()], instructions, 64)
     };
     files.push(("empty", program(code(vec![Instruction::default(); 4 * length]), 0, None)));
-    let jump = |to| Instruction::jump_false(0, to);
+    let jump =
+        |to| Instruction { instr_args: JumpFalseCall { cond_value_index: 0, destination_instruction: to }.into() };
     files.push(("jumps", program(code((1..=length as i32).map(jump).collect()), 0, None)));
     files.push(("back", program(code((0..length as i32).map(|to| jump(to / 2)).collect()), 0, None)));
     files.push(("place", {
@@ -192,17 +193,16 @@ fn overlapping(payload: Vec<u8>, count: usize, step: usize) -> Vec<u8> {
 
 /// Returns a `.ptd` with many keys, whose segments overlap: they end at the same byte, and each starts a byte after the previous one.
 fn overlapping_keys(length: usize, count: usize) -> Vec<u8> {
+    let data: Vec<u8> = (0..length).map(|index| index as u8).collect();
     let keys = (0..count).map(|index| NewEntry::blob(format!("k{index}"), (index as u32).to_le_bytes().to_vec()));
-    let long = NewEntry::blob("long", (0..length).map(|index| index as u8).collect::<Vec<u8>>());
-    let mut ptd = Ptd::build(keys.chain([long]), &PtdOptions::default()).expect("a file");
-    let end = ptd.flat_tensor.segments().last().map_or(0, |long| long.offset + long.size);
-    for (segment, start) in ptd.flat_tensor.segments.iter_mut().flatten().zip(end.saturating_sub(length as u64)..end) {
-        *segment = DataSegment { offset: start, size: end - start };
+    let mut ptd = Ptd::build(keys, &PtdOptions::default()).expect("a file");
+    for (index, entry) in ptd.flat_tensor.segments.iter_mut().flatten().enumerate() {
+        let start = index.min(length);
+        *entry = DataSegment { offset: start as u64, size: (length - start) as u64 };
+        ptd.segments[index] = Segment::Whole(data[start..].into());
     }
-    let bytes = ptd.image().and_then(|image| image.to_vec()).expect("a file");
-    // The data is where it was: only the table was changed.
-    assert!(Ptd::parse(&bytes).is_ok());
-    bytes
+    ptd.header.iter_mut().for_each(|header| header.segment_data_size = length as u64);
+    ptd.image().and_then(|image| image.to_vec()).expect("a file")
 }
 
 fn payload(graph: XNNGraph<'static>) -> Vec<u8> {
