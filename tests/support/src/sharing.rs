@@ -98,23 +98,6 @@ pub fn files(scale: Scale) -> Vec<Shared> {
         data.named(name(), vec![0; 16], 16).expect("an alignment");
         finished(data, plan)
     }));
-    let code = |instructions: Vec<Instruction<'static>>| {
-        ExecutionPlan::new("forward", vec![EValue::from(true)], vec![add()], instructions, 64)
-    };
-    files.push(("empty", program(code(vec![Instruction::default(); 4 * length]), 0, None)));
-    let jump =
-        |to| Instruction { instr_args: JumpFalseCall { cond_value_index: 0, destination_instruction: to }.into() };
-    files.push(("jumps", program(code((1..=length as i32).map(jump).collect()), 0, None)));
-    files.push(("back", program(code((0..length as i32).map(|to| jump(to / 2)).collect()), 0, None)));
-    files.push(("place", {
-        let values = (0..length / 32).map(|_| Tensor::new(ScalarType::BYTE, vec![16]).with_planned(1, 0).into());
-        let calls = (0..length as i32 / 32).map(|index| Instruction::kernel_call(0, vec![index, 0, index])).collect();
-        program(ExecutionPlan::new("forward", values.collect(), vec![add()], calls, 64), 0, None)
-    }));
-    files.push(("users", {
-        let values = (0..length / 32).map(|_| Tensor::new(ScalarType::BYTE, vec![4]).with_data(1).into()).collect();
-        program(ExecutionPlan::new("forward", values, vec![add()], calls(false), 64), 1, None)
-    }));
     files.push(("bytes", {
         let value = |index| {
             let mut tensor = Tensor::new(ScalarType::BYTE, vec![length as i32]).with_external(format!("k{index}"));
@@ -139,6 +122,33 @@ pub fn files(scale: Scale) -> Vec<Shared> {
     files.push(Shared { kind: "segment", ending: "ptd", bytes: ptd.expect("a file") });
     files.push(Shared { kind: "overlap", ending: "ptd", bytes: overlapping_keys(length, count) });
     files
+}
+
+/// Returns programs of many small instructions or tensors. Some commands take more than their limit of memory for them, which `SECURITY.md`
+/// lists: only `amplification` runs on these.
+pub fn code_files(scale: Scale) -> Vec<Shared> {
+    let length = scale.length;
+    let code = |instructions: Vec<Instruction<'static>>| {
+        let add = Operator::new("aten::add", "out");
+        program(ExecutionPlan::new("forward", vec![EValue::from(true)], vec![add], instructions, 64), 0, None)
+    };
+    let jump =
+        |to| Instruction { instr_args: JumpFalseCall { cond_value_index: 0, destination_instruction: to }.into() };
+    let tensors = |make: &dyn Fn() -> Tensor<'static>, calls: bool, constants| {
+        let call = |index| Instruction::kernel_call(0, vec![index, 0, index]);
+        let calls = (0..length as i32 / 32).filter(|_| calls).map(call).collect();
+        let values = (0..length / 32).map(|_| make().into()).collect();
+        let add = Operator::new("aten::add", "out");
+        program(ExecutionPlan::new("forward", values, vec![add], calls, 64), constants, None)
+    };
+    let files = [
+        ("empty", code(vec![Instruction::default(); 4 * length])),
+        ("jumps", code((1..=length as i32).map(jump).collect())),
+        ("back", code((0..length as i32).map(|index| jump(index / 2)).collect())),
+        ("place", tensors(&|| Tensor::new(ScalarType::BYTE, vec![16]).with_planned(1, 0), true, 0)),
+        ("users", tensors(&|| Tensor::new(ScalarType::BYTE, vec![4]).with_data(1), false, 1)),
+    ];
+    files.into_iter().map(|(kind, bytes)| Shared { kind, ending: "pte", bytes }).collect()
 }
 
 /// Returns a program of one method, with `constants` constants of four bytes and one payload.
