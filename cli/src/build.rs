@@ -41,7 +41,7 @@ pub struct Arguments {
 /// Makes the file.
 pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
     let bad = |error| Failure::bad(&arguments.tree, &error);
-    let json = read_tree(&arguments.tree)?;
+    let json = read_tree(context, &arguments.tree)?;
     let tree = JsonTree::parse(&json).map_err(bad)?;
     let mut files = BTreeMap::new();
     if let Some(folder) = &arguments.data {
@@ -64,7 +64,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     context.say(format_args!("{}: {what}", text::path(&arguments.tree)));
     let inputs: Vec<&Input> = files.values().collect();
     let image = inputs.iter().fold(image, |image, input| input.copied(image));
-    prepare_all(&[(&image, &arguments.output)], &inputs)
+    prepare_all(context, &[(&image, &arguments.output)], &inputs)
 }
 
 /// The kind of file that the output's name states, for JSON that does not.

@@ -3,6 +3,7 @@
 
 use crate::remote::Session;
 use crate::text::{self, Escaped};
+use crate::volume::Volume;
 use std::fmt::Arguments;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -22,6 +23,8 @@ pub struct Context {
     pub has_begun_json: AtomicBool,
     /// The stores of files with URLs.
     pub stores: Session,
+    /// The limit on what is written.
+    pub volume: Volume,
 }
 
 /// The settings without options, and without a terminal.
@@ -34,6 +37,7 @@ impl Default for Context {
             quiet: false,
             has_begun_json: AtomicBool::new(false),
             stores: Session::default(),
+            volume: Volume::default(),
         }
     }
 }

@@ -80,7 +80,11 @@ impl Arguments {
             }
             Pending::default()
         } else {
-            prepare_all(&files.iter().map(|(image, path)| (image, path.as_path())).collect::<Vec<_>>(), inputs)?
+            prepare_all(
+                context,
+                &files.iter().map(|(image, path)| (image, path.as_path())).collect::<Vec<_>>(),
+                inputs,
+            )?
         };
         let written =
             |(image, path): &(Image<'_>, PathBuf)| Written { file: path.display().to_string(), size: image.size() };

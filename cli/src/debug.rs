@@ -319,6 +319,8 @@ fn write(
     folder: &Path,
     overwrite: bool,
 ) -> Result<Vec<Vec<Option<String>>>, Failure> {
+    let tensors = values.runs.iter().flat_map(|run| &run.values).filter_map(|value| value.tensor.as_ref());
+    context.volume.write(folder, tensors.filter_map(|tensor| tensor.bytes).map(|bytes| bytes.len() as u64).sum())?;
     make_output_folder(folder)?;
     let mut files = values.file_names("npy");
     let paths: Vec<PathBuf> = files.iter().flatten().map(|file| folder.join(file)).collect();

@@ -137,6 +137,7 @@ fn with_data(context: &Context, arguments: &Arguments, path: &Path, folder: &Pat
     let input = Input::open(context, path)?;
     let model = input.parse()?;
     let dump = JsonDump::new(&model).map_err(|error| Failure::bad(path, &error))?;
+    context.volume.write(folder, dump.files().iter().map(|file| file.bytes.len() as u64).sum())?;
     make_output_folder(folder)?;
     let files: Vec<_> = dump.files().iter().map(|file| (folder.join(&file.name), file.bytes)).collect();
     refuse_existing(arguments.overwrite, files.iter().map(|(path, _)| &**path))?;

@@ -49,6 +49,7 @@ mod text;
 mod to_c;
 mod value;
 mod verify;
+mod volume;
 
 pub use crate::report::page;
 #[cfg(feature = "schemars")]
@@ -58,6 +59,7 @@ pub use crate::size::saving_command;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::Pending;
+use crate::volume::Volume;
 use clap::{FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::Path;
@@ -80,6 +82,9 @@ struct Arguments {
     /// Print only errors and requested output
     #[arg(short, long, global = true)]
     quiet: bool,
+    /// Write more than 64 MiB plus 32 times the files that are read, if many parts of them share bytes
+    #[arg(long, global = true)]
+    any_size: bool,
     #[cfg(feature = "remote")]
     #[command(flatten)]
     stores: remote::StoreArguments,
@@ -177,6 +182,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         whole: arguments.verbose || terminal.whole,
         verbose: arguments.verbose,
         quiet: arguments.quiet,
+        volume: Volume::new(arguments.any_size),
         #[cfg(feature = "remote")]
         stores: remote::Session::new(arguments.stores),
         ..terminal

@@ -133,6 +133,8 @@ impl Input {
         if let Some(url) = remote::url(path).filter(|_| !path.exists()) {
             let _file = context.stores.open(url, need)?;
             #[cfg(feature = "remote")]
+            context.volume.add_read(_file.bytes().len() as u64);
+            #[cfg(feature = "remote")]
             return Ok(Self { path: path.to_owned(), bytes: Bytes::Distant(Box::new(_file)), version: None });
         }
         let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
@@ -157,7 +159,9 @@ impl Input {
                 Bytes::Mapped(Mapped::new(path, file).map_err(unreadable)?)
             }
         };
-        Ok(Self { path: path.to_owned(), bytes, version })
+        let input = Self { path: path.to_owned(), bytes, version };
+        context.volume.add_read(input.bytes().len() as u64);
+        Ok(input)
     }
 
     /// Returns the path.
@@ -272,7 +276,7 @@ pub fn read_settings(path: &Path) -> Result<String, Failure> {
 }
 
 /// Reads JSON that `pte dump` printed, also from standard input: up to 1 GiB. Another file is not read past its start.
-pub fn read_tree(path: &Path) -> Result<String, Failure> {
+pub fn read_tree(context: &Context, path: &Path) -> Result<String, Failure> {
     let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
     let read = |from: &mut dyn Read| {
         let mut start = Vec::new();
@@ -280,7 +284,9 @@ pub fn read_tree(path: &Path) -> Result<String, Failure> {
         if start.trim_ascii_start().first() != Some(&b'{') {
             return Err(io::Error::other("it is not JSON as `pte dump` prints it, expected an object"));
         }
-        text_of(Cursor::new(start).chain(from), MAX_JSON, "JSON")
+        let text = text_of(Cursor::new(start).chain(from), MAX_JSON, "JSON")?;
+        context.volume.add_read(text.len() as u64);
+        Ok(text)
     };
     if path.as_os_str() == text::STANDARD {
         return read(&mut io::stdin().lock()).map_err(unreadable);

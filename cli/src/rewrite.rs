@@ -115,7 +115,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         Model::Pte(pte) => {
             options.check_trailing(context, pte.trailing_bytes(), input.path())?;
             let pte = if options.any() { pte.lay_out(&options.for_pte()).map_err(unwritable)? } else { pte };
-            prepare(&input.copied(pte.image().map_err(unwritable)?), output, &input)
+            prepare(context, &input.copied(pte.image().map_err(unwritable)?), output, &input)
         }
         Model::Ptd(ptd) => {
             if let Some(option) = options.for_programs() {
@@ -127,12 +127,12 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
                 context.say(format_args!("note: {note}"));
             }
             let ptd = if options.any() { ptd.lay_out(&options.for_ptd()).map_err(unwritable)? } else { ptd };
-            prepare(&input.copied(ptd.image().map_err(unwritable)?), output, &input)
+            prepare(context, &input.copied(ptd.image().map_err(unwritable)?), output, &input)
         }
         Model::Bpte(bpte) if !options.any() => {
             // The program is copied as bytes of the bundle, so damage in it would otherwise go unnoticed.
             bpte.program().map_err(|error| Failure::bad(input.path(), &error))?;
-            prepare(&input.copied(bpte.image().map_err(unwritable)?), output, &input)
+            prepare(context, &input.copied(bpte.image().map_err(unwritable)?), output, &input)
         }
         Model::Bpte(_) => {
             let file = text::path(input.path());
@@ -142,10 +142,10 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         }
         Model::Xnnpack(payload) => {
             let payload = options.for_payload(payload, input.path())?;
-            prepare(&input.copied(payload.image().map_err(unwritable)?), output, &input)
+            prepare(context, &input.copied(payload.image().map_err(unwritable)?), output, &input)
         }
         Model::Etdp(etdp) if !options.any() => {
-            prepare(&input.copied(etdp.image().map_err(unwritable)?), output, &input)
+            prepare(context, &input.copied(etdp.image().map_err(unwritable)?), output, &input)
         }
         _ => Err(Failure::Usage(format!("{}: files of this kind cannot be written", text::path(input.path())))),
     }

@@ -131,8 +131,13 @@ pub fn finish<'a>(context: &Context, command: impl FnOnce() -> Result<Pending<'a
 
 /// Writes a file for `output`, or to standard output if that is `-`, with a progress bar on the terminal if it takes long. Removes the
 /// incomplete file on SIGINT and SIGTERM.
-pub fn prepare(image: &Image<'_>, output: &Path, input: &Input) -> Result<Pending<'static>, Failure> {
-    prepare_all(&[(image, output)], &[input])
+pub fn prepare(
+    context: &Context,
+    image: &Image<'_>,
+    output: &Path,
+    input: &Input,
+) -> Result<Pending<'static>, Failure> {
+    prepare_all(context, &[(image, output)], &[input])
 }
 
 /// Writes a whole file that is not a model, or nothing, while the content is produced. Never replaces a model.
@@ -155,7 +160,8 @@ pub fn save_with(
     Ok(())
 }
 
-/// Writes a file in a folder of the command's own, whole or not at all.
+/// Writes a file in a folder of the command's own, whole or not at all. The limit on what is written is for all these files together, so
+/// that the caller checks it.
 pub fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let prepared = Prepared::new(path, |file| file.write_all(bytes));
     prepared.and_then(Prepared::commit).map_err(|error| Failure::unwritable(path, error))
@@ -198,7 +204,13 @@ fn refuse_terminal() -> Result<(), Failure> {
 }
 
 /// Writes files that belong together: if one cannot be written, none of them appears.
-pub fn prepare_all(files: &[(&Image<'_>, &Path)], inputs: &[&Input]) -> Result<Pending<'static>, Failure> {
+pub fn prepare_all(
+    context: &Context,
+    files: &[(&Image<'_>, &Path)],
+    inputs: &[&Input],
+) -> Result<Pending<'static>, Failure> {
+    let size = files.iter().fold(0u64, |sum, (image, _)| sum.saturating_add(image.size()));
+    files.first().map_or(Ok(()), |(_, output)| context.volume.write(output, size))?;
     let (pipes, files): (Vec<_>, Vec<_>) = files.iter().partition(|(_, output)| output.as_os_str() == text::STANDARD);
     if !pipes.is_empty() {
         refuse_terminal()?;

@@ -168,7 +168,8 @@ impl<const N: usize> Table<N> {
 /// Formats a part of a whole as a bar of up to 12 characters, in eighths of a character.
 #[expect(clippy::indexing_slicing, reason = "there is a character for each number of eighths")]
 pub fn bar(part: u64, whole: u64) -> String {
-    let eighths = (share(part, whole) * (8 * BAR_WIDTH) as f64).round() as usize;
+    // In a hostile file, parts that share bytes are larger than the whole.
+    let eighths = (share(part, whole).min(1.0) * (8 * BAR_WIDTH) as f64).round() as usize;
     let last = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
     format!("{}{last}", "█".repeat(eighths / 8))
 }
@@ -235,6 +236,7 @@ mod tests {
     #[test]
     fn a_bar_has_the_length_of_its_share() {
         assert_eq!(bar(3, 3), "█".repeat(BAR_WIDTH));
+        assert_eq!((bar(u64::MAX, 1), percent(3, 2)), (bar(3, 3), "150.0 %".to_owned()));
         assert_eq!((bar(0, 0), bar(1, 1 << 40)), (String::new(), String::new()));
         assert_eq!((bar(1, 64), bar(3, 24)), ("▎".to_owned(), "█▌".to_owned()));
         assert_eq!((percent(1, 8), percent(0, 0)), ("12.5 %".to_owned(), "0.0 %".to_owned()));

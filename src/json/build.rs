@@ -1,7 +1,7 @@
 //! From JSON and its files to a model.
 
 use super::read::{Files, Reader, Text, is_name};
-use super::{FORMAT, SEGMENTS, SOURCE, SourceEntry, kind_name, name_of, not_built};
+use super::{FORMAT, SEGMENTS, SOURCE, SourceEntry, firsts, kind_name, not_built, segment_name};
 #[cfg(doc)]
 use crate::error::ErrorKind;
 use crate::error::{Error, Result, counted};
@@ -12,7 +12,6 @@ use crate::file::pte::Pte;
 use crate::file::segment::Segment;
 use crate::file::{bpte::Bpte, etdp::Etdp};
 use crate::model::Model;
-use crate::path::Path;
 use crate::schema::DataSegment;
 use crate::schema::flat_tensor::{FlatTensor, Legacy, LegacySchema};
 use crate::write::detect;
@@ -22,6 +21,10 @@ use alloc::string::{String, ToString};
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+/// The size of a file that `source` may state: that of any file, and how many more bytes for each byte that is given.
+const MAX_SIZE: u64 = 64 << 20;
+const MAX_EXPANSION: u64 = 32;
 
 /// JSON that was checked for its form only: what it is about, and which files it names.
 #[derive(Clone, Debug)]
@@ -71,9 +74,20 @@ impl<'j> JsonTree<'j> {
     ///
     /// Fails with [`ErrorKind::Other`] if the JSON does not fit the schema, a number is out of its field's range, or a file is missing: with
     /// the path of the field, and its offset in the text. Fails with [`ErrorKind::Limit`] if the tree would take more memory than JSON of this
-    /// size can need, and with [`ErrorKind::Unwritable`] if a changed file cannot be written.
+    /// size can need, or much more for copies of one file; and with [`ErrorKind::Unwritable`] if a changed file cannot be written, or `source`
+    /// states a size of more than 64 MiB plus 32 times the JSON and the files that it names.
     pub fn build<'a>(&self, kind: Option<FileKind>, file: Files<'_, 'a>) -> Result<Built<'a>> {
+        let given = self.files.iter().filter_map(|name| file(name)).map(|bytes| bytes.len() as u64).sum::<u64>();
+        let most = MAX_SIZE.saturating_add(MAX_EXPANSION.saturating_mul(given.saturating_add(self.text.len() as u64)));
         let source = match &self.source {
+            Some(source) if source.size > most => {
+                let fault = format!(
+                    "{}, but the files that are named have {}: expected at most {most}, which is 64 MiB plus 32 times the JSON and its files",
+                    counted(source.size, "byte"),
+                    counted(given, "byte")
+                );
+                return Err(Error::unwritable(fault).in_field("size").in_field(SOURCE));
+            }
             Some(source) => {
                 let in_source = |error: Error, name| error.in_field(name).in_field(SOURCE);
                 let metadata = named(file, &source.metadata).map_err(|error| in_source(error, "metadata"))?;
@@ -85,7 +99,7 @@ impl<'j> JsonTree<'j> {
             }
             None => None,
         };
-        let reader = Reader::new(self.text, file);
+        let reader = Reader::new(self.text, file, given);
         match self.kind.or(kind) {
             Some(FileKind::Pte) => pte(reader, source, file),
             Some(FileKind::Ptd) => ptd(reader, source, file, self.legacy()),
@@ -185,10 +199,10 @@ fn segments<'a>(given: Vec<Option<&'a [u8]>>, table: &[DataSegment]) -> Vec<Segm
 
 /// The bytes of each segment of the file that was dumped, from the files that the dump named.
 fn dumped<'a>(file: Files<'_, 'a>, table: &[DataSegment]) -> Vec<Segment<'a>> {
-    let given = |(index, entry): (usize, &DataSegment)| {
-        file(&name_of(&Path::ROOT.item(SEGMENTS, index))).filter(|bytes| bytes.len() as u64 == entry.size)
+    let given = |(first, entry): (usize, &DataSegment)| {
+        file(&segment_name(first)).filter(|bytes| bytes.len() as u64 == entry.size)
     };
-    segments(table.iter().enumerate().map(given).collect(), table)
+    segments(firsts(table).into_iter().zip(table).map(given).collect(), table)
 }
 
 /// Fails for what a new layout would lose, and for segments that were not given.

@@ -42,9 +42,10 @@ use crate::file::source::Source;
 use crate::flatbuffer::any::{AnyField, AnyNumbers, AnyTable, Value};
 use crate::flatbuffer::description::{FieldKind, NumberKind};
 use crate::flatbuffer::serialize::{self, At};
-use crate::keyed::sort_by_key;
+use crate::keyed::{Keyed, sort_by_key};
 use crate::model::Model;
 use crate::path::{Path, Step};
+use crate::schema::DataSegment;
 use alloc::string::{String, ToString};
 use alloc::{borrow::ToOwned, format, vec::Vec};
 use serde::ser::{Serialize, Serializer};
@@ -118,10 +119,14 @@ impl<'t> JsonDump<'t> {
             Model::Xnnpack(_) => return Err(not_built("a payload in a file of its own")),
         };
         let mut files = Vec::from([DumpFile { name: METADATA.to_owned(), bytes: metadata }]);
+        let table = segments_of(model);
+        let firsts = firsts(table);
         for (index, segment) in segments.iter().enumerate() {
             match segment {
                 Segment::Whole(bytes) if !bytes.is_empty() => {
-                    files.push(DumpFile { name: name_of(&Path::ROOT.item(SEGMENTS, index)), bytes });
+                    if firsts.get(index) == Some(&index) {
+                        files.push(DumpFile { name: segment_name(index), bytes });
+                    }
                 }
                 Segment::Whole(_) | Segment::Absent => {}
                 Segment::Parts(_) => {
@@ -147,6 +152,26 @@ impl<'t> JsonDump<'t> {
     }
 }
 
+/// The table of segments of a file.
+fn segments_of<'m>(model: &'m Model<'_>) -> &'m [DataSegment] {
+    match model {
+        Model::Pte(pte) => pte.program.segments(),
+        Model::Ptd(ptd) => ptd.flat_tensor.segments(),
+        _ => &[],
+    }
+}
+
+/// For each segment, the first one with the same bytes of the file: they share a file of the dump.
+fn firsts(table: &[DataSegment]) -> Vec<usize> {
+    let mut by_place = Keyed::new();
+    table.iter().enumerate().map(|(index, entry)| *by_place.or_insert((entry.offset, entry.size), index)).collect()
+}
+
+/// The name of the file for a segment.
+fn segment_name(index: usize) -> String {
+    name_of(&Path::ROOT.item(SEGMENTS, index))
+}
+
 /// The error for a kind of file that is not built.
 fn not_built(found: &str) -> Error {
     Error::unwritable(format!("{found} is not built from JSON, expected a .pte, .ptd, .bpte or .etdp"))
@@ -156,6 +181,9 @@ fn not_built(found: &str) -> Error {
 fn kind_name(kind: FileKind) -> &'static str {
     kind.extension().trim_start_matches('.')
 }
+
+/// The most bytes that no field describes for which zeros are left out: [`JsonTree::build`] makes up no more.
+const MAX_ZEROS: u64 = 32 << 20;
 
 /// The bytes of a file that no field describes and that are not zero, each with its offset.
 #[expect(
@@ -172,16 +200,21 @@ fn rest<'t>(source: &'t Source<'_>, files: &[DumpFile<'t>]) -> Result<Vec<(u64, 
     }
     covered.push((source.bytes.len() as u64, u64::MAX));
     sort_by_key(&mut covered, |range| *range);
-    let (mut rest, mut end) = (Vec::new(), 0);
+    let (mut gaps, mut end) = (Vec::new(), 0);
     for (start, next) in covered {
-        let gap = &source.bytes[end as usize..start.max(end) as usize];
-        let first = gap.iter().position(|byte| *byte != 0);
-        if let (Some(first), Some(last)) = (first, gap.iter().rposition(|byte| *byte != 0)) {
-            rest.push((end + first as u64, &gap[first..=last]));
-        }
+        gaps.push((end, &source.bytes[end as usize..start.max(end) as usize]));
         end = end.max(next);
     }
-    Ok(rest)
+    if gaps.iter().map(|(_, gap)| gap.len() as u64).sum::<u64>() > MAX_ZEROS {
+        gaps.retain(|(_, gap)| !gap.is_empty());
+        return Ok(gaps);
+    }
+    let without_zeros = |(start, gap): (u64, &'t [u8])| {
+        let first = gap.iter().position(|byte| *byte != 0)?;
+        let last = gap.iter().rposition(|byte| *byte != 0)?;
+        Some((start + first as u64, &gap[first..=last]))
+    };
+    Ok(gaps.into_iter().filter_map(without_zeros).collect())
 }
 
 fn rest_name(offset: u64) -> String {
@@ -260,6 +293,7 @@ impl Serialize for Tree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
         let Self(dump) = self;
         // Segments that are outside the file have no bytes.
+        let firsts = firsts(segments_of(dump.model));
         let segments: &[Segment<'_>] = match dump.model {
             Model::Pte(pte) => &pte.segments,
             Model::Ptd(ptd) => &ptd.segments,
@@ -268,8 +302,8 @@ impl Serialize for Tree<'_> {
         let file_of = |path: &Path<'_>, kind: Option<&FieldKind>| match kind {
             Some(kind) => is_blob(kind).then(|| name_of(path)),
             None => {
-                let segment = segments.get(path.item_of_root(SEGMENTS)?)?;
-                (!segment.is_empty()).then(|| name_of(path))
+                let index = path.item_of_root(SEGMENTS)?;
+                (!segments.get(index)?.is_empty()).then(|| segment_name(firsts.get(index).copied().unwrap_or(index)))
             }
         };
         let at = At { path: &Path::ROOT, file_of: Some(&file_of) };

@@ -22,6 +22,10 @@ pub(super) type Files<'f, 'a> = &'f dyn Fn(&str) -> Option<&'a [u8]>;
 const MEMORY: u64 = 1 << 20;
 const MEMORY_PER_BYTE: u64 = 16;
 
+/// The bytes that any tree may have from files, and how many more for each byte of those files: one may be named several times.
+const COPIES: u64 = 16 << 20;
+const COPIES_PER_BYTE: u64 = 8;
+
 /// Names of fields in the schemas of ExecuTorch up to 0.3 and of 0.5: the table, its field's old name, and today's.
 const RENAMED: [(&str, &str, &str); 2] =
     [("Tensor", "constant_buffer_idx", "data_buffer_idx"), ("TensorMetadata", DIM_SIZES, "sizes")];
@@ -36,6 +40,9 @@ pub(super) struct Reader<'r, 'a> {
     /// The bytes of each segment, in order; `None` for one without a file.
     pub(super) segments: Vec<Option<&'a [u8]>>,
     memory_left: u64,
+    /// The bytes that the tree may still have from files. Each is copied wherever it is named, and once more when the tree is encoded.
+    copies_left: u64,
+    max_copies: u64,
 }
 
 /// The text of the two entries of a field: its value, and, for a union, its type.
@@ -46,9 +53,11 @@ struct Entry<'r> {
 }
 
 impl<'r, 'a> Reader<'r, 'a> {
-    pub(super) fn new(text: &'r str, files: Files<'r, 'a>) -> Self {
+    /// `given` is the size of all files, in bytes.
+    pub(super) fn new(text: &'r str, files: Files<'r, 'a>, given: u64) -> Self {
         let memory_left = MEMORY.saturating_add(MEMORY_PER_BYTE.saturating_mul(text.len() as u64));
-        Self { text, files, segments: Vec::new(), memory_left }
+        let max_copies = COPIES.saturating_add(COPIES_PER_BYTE.saturating_mul(given));
+        Self { text, files, segments: Vec::new(), memory_left, copies_left: max_copies, max_copies }
     }
 
     /// Reads the root table.
@@ -141,7 +150,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// Sets a list of numbers, which may be in a file.
-    fn numbers(&self, place: &mut dyn AnyField, kind: NumberKind, value: &'r RawValue) -> Result<bool> {
+    fn numbers(&mut self, place: &mut dyn AnyField, kind: NumberKind, value: &'r RawValue) -> Result<bool> {
         if !value.get().starts_with('{') {
             let mut at = None;
             let bytes = self.seeded(value, NumbersOf { kind, at: &mut at });
@@ -160,6 +169,10 @@ impl<'r, 'a> Reader<'r, 'a> {
             let (found, size) = (counted(bytes.len(), "byte"), kind.size());
             return Err(self.bad(file, format!("the file has {found}, expected a multiple of {size}")));
         }
+        self.copies_left = self.copies_left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+            let what = "bytes of files, which are copied wherever they are named";
+            Error::at(self.offset(file), ErrorKind::Limit { what, limit: self.max_copies })
+        })?;
         Ok(place.change(FieldChange::Bytes(bytes)))
     }
 

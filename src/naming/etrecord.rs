@@ -1,16 +1,17 @@
 //! ETRecords, in which ExecuTorch's devtools store facts about a program when it is exported. They are read as in ExecuTorch 1.5.1
 //! (`devtools/etrecord`, `exir/serde`). Their pickles, with weights and example inputs, are never read.
 
-#[cfg(doc)]
-use crate::error::ErrorKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::inspect::SourceLine;
+#[cfg(feature = "etrecord")]
+use crate::keyed::sort;
 use crate::keyed::{Keyed, find, sort_by_key};
 use crate::names::shortened;
-use alloc::{borrow::Cow, format, string::String, vec::Vec};
-use core::{fmt, marker::PhantomData};
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
+use core::fmt;
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 #[cfg(feature = "etrecord")]
 use {
     std::io::{Cursor, Read},
@@ -24,15 +25,49 @@ const IDENTIFIER: &str = "ETRECORD_V0";
 /// one program, of `forward`, without a name.
 const EDGE_PROGRAM: &str = "edge_dialect_exported_program";
 
+/// The method of the program without a name.
+const FORWARD: &str = "forward";
+
 /// The entry that maps instructions to handles of nodes.
 const HANDLES: &str = "debug_handle_map";
 
-/// The limit on the size of an entry, in multiples of the size of the whole file. JSON has a lower compression ratio.
-const MAX_EXPANSION: u64 = 64;
+/// The memory that any record may take while it is read, in bytes.
+const BASE_MEMORY: u64 = 16 << 20;
 
-/// Returns the size limit of an entry in a file of that size.
+/// The memory that a record may take beyond that, in multiples of the size of the file. Records of ExecuTorch take less than their size.
+const MAX_EXPANSION: u64 = 10;
+
+/// Returns the limit on memory for a record in a file of that size.
 fn most(file_size: u64) -> u64 {
-    MAX_EXPANSION.saturating_mul(file_size)
+    MAX_EXPANSION.saturating_mul(file_size).saturating_add(BASE_MEMORY)
+}
+
+/// The memory that a record may still take: for the entry that is being read, and for everything that is kept.
+struct Memory {
+    left: u64,
+    most: u64,
+}
+
+impl Memory {
+    fn of_file(size: u64) -> Self {
+        Self { left: most(size), most: most(size) }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<()> {
+        self.left = self.left.checked_sub(bytes as u64).ok_or_else(|| too_large(self.most))?;
+        Ok(())
+    }
+
+    fn give_back(&mut self, bytes: usize) {
+        self.left += bytes as u64;
+    }
+}
+
+#[cold]
+fn too_large(most: u64) -> Error {
+    bad(format!(
+        "it takes more than {most} bytes of memory: {MAX_EXPANSION} times the file, and {BASE_MEMORY} bytes more"
+    ))
 }
 
 /// The names and source locations that an ETRecord contains for a program.
@@ -121,84 +156,246 @@ impl EtRecord {
     }
 
     /// Returns `true` for the entries that [`from_entries`](Self::from_entries) reads. The others are pickles, which may be large.
+    /// `size` is the size of the entry and of all entries before it for which this returned `true`.
     ///
-    /// Fails with [`ErrorKind::Other`] if such an entry is larger than 64 times the size of the file.
+    /// Fails with [`ErrorKind::Other`] if that is more memory than a record in a file of that size may take: 16 MiB plus 10 times the file.
     pub fn takes_entry(name: &str, size: u64, file_size: u64) -> Result<bool> {
         let program = name.split_once('/').map_or(name, |(program, _)| program);
         if ![IDENTIFIER, HANDLES].contains(&name) && program != EDGE_PROGRAM {
             return Ok(false);
         }
-        let most = most(file_size);
-        if size > most {
-            return Err(about(name, &format!("over {most} bytes, which is {MAX_EXPANSION} times the file")));
-        }
-        Ok(true)
+        if size > most(file_size) { Err(too_large(most(file_size))) } else { Ok(true) }
     }
 
     /// Reads the edge programs of a record, and the nodes that each instruction runs. `entry` returns the content of an entry of the
     /// ZIP file by name.
     ///
-    /// Fails with [`ErrorKind::Other`] if an entry is missing or its JSON is invalid, and if `entry` fails.
-    pub fn from_entries<'e>(entry: &mut dyn FnMut(&str) -> Result<EntryContent<'e>>) -> Result<Self> {
-        if entry(IDENTIFIER)?.is_none() {
+    /// Fails with [`ErrorKind::Other`] if an entry is missing, its JSON is invalid or repeats a key, or the record takes more memory than
+    /// 16 MiB plus 10 times the size of the file; and if `entry` fails.
+    pub fn from_entries<'e>(file_size: u64, entry: &mut dyn FnMut(&str) -> Result<EntryContent<'e>>) -> Result<Self> {
+        Self::read(&mut Memory::of_file(file_size), &mut |name, _| entry(name))
+    }
+
+    /// `entry` returns the content of an entry, and fails if it is larger than the given number of bytes.
+    fn read<'e>(memory: &mut Memory, entry: &mut dyn FnMut(&str, u64) -> Result<EntryContent<'e>>) -> Result<Self> {
+        if entry(IDENTIFIER, memory.left)?.is_none() {
             return Err(bad(format!("a ZIP file without the entry {IDENTIFIER}")));
         }
-        let handles: Object<Object<Handles>> = read(HANDLES, entry(HANDLES)?)?;
-        let mut methods = Vec::new();
-        for (method, Object(instructions)) in handles.0 {
-            let mut name = format!("{EDGE_PROGRAM}/{method}");
-            let mut json = entry(&name)?;
+        let map = entry(HANDLES, memory.left)?;
+        let mut methods = with_json(HANDLES, map, memory, handles)?;
+        sort_by_key(&mut methods, |method| method.name.clone());
+        let is_twice = |pair: &&[RecordedMethod]| matches!(pair, [method, next] if method.name == next.name);
+        if let Some([method, ..]) = methods.windows(2).find(is_twice) {
+            return Err(about(HANDLES, &format!("method {} occurs twice", shortened(&method.name))));
+        }
+        let is_only = methods.len() == 1;
+        for method in &mut methods {
+            let mut name = format!("{EDGE_PROGRAM}/{}", method.name);
+            let mut json = entry(&name, memory.left)?;
             if json.is_none() {
                 name = EDGE_PROGRAM.into();
-                json = entry(EDGE_PROGRAM)?;
+                json = entry(EDGE_PROGRAM, memory.left)?;
+                // It is the program of one method.
+                if json.is_some() && !is_only && method.name != FORWARD {
+                    method.handles.clear();
+                    continue;
+                }
             }
-            let program: Exported = read(&name, json)?;
-            let mut recorded = program.method();
-            let mut by_index = Keyed::new();
-            for (instruction, handles) in instructions {
-                let index = instruction.parse().map_err(|_| {
-                    bad(format!(
-                        "{HANDLES}: {method}: {:?} is not the number of an instruction",
-                        shortened(&instruction)
-                    ))
-                })?;
-                by_index.insert(index, handles.list());
-            }
-            recorded.handles = by_index.into_sorted();
-            recorded.name = method;
-            methods.push(recorded);
+            (method.nodes, method.inputs) = with_json(&name, json, memory, program)?;
         }
-        sort_by_key(&mut methods, |method| method.name.clone());
         Ok(Self { methods })
     }
 
     /// Reads a record, see [`from_entries`](Self::from_entries).
     ///
-    /// Also fails with [`ErrorKind::Other`] if the bytes are not a ZIP file, or if an entry is larger than 64 times the size of the file.
+    /// Also fails with [`ErrorKind::Other`] if the bytes are not a ZIP file, or if entries overlap or have the same name.
     #[cfg(feature = "etrecord")]
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut archive =
             ZipArchive::new(Cursor::new(bytes)).map_err(|error| bad(format!("not a ZIP file: {error}")))?;
-        let size = bytes.len() as u64;
-        Self::from_entries(&mut |name| {
+        check_entries(bytes, &mut archive)?;
+        Self::read(&mut Memory::of_file(bytes.len() as u64), &mut |name, most| {
             if archive.index_for_name(name).is_none() {
                 return Ok(None);
             }
             let entry = archive.by_name(name).map_err(|error| about(name, &error))?;
             let mut content = Vec::new();
-            entry.take(most(size) + 1).read_to_end(&mut content).map_err(|error| about(name, &error))?;
-            Self::takes_entry(name, content.len() as u64, size)?;
+            entry.take(most.saturating_add(1)).read_to_end(&mut content).map_err(|error| about(name, &error))?;
             Ok(Some(Cow::Owned(content)))
         })
     }
 }
 
-/// Parses the content of an entry as JSON.
-fn read<T: DeserializeOwned>(name: &str, content: EntryContent<'_>) -> Result<T> {
-    let content = content.ok_or_else(|| about(name, &"it is missing"))?;
-    let json = core::str::from_utf8(&content).map_err(|error| about(name, &error))?;
-    serde_json::from_str(json).map_err(|error| about(name, &error))
+/// Checks that no entries of a ZIP file overlap, and that none has the name of another.
+#[cfg(feature = "etrecord")]
+fn check_entries(bytes: &[u8], archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<()> {
+    let directory = archive.central_directory_start();
+    // The directory is after all entries.
+    let mut ranges = vec![(directory, directory)];
+    for index in 0..archive.len() {
+        let entry = archive.by_index_raw(index).map_err(|error| bad(format!("entry {index}: {error}")))?;
+        ranges.push((entry.header_start(), entry.data_start().saturating_add(entry.compressed_size())));
+    }
+    sort(&mut ranges);
+    let overlap = |pair: &&[(u64, u64)]| matches!(pair, [(_, end), (next, _)] if end > next);
+    if let Some([_, (start, _)]) = ranges.windows(2).find(overlap) {
+        return Err(Error::other("ETRecord", to_usize(*start), "an entry of the ZIP file overlaps the one before it"));
+    }
+    let mut rest = bytes.get(to_usize(directory)..).unwrap_or_default();
+    for _ in 0..archive.len() {
+        rest = after_entry(rest).unwrap_or_default();
+    }
+    if rest.starts_with(ENTRY) {
+        return Err(bad("two entries of the ZIP file have the same name".into()));
+    }
+    Ok(())
 }
+
+/// The start of an entry in the directory of a ZIP file.
+#[cfg(feature = "etrecord")]
+const ENTRY: &[u8] = b"PK\x01\x02";
+
+/// Returns the bytes after an entry of the directory of a ZIP file.
+#[cfg(feature = "etrecord")]
+fn after_entry(directory: &[u8]) -> Option<&[u8]> {
+    let number = |at: usize| Some(usize::from(u16::from_le_bytes(directory.get(at..at + 2)?.try_into().ok()?)));
+    // After 46 bytes: the name, extra fields, and a comment.
+    directory.get(46 + number(28)? + number(30)? + number(32)?..)
+}
+
+#[cfg(feature = "etrecord")]
+fn to_usize(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+/// Calls a function with the content of an entry. The content takes memory only during the call.
+fn with_json<T>(
+    entry: &str,
+    content: EntryContent<'_>,
+    memory: &mut Memory,
+    read: fn(Json<'_>, &mut Memory) -> Result<T>,
+) -> Result<T> {
+    let content = content.ok_or_else(|| about(entry, &"it is missing"))?;
+    memory.take(content.len())?;
+    let whole = core::str::from_utf8(&content).map_err(|error| about(entry, &error))?;
+    let read = read(Json { entry, whole, part: whole }, memory);
+    memory.give_back(content.len());
+    read
+}
+
+/// A part of the JSON of an entry. Lists and objects are read one item at a time: held together, they could take many times the text.
+#[derive(Clone, Copy)]
+struct Json<'j> {
+    entry: &'j str,
+    whole: &'j str,
+    part: &'j str,
+}
+
+impl<'j> Json<'j> {
+    fn at(self, part: &'j RawValue) -> Self {
+        Self { part: part.get(), ..self }
+    }
+
+    fn parse<T: Deserialize<'j>>(self) -> Result<T> {
+        serde_json::from_str(self.part).map_err(|error| self.fault(&error))
+    }
+
+    /// Calls a function with each item of an array.
+    fn items<T: Deserialize<'j>>(self, mut call: impl FnMut(T) -> Result<()>) -> Result<()> {
+        let mut failed = None;
+        let each = Each { expected: "an array", failed: &mut failed, call: &mut |_, item| call(item) };
+        let done = serde_json::Deserializer::from_str(self.part).deserialize_seq(each);
+        failed.map_or_else(|| done.map_err(|error| self.fault(&error)), Err)
+    }
+
+    /// Calls a function with each key of an object and its value.
+    fn entries<T: Deserialize<'j>>(self, mut call: impl FnMut(String, T) -> Result<()>) -> Result<()> {
+        let mut failed = None;
+        let each = Each { expected: "an object", failed: &mut failed, call: &mut call };
+        let done = serde_json::Deserializer::from_str(self.part).deserialize_map(each);
+        failed.map_or_else(|| done.map_err(|error| self.fault(&error)), Err)
+    }
+
+    fn fault(self, error: &serde_json::Error) -> Error {
+        // The part is in the whole.
+        let start = (self.part.as_ptr() as usize).saturating_sub(self.whole.as_ptr() as usize);
+        about(self.entry, &Error::of_json("JSON", self.part, start, error))
+    }
+}
+
+/// Calls a function for each item of an array, or each entry of an object.
+struct Each<'c, T> {
+    expected: &'static str,
+    call: &'c mut dyn FnMut(String, T) -> Result<()>,
+    /// The error of the function.
+    failed: &'c mut Option<Error>,
+}
+
+impl<T> Each<'_, T> {
+    fn call<E: serde::de::Error>(&mut self, key: String, item: T) -> core::result::Result<(), E> {
+        (self.call)(key, item).map_err(|error| {
+            *self.failed = Some(error);
+            E::custom("a part cannot be read")
+        })
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Each<'_, T> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> core::result::Result<(), A::Error> {
+        while let Some(item) = items.next_element()? {
+            self.call(String::new(), item)?;
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> core::result::Result<(), A::Error> {
+        while let Some((key, item)) = map.next_entry()? {
+            self.call(key, item)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the methods, each with its handles.
+fn handles(json: Json<'_>, memory: &mut Memory) -> Result<Vec<RecordedMethod>> {
+    let mut methods = Vec::new();
+    json.entries(|method, instructions: &RawValue| {
+        memory.take(size_of::<RecordedMethod>() + method.len())?;
+        let mut by_index = Keyed::new();
+        json.at(instructions).entries(|instruction, value: &RawValue| {
+            let fault = |fault: &str| about(HANDLES, &format!("{method}: {:?} {fault}", shortened(&instruction)));
+            let index: usize = instruction.parse().map_err(|_| fault("is not the number of an instruction"))?;
+            memory.take(INSTRUCTION_MEMORY)?;
+            let (value, mut handles) = (json.at(value), Vec::new());
+            // A single handle, or those of all nodes that a delegate replaced.
+            if value.part.starts_with('[') {
+                value.items(|handle: u32| {
+                    handles.push(handle);
+                    memory.take(size_of_val(&handle))
+                })?;
+            } else {
+                handles.push(value.parse()?);
+            }
+            match by_index.insert(index, handles) {
+                Some(_) => Err(fault("occurs twice")),
+                None => Ok(()),
+            }
+        })?;
+        let handles = by_index.into_sorted();
+        methods.push(RecordedMethod { name: method, handles, ..RecordedMethod::default() });
+        Ok(())
+    })?;
+    Ok(methods)
+}
+
+/// The memory of an instruction with its handles, besides the handles.
+const INSTRUCTION_MEMORY: usize = 96;
 
 #[cold]
 fn about(entry: &str, fault: &dyn core::fmt::Display) -> Error {
@@ -207,84 +404,41 @@ fn about(entry: &str, fault: &dyn core::fmt::Display) -> Error {
 
 #[cold]
 fn bad(what: String) -> Error {
-    Error::other("ETRecord", 0, what)
-}
-
-/// A JSON object, in the order of the text.
-struct Object<V>(Vec<(String, V)>);
-
-impl<V> Default for Object<V> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<'de, V: Deserialize<'de>> Deserialize<'de> for Object<V> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
-        struct Entries<V>(PhantomData<V>);
-
-        impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
-            type Value = Object<V>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> core::result::Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Object(entries))
-            }
-        }
-
-        deserializer.deserialize_map(Entries(PhantomData))
-    }
-}
-
-/// The handles of an instruction: a single handle, or those of all nodes that a delegate replaced.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Handles {
-    One(u32),
-    Several(Vec<u32>),
-}
-
-impl Handles {
-    fn list(self) -> Vec<u32> {
-        match self {
-            Self::One(handle) => alloc::vec![handle],
-            Self::Several(handles) => handles,
-        }
-    }
+    Error::new(ErrorKind::Other { format: "ETRecord", fault: what.into() })
 }
 
 /// `ExportedProgram` of PyTorch's `export/serde/schema.py`, reduced to the fields that names need.
 #[derive(Deserialize)]
-struct Exported {
-    graph_module: GraphModule,
+struct Exported<'j> {
+    #[serde(borrow)]
+    graph_module: GraphModule<'j>,
 }
 
 #[derive(Deserialize)]
-struct GraphModule {
-    graph: Graph,
-    signature: Signature,
+struct GraphModule<'j> {
+    #[serde(borrow)]
+    graph: Graph<'j>,
+    #[serde(borrow)]
+    signature: Signature<'j>,
 }
 
 #[derive(Deserialize)]
-struct Graph {
-    nodes: Vec<Node>,
-    #[serde(default)]
-    tensor_values: Object<TensorMeta>,
+struct Graph<'j> {
+    /// A list of `Node`.
+    #[serde(borrow)]
+    nodes: &'j RawValue,
+    /// `TensorMeta` by name.
+    #[serde(borrow)]
+    tensor_values: Option<&'j RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Node {
+struct Node<'j> {
     name: Option<String>,
     target: String,
-    #[serde(default)]
-    inputs: Vec<NamedArgument>,
+    /// A list of `NamedArgument`.
+    #[serde(borrow)]
+    inputs: Option<&'j RawValue>,
     #[serde(default)]
     metadata: Metadata,
 }
@@ -315,8 +469,10 @@ struct Metadata {
 }
 
 #[derive(Deserialize)]
-struct TensorMeta {
-    sizes: Vec<Size>,
+struct TensorMeta<'j> {
+    /// A list of `Size`.
+    #[serde(borrow)]
+    sizes: &'j RawValue,
 }
 
 /// A size: a number or an expression.
@@ -326,8 +482,10 @@ struct Size {
 }
 
 #[derive(Deserialize)]
-struct Signature {
-    input_specs: Vec<InputSpec>,
+struct Signature<'j> {
+    /// A list of `InputSpec`.
+    #[serde(borrow)]
+    input_specs: &'j RawValue,
 }
 
 /// An input of the graph. Exactly one field is set.
@@ -351,72 +509,124 @@ struct UserInput {
     arg: ArgumentValue,
 }
 
-impl Exported {
-    fn method(self) -> RecordedMethod {
-        let GraphModule { graph, signature } = self.graph_module;
-        let tensor_values: Keyed<String, TensorMeta> = graph.tensor_values.0.into_iter().collect();
-        let mut parameters: Keyed<String, Parameter> = Keyed::new();
-        let mut inputs = Vec::new();
-        for spec in signature.input_specs {
-            if let Some(input) = spec.user_input {
-                inputs.push(input.arg.as_tensor.map(|named| shortened(&named.name).into_owned()).unwrap_or_default());
-            }
-            let Some(spec) = spec.parameter.or(spec.buffer).or(spec.tensor_constant) else { continue };
-            let sizes = tensor_values.get(&spec.arg.name);
-            let sizes = sizes.and_then(|meta| meta.sizes.iter().map(|size| size.as_int).collect());
-            let name = shortened(&spec.parameter_name).into_owned();
-            parameters.insert(spec.arg.name, Parameter { name, sizes, ..Parameter::default() });
+/// Reads the nodes and the inputs of an exported program.
+fn program(json: Json<'_>, memory: &mut Memory) -> Result<(Vec<RecordedNode>, Vec<String>)> {
+    let GraphModule { graph, signature } = json.parse::<Exported<'_>>()?.graph_module;
+    let mut parameters: Keyed<String, Parameter> = Keyed::new();
+    let mut inputs = Vec::new();
+    json.at(signature.input_specs).items(|spec: InputSpec| {
+        if let Some(input) = spec.user_input {
+            let name = input.arg.as_tensor.map(|named| shortened(&named.name).into_owned()).unwrap_or_default();
+            memory.take(size_of_val(&name) + name.len())?;
+            inputs.push(name);
         }
-        let mut nodes = Vec::with_capacity(graph.nodes.len());
-        for node in graph.nodes {
-            let dequantized = node.dequantized(&parameters);
-            nodes.push(node.recorded(&parameters));
-            if let Some((name, parameter)) = dequantized {
-                parameters.insert(name, parameter);
-            }
+        let Some(spec) = spec.parameter.or(spec.buffer).or(spec.tensor_constant) else { return Ok(()) };
+        let name = shortened(&spec.parameter_name).into_owned();
+        let parameter = Parameter { name, ..Parameter::default() };
+        memory.take(PARAMETER_MEMORY + spec.arg.name.len() + parameter.name.len())?;
+        match parameters.insert(spec.arg.name, parameter) {
+            Some(twice) => Err(about(json.entry, &format!("two inputs have the name of {}", twice.name))),
+            None => Ok(()),
         }
-        RecordedMethod { nodes, inputs, ..RecordedMethod::default() }
+    })?;
+    if let Some(tensor_values) = graph.tensor_values {
+        json.at(tensor_values).entries(|name, meta: TensorMeta<'_>| {
+            let Some(parameter) = parameters.get_mut(&name) else { return Ok(()) };
+            let mut sizes = Some(Vec::new());
+            json.at(meta.sizes).items(|size: Size| {
+                memory.take(size_of::<u64>())?;
+                match size.as_int.zip(sizes.as_mut()) {
+                    Some((size, sizes)) => sizes.push(size),
+                    None => sizes = None,
+                }
+                Ok(())
+            })?;
+            match core::mem::replace(&mut parameter.sizes, sizes) {
+                Some(_) => Err(about(json.entry, &format!("{} occurs twice", shortened(&name)))),
+                None => Ok(()),
+            }
+        })?;
+    }
+    let mut nodes = Vec::new();
+    json.at(graph.nodes).items(|node: Node<'_>| {
+        let (node, dequantized) = node.recorded(json, &parameters, memory)?;
+        nodes.push(node);
+        if let Some((name, parameter)) = dequantized {
+            memory.take(PARAMETER_MEMORY + name.len() + parameter.memory())?;
+            parameters.insert(name, parameter);
+        }
+        Ok(())
+    })?;
+    Ok((nodes, inputs))
+}
+
+/// The memory of a parameter by its name in the graph, besides its names and sizes.
+const PARAMETER_MEMORY: usize = 160;
+
+impl Parameter {
+    /// Returns the memory of its names and sizes, in bytes.
+    fn memory(&self) -> usize {
+        let sizes = self.sizes.as_ref().map_or(0, |sizes| size_of_val(sizes.as_slice()));
+        self.argument.len() + self.name.len() + sizes
     }
 }
 
-impl Node {
-    /// Returns the name of the node, and the parameter whose numbers it dequantizes.
-    fn dequantized(&self, parameters: &Keyed<String, Parameter>) -> Option<(String, Parameter)> {
-        let operator = operator(&self.target);
-        let (_, name) = operator.split_once("::")?;
-        let first = self.inputs.first().filter(|_| name.starts_with("dequantize_"))?;
-        let parameter = parameters.get(&first.arg.as_tensor.as_ref()?.name)?.clone();
-        Some((self.name.clone()?, Parameter { quantized: true, ..parameter }))
-    }
-
-    fn recorded(self, parameters: &Keyed<String, Parameter>) -> RecordedNode {
+impl Node<'_> {
+    /// Returns the node and, if it dequantizes a parameter, its name with that parameter.
+    fn recorded(
+        self,
+        json: Json<'_>,
+        parameters: &Keyed<String, Parameter>,
+        memory: &mut Memory,
+    ) -> Result<(RecordedNode, Option<(String, Parameter)>)> {
         let Metadata { debug_handle, nn_module_stack, stack_trace } = self.metadata;
-        let (mut taken, mut producers) = (Vec::new(), Vec::new());
+        let (mut taken, mut producers, mut first) = (Vec::new(), Vec::new(), None);
         let module = nn_module_stack.as_deref().map(module).unwrap_or_default();
-        for argument in self.inputs {
-            let Some(Named { name: tensor }) = argument.arg.as_tensor else { continue };
-            let Some(parameter) = parameters.get(&tensor) else {
-                producers.push(shortened(&tensor).into_owned());
-                continue;
-            };
-            let argument = shortened(&argument.name).into_owned();
-            let mut parameter = parameter.clone();
-            // Folding quantization into a weight gives it a name of its own, such as `_frozen_param0`.
-            if parameter.quantized && !parameter.name.ends_with(&argument) {
-                parameter.name = if module.is_empty() { argument.clone() } else { format!("{module}.{argument}") };
-            }
-            taken.push(Parameter { argument, ..parameter });
+        let mut is_first = true;
+        if let Some(inputs) = self.inputs {
+            json.at(inputs).items(|argument: NamedArgument| {
+                let is_first = core::mem::take(&mut is_first);
+                let Some(named) = argument.arg.as_tensor else { return Ok(()) };
+                let Some(parameter) = parameters.get(&named.name) else {
+                    let producer = shortened(&named.name).into_owned();
+                    memory.take(size_of_val(&producer) + producer.len())?;
+                    producers.push(producer);
+                    return Ok(());
+                };
+                if is_first {
+                    first = Some(parameter);
+                }
+                let argument = shortened(&argument.name).into_owned();
+                let mut parameter = parameter.clone();
+                // Folding quantization into a weight gives it a name of its own, such as `_frozen_param0`.
+                if parameter.quantized && !parameter.name.ends_with(&argument) {
+                    parameter.name = if module.is_empty() { argument.clone() } else { format!("{module}.{argument}") };
+                }
+                parameter.argument = argument;
+                memory.take(size_of_val(&parameter) + parameter.memory())?;
+                taken.push(parameter);
+                Ok(())
+            })?;
         }
         sort_by_key(&mut taken, |parameter| parameter.argument.clone());
-        RecordedNode {
-            name: self.name.map(|name| shortened(&name).into_owned()).unwrap_or_default(),
+        let name = self.name;
+        let node = RecordedNode {
+            name: name.as_deref().map(|name| shortened(name).into_owned()).unwrap_or_default(),
             operator: operator(&self.target),
             handle: debug_handle.and_then(|handle| handle.parse().ok()).filter(|handle| *handle != 0),
             module,
             source: stack_trace.as_deref().and_then(source_line),
             parameters: taken,
             producers,
-        }
+        };
+        let source =
+            node.source.as_ref().map_or(0, |source| source.file.len() + source.function.len() + source.text.len());
+        memory.take(size_of_val(&node) + node.name.len() + node.operator.len() + node.module.len() + source)?;
+        let is_dequantizing = node.operator.split_once("::").is_some_and(|(_, name)| name.starts_with("dequantize_"));
+        let dequantized = name
+            .zip(first.filter(|_| is_dequantizing))
+            .map(|(name, parameter)| (name, Parameter { quantized: true, ..parameter.clone() }));
+        Ok((node, dequantized))
     }
 }
 

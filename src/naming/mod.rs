@@ -163,7 +163,7 @@ impl<'t> Names<'t> {
             let own = self.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate));
             let Some(names) = own else { continue };
             for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
-                let from = recorded.and_then(|recorded| recorded.of(node.debug_handle).first());
+                let from = recorded.and_then(|recorded| Some(recorded.nodes.get(&node.debug_handle)?.first));
                 names.nodes.push(InstructionName {
                     label: format!("{} {index}", node.name()),
                     module: from.map(|from| from.module.as_str()),
@@ -268,34 +268,47 @@ impl<'t> MethodNames<'t> {
 /// A method of a record, with its nodes by handle.
 struct ByHandle<'t> {
     recorded: &'t RecordedMethod,
-    nodes: Keyed<u32, Vec<&'t RecordedNode>>,
+    nodes: Keyed<u32, Nodes<'t>>,
+}
+
+/// The nodes with one handle. Many instructions can run them, so that each asks for a node rather than looking at all of them.
+struct Nodes<'t> {
+    first: &'t RecordedNode,
+    /// The innermost module that contains all of them.
+    module: &'t str,
+    /// The first node with each operator.
+    operators: Keyed<&'t str, &'t RecordedNode>,
+    /// The first parameter that is taken as each argument.
+    parameters: Keyed<&'t str, &'t Parameter>,
 }
 
 impl<'t> ByHandle<'t> {
     fn new(recorded: &'t RecordedMethod) -> Self {
-        let mut nodes: Keyed<u32, Vec<&RecordedNode>> = Keyed::new();
+        let mut nodes: Keyed<u32, Nodes<'t>> = Keyed::new();
         for node in &recorded.nodes {
-            if let Some(handle) = node.handle {
-                nodes.entry(handle).push(node);
+            let Some(handle) = node.handle else { continue };
+            let first =
+                || Nodes { first: node, module: &node.module, operators: Keyed::new(), parameters: Keyed::new() };
+            let own = nodes.or_insert_with(handle, first);
+            own.module = common_module(own.module, &node.module);
+            own.operators.or_insert(&node.operator, node);
+            for parameter in &node.parameters {
+                own.parameters.or_insert(&parameter.argument, parameter);
             }
         }
         Self { recorded, nodes }
     }
 
-    fn of(&self, handle: u32) -> &[&'t RecordedNode] {
-        self.nodes.get(&handle).map(Vec::as_slice).unwrap_or_default()
-    }
-
     /// Returns the parameter that a node takes as the argument with this name.
     fn parameter(&self, handle: u32, argument: &str) -> Option<&'t Parameter> {
-        self.of(handle).iter().find_map(|node| node.parameter(argument))
+        self.nodes.get(&handle)?.parameters.get(argument).copied()
     }
 
-    /// Returns the nodes that an instruction runs.
-    fn nodes(&self, instruction: usize) -> impl Iterator<Item = &'t RecordedNode> {
+    /// Returns the nodes that an instruction runs, by their handles.
+    fn nodes(&self, instruction: usize) -> impl Iterator<Item = &Nodes<'t>> {
         let handles = &self.recorded.handles;
         let own = find(handles, |(index, _)| index.cmp(&instruction));
-        own.into_iter().flat_map(|(_, handles)| handles).flat_map(|handle| self.of(*handle)).copied()
+        own.into_iter().flat_map(|(_, handles)| handles).filter_map(|handle| self.nodes.get(handle))
     }
 }
 
@@ -375,11 +388,11 @@ impl<'c, 't> Method<'c, 't> {
         let (count, name) = self.counts.or_insert_with(runs, || (0, name()));
         let label = format!("{name}.{count}");
         *count += 1;
-        let nodes: Vec<&'t RecordedNode> = match (&self.record, index) {
+        let nodes: Vec<&Nodes<'t>> = match (self.record, index) {
             (Some(record), Some(index)) => record.nodes(index).collect(),
             _ => Vec::new(),
         };
-        let same = nodes.iter().copied().find(|node| node.operator == runs);
+        let same = nodes.iter().find_map(|nodes| nodes.operators.get(runs).copied());
         // The emitter and its passes rename operators of other namespaces.
         if matches!(code.operation, Operation::Kernel { .. }) && runs.starts_with("aten::") && !nodes.is_empty() {
             self.recorded += 1;
@@ -429,9 +442,9 @@ impl<'c, 't> Method<'c, 't> {
         }
         let module = nodes.first().map(|first| match same {
             Some(node) => node.module.as_str(),
-            None => nodes.iter().fold(first.module.as_str(), |common, node| common_module(common, &node.module)),
+            None => nodes.iter().fold(first.module, |common, nodes| common_module(common, nodes.module)),
         });
-        let source = same.or(nodes.first().copied()).and_then(|node| node.source.as_ref());
+        let source = same.or(nodes.first().map(|nodes| nodes.first)).and_then(|node| node.source.as_ref());
         Ok(InstructionName { label, module, source })
     }
 }

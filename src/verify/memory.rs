@@ -6,11 +6,11 @@
 use super::report::Report;
 use super::rule;
 use crate::dataflow::{Branch, Calls, Conflict, Dataflow, DelegateOutputs, Event, Null};
-use crate::keyed::{sort, sort_by_key};
+use crate::keyed::{set, sort, sort_by_key};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
-use alloc::format;
 use alloc::string::String;
+use alloc::{format, vec::Vec};
 use core::fmt::Write;
 
 pub(super) fn check(
@@ -27,7 +27,7 @@ pub(super) fn check(
     flow.nulls.dedup_by_key(|found| (found.tensor, found.freed_by));
     let mut unknown =
         flow.unknown.iter().find(|unknown| unknown.time.is_none()).map(|unknown| String::from(unknown.why));
-    let method = Method { plan, flow, path };
+    let method = Method { plan, instructions: plan.instructions().collect(), flow, path };
     for (shown, conflict) in method.flow.conflicts.iter().enumerate() {
         match method.doubt(conflict) {
             None => method.overlap(conflict, shown < MAX_PATHS, report),
@@ -52,6 +52,8 @@ const MAX_PATHS: usize = 16;
 
 struct Method<'m, 't, 'a> {
     plan: &'t ExecutionPlan<'a>,
+    /// The instructions of all chains, each with the indices of its chain and in it. Instruction `i` runs at time `i + 1`.
+    instructions: Vec<((usize, usize), &'t InstructionArguments<'a>)>,
     flow: Dataflow,
     path: &'m Path<'m>,
 }
@@ -67,7 +69,7 @@ impl Method<'_, '_, '_> {
         if write.time != read.time && self.flow.may_be_base(conflict.new, conflict.memory) {
             return Some("the latter may as well be a view of the former");
         }
-        let instruction = self.plan.instructions().nth((write.time as usize).checked_sub(1)?)?.1;
+        let (_, instruction) = self.instructions.get((write.time as usize).checked_sub(1)?)?;
         let is_delegate = matches!(instruction, InstructionArguments::DelegateCall(_));
         let in_place = write.time == read.time && read.kind.reads() && conflict.places[0] == conflict.places[1];
         (is_delegate && in_place).then_some("whether the delegate runs in place is not known")
@@ -144,12 +146,13 @@ impl Method<'_, '_, '_> {
 
     /// Reports tensors that are freed although they are used outside the run.
     fn frees(&self, report: &mut Report<'_>) {
-        for ((chain, index), instruction) in self.plan.instructions() {
+        let [inputs, outputs] = [self.plan.inputs(), self.plan.outputs()].map(|values| set(values.to_vec()));
+        for ((chain, index), instruction) in self.instructions.iter().copied() {
             let InstructionArguments::FreeCall(call) = instruction else { continue };
             let Some(tensor) = self.plan.tensor(call.value_index) else { continue };
-            let kind = if self.plan.inputs().contains(&call.value_index) {
+            let kind = if inputs.binary_search(&call.value_index).is_ok() {
                 "an input"
-            } else if self.plan.outputs().contains(&call.value_index) {
+            } else if outputs.binary_search(&call.value_index).is_ok() {
                 "an output"
             } else if tensor.allocation_info.is_none() && tensor.has_data() {
                 "a constant"
@@ -167,7 +170,7 @@ impl Method<'_, '_, '_> {
     /// Reports endless loops.
     fn loops(&self, report: &mut Report<'_>) {
         for time in self.flow.endless() {
-            let Some(((chain, index), instruction)) = self.plan.instructions().nth(time) else { continue };
+            let Some(((chain, index), instruction)) = self.instructions.get(time).copied() else { continue };
             let InstructionArguments::JumpFalseCall(jump) = instruction else { continue };
             // A jump to itself breaks another rule.
             if usize::try_from(jump.destination_instruction) == Ok(index) {

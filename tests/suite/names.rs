@@ -151,10 +151,72 @@ fn a_hostile_etrecord_is_an_error_and_takes_memory_in_proportion_to_its_size() {
             .contains("debug_handle_map")
     );
     let deep = format!("{{\"forward\": {{\"0\": {}", "[".repeat(2_000));
-    assert!(message(&[("ETRECORD_V0", b""), ("debug_handle_map", deep.as_bytes())]).contains("recursion limit"));
+    assert!(message(&[("ETRECORD_V0", b""), ("debug_handle_map", deep.as_bytes())]).contains("bad JSON"));
     // 64 MiB of white space takes 64 KiB in the file.
     let blank = vec![b' '; 64 << 20];
-    assert!(message(&[("ETRECORD_V0", b""), ("debug_handle_map", &blank)]).contains("64 times the file"));
+    assert!(message(&[("ETRECORD_V0", b""), ("debug_handle_map", &blank)]).contains("10 times the file"));
+}
+
+/// An exported program with a parameter of this many sizes, which each of this many nodes takes.
+fn exported(sizes: usize, nodes: usize) -> Vec<u8> {
+    let sizes = vec![r#"{"as_int":1}"#; sizes].join(",");
+    let node = r#"{"target":"t","inputs":[{"name":"w","arg":{"as_tensor":{"name":"p"}}}]}"#;
+    let nodes = vec![node; nodes].join(",");
+    let specs = r#"[{"parameter":{"arg":{"name":"p"},"parameter_name":"p"}}]"#;
+    format!(
+        r#"{{"graph_module":{{"graph":{{"nodes":[{nodes}],"tensor_values":{{"p":{{"sizes":[{sizes}]}}}}}},"signature":{{"input_specs":{specs}}}}}}}"#
+    )
+    .into_bytes()
+}
+
+#[test]
+fn a_small_etrecord_takes_a_limited_amount_of_memory() {
+    let named =
+        |count: usize| (0..count).map(|index| format!("\"m{index}\":{{\"0\":1}}")).collect::<Vec<_>>().join(",");
+    let repeated = format!("{{{}}}", vec![r#""forward":{"0":1}"#; 9_000].join(","));
+    let methods = format!("{{{}}}", named(9_000));
+    let instructions = format!("{{\"forward\":{{{}}}}}", vec![r#""0":1"#; 9_000].join(","));
+    let one = r#"{"forward":{"0":1}}"#.to_owned();
+    let cases = [
+        (&repeated, exported(0, 900), "occurs twice"),
+        (&instructions, exported(0, 900), "occurs twice"),
+        // The program without a name is of one method.
+        (&methods, exported(0, 900), ""),
+        (&one, exported(20_000, 20_000), "10 times the file"),
+        (&one, exported(0, 900_000), "10 times the file"),
+    ];
+    for (map, program, expected) in cases {
+        let record = zip(&[
+            ("ETRECORD_V0", b""),
+            ("debug_handle_map", map.as_bytes()),
+            ("edge_dialect_exported_program", &program),
+        ]);
+        let mut fault = String::new();
+        let measured = allocation_counter::measure(|| {
+            fault = EtRecord::parse(&record).err().map(|error| error.to_string()).unwrap_or_default();
+        });
+        assert!(fault.contains(expected) && fault.is_empty() == expected.is_empty(), "{expected}: {fault}");
+        let most = (64 << 20) + 32 * record.len() as u64;
+        assert!(measured.bytes_max <= most, "{expected}: {} bytes for {}", measured.bytes_max, record.len());
+    }
+}
+
+#[test]
+fn entries_of_an_etrecord_that_overlap_or_have_one_name_are_refused() {
+    let map = br#"{"forward":{"0":1}}"#.as_slice();
+    let record = zip(&[("ETRECORD_V0", b""), ("debug_handle_map", map), ("debug_handle_maq", map)]);
+    let directory = record.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    let names: Vec<usize> =
+        (directory..record.len() - 16).filter(|at| record[*at..].starts_with(b"debug_handle_ma")).collect();
+    let message = |bytes: &[u8]| EtRecord::parse(bytes).unwrap_err().to_string();
+    // The third entry is where the second one is: the offset is 4 bytes before the name.
+    let mut overlap = record.clone();
+    let offset: [u8; 4] = record[names[0] - 4..names[0]].try_into().unwrap();
+    overlap[names[1] - 4..names[1]].copy_from_slice(&offset);
+    assert!(message(&overlap).contains("overlaps the one before it"), "{}", message(&overlap));
+    let mut twice = record.clone();
+    twice[names[1] + 15] = b'p';
+    assert!(message(&twice).contains("have the same name"), "{}", message(&twice));
 }
 
 #[test]
@@ -357,7 +419,7 @@ fn a_record_is_read_from_its_entries() {
     let record = file("net_portable.etrecord");
     let mut archive = zip::ZipArchive::new(Cursor::new(&record)).unwrap();
     let mut asked = Vec::new();
-    let read = EtRecord::from_entries(&mut |name| {
+    let read = EtRecord::from_entries(record.len() as u64, &mut |name| {
         let Some(index) = archive.index_for_name(name) else { return Ok(None) };
         asked.push(name.to_owned());
         let mut content = Vec::new();
@@ -369,6 +431,6 @@ fn a_record_is_read_from_its_entries() {
     assert!(asked.iter().all(|name| takes(name, 1).unwrap()), "{asked:?}");
     assert!(!takes("state_dict.pkl", 1).unwrap());
     assert!(matches!(takes(&asked[0], 1 << 40).unwrap_err().kind(), ErrorKind::Other { .. }));
-    let missing = EtRecord::from_entries(&mut |_| Ok(None)).unwrap_err().to_string();
+    let missing = EtRecord::from_entries(0, &mut |_| Ok(None)).unwrap_err().to_string();
     assert!(missing.contains("ETRECORD_V0"), "{missing}");
 }

@@ -105,12 +105,12 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         return Err(Failure::usage_of(input.path(), &"expected a .bpte"));
     };
     let Some(program) = program else {
-        return extract(&input, &before, destination);
+        return extract(context, &input, &before, destination);
     };
     let new = Input::open(context, program)?;
     let mut after = before.clone();
     let report = after.replace_program(new.bytes()).map_err(|error| Failure::bad(new.path(), &error))?;
-    destination.finish(&input, before, after, report)
+    destination.finish(context, &input, before, after, report)
 }
 
 fn create<'a>(context: &Context, arguments: &'a Create) -> Result<Pending<'a>, Failure> {
@@ -158,7 +158,7 @@ fn create<'a>(context: &Context, arguments: &'a Create) -> Result<Pending<'a>, F
         report.changes.extend(added.changes);
     }
     let before = before.clone();
-    destination.finish(&input, before, after.into_owned(), report)
+    destination.finish(context, &input, before, after.into_owned(), report)
 }
 
 fn read(sources: &[Source]) -> Result<Vec<NewData<'_>>, Failure> {
@@ -194,13 +194,18 @@ fn list_all(context: &Context, files: &FileArguments, form: &JsonArguments) -> R
     outcome
 }
 
-fn extract<'a>(input: &Input, bpte: &Bpte<'_>, destination: &'a Destination) -> Result<Pending<'a>, Failure> {
+fn extract<'a>(
+    context: &Context,
+    input: &Input,
+    bpte: &Bpte<'_>,
+    destination: &'a Destination,
+) -> Result<Pending<'a>, Failure> {
     let bad = |error: Error| Failure::bad(input.path(), &error);
     let program = bpte.program().map_err(bad)?;
     let output = Output::new(destination.path(input.path())?, program.image(), input.path())?;
     let size = bpte.bundled_program.program().len() as u64;
     let report = EditReport::from(vec![Change::new(Action::Extracted, Subject::Program, "", size, size)]);
-    finish(&[input], vec![output], report, destination.how())
+    finish(context, &[input], vec![output], report, destination.how())
 }
 
 fn list(

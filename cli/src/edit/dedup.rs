@@ -46,12 +46,12 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         Model::Pte(before) => {
             let mut after = before.clone();
             let report = after.dedup().map_err(bad)?;
-            arguments.destination.finish(&input, before, after, report)
+            arguments.destination.finish(context, &input, before, after, report)
         }
         Model::Ptd(before) => {
             let mut after = before.clone();
             let report = after.dedup().map_err(bad)?;
-            arguments.destination.finish(&input, before, after, report)
+            arguments.destination.finish(context, &input, before, after, report)
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     }

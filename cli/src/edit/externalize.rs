@@ -123,7 +123,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     for output in outputs.iter().skip(1) {
         output.keeps(&trailing, input.path())?;
     }
-    finish(&[&input], outputs, report, arguments.destination.how())
+    finish(context, &[&input], outputs, report, arguments.destination.how())
 }
 
 /// Maps the key that data would get to its name in the table and its new key.

@@ -13,7 +13,7 @@ use crate::table::{Column, Table};
 use crate::{text, value};
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
-use executorch_format::edit::{Extracted, Extraction, Subject, User, default_key};
+use executorch_format::edit::{Extracted, Extraction, Subject, Unpacked, User, default_key};
 use executorch_format::naming::Names;
 use executorch_format::{Analysis, ErrorKind, Model, NewEntry, Ptd, PtdOptions, TensorShape, TensorView};
 use glob::Pattern;
@@ -144,12 +144,21 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         };
     };
     let mut quantized = BTreeSet::new();
+    let mut all: u64 = extraction.files.iter().map(size).sum();
     if arguments.dequantized {
-        dequantized::visit(&model, &extraction, &mut |index, _, _| quantized.extend(Some(index)));
+        dequantized::visit(&model, &extraction, &mut |index, _, constant| {
+            quantized.insert(index);
+            let count = constant
+                .numbers
+                .as_ref()
+                .map_or(0, |numbers| numbers.dims().iter().copied().map(u64::from).product::<u64>());
+            all = all.saturating_add(count.saturating_mul(size_of::<f32>() as u64));
+        });
         if quantized.is_empty() {
             return Err(Failure::usage_of(input.path(), &"none of the selected blobs is a quantized tensor"));
         }
     }
+    context.volume.write(folder, all)?;
     make_output_folder(folder)?;
     for (index, file) in extraction.files.iter_mut().enumerate() {
         let is_tensor = file.shape.is_some() || quantized.contains(&index);
@@ -228,6 +237,12 @@ fn called(file: &Extracted<'_>, several: bool, given: &GivenNames) -> Vec<String
         _ => None,
     });
     values.flatten().collect()
+}
+
+/// Returns the bytes of a blob that are written.
+fn size(file: &Extracted<'_>) -> u64 {
+    let parts = |unpacked: &Unpacked<'_>| unpacked.files.iter().map(|part| part.size).sum();
+    file.unpacked.as_ref().map_or(file.size, parts)
 }
 
 /// Fails if a file to be written exists, unless an earlier manifest in the folder lists it and it is not the input.

@@ -46,5 +46,5 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         let there = report.notes.join("; ");
         return Err(Failure::usage_of(input.path(), &format!("nothing to copy from these .ptd files: {there}")));
     }
-    arguments.destination.finish(&input, before, after, report)
+    arguments.destination.finish(context, &input, before, after, report)
 }

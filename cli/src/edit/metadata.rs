@@ -87,7 +87,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
             _ => {}
         }
     }
-    destination.finish(&input, before, after, report)
+    destination.finish(context, &input, before, after, report)
 }
 
 fn typed_value(text: &str) -> MetadataValue {

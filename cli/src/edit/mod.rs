@@ -151,6 +151,7 @@ impl Destination {
     /// Writes a changed file if it has no new fault. The file is named and reported later.
     pub fn finish<'a>(
         &self,
+        context: &Context,
         input: &Input,
         before: impl Into<Model<'a>>,
         after: impl Into<Model<'a>>,
@@ -173,7 +174,7 @@ impl Destination {
         if !report.changes.iter().any(|change| change.subject == Subject::Padding) {
             output.keeps(&trailing, input.path())?;
         }
-        finish(&[input], vec![output], report, &self.how)
+        finish(context, &[input], vec![output], report, &self.how)
     }
 }
 
@@ -197,6 +198,7 @@ pub fn refuse(file: &Path, found: &[Finding]) -> Result<(), Failure> {
 
 /// Writes results, unless it is a dry run. The files are named and reported when the inputs are closed.
 pub fn finish<'t, 'a>(
+    context: &Context,
     inputs: &[&'t Input],
     outputs: Vec<Output<'t>>,
     report: EditReport,
@@ -215,7 +217,7 @@ pub fn finish<'t, 'a>(
     // An edit in place without changes writes nothing. A separate output is always written.
     let read: BTreeSet<PathBuf> = inputs.iter().map(|input| real(input.path())).collect();
     let kept = report.changes.is_empty() && written.is_subset(&read);
-    let pending = if how.dry_run || kept { Pending::default() } else { prepare_all(&files, inputs)? };
+    let pending = if how.dry_run || kept { Pending::default() } else { prepare_all(context, &files, inputs)? };
     // In this case, the result itself goes to standard output.
     if outputs.iter().any(|output| output.path.is_some_and(|path| path.as_os_str() == text::STANDARD)) {
         return Ok(pending);

@@ -180,7 +180,7 @@ fn create<'a>(context: &Context, arguments: &'a Create) -> Result<Pending<'a>, F
     let output =
         Output::new(arguments.output.as_deref(), ptd.image(), arguments.output.as_deref().unwrap_or(Path::new("")))?;
     let inputs: Vec<&Input> = sources.iter().map(|(_, source)| source.input()).collect();
-    finish(&inputs, vec![output], report, &arguments.how)
+    finish(context, &inputs, vec![output], report, &arguments.how)
 }
 
 /// Returns the change made to a key.
@@ -253,7 +253,7 @@ fn merge<'a>(context: &Context, arguments: &'a Merge) -> Result<Pending<'a>, Fai
     let (merged, report) = Ptd::merge(&files, &PtdOptions::default()).map_err(refused)?;
     let path = arguments.output.as_deref();
     let output = Output::new(path, merged.image(), path.unwrap_or(Path::new("")))?;
-    finish(&inputs.iter().collect::<Vec<_>>(), vec![output], report, &arguments.how)
+    finish(context, &inputs.iter().collect::<Vec<_>>(), vec![output], report, &arguments.how)
 }
 
 /// Fails if two files have different contents for the same key.
@@ -313,7 +313,7 @@ fn split<'a>(context: &Context, arguments: &'a Split) -> Result<Pending<'a>, Fai
         report.notes.push(format!("{} has {keys}", text::path(path)));
     }
     let outputs = parts.iter().zip(&names).map(|(part, path)| Output::new(Some(path), part.image(), path));
-    finish(&[&input], outputs.collect::<Result<Vec<_>, _>>()?, report, &arguments.how)
+    finish(context, &[&input], outputs.collect::<Result<Vec<_>, _>>()?, report, &arguments.how)
 }
 
 fn rename<'a>(context: &Context, arguments: &'a Rename) -> Result<Pending<'a>, Failure> {
@@ -337,7 +337,7 @@ fn rename<'a>(context: &Context, arguments: &'a Rename) -> Result<Pending<'a>, F
     let mut after = before.clone();
     let prefixed = |key: &str| arguments.prefix.as_ref().map(|prefix| format!("{prefix}{key}"));
     let report = after.rename(|key| names.get(key).map(|name| (*name).to_owned()).or_else(|| prefixed(key)));
-    arguments.destination.finish(&input, before, after, report.map_err(refused)?)
+    arguments.destination.finish(context, &input, before, after, report.map_err(refused)?)
 }
 
 fn filter<'a>(context: &Context, arguments: &'a Filter) -> Result<Pending<'a>, Failure> {
@@ -349,5 +349,5 @@ fn filter<'a>(context: &Context, arguments: &'a Filter) -> Result<Pending<'a>, F
         Patterns(patterns).check(input.path(), "key like", before.entries().map(|entry| entry.key()))?;
     }
     let report = after.filter(|entry| Patterns(keep).allow(entry.key()) && !Patterns(remove).any(entry.key()));
-    arguments.destination.finish(&input, before, after, report.map_err(refused)?)
+    arguments.destination.finish(context, &input, before, after, report.map_err(refused)?)
 }

@@ -104,7 +104,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
                 };
                 done.add(text, bytes, more.map_err(bad)?, input.path())?;
             }
-            arguments.destination.finish(&input, before, pte, done.report())
+            arguments.destination.finish(context, &input, before, pte, done.report())
         }
         Model::Ptd(before) => {
             let mut ptd = before.clone();
@@ -122,7 +122,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
                     }
                 }
             }
-            arguments.destination.finish(&input, before, ptd, done.report())
+            arguments.destination.finish(context, &input, before, ptd, done.report())
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     }

@@ -46,5 +46,5 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     }
     let report = after.select(|name| Patterns(keep).allow(name) && !Patterns(remove).any(name));
     let report = report.map_err(|error| Failure::Usage(format!("{}: {error}", text::path(input.path()))))?;
-    arguments.destination.finish(&input, before, after, report)
+    arguments.destination.finish(context, &input, before, after, report)
 }

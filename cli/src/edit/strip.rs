@@ -56,5 +56,5 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         what.padding = padding;
     }
     let report = after.strip(&what).map_err(|error| Failure::bad(input.path(), &error))?;
-    arguments.destination.finish(&input, before, after, report)
+    arguments.destination.finish(context, &input, before, after, report)
 }

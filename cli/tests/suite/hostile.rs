@@ -161,3 +161,61 @@ fn files_with_settings_are_read_up_to_a_limit() {
         assert!(error.contains("more than 16777216 bytes"), "{error}");
     }
 }
+
+/// `source.size` of a tree is up to its author.
+#[test]
+fn a_stated_size_is_not_believed() {
+    let folder = TempFile::new("build.json", b"{}");
+    let model = fixture("1.5.1/add_mul/add_mul.pte");
+    let blobs = folder.0.with_extension("blobs");
+    let _ = std::fs::remove_dir_all(&blobs);
+    let dump = run(&["dump", model.path.to_str().unwrap(), "--data", blobs.to_str().unwrap()], &[]);
+    let json = text(&dump.stdout);
+    let start = json.find("\"size\": ").unwrap() + 8;
+    let end = start + json[start..].find(',').unwrap();
+    let endless = format!("{}4611686018427387904{}", &json[..start], &json[end..]);
+    std::fs::write(&folder.0, endless).unwrap();
+    let out = blobs.join("out.pte");
+    let arguments =
+        ["build", folder.0.to_str().unwrap(), "--data", blobs.to_str().unwrap(), "-o", out.to_str().unwrap()];
+    let output = run(&arguments, &[]);
+    let error = text(&output.stderr);
+    let _ = std::fs::remove_dir_all(&blobs);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("source.size") && error.contains("64 MiB plus 32 times"), "{error}");
+}
+
+/// Each of the overlapping segments would be written whole.
+#[test]
+fn overlapping_segments_are_not_written_one_by_one_unless_asked_for() {
+    use executorch_format_support::sharing::{Scale, files};
+
+    let scale = Scale { length: 400_000, count: 400 };
+    let overlap = files(scale).into_iter().find(|file| file.kind == "overlap").unwrap();
+    let file = TempFile::new("overlap.ptd", &overlap.bytes);
+    let path = file.0.to_str().unwrap();
+    let out = file.0.with_extension("out");
+    let _ = std::fs::remove_dir_all(&out);
+    let to = |name: &str| out.join(name).to_str().unwrap().to_owned();
+    let command = |words: &[&str], name: &str| -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).chain([to(name)]).collect()
+    };
+    let commands = [
+        command(&["ptd", "split", path, "--max-size", "4", "-o"], "split.ptd"),
+        command(&["ptd", "merge", path, path, "-o"], "merged.ptd"),
+        command(&["dump", path, "--data"], "blobs"),
+    ];
+    for command in &commands {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let output = run(&words, &[]);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {error}");
+        assert!(error.contains("--any-size"), "{words:?}: {error}");
+        assert!(!out.exists() || std::fs::read_dir(&out).unwrap().next().is_none(), "{words:?}");
+    }
+    let mut words: Vec<&str> = commands[1].iter().map(String::as_str).collect();
+    words.push("--any-size");
+    let output = run(&words, &[]);
+    let _ = std::fs::remove_dir_all(&out);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}

@@ -3,15 +3,15 @@
 
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::{
-    BackendDelegate, BackendDelegateDataReference, DataLocation, EValue, ExecutionPlan, Instruction, NamedData,
-    Operator, String as Text, Tensor, TensorDataLocation,
+    BackendDelegate, BackendDelegateDataReference, DataLocation, EValue, ExecutionPlan, Instruction, JumpFalseCall,
+    NamedData, Operator, String as Text, Tensor, TensorDataLocation,
 };
 use executorch_format::schema::xnnpack::{
     ConstantDataOffset, EXTERNAL_OUTPUT, PerChannelQuant, XNNDatatype, XNNGraph, XNNNode2x1, XNNQuantizedTensorValue,
     XNNTensorValue, XNode, XNodeUnion, XValue,
 };
 use executorch_format::schema::{DataSegment, Program, ScalarType};
-use executorch_format::{DataCollector, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
+use executorch_format::{DataCollector, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment};
 use std::path::Path;
 
 /// The size of the files.
@@ -120,7 +120,35 @@ pub fn files(scale: Scale) -> Vec<Shared> {
     let shared = (0..count).map(|index| NewEntry::blob(format!("k{index}"), vec![7; length]));
     let ptd = Ptd::build(shared, &PtdOptions::default()).and_then(|ptd| ptd.image()?.to_vec());
     files.push(Shared { kind: "segment", ending: "ptd", bytes: ptd.expect("a file") });
+    files.push(Shared { kind: "overlap", ending: "ptd", bytes: overlapping_keys(length, count) });
     files
+}
+
+/// Returns programs of many small instructions or tensors. Some commands take more than their limit of memory for them, which `SECURITY.md`
+/// lists: only `amplification` runs on these.
+pub fn code_files(scale: Scale) -> Vec<Shared> {
+    let length = scale.length;
+    let code = |instructions: Vec<Instruction<'static>>| {
+        let add = Operator::new("aten::add", "out");
+        program(ExecutionPlan::new("forward", vec![EValue::from(true)], vec![add], instructions, 64), 0, None)
+    };
+    let jump =
+        |to| Instruction { instr_args: JumpFalseCall { cond_value_index: 0, destination_instruction: to }.into() };
+    let tensors = |make: &dyn Fn() -> Tensor<'static>, calls: bool, constants| {
+        let call = |index| Instruction::kernel_call(0, vec![index, 0, index]);
+        let calls = (0..length as i32 / 32).filter(|_| calls).map(call).collect();
+        let values = (0..length / 32).map(|_| make().into()).collect();
+        let add = Operator::new("aten::add", "out");
+        program(ExecutionPlan::new("forward", values, vec![add], calls, 64), constants, None)
+    };
+    let files = [
+        ("empty", code(vec![Instruction::default(); 4 * length])),
+        ("jumps", code((1..=length as i32).map(jump).collect())),
+        ("back", code((0..length as i32).map(|index| jump(index / 2)).collect())),
+        ("place", tensors(&|| Tensor::new(ScalarType::BYTE, vec![16]).with_planned(1, 0), true, 0)),
+        ("users", tensors(&|| Tensor::new(ScalarType::BYTE, vec![4]).with_data(1), false, 1)),
+    ];
+    files.into_iter().map(|(kind, bytes)| Shared { kind, ending: "pte", bytes }).collect()
 }
 
 /// Returns a program of one method, with `constants` constants of four bytes and one payload.
@@ -171,6 +199,20 @@ fn overlapping(payload: Vec<u8>, count: usize, step: usize) -> Vec<u8> {
     }
     pte.header.iter_mut().for_each(|header| header.segment_data_size = Some(end));
     pte.image().and_then(|image| image.to_vec()).expect("a program")
+}
+
+/// Returns a `.ptd` with many keys, whose segments overlap: they end at the same byte, and each starts a byte after the previous one.
+fn overlapping_keys(length: usize, count: usize) -> Vec<u8> {
+    let data: Vec<u8> = (0..length).map(|index| index as u8).collect();
+    let keys = (0..count).map(|index| NewEntry::blob(format!("k{index}"), (index as u32).to_le_bytes().to_vec()));
+    let mut ptd = Ptd::build(keys, &PtdOptions::default()).expect("a file");
+    for (index, entry) in ptd.flat_tensor.segments.iter_mut().flatten().enumerate() {
+        let start = index.min(length);
+        *entry = DataSegment { offset: start as u64, size: (length - start) as u64 };
+        ptd.segments[index] = Segment::Whole(data[start..].into());
+    }
+    ptd.header.iter_mut().for_each(|header| header.segment_data_size = length as u64);
+    ptd.image().and_then(|image| image.to_vec()).expect("a file")
 }
 
 fn payload(graph: XNNGraph<'static>) -> Vec<u8> {

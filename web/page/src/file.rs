@@ -7,6 +7,7 @@ use executorch_format::{
     naming::{EtRecord, NameSource},
 };
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// A source of a file's bytes.
 pub trait Storage {
@@ -144,10 +145,9 @@ fn names(
             return Err(format!("{size} bytes, and {MAX_WHOLE} is the most that is read for names"));
         }
         let names = if is_zip {
-            let entries = storage.entries()?;
-            let content = |name: &str| entries.iter().find(|(entry, _)| entry == name);
-            EtRecord::from_entries(&mut |name| Ok(content(name).map(|(_, content)| content.as_slice().into())))
-                .map(NameSource::Record)
+            let entries: BTreeMap<String, Vec<u8>> = storage.entries()?.into_iter().collect();
+            let mut content = |name: &str| Ok(entries.get(name).map(|content| content.as_slice().into()));
+            EtRecord::from_entries(size, &mut content).map(NameSource::Record)
         } else {
             Safetensors::parse(storage.read(0, size)?.leak()).map(NameSource::StateDict)
         };

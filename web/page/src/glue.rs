@@ -29,7 +29,8 @@ extern "C" {
     fn entries(this: &Reader) -> Result<Vec<Entry>, wasm_bindgen::JsValue>;
 }
 
-/// Returns `true` for the entries of a ZIP file that a page reads. Fails if such an entry is too large for the file.
+/// Returns `true` for the entries of a ZIP file that a page reads. `size` is the size of the entry and of those that were taken before it.
+/// Fails if that is too large for the file.
 #[wasm_bindgen]
 pub fn takes_entry(name: &str, size: f64, file_size: f64) -> Result<bool, String> {
     executorch_format::naming::EtRecord::takes_entry(name, size as u64, file_size as u64)

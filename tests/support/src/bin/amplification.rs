@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!(
         "kind      file KiB  command                    exit  peak MiB  over 64+32x    CPU s  printed KiB  written KiB"
     );
-    for (file, other) in sharing::files(scale).into_iter().zip(sharing::files(scale.smaller())) {
+    let files = |scale| sharing::files(scale).into_iter().chain(sharing::code_files(scale));
+    for (file, other) in files(scale).zip(files(scale.smaller())) {
         if rest.get(2).is_some_and(|kind| kind != file.kind) {
             continue;
         }
