@@ -140,7 +140,8 @@ impl Format {
 /// Converts a file.
 pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
     let format = Format::of(arguments.output.path())?;
-    if !arguments.dry_run {
+    // C sources are locked when they are written.
+    if format != Format::C && !arguments.dry_run {
         lock::before_reading(context, arguments.output.path())?;
     }
     let input = Input::open_data(context, &arguments.input)?;
