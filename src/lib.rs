@@ -116,6 +116,8 @@
 //! | `json` | [`json`]: a file's tree as JSON with its blobs in files, and back |
 //! | `half` | `f16` and `bf16` as elements of tensors |
 //! | `tmpfile` | saving without temporary names (Linux) |
+//! | `lock` | [`FileLock`]: programs that change the same file wait for each other |
+//! | `xattr` | saving keeps extended attributes and access control lists (Linux), extended attributes (Apple's systems) |
 //! | `testing`, `proptest`, `arbitrary` | [`testing`]: generated and damaged files for tests and fuzzers |
 //!
 //! Features add functions. None changes an answer, so that it does not matter which features other crates turn on.
@@ -212,6 +214,8 @@ pub use write::collect::{DataCollector, NewEntry};
 pub use write::detect::Detected;
 #[cfg(feature = "write")]
 pub use write::image::Image;
+#[cfg(feature = "lock")]
+pub use write::lock::FileLock;
 #[cfg(feature = "write")]
 pub use write::options::{PtdOptions, PteOptions};
 #[cfg(all(feature = "std", feature = "write"))]

@@ -3,11 +3,12 @@
 mod rename;
 
 use crate::context::{Context, LINE_NAME};
+use crate::existing::refuse_existing_images;
 use crate::failure::Failure;
 use crate::names::NamesArguments;
 use crate::open::Input;
-use crate::save::{LastArgument, Pending, prepare_all, refuse_existing};
-use crate::{json, text, to_c};
+use crate::save::{LastArgument, Pending, prepare_all};
+use crate::{json, lock, text, to_c};
 use executorch_format::convert::{Safetensors, ShardIndex, Skipped, Unsupported};
 use executorch_format::{Error, ErrorKind, Image, Model, PtdOptions, SEGMENT_ALIGNMENT};
 use rename::Renames;
@@ -143,8 +144,14 @@ impl Format {
 /// Converts a file.
 pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
     let format = Format::of(arguments.output.path())?;
-    let input = Input::open(context, &arguments.input)?;
-    match (format, ending(&arguments.input)) {
+    // C sources are locked when they are written.
+    if format != Format::C && !arguments.dry_run {
+        lock::before_reading(context, arguments.output.path())?;
+    }
+    let input = Input::open_data(context, &arguments.input)?;
+    // A pipe has no name to go by.
+    let ending = if is_piped_safetensors(&input) { "safetensors" } else { ending(&arguments.input) };
+    match (format, ending) {
         (Format::C, _) if arguments.dry_run => Err(Failure::Usage(
             "--dry-run does not apply to C sources: it requires .ptd or .safetensors output".to_owned(),
         )),
@@ -158,6 +165,11 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         }
         (Format::Weights(Weights::Safetensors), _) => models(context, arguments, &input),
     }
+}
+
+/// Returns `true` for a stream that begins like a safetensors file: with the length of an object in JSON, and its start.
+fn is_piped_safetensors(input: &Input) -> bool {
+    input.is_stream() && ending(input.path()).is_empty() && input.bytes().get(8..9) == Some(b"{")
 }
 
 fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {
@@ -280,7 +292,7 @@ fn write_shards(
         files.push((shard.image().map_err(&bad)?, output.with_file_name(name)));
     }
     files.push((index.into_bytes().into(), output.with_file_name(format!("{stem}.safetensors.index.json"))));
-    refuse_existing(arguments.overwrite, files.iter().map(|(_, path)| path.as_path()))?;
+    refuse_existing_images(arguments.overwrite, files.iter().map(|(image, path)| (path.as_path(), image)))?;
     arguments.write(context, inputs, files)
 }
 

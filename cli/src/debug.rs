@@ -3,13 +3,14 @@
 mod print;
 
 use crate::context::Context;
-use crate::edit::extract::save_array;
+use crate::edit::extract::output_array;
+use crate::existing::refuse_existing;
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::names::{NameFiles, NamesArguments};
 use crate::open::Input;
 use crate::profile::etdp;
-use crate::save::{make_output_folder, refuse_existing};
+use crate::save::{Output, make_output_folder, put};
 use crate::text;
 use executorch_format::convert::Npy;
 use executorch_format::inspect::{DebugRun, DebugValues, GapOutcome, Mismatch, RunGaps};
@@ -136,7 +137,7 @@ impl<'c> Trace<'c> {
         };
         Ok(Self {
             input: Input::open(context, trace)?,
-            buffer: buffer.map(|buffer| Input::open(context, buffer)).transpose()?,
+            buffer: buffer.map(|buffer| Input::open_data(context, buffer)).transpose()?,
             program,
         })
     }
@@ -299,7 +300,7 @@ fn compare_with(
         inside.sort_unstable();
         paths.append(&mut inside);
     }
-    let inputs = paths.iter().map(|path| Input::open(context, path)).collect::<Result<Vec<_>, _>>()?;
+    let inputs = paths.iter().map(|path| Input::open_data(context, path)).collect::<Result<Vec<_>, _>>()?;
     let mut arrays = Vec::new();
     for input in &inputs {
         let name = input.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -322,18 +323,29 @@ fn write(
     let tensors = values.runs.iter().flat_map(|run| &run.values).filter_map(|value| value.tensor.as_ref());
     context.volume.write(folder, tensors.filter_map(|tensor| tensor.bytes).map(|bytes| bytes.len() as u64).sum())?;
     make_output_folder(folder)?;
-    let mut files = values.file_names("npy");
-    let paths: Vec<PathBuf> = files.iter().flatten().map(|file| folder.join(file)).collect();
-    refuse_existing(overwrite, paths.iter().map(PathBuf::as_path))?;
+    each_array(context, values, folder, &mut |path, content| {
+        refuse_existing(overwrite, path, content)?;
+        Ok(false)
+    })?;
+    each_array(context, values, folder, &mut put)
+}
+
+/// Passes the tensors whose bytes are known to `output`. Returns the names of their files.
+fn each_array(
+    context: &Context,
+    values: &DebugValues<'_>,
+    folder: &Path,
+    output: &mut Output<'_>,
+) -> Result<Vec<Vec<Option<String>>>, Failure> {
     let mut written = Vec::new();
-    for (run, files) in values.runs.iter().zip(&mut files) {
+    for (run, files) in values.runs.iter().zip(values.file_names("npy")) {
         let mut of_run = Vec::new();
-        for (value, file) in run.values.iter().zip(files.drain(..)) {
+        for (value, file) in run.values.iter().zip(files) {
             let path = folder.join(&file);
             let bad = |error| Failure::bad(&path, &error);
             let view = value.tensor.as_ref().and_then(|tensor| tensor.view().transpose()).transpose().map_err(bad)?;
             if let Some(view) = &view {
-                save_array(context, view, &path, bad)?.map_err(|error| Failure::unwritable(&path, error))?;
+                output_array(context, view, &path, output)?;
             }
             of_run.push(view.map(|_| file));
         }

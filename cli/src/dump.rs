@@ -1,11 +1,12 @@
 //! `pte dump`: the tree as JSON.
 
 use crate::context::Context;
+use crate::existing::refuse_existing;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
-use crate::save::{make_output_folder, put, refuse_existing, save_with};
+use crate::save::{make_output_folder, put, save_with};
 use crate::{text, value};
 use executorch_format::delegate::{Payload, Xnnpack};
 use executorch_format::json::JsonDump;
@@ -140,8 +141,12 @@ fn with_data(context: &Context, arguments: &Arguments, path: &Path, folder: &Pat
     context.volume.write(folder, dump.files().iter().map(|file| file.bytes.len() as u64).sum())?;
     make_output_folder(folder)?;
     let files: Vec<_> = dump.files().iter().map(|file| (folder.join(&file.name), file.bytes)).collect();
-    refuse_existing(arguments.overwrite, files.iter().map(|(path, _)| &**path))?;
-    files.iter().try_for_each(|(path, bytes)| put(path, bytes))?;
+    for (path, bytes) in &files {
+        refuse_existing(arguments.overwrite, path, &|out| out.write_all(bytes))?;
+    }
+    for (path, bytes) in &files {
+        put(path, &|out| out.write_all(bytes))?;
+    }
     print_tree(context, arguments, &dump)?;
     context.say(format_args!("{}: {}", text::path(folder), text::count(files.len(), "file")));
     Ok(())

@@ -1,9 +1,10 @@
 //! `pte man`: manual pages.
 
 use crate::context::Context;
+use crate::existing::refuse_foreign;
 use crate::failure::Failure;
 use crate::near::Names;
-use crate::save::{make_output_folder, refuse_foreign};
+use crate::save::{make_output_folder, put};
 use crate::text;
 use clap::CommandFactory;
 use clap_mangen::Man;
@@ -40,7 +41,7 @@ pub fn run(_: &Context, arguments: &Arguments) -> Result<(), Failure> {
         }
         command = command.disable_help_subcommand(true);
         command.build();
-        return write_pages(&command, folder).map_err(unwritable);
+        return write_pages(&command, folder);
     }
     command.build();
     // `to-c` is the only subcommand with a dash in its name.
@@ -63,12 +64,13 @@ pub fn run(_: &Context, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Writes the pages of a command and its subcommands into a folder.
-fn write_pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
+fn write_pages(command: &clap::Command, folder: &Path) -> Result<(), Failure> {
     for subcommand in command.get_subcommands() {
         write_pages(subcommand, folder)?;
     }
     let man = Man::new(command.clone());
-    fs::write(folder.join(man.get_filename()), page(man, command)?)
+    let (path, page) = (folder.join(man.get_filename()), page(man, command)?);
+    put(&path, &|out| out.write_all(&page)).map(drop)
 }
 
 /// Returns a page, in which parts of the help after the options are sections of their own.

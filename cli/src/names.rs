@@ -69,7 +69,7 @@ impl<'c> NameFiles<'c> {
 
     /// Opens the given files.
     pub fn open(context: &'c Context, paths: &[PathBuf]) -> Result<Self, Failure> {
-        let inputs = paths.iter().map(|path| Input::open(context, path)).collect::<Result<_, _>>()?;
+        let inputs = paths.iter().map(|path| Input::open_data(context, path)).collect::<Result<_, _>>()?;
         Ok(Self { context, inputs, were_found: false })
     }
 
@@ -121,7 +121,12 @@ impl<'c> NameFiles<'c> {
 /// Returns `true` for a file that [`NameSource::parse`] reads, rather than JSON: both of its formats have a zero byte near the start.
 pub fn has_names(path: &Path) -> Result<bool, Failure> {
     let mut start = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
+    let read = std::fs::File::open(path).and_then(|file| {
+        if !file.metadata()?.is_file() {
+            return Err(std::io::Error::other("a pipe cannot be read twice: write it to a file first"));
+        }
+        file.take(8).read_to_end(&mut start)
+    });
     read.map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
     Ok(start.contains(&0))
 }

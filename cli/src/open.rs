@@ -118,6 +118,9 @@ const MAX_SETTINGS: u64 = 16 << 20;
 /// The maximum size of JSON to read as a tree.
 const MAX_JSON: u64 = 1 << 30;
 
+/// The maximum size of data that is no model, such as a tensor or a safetensors file, from a pipe.
+const MAX_DATA: u64 = 2 << 30;
+
 /// The maximum number of bytes that a pipe may have after the end that the file's header states.
 const MAX_TRAILING: u64 = 1 << 20;
 
@@ -127,9 +130,20 @@ impl Input {
         Self::open_for(context, path, Need::All)
     }
 
+    /// Opens a file that need not be a model, such as the bytes of a tensor or a safetensors file. From a pipe or a device, reads up to 2 GiB.
+    pub fn open_data(context: &Context, path: &Path) -> Result<Self, Failure> {
+        Self::open_as(context, path, Need::All, MAX_DATA)
+    }
+
     /// Opens a file. From a file with a URL, reads only the parts that are needed.
-    #[cfg_attr(not(feature = "remote"), allow(unreachable_code, reason = "this build opens no files in stores"))]
     pub fn open_for(context: &Context, path: &Path, need: Need) -> Result<Self, Failure> {
+        // Data that is no model is not read further: the command refuses it by its start.
+        Self::open_as(context, path, need, 0)
+    }
+
+    /// Opens a file. From a pipe or a device, reads up to `max_data` bytes if it is not a model.
+    #[cfg_attr(not(feature = "remote"), allow(unreachable_code, reason = "this build opens no files in stores"))]
+    fn open_as(context: &Context, path: &Path, need: Need, max_data: u64) -> Result<Self, Failure> {
         if let Some(url) = remote::url(path).filter(|_| !path.exists()) {
             let _file = context.stores.open(url, need)?;
             #[cfg(feature = "remote")]
@@ -140,7 +154,7 @@ impl Input {
         let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
         let mut version = None;
         let bytes = if path.as_os_str() == text::STANDARD {
-            Bytes::Read(read_stream(path, io::stdin().lock())?)
+            Bytes::Read(read_stream(path, io::stdin().lock(), max_data)?)
         } else {
             // On Windows, opening a folder fails.
             if path.is_dir() {
@@ -152,7 +166,7 @@ impl Input {
             version = metadata.is_file().then(|| Version::of(&metadata));
             // A file of the system, such as those in `/proc`, may be endless although its size is 0.
             if !metadata.is_file() || metadata.len() == 0 {
-                Bytes::Read(read_stream(path, file)?)
+                Bytes::Read(read_stream(path, file, max_data)?)
             } else if metadata.len() < LEAST_MAPPED {
                 Bytes::Read(read_small(file).map_err(unreadable)?)
             } else {
@@ -167,6 +181,11 @@ impl Input {
     /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns `true` for a pipe, a device or standard input, which was read whole.
+    pub fn is_stream(&self) -> bool {
+        self.version.is_none() && matches!(self.bytes, Bytes::Read(_))
     }
 
     /// Returns the state that the file on disk had when it was opened; `None` for a pipe and for a file in a store.
@@ -309,9 +328,9 @@ fn read_small(mut file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a pipe or a device, which may be endless: only the first bytes if it is not a model, and otherwise no more than the model's header
-/// states, and a little after that.
-fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
+/// Reads a pipe or a device, which may be endless. From a model, reads no more than its header states, and a little after that. From anything
+/// else, reads up to `max_data` bytes, and fails if there are more; if `max_data` is 0, only the first bytes.
+fn read_stream(path: &Path, mut from: impl Read, max_data: u64) -> Result<Vec<u8>, Failure> {
     let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
     let mut bytes = Vec::new();
     let mut read_to = |bytes: &mut Vec<u8>, end: u64| -> Result<bool, Failure> {
@@ -320,11 +339,17 @@ fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
         Ok(bytes.len() as u64 == end)
     };
     let whole = !read_to(&mut bytes, PROBE_SIZE as u64)?;
-    // An error is reported where the file is used.
-    let Ok(probe) = probe(&bytes) else { return Ok(bytes) };
     if whole {
         return Ok(bytes);
     }
+    let Ok(probe) = probe(&bytes) else {
+        // An error is reported where the file is used.
+        if max_data > 0 && read_to(&mut bytes, max_data + 1)? {
+            let fault = format!("more than {max_data} bytes, the most for data from a pipe: write it to a file first");
+            return Err(unreadable(io::Error::other(fault)));
+        }
+        return Ok(bytes);
+    };
     let end = if probe.header.is_some() {
         // The length of a stream is not known before its end.
         let metadata = probe.metadata(u64::MAX).map_err(|error| Failure::bad(path, &error))?;
@@ -370,7 +395,17 @@ mod tests {
     #[test]
     fn an_endless_pipe_is_not_read_to_its_end() {
         let path = Path::new("pipe");
-        assert_eq!(read_stream(path, io::repeat(0)).map(|bytes| bytes.len()).ok(), Some(PROBE_SIZE));
+        assert_eq!(read_stream(path, io::repeat(0), 0).map(|bytes| bytes.len()).ok(), Some(PROBE_SIZE));
+    }
+
+    #[test]
+    fn data_from_a_pipe_is_read_whole_up_to_the_maximum() {
+        let path = Path::new("pipe");
+        let read = |size, max| read_stream(path, io::repeat(7).take(size), max).map(|bytes| bytes.len() as u64).ok();
+        for size in [0, 63, 64, 65, 100, 999, 1000] {
+            assert_eq!(read(size, 1000), Some(size));
+        }
+        assert_eq!((read(1001, 1000), read(u64::MAX, 1000)), (None, None));
     }
 
     #[test]
@@ -388,10 +423,10 @@ mod tests {
         let file = std::fs::read(file).unwrap_or_default();
         assert!(!file.is_empty());
         let path = Path::new("pipe");
-        assert_eq!(read_stream(path, &*file).ok().as_deref(), Some(&*file));
+        assert_eq!(read_stream(path, &*file, 0).ok().as_deref(), Some(&*file));
         let trailing = [&file, &b"more"[..]].concat();
-        assert_eq!(read_stream(path, &*trailing).ok(), Some(trailing));
-        let failed = read_stream(path, file.chain(io::repeat(7))).map(|bytes| bytes.len());
+        assert_eq!(read_stream(path, &*trailing, 0).ok(), Some(trailing));
+        let failed = read_stream(path, file.chain(io::repeat(7)), 0).map(|bytes| bytes.len());
         assert!(matches!(failed, Err(Failure::Unreadable { .. })), "{failed:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! `pte report`: a page about a file.
 
 use crate::context::Context;
+use crate::existing::refuse_foreign;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::graph::Times;
@@ -8,7 +9,7 @@ use crate::json::{self, JsonArguments};
 use crate::names::NamesArguments;
 use crate::open::{Input, Unbundled};
 use crate::profile::{Tick, time};
-use crate::save::{make_output_folder, refuse_foreign, save_with};
+use crate::save::{make_output_folder, save_with};
 use crate::size::{Offer, offers};
 use crate::text;
 use executorch_format::Analysis;

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::edit::{self, only_a_file};
 use crate::failure::Failure;
+use crate::lock;
 use crate::open::Input;
 use crate::save::{LastArgument, Pending, prepare};
 use crate::text;
@@ -107,9 +108,10 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     if arguments.in_place {
         only_a_file(&arguments.input)?;
     }
+    let output = if arguments.in_place { &*arguments.input } else { arguments.output.path() };
+    lock::before_reading(context, output)?;
     let input = Input::open(context, &arguments.input)?;
     let options = &arguments.options;
-    let output = if arguments.in_place { &*arguments.input } else { arguments.output.path() };
     let unwritable = |error: Error| Failure::unwritable(output, error);
     match input.parse()? {
         Model::Pte(pte) => {

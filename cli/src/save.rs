@@ -1,24 +1,17 @@
 //! Writes whole files, or nothing at all.
 
 use crate::context::Context;
+use crate::existing::{Content, refuse_mapped, refuse_model};
 use crate::failure::Failure;
-use crate::open::{Input, Version, is_mapped};
-use crate::{progress, remote, text};
-use executorch_format::{Error, ErrorKind as FileError, Image, PROBE_SIZE, Prepared, Progress, probe};
+use crate::open::{Input, Version};
+use crate::{lock, progress, remote, signals, text};
+use executorch_format::{Error, Image, Prepared, Progress};
 use indicatif::ProgressBar;
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-
-/// The exit code that a shell reports for a command ended by a signal.
-const INTERRUPTED: u8 = 130;
-
-/// `true` after Ctrl-C was pressed, or the command received a signal to end. A static, since signals are sent to the whole process and their
-/// handler gets no arguments.
-static CANCELLED: AtomicBool = AtomicBool::new(false);
 
 /// The output file of a command that prints to standard output by default.
 #[derive(clap::Args)]
@@ -106,9 +99,12 @@ impl Pending<'_> {
         Pending { files: self.files, report: Some(Box::new(report)) }
     }
 
-    /// Gives files their names. Fails if an input to be replaced was changed since it was opened, because that change would be lost. Private,
-    /// so that a command, which has inputs open, cannot call it.
+    /// Gives files their names, under their locks. Fails if an input to be replaced was changed since it was opened, by a program that does not
+    /// use locks, because that change would be lost. Private, so that a command, which has inputs open, cannot call it.
     fn commit(self, context: &Context) -> Result<(), Failure> {
+        // In the same order in all processes, so that none waits for the other.
+        let paths: BTreeSet<PathBuf> = self.files.iter().map(|file| real(&file.path)).collect();
+        paths.iter().try_for_each(|path| lock::hold(context, path))?;
         for file in &self.files {
             refuse_mapped(&file.path)?;
             if file.replaced.as_ref().is_some_and(|version| !version.is_of(&file.path)) {
@@ -117,8 +113,13 @@ impl Pending<'_> {
             }
         }
         for PendingFile { prepared, path, size, .. } in self.files {
-            prepared.commit().map_err(|error| Failure::unwritable(&path, error))?;
-            context.say(format_args!("{}: {size} bytes", text::path(&path)));
+            let lost = prepared.lost().to_vec();
+            lock::commit(prepared, &path).map_err(|error| Failure::unwritable(&path, error))?;
+            let file = text::path(&path);
+            context.say(format_args!("{file}: {size} bytes"));
+            for lost in lost {
+                context.say(format_args!("{file}: the new file does not keep {}", text::message(&lost)));
+            }
         }
         self.report.map_or(Ok(()), |report| report(context))
     }
@@ -126,7 +127,9 @@ impl Pending<'_> {
 
 /// Runs a command, which opens and closes its inputs, and then gives its files their names.
 pub fn finish<'a>(context: &Context, command: impl FnOnce() -> Result<Pending<'a>, Failure>) -> Result<(), Failure> {
-    command()?.commit(context)
+    let outcome = command().and_then(|pending| pending.commit(context));
+    lock::release();
+    outcome
 }
 
 /// Writes a file for `output`, or to standard output if that is `-`, with a progress bar on the terminal if it takes long. Removes the
@@ -150,21 +153,27 @@ pub fn save_with(
         refuse_terminal()?;
         return to_standard_output(make).map_err(Failure::Output);
     }
-    catch_signals();
+    signals::defer();
     make_folder(output)?;
     refuse_model(output)?;
     let mut size = 0;
     let prepared = Prepared::new(output, |file| make(&mut Counted { file, size: &mut size }));
-    prepared.and_then(Prepared::commit).map_err(|error| unwritten(output, error))?;
-    context.say(format_args!("{}: {size} bytes", text::path(output)));
-    Ok(())
+    let prepared = prepared.map_err(|error| unwritten(output, error))?;
+    Pending { files: vec![PendingFile { prepared, path: output.to_owned(), size, replaced: None }], report: None }
+        .commit(context)
 }
 
-/// Writes a file in a folder of the command's own, whole or not at all. The limit on what is written is for all these files together, so
-/// that the caller checks it.
-pub fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let prepared = Prepared::new(path, |file| file.write_all(bytes));
-    prepared.and_then(Prepared::commit).map_err(|error| Failure::unwritable(path, error))
+/// Takes the path and the content of a file. Returns `true` if the file was written.
+pub type Output<'t> = dyn FnMut(&Path, &Content<'_>) -> Result<bool, Failure> + 't;
+
+/// Writes a file in a folder of the command's own, whole or not at all.
+pub fn put(path: &Path, content: &Content<'_>) -> Result<bool, Failure> {
+    signals::defer();
+    signals::check()?;
+    make_folder(path)?;
+    let prepared = Prepared::new(path, |file| content(file));
+    prepared.and_then(Prepared::commit).map_err(|error| unwritten(path, error))?;
+    Ok(true)
 }
 
 fn to_standard_output(make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -181,7 +190,7 @@ struct Counted<'t> {
 
 impl Write for Counted<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if CANCELLED.load(Ordering::Relaxed) {
+        if signals::is_cancelled() {
             return Err(io::Error::other("it was interrupted"));
         }
         let written = self.file.write(bytes)?;
@@ -215,7 +224,7 @@ pub fn prepare_all(
     if !pipes.is_empty() {
         refuse_terminal()?;
     }
-    catch_signals();
+    signals::defer();
     files.iter().try_for_each(|(_, output)| make_folder(output))?;
     let files =
         files.iter().map(|(image, output)| prepare_file(image, output, inputs)).collect::<Result<Vec<_>, _>>()?;
@@ -259,58 +268,9 @@ fn refuse_url(output: &Path) -> Result<(), Failure> {
     Err(Failure::Unwritable { file: output.to_owned(), error })
 }
 
-/// Fails if a file exists under a name that the command chose, unless the command wrote it: its first bytes then contain `mark`.
-pub fn refuse_foreign(file: &Path, mark: &str) -> Result<(), Failure> {
-    const HEAD: u64 = 4 << 10;
-    refuse_mapped(file)?;
-    match head(file, HEAD) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Ok(head) if head.windows(mark.len()).any(|part| part == mark.as_bytes()) => Ok(()),
-        _ => Err(Failure::exists(file)),
-    }
-}
-
-/// Fails if a file of another kind would replace a model, such as the input itself, or a mapped file.
-pub fn refuse_model(output: &Path) -> Result<(), Failure> {
-    refuse_mapped(output)?;
-    // A pipe or a device is not replaced, and reading it may take bytes meant for another process.
-    let is_model = |head: Vec<u8>| match probe(&head) {
-        Ok(_) => true,
-        // A file with a damaged header is a model too.
-        Err(error) => !matches!(error.kind(), FileError::Foreign { .. } | FileError::Truncated { .. }),
-    };
-    if !output.is_file() || !head(output, PROBE_SIZE as u64).is_ok_and(is_model) {
-        return Ok(());
-    }
-    let error = io::Error::new(ErrorKind::AlreadyExists, "it is a model and would be overwritten: name another file");
-    Err(Failure::Unwritable { file: output.to_owned(), error })
-}
-
-/// Fails if this process has the file mapped: it is an input, and Windows cannot replace it.
-pub fn refuse_mapped(output: &Path) -> Result<(), Failure> {
-    if !is_mapped(output) {
-        return Ok(());
-    }
-    let error = io::Error::other("it is being read, and cannot be replaced: name another file");
-    Err(Failure::Unwritable { file: output.to_owned(), error })
-}
-
-/// Reads the first bytes of a file.
-fn head(file: &Path, size: u64) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    fs::File::open(file)?.take(size).read_to_end(&mut head)?;
-    Ok(head)
-}
-
-/// Fails if a file exists under a name that the command chose, unless files may be overwritten.
-pub fn refuse_existing<'p>(overwrite: bool, mut files: impl Iterator<Item = &'p Path>) -> Result<(), Failure> {
-    match files.find(|file| !overwrite && file.symlink_metadata().is_ok()) {
-        Some(file) => {
-            let error = io::Error::new(ErrorKind::AlreadyExists, "it exists: add --overwrite to replace it");
-            Err(Failure::Unwritable { file: file.to_owned(), error })
-        }
-        None => Ok(()),
-    }
+/// Returns the failure for a file that was not written, perhaps because of a signal.
+fn unwritten(output: &Path, error: Error) -> Failure {
+    signals::or_interrupted(Failure::unwritable(output, error))
 }
 
 fn prepare_file(image: &Image<'_>, output: &Path, inputs: &[&Input]) -> Result<PendingFile, Failure> {
@@ -323,32 +283,15 @@ fn prepare_file(image: &Image<'_>, output: &Path, inputs: &[&Input]) -> Result<P
     Ok(PendingFile { prepared, path: output.to_owned(), size: image.size(), replaced })
 }
 
-/// Returns the canonical path of a file, or the absolute path if the file does not exist yet. The crate `same-file` does not fit: it
-/// opens the files.
+/// Returns the canonical path of a file, also of one that does not exist yet, or the absolute path if its folder does not exist. The crate
+/// `same-file` does not fit: it opens the files.
 pub fn real(path: &Path) -> PathBuf {
-    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
-}
-
-/// Returns the failure for a file that was not written, perhaps because of a signal.
-fn unwritten(output: &Path, error: Error) -> Failure {
-    let failure = Failure::unwritable(output, error);
-    if !CANCELLED.load(Ordering::Relaxed) {
-        return failure;
-    }
-    failure.report();
-    Failure::Reported(INTERRUPTED)
-}
-
-/// Ends the command on a signal or, if it is writing a file, lets the writer clean up first. A second signal always ends it.
-fn catch_signals() {
-    static ONCE: Once = Once::new();
-    let handle = || {
-        if CANCELLED.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
-        }
+    let in_folder = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
     };
-    // Without a handler, a signal ends the command immediately.
-    ONCE.call_once(|| drop(ctrlc::set_handler(handle)));
+    let canonical = path.canonicalize().ok().or_else(in_folder);
+    canonical.or_else(|| std::path::absolute(path).ok()).unwrap_or_else(|| path.to_owned())
 }
 
 struct Bar {
@@ -365,7 +308,7 @@ impl Progress for Bar {
     }
 
     fn is_cancelled(&self) -> bool {
-        CANCELLED.load(Ordering::Relaxed)
+        signals::is_cancelled()
     }
 }
 
@@ -374,6 +317,7 @@ mod tests {
     #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
     use super::*;
+    use crate::existing::refuse_foreign;
     use crate::open::Input;
     use clap::Parser;
     use executorch_format::{NewEntry, Ptd, PtdOptions};
@@ -446,6 +390,7 @@ mod tests {
             assert_eq!((inode(), is_in_use(file)), (before, false), "{line}");
             assert_eq!(pending.files.len(), 1, "{line}");
             pending.commit(context).unwrap_or_else(|failure| panic!("{line}: {failure:?}"));
+            lock::release();
             assert_ne!(inode(), before, "{line}");
         }
         fs::remove_dir_all(folder).expect("an empty place");

@@ -2,9 +2,10 @@
 
 use crate::context::Context;
 use crate::convert::refused;
+use crate::existing::{refuse_foreign, refuse_model};
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::{make_folder, make_output_folder, refuse_foreign, refuse_model};
+use crate::save::{make_folder, make_output_folder};
 use crate::text;
 use executorch_format::convert::{CArray, CBytes, COptions, operator_lines};
 use executorch_format::{Error, Model};

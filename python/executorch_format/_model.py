@@ -232,7 +232,11 @@ class Model:
         return self._native.to_bytes()
 
     def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> None:
-        """Writes the file under a temporary name and renames it: if the write fails or is interrupted by Ctrl-C, an existing file is unchanged."""
+        """Writes the file under a temporary name and renames it: if the write fails or is interrupted by Ctrl-C, an existing file is unchanged.
+
+        Waits up to 60 seconds for another process that changes the file with this package or `pte`. Raises `OSError` if the model was opened from this
+        path and another program replaced the file since then, whose change would be lost. Warns about properties of the old file that the new one
+        does not keep, such as an owner that this process may not set, or another hard link."""
         self._native.save(os.fspath(path), progress)
 
     @property

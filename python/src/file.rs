@@ -8,13 +8,14 @@ use executorch_format::inspect::{self, DiffOptions, Returned, Side};
 use executorch_format::naming::Names;
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
 use executorch_format::verify::{Deployment, Level};
-use executorch_format::{Analysis, Error, Image, Model, Ptd, Pte, TensorShape};
-use pyo3::exceptions::PyIndexError;
+use executorch_format::{Analysis, Error, FileLock, Image, Model, Progress, Ptd, Pte, TensorShape};
+use pyo3::exceptions::{PyIndexError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 use pythonize::pythonize;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// A tree with its bytes, and files with names for it. It is immutable.
@@ -132,15 +133,23 @@ struct Watch {
     raised: Arc<Mutex<Option<PyErr>>>,
 }
 
-impl executorch_format::Progress for Watch {
-    fn progress(&mut self, done: u64, total: u64) {
+impl Watch {
+    /// Lets Python handle signals, and then calls a function.
+    fn attend(&self, call: impl FnOnce(Python<'_>) -> PyResult<()>) {
         let called = Python::attach(|py| {
             py.check_signals()?;
-            self.callback.as_ref().map_or(Ok(()), |callback| callback.call1(py, (done, total)).map(drop))
+            call(py)
         });
         if let (Err(error), Ok(mut raised)) = (called, self.raised.lock()) {
             raised.get_or_insert(error);
         }
+    }
+}
+
+impl Progress for Watch {
+    fn progress(&mut self, done: u64, total: u64) {
+        let call = |py: Python<'_>, callback: &Py<PyAny>| callback.call1(py, (done, total)).map(drop);
+        self.attend(|py| self.callback.as_ref().map_or(Ok(()), |callback| call(py, callback)));
     }
 
     fn is_cancelled(&self) -> bool {
@@ -148,16 +157,40 @@ impl executorch_format::Progress for Watch {
     }
 }
 
-/// Writes a whole file, or nothing.
-pub fn save(py: Python<'_>, image: &Image<'_>, path: PathBuf, callback: Option<Py<PyAny>>) -> PyResult<()> {
+/// Writes a whole file, or nothing. Fails if another program replaced the file since it was opened as a source of `model`, because that
+/// change would be lost.
+pub fn save(
+    py: Python<'_>,
+    model: &OwnedModel,
+    image: &Image<'_>,
+    path: &Path,
+    callback: Option<Py<PyAny>>,
+) -> PyResult<()> {
     let raised = Arc::new(Mutex::new(None));
     let watch = Watch { callback, raised: Arc::clone(&raised) };
-    let saved = py.detach(|| image.save_with(path, watch));
-    let raised = raised.lock().ok().and_then(|mut raised| raised.take());
-    match (raised, saved) {
-        (Some(error), _) => Err(error),
-        (None, saved) => saved.map_err(|error| raise(py, &error)),
+    let saved = py.detach(|| {
+        let lock = FileLock::acquire_with(path, |_| {
+            watch.attend(|_| Ok(()));
+            !watch.is_cancelled()
+        })?;
+        if !model.is_current(path) {
+            let fault = "another program changed it after it was opened: open it again";
+            return Err(std::io::Error::other(format!("{}: {fault}", path.display())).into());
+        }
+        let prepared = image.prepare(path, watch)?;
+        let lost = prepared.lost().to_vec();
+        prepared.commit_locked(&lock)?;
+        model.saved(path);
+        Ok(lost)
+    });
+    if let Some(error) = raised.lock().ok().and_then(|mut raised| raised.take()) {
+        return Err(error);
     }
+    for lost in saved.map_err(|error: Error| raise(py, &error))? {
+        let warning = CString::new(format!("{}: the new file does not keep {lost}", path.display()))?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &warning, 2)?;
+    }
+    Ok(())
 }
 
 #[pymethods]
@@ -433,6 +466,6 @@ impl File {
         let files = self.0.files();
         let image = py.detach(|| self.model().image()).map_err(|error| raise(py, &error))?;
         let image = files.iter().fold(image, |image, (file, bytes)| image.copy_from(file, bytes));
-        save(py, &image, path, progress)
+        save(py, &self.0, &image, &path, progress)
     }
 }

@@ -7,11 +7,10 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyMemoryView};
 use std::ffi::{c_int, c_void};
-use std::fs::File;
-use std::io;
+use std::fs::{File, Metadata};
 use std::ops::{Deref, Range};
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Bytes that do not move or change.
 enum Bytes {
@@ -36,27 +35,46 @@ impl Deref for Bytes {
 struct Origin {
     path: PathBuf,
     identity: Identity,
+    /// The identity of the file that this process last saved under the path, or of the mapped file.
+    last_seen: Mutex<Identity>,
 }
 
 /// The device and inode number of a file.
 type Identity = (u64, u64);
 
 #[cfg(unix)]
-fn identity(file: &File) -> io::Result<Identity> {
-    let found = file.metadata()?;
-    Ok((std::os::unix::fs::MetadataExt::dev(&found), std::os::unix::fs::MetadataExt::ino(&found)))
+fn identity(found: &Metadata) -> Option<Identity> {
+    Some((std::os::unix::fs::MetadataExt::dev(found), std::os::unix::fs::MetadataExt::ino(found)))
 }
 
 #[cfg(not(unix))]
-fn identity(_: &File) -> io::Result<Identity> {
-    Err(io::ErrorKind::Unsupported.into())
+fn identity(_: &Metadata) -> Option<Identity> {
+    None
 }
 
 impl Origin {
     /// Opens the file again, if it still exists.
     fn open(&self) -> Option<File> {
         let file = File::open(&self.path).ok()?;
-        (identity(&file).ok()? == self.identity).then_some(file)
+        (identity(&file.metadata().ok()?)? == self.identity).then_some(file)
+    }
+
+    /// Returns `true` if this is the path of another file, or if no other program replaced the file.
+    fn is_current(&self, path: &Path) -> bool {
+        let now = std::fs::metadata(path).ok().and_then(|found| identity(&found));
+        !self.is_at(path) || now.is_none() || now == self.last_seen.lock().ok().map(|seen| *seen)
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        std::fs::canonicalize(path).is_ok_and(|path| std::fs::canonicalize(&self.path).is_ok_and(|own| own == path))
+    }
+
+    /// Notes that this process replaced the file, if this is its path.
+    fn saved(&self, path: &Path) {
+        let now = std::fs::metadata(path).ok().and_then(|found| identity(&found));
+        if let (true, Some(now), Ok(mut seen)) = (self.is_at(path), now, self.last_seen.lock()) {
+            *seen = now;
+        }
     }
 }
 
@@ -79,7 +97,9 @@ impl PySource {
     fn mapped(descriptor: std::os::fd::RawFd, path: PathBuf, identity: Identity) -> PyResult<Self> {
         // SAFETY: the package documents that a file must not be truncated or written to while it is open here.
         let map = unsafe { Mmap::map(descriptor)? };
-        Ok(Self(Arc::new(Source { bytes: Bytes::Map(map, Origin { path, identity }) })))
+        Ok(Self(Arc::new(Source {
+            bytes: Bytes::Map(map, Origin { path, identity, last_seen: Mutex::new(identity) }),
+        })))
     }
 
     /// Takes bytes in memory.
@@ -175,6 +195,23 @@ impl OwnedModel {
     /// Returns the size of the file in bytes; for an unsaved file, its future size.
     pub fn size(&self) -> Result<u64, Error> {
         self.file_size.map_or_else(|| self.model.image().map(|image| image.size()), Ok)
+    }
+
+    /// Returns `false` if another program replaced the file at `path` since it was opened as one of the sources.
+    pub fn is_current(&self, path: &Path) -> bool {
+        self.origins().all(|origin| origin.is_current(path))
+    }
+
+    /// Notes that the file at `path` was replaced by this process.
+    pub fn saved(&self, path: &Path) {
+        self.origins().for_each(|origin| origin.saved(path));
+    }
+
+    fn origins(&self) -> impl Iterator<Item = &Origin> {
+        self.sources.iter().filter_map(|source| match &source.bytes {
+            Bytes::Map(_, origin) => Some(origin),
+            Bytes::Python(_) | Bytes::Rust(_) => None,
+        })
     }
 
     /// Returns the mapped files with their bytes, so that the system can copy from them in a write.

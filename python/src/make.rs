@@ -68,7 +68,7 @@ impl File {
         let (file, left) = made.map_err(|error| raise(py, &error))?;
         skipped.extend(left);
         let image = file.image().map_err(|error| raise(py, &error))?;
-        save(py, &image, path, progress)?;
+        save(py, &self.0, &image, &path, progress)?;
         Ok(pythonize(py, &skipped)?)
     }
 }

@@ -3,14 +3,17 @@
 //! Temporary files are created here instead of by a crate such as `tempfile`: several files are prepared and then renamed
 //! together, the permissions of a replaced file are kept, and the default features need no further crates.
 
+use super::attributes;
 use super::image::{Image, Piece};
 use crate::error::{Error, Result};
 use crate::file::segment::offset_in;
 use std::fs;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf, Prefix};
+use std::string::{String, ToString};
 use std::thread;
 use std::time::Duration;
+use std::vec::Vec;
 
 /// A receiver of progress reports while a file is written. Closures that take the two numbers implement it.
 pub trait Progress {
@@ -127,8 +130,15 @@ impl Image<'_> {
         Ok(())
     }
 
-    /// Writes the file to `path`: to a temporary file in the same folder, which is synced and then renamed. The permissions of an
-    /// existing file are kept. On failure, the existing file is unchanged and the temporary file is removed.
+    /// Writes the file to `path`: to a temporary file in the same folder, which is synced and then renamed. On failure, the existing file is
+    /// unchanged and the temporary file is removed.
+    ///
+    /// The permissions of an existing file are kept; on Unix also its owner and group, and with the feature `xattr` its extended attributes and
+    /// access control list, as far as the process may set them: see [`Prepared::lost`]. A symbolic link stays a link, and the file that it points to is
+    /// replaced; a link to a file that does not exist is an error.
+    ///
+    /// With the feature `lock`, the file is replaced under its lock (`FileLock`). A program that saves a file that it read must hold that lock
+    /// from reading to saving; otherwise it may undo changes that other programs made in between.
     ///
     /// A process that is killed while writing leaves the temporary file behind. With the feature `tmpfile`, on Linux and on
     /// file systems with `O_TMPFILE`, it leaves nothing behind, because the file has no name until it is complete.
@@ -180,6 +190,7 @@ pub struct Prepared {
     file: Option<(Beside, PathBuf)>,
     /// The path as passed by the caller.
     path: PathBuf,
+    lost: Vec<String>,
 }
 
 impl Prepared {
@@ -202,43 +213,87 @@ impl Prepared {
     }
 
     fn of(path: &Path, write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>) -> Result<Self> {
-        let file = prepare(path, write).map_err(|error| Error::io(error, path))?;
-        Ok(Self { file, path: path.to_path_buf() })
+        prepare(path, write).map_err(|error| Error::io(error, path))
+    }
+
+    /// Returns the properties of the replaced file that the new file does not have, such as an owner that the process may not set or another
+    /// hard link, each as a text for people.
+    pub fn lost(&self) -> &[String] {
+        &self.lost
     }
 
     /// Gives the file its name, replacing any file with that name. On Windows, waits up to about a second if another program, such as a
-    /// virus scanner, has that file open.
+    /// virus scanner, has that file open. With the feature `lock`, waits up to 60 seconds for another process that holds the file's lock.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     pub fn commit(self) -> Result<()> {
+        #[cfg(feature = "lock")]
+        let _lock = match &self.file {
+            Some((_, target)) => Some(super::lock::FileLock::acquire(target)?),
+            None => None,
+        };
+        self.name()
+    }
+
+    /// Gives the file its name like [`commit`](Self::commit), under a lock that the caller holds.
+    ///
+    /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io) if it is the lock of another file.
+    #[cfg(feature = "lock")]
+    pub fn commit_locked(self, lock: &super::lock::FileLock) -> Result<()> {
+        if self.file.as_ref().is_some_and(|(_, target)| !lock.is_of(target)) {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "the lock is that of another file");
+            return Err(Error::io(error, &self.path));
+        }
+        self.name()
+    }
+
+    fn name(self) -> Result<()> {
         let named = self.file.map_or(Ok(()), |(beside, path)| beside.take_name(&path));
         named.map_err(|error| Error::io(error, &self.path))
     }
 }
 
-fn prepare(
-    path: &Path,
-    write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>,
-) -> io::Result<Option<(Beside, PathBuf)>> {
-    if is_device(path) || fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        // A pipe or a device is not replaced. Opening a folder fails.
+fn prepare(path: &Path, write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>) -> io::Result<Prepared> {
+    let Some(target) = replaced_path(path)? else {
+        // Opening a folder fails.
         write_file(&mut fs::OpenOptions::new().write(true).open(path)?, write)?;
-        return Ok(None);
-    }
-    // A link stays a link: the file that it points to is replaced.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let permissions = fs::metadata(&path).map(|old| old.permissions()).ok();
+        return Ok(Prepared { file: None, path: path.to_path_buf(), lost: Vec::new() });
+    };
     // Other systems can replace a read-only file. On Windows, fail before anything is written.
-    if cfg!(windows) && permissions.as_ref().is_some_and(fs::Permissions::readonly) {
+    if cfg!(windows) && fs::metadata(&target).is_ok_and(|old| old.permissions().readonly()) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
     }
-    let mut beside = Beside::create(&path)?;
-    if let Some(permissions) = permissions {
-        beside.file.set_permissions(permissions)?;
-    }
+    let mut beside = Beside::create(&target)?;
+    let lost = match attributes::keep(&target, &beside.file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        kept => kept?,
+    };
     write_file(&mut beside.file, write)?;
     beside.file.sync_all()?;
-    Ok(Some((beside, path)))
+    Ok(Prepared { file: Some((beside, target)), path: path.to_path_buf(), lost })
+}
+
+/// Returns the canonical path of the file that saving to `path` replaces or creates; `None` for a pipe, a device or a folder, which is not
+/// replaced. A link stays a link: the file that it points to is replaced.
+pub(super) fn replaced_path(path: &Path) -> io::Result<Option<PathBuf>> {
+    if is_device(path) {
+        return Ok(None);
+    }
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => return Ok(None),
+        Ok(_) => return fs::canonicalize(path).map(Some),
+        Err(_) => {}
+    }
+    if fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink()) {
+        let error = match fs::read_link(path) {
+            Ok(to) => std::format!("it is a link to {}, which does not exist", to.display()),
+            Err(error) => error.to_string(),
+        };
+        return Err(io::Error::new(io::ErrorKind::NotFound, error));
+    }
+    // All paths of a file have the same lock.
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(Some(fs::canonicalize(folder(path))?.join(name)))
 }
 
 /// A buffered writer of a file.
@@ -306,7 +361,7 @@ fn is_device(path: &Path) -> bool {
 }
 
 /// Returns `true` if another program, such as a virus scanner or an indexer, may have the file open for a moment, an error only on Windows.
-fn is_temporary(error: &io::Error) -> bool {
+pub(super) fn is_temporary(error: &io::Error) -> bool {
     const ACCESS_DENIED: i32 = 5;
     const SHARING_VIOLATION: i32 = 32;
     const LOCK_VIOLATION: i32 = 33;

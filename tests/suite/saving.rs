@@ -104,6 +104,85 @@ fn a_file_is_replaced_and_keeps_its_permissions() {
     }
 }
 
+/// Root may set any owner. Extended attributes need a file system that has them.
+#[cfg(all(target_os = "linux", feature = "xattr"))]
+#[test]
+fn a_replaced_file_keeps_its_owner_and_extended_attributes() {
+    use rustix::fs::{XattrFlags, getxattr, setxattr};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let folder = TempFolder::new("properties");
+    let path = folder.0.join("model.pte");
+    std::fs::write(&path, "old").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let is_root = chown(&path, Some(1234), Some(5678)).is_ok();
+    let has_attributes = setxattr(&path, "user.origin", b"lab", XattrFlags::empty()).is_ok();
+    // Version 2: the owner rw, user 1000 r, the group r, mask r, others nothing.
+    let list: Vec<u8> =
+        [(1_u16, 6_u16, u32::MAX), (2, 4, 1000), (4, 4, u32::MAX), (16, 4, u32::MAX), (32, 0, u32::MAX)]
+            .iter()
+            .flat_map(|(tag, rights, id)| [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat())
+            .collect();
+    let list = [&2_u32.to_le_bytes()[..], &list].concat();
+    let has_list = setxattr(&path, "system.posix_acl_access", &list, XattrFlags::empty()).is_ok();
+    assert!(has_attributes && has_list, "the folder of temporary files has no extended attributes");
+    let file = fixture("1.5.1/linear/linear.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let prepared = pte.image().unwrap().prepare(&path, |_, _| {}).unwrap();
+    assert_eq!(prepared.lost(), [""; 0]);
+    prepared.commit().unwrap();
+    let new = std::fs::metadata(&path).unwrap();
+    assert_eq!(new.mode() & 0o7777, 0o640);
+    if is_root {
+        assert_eq!((new.uid(), new.gid()), (1234, 5678));
+    }
+    let value = |name| {
+        let mut value = [0; 100];
+        getxattr(&path, name, &mut value[..]).map(|size| value[..size].to_vec()).unwrap()
+    };
+    assert_eq!(value("user.origin"), b"lab");
+    assert_eq!(value("system.posix_acl_access"), list);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_broken_hard_link_is_listed_and_a_dangling_link_is_an_error() {
+    let folder = TempFolder::new("links");
+    let path = folder.0.join("model.pte");
+    std::fs::write(&path, "old").unwrap();
+    std::fs::hard_link(&path, folder.0.join("other.pte")).unwrap();
+    let file = fixture("1.5.1/linear/linear.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let prepared = pte.image().unwrap().prepare(&path, |_, _| {}).unwrap();
+    assert!(prepared.lost().iter().any(|lost| lost.contains("hard links")), "{:?}", prepared.lost());
+    drop(prepared);
+    let link = folder.0.join("link.pte");
+    std::os::unix::fs::symlink("missing.pte", &link).unwrap();
+    assert_eq!(kind(pte.image().unwrap().save(&link)), io::ErrorKind::NotFound);
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+#[cfg(feature = "lock")]
+#[test]
+fn a_save_waits_for_the_lock_of_the_file_and_removes_its_own() {
+    use executorch_format::FileLock;
+    let folder = TempFolder::new("lock");
+    let path = folder.0.join("model.pte");
+    let file = fixture("1.5.1/linear/linear.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let lock = FileLock::acquire(&path).unwrap();
+    std::thread::scope(|scope| {
+        let saved = scope.spawn(|| pte.image().unwrap().save(&path));
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert!(!path.exists());
+        drop(lock);
+        saved.join().unwrap().unwrap();
+    });
+    assert_eq!(folder.files(), ["model.pte"]);
+    let other = FileLock::acquire(folder.0.join("other.pte")).unwrap();
+    let prepared = pte.image().unwrap().prepare(&path, |_, _| {}).unwrap();
+    assert_eq!(kind(prepared.commit_locked(&other)), io::ErrorKind::InvalidInput);
+}
+
 /// Windows limits paths to 260 characters, unless they are absolute and in a special form.
 #[test]
 fn a_file_with_a_long_path_is_saved_and_replaced() {

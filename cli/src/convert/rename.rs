@@ -52,7 +52,7 @@ impl Renames {
         let mut names = match &self.rename_table {
             None => BTreeMap::new(),
             Some(path) => {
-                let table = serde_json::from_slice(Input::open(context, path)?.bytes());
+                let table = serde_json::from_slice(Input::open_data(context, path)?.bytes());
                 table.map_err(|error| Failure::usage_of(path, &error))?
             }
         };

@@ -4,11 +4,12 @@ mod dequantized;
 
 use super::pattern::{self, Patterns};
 use crate::context::{Context, LONG_NAME};
+use crate::existing::{exists, has_content, refuse_mapped};
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::names::{GivenNames, NameFiles, NamesArguments};
 use crate::open::Input;
-use crate::save::{make_folder, make_output_folder, put, refuse_mapped};
+use crate::save::{Output, make_output_folder, put};
 use crate::table::{Column, Table};
 use crate::{text, value};
 use clap::ValueEnum;
@@ -164,18 +165,27 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         let is_tensor = file.shape.is_some() || quantized.contains(&index);
         arguments.tensors.name(file, is_tensor);
     }
-    let path = folder.join(MANIFEST);
-    refuse_foreign(folder, &extraction)?;
-    for (_, file) in extraction.files.iter().enumerate().filter(|(index, _)| !quantized.contains(index)) {
-        write(context, &model, file, folder, arguments.tensors, input.path())?;
-    }
-    if arguments.dequantized {
-        dequantized::write(context, &model, &extraction, folder, arguments.tensors, input.path())?;
-    }
     let manifest = Manifest::new(input.path(), &extraction);
     let mut bytes = Vec::new();
     json::Form::INDENTED.write_line(&mut bytes, &json::Document::new(&manifest))?;
-    put(&path, &bytes)?;
+    let files = BlobFiles { context, model: &model, folder, form: arguments.tensors, input: input.path() };
+    let each = |output: &mut Output<'_>| {
+        for (_, file) in extraction.files.iter().enumerate().filter(|(index, _)| !quantized.contains(index)) {
+            files.blob(file, output)?;
+        }
+        if arguments.dequantized {
+            dequantized::each(&files, &extraction, output)?;
+        }
+        output(&folder.join(MANIFEST), &|out| out.write_all(&bytes))
+    };
+    let foreign = foreign(folder, &extraction)?;
+    if !foreign.is_empty() {
+        each(&mut |path, content| match foreign.contains(path) && !has_content(path, content) {
+            true => Err(Failure::exists(path)),
+            false => Ok(false),
+        })?;
+    }
+    each(&mut put)?;
     if arguments.json.any() {
         return json::print(context, &manifest, &arguments.json);
     }
@@ -245,16 +255,14 @@ fn size(file: &Extracted<'_>) -> u64 {
     file.unpacked.as_ref().map_or(file.size, parts)
 }
 
-/// Fails if a file to be written exists, unless an earlier manifest in the folder lists it and it is not the input.
-fn refuse_foreign(folder: &Path, extraction: &Extraction<'_>) -> Result<(), Failure> {
+/// Returns the files to be written that exist and are not listed by an earlier manifest in the folder. Only an earlier extraction that was
+/// interrupted leaves such files, with the content that is to be written.
+fn foreign(folder: &Path, extraction: &Extraction<'_>) -> Result<BTreeSet<PathBuf>, Failure> {
     let earlier = earlier(folder).unwrap_or_default();
     let files = || extraction.files.iter().flat_map(paths).chain([MANIFEST]);
     files().try_for_each(|file| refuse_mapped(&folder.join(file)))?;
-    let foreign = files().filter(|file| !earlier.iter().any(|known| known == file));
-    match foreign.map(|file| folder.join(file)).find(|path| path.symlink_metadata().is_ok()) {
-        Some(path) => Err(Failure::exists(&path)),
-        None => Ok(()),
-    }
+    let foreign = files().filter(|file| !earlier.iter().any(|known| known == file)).map(|file| folder.join(file));
+    Ok(foreign.filter(|path| exists(path)).collect())
 }
 
 /// Returns the files of an earlier extraction into a folder, with its manifest; `None` if there is no manifest.
@@ -268,63 +276,65 @@ fn earlier(folder: &Path) -> Option<Vec<String>> {
     files.chain([Some(MANIFEST.to_owned())]).collect()
 }
 
-fn write(
-    context: &Context,
-    model: &Model<'_>,
-    file: &Extracted<'_>,
-    folder: &Path,
+/// The files of blobs.
+struct BlobFiles<'t> {
+    context: &'t Context,
+    model: &'t Model<'t>,
+    folder: &'t Path,
+    /// The form of tensors.
     form: Form,
-    input: &Path,
-) -> Result<(), Failure> {
-    if let Some(unpacked) = &file.unpacked {
-        return unpacked.files.iter().try_for_each(|part| {
-            let path = folder.join(&part.file);
-            make_folder(&path)?;
-            put(&path, part.bytes)
-        });
-    }
-    let bytes = model.bytes(&file.data).map_err(|error| Failure::bad(input, &error))?;
-    write_tensor(context, model, file, (file.shape, bytes), folder, form, input)
+    input: &'t Path,
 }
 
-/// Writes a blob in a form if it is a tensor, and so has a shape.
-fn write_tensor(
-    context: &Context,
-    model: &Model<'_>,
-    file: &Extracted<'_>,
-    (shape, bytes): (Option<TensorShape<'_>>, &[u8]),
-    folder: &Path,
-    form: Form,
-    input: &Path,
-) -> Result<(), Failure> {
-    let bad = |error| Failure::bad(input, &error);
-    let path = folder.join(&file.file);
-    let Some(shape) = shape.filter(|_| form != Form::Raw) else { return put(&path, bytes) };
-    let view = TensorView::new(shape, bytes).map_err(bad)?;
-    let saved = match form {
-        Form::Npy => save_array(context, &view, &path, bad)?,
-        _ => {
-            let entry = NewEntry::view(key(model, file), &view).with_alignment(16);
-            let ptd = Ptd::build([entry], &PtdOptions::default()).map_err(bad)?;
-            ptd.image().and_then(|image| image.save(&path))
+impl BlobFiles<'_> {
+    /// Passes the files of a blob to `output`.
+    fn blob(&self, file: &Extracted<'_>, output: &mut Output<'_>) -> Result<(), Failure> {
+        if let Some(unpacked) = &file.unpacked {
+            for part in &unpacked.files {
+                output(&self.folder.join(&part.file), &|out| out.write_all(part.bytes))?;
+            }
+            return Ok(());
         }
-    };
-    saved.map_err(|error| Failure::Unwritable { file: path, error: error.into() })
+        let bytes = self.model.bytes(&file.data).map_err(|error| Failure::bad(self.input, &error))?;
+        self.tensor(file, (file.shape, bytes), output)
+    }
+
+    /// Passes the file of a blob to `output`, in the form of tensors if it is a tensor, and so has a shape.
+    fn tensor(
+        &self,
+        file: &Extracted<'_>,
+        (shape, bytes): (Option<TensorShape<'_>>, &[u8]),
+        output: &mut Output<'_>,
+    ) -> Result<(), Failure> {
+        let bad = |error| Failure::bad(self.input, &error);
+        let path = self.folder.join(&file.file);
+        let Some(shape) = shape.filter(|_| self.form != Form::Raw) else {
+            return output(&path, &|out| out.write_all(bytes)).map(drop);
+        };
+        let view = TensorView::new(shape, bytes).map_err(bad)?;
+        if self.form == Form::Npy {
+            return output_array(self.context, &view, &path, output);
+        }
+        let entry = NewEntry::view(key(self.model, file), &view).with_alignment(16);
+        let ptd = Ptd::build([entry], &PtdOptions::default()).map_err(bad)?;
+        output(&path, &|out| Ok(ptd.image()?.write_to(out)?)).map(drop)
+    }
 }
 
-/// Writes an array, with a message if its type or dim order is not that of the tensor.
-pub fn save_array(
+/// Passes an array to `output`. Prints a message if it was written and its type or dim order is not that of the tensor.
+pub fn output_array(
     context: &Context,
     view: &TensorView<'_>,
     path: &Path,
-    bad: impl Fn(executorch_format::Error) -> Failure,
-) -> Result<executorch_format::Result<()>, Failure> {
-    let array = Npy::of(view).map_err(&bad)?;
+    output: &mut Output<'_>,
+) -> Result<(), Failure> {
+    let array = Npy::of(view).map_err(|error| Failure::bad(path, &error))?;
+    let is_written = output(path, &|out| Ok(array.image()?.write_to(out)?))?;
     let (own, shape) = (array.tensor_layout.shape(), view.shape());
-    if own.scalar_type != shape.scalar_type || own.dim_order != shape.dim_order {
+    if is_written && (own.scalar_type != shape.scalar_type || own.dim_order != shape.dim_order) {
         context.say(format_args!("{}: {own} with the elements of {shape}", text::path(path)));
     }
-    Ok(array.image().and_then(|image| image.save(path)))
+    Ok(())
 }
 
 /// Returns the blob's name, or the key that `externalize` would give it.

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::json::JsonArguments;
 use crate::open::Input;
 use crate::save::{Pending, prepare_all, real};
-use crate::{json, text};
+use crate::{json, lock, text};
 pub use executorch_format::edit::EditReport;
 use executorch_format::edit::{Action, Subject, new_errors_of_image};
 use executorch_format::verify::{Finding, Level};
@@ -142,9 +142,12 @@ impl Destination {
         Ok(if self.in_place { Some(input) } else { self.output.as_deref() })
     }
 
-    /// Opens the file to change. Fails before reading it if there is no destination, since reading a pipe may block.
+    /// Opens the file to change, after locking the file to write. Fails before reading it if there is no destination, since reading a pipe
+    /// may block.
     pub fn open(&self, context: &Context, input: &Path) -> Result<Input, Failure> {
-        self.path(input)?;
+        if let Some(output) = self.path(input)?.filter(|_| !self.how.dry_run) {
+            lock::before_reading(context, output)?;
+        }
         Input::open(context, input)
     }
 

@@ -5,10 +5,11 @@ use super::scalar_type;
 use super::source::Source;
 use super::{Destination, EditReport, How, Output, data, finish, open};
 use crate::context::Context;
+use crate::existing::refuse_existing_images;
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::{Pending, refuse_existing};
-use crate::text;
+use crate::save::Pending;
+use crate::{lock, text};
 use clap::{Args, Subcommand, ValueEnum};
 use executorch_format::edit::{Action, Change, NewData, Subject};
 use executorch_format::schema::ScalarType;
@@ -162,6 +163,9 @@ fn refused(error: Error) -> Failure {
 }
 
 fn create<'a>(context: &Context, arguments: &'a Create) -> Result<Pending<'a>, Failure> {
+    if let Some(output) = arguments.output.as_deref().filter(|_| !arguments.how.dry_run) {
+        lock::before_reading(context, output)?;
+    }
     let mut sources = Vec::new();
     for entry in &arguments.entries {
         let Some((key, file)) = entry.split_once('=') else {
@@ -233,6 +237,9 @@ fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Fail
 }
 
 fn merge<'a>(context: &Context, arguments: &'a Merge) -> Result<Pending<'a>, Failure> {
+    if let Some(output) = arguments.output.as_deref().filter(|_| !arguments.how.dry_run) {
+        lock::before_reading(context, output)?;
+    }
     let inputs = open(context, &arguments.files)?;
     let mut files = inputs.iter().map(data).collect::<Result<Vec<_>, _>>()?;
     match arguments.prefer {
@@ -302,7 +309,6 @@ fn split<'a>(context: &Context, arguments: &'a Split) -> Result<Pending<'a>, Fai
     let stem = arguments.output.with_extension("");
     let name = |number| PathBuf::from(format!("{}-{number:05}-of-{:05}.ptd", stem.display(), parts.len()));
     let names: Vec<PathBuf> = (1..=parts.len()).map(name).collect();
-    refuse_existing(arguments.overwrite, names.iter().map(PathBuf::as_path))?;
     let mut report = EditReport::default();
     for (part, path) in parts.iter().zip(&names) {
         for entry in part.entries() {
@@ -313,7 +319,12 @@ fn split<'a>(context: &Context, arguments: &'a Split) -> Result<Pending<'a>, Fai
         report.notes.push(format!("{} has {keys}", text::path(path)));
     }
     let outputs = parts.iter().zip(&names).map(|(part, path)| Output::new(Some(path), part.image(), path));
-    finish(context, &[&input], outputs.collect::<Result<Vec<_>, _>>()?, report, &arguments.how)
+    let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
+    refuse_existing_images(
+        arguments.overwrite,
+        names.iter().zip(&outputs).map(|(path, output)| (&**path, &output.image)),
+    )?;
+    finish(context, &[&input], outputs, report, &arguments.how)
 }
 
 fn rename<'a>(context: &Context, arguments: &'a Rename) -> Result<Pending<'a>, Failure> {

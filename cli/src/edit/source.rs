@@ -28,8 +28,8 @@ impl Source {
             Some((PathBuf::from(format!("{file}{ending}")), key.to_owned()))
         });
         match with_key.filter(|_| !Path::new(argument).exists()) {
-            Some((file, key)) => Ok(Self { input: Input::open(context, &file)?, key: Some(key) }),
-            None => Ok(Self { input: Input::open(context, Path::new(argument))?, key: None }),
+            Some((file, key)) => Ok(Self { input: Input::open_data(context, &file)?, key: Some(key) }),
+            None => Ok(Self { input: Input::open_data(context, Path::new(argument))?, key: None }),
         }
     }
 

@@ -95,6 +95,9 @@ fn an_edited_tree_is_built_and_verified() {
 #[test]
 fn what_is_missing_or_in_the_way_is_named() {
     let folder = dumped("build-missing", "1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    // Files of an interrupted dump, which have the content to be written, are not in the way.
+    good(&["dump", "m.pte", "--data", "blobs"], &folder);
+    std::fs::write(folder.file("blobs/metadata.bin"), "other").unwrap();
     let (code, told) = refused(&["dump", "m.pte", "--data", "blobs"], &folder);
     assert!(code == Some(2) && told.contains("metadata.bin: cannot be written: it exists: add --overwrite"), "{told}");
     good(&["dump", "m.pte", "--data", "blobs", "--overwrite"], &folder);

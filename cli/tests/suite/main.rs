@@ -36,6 +36,7 @@ mod remote;
 mod report;
 mod rewrite;
 mod runs;
+mod saving;
 mod savings;
 #[cfg(feature = "schemars")]
 mod schemas;

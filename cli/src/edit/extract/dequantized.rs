@@ -1,15 +1,14 @@
 //! Dequantized numbers as files.
 
-use super::{Form, write_tensor};
-use crate::context::Context;
+use super::BlobFiles;
 use crate::failure::Failure;
+use crate::save::Output;
 use crate::value;
 use executorch_format::edit::{Extracted, Extraction, User};
 use executorch_format::inspect::ConstantNumbers;
 use executorch_format::schema::ScalarType;
 use executorch_format::{Analysis, Model, TensorShape};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// A reference to quantized data: a method and a value, or a key of named data.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -50,23 +49,16 @@ pub(super) fn visit(
     });
 }
 
-/// Writes the files whose blobs are quantized tensors.
-pub(super) fn write(
-    context: &Context,
-    model: &Model<'_>,
-    extraction: &Extraction<'_>,
-    folder: &Path,
-    form: Form,
-    input: &Path,
-) -> Result<(), Failure> {
-    let mut written = Ok(());
-    visit(model, extraction, &mut |_, file, constant| {
-        let (Ok(numbers), true) = (&constant.numbers, written.is_ok()) else { return };
+/// Passes the files whose blobs are quantized tensors to `output`.
+pub(super) fn each(files: &BlobFiles<'_>, extraction: &Extraction<'_>, output: &mut Output<'_>) -> Result<(), Failure> {
+    let mut done = Ok(());
+    visit(files.model, extraction, &mut |_, file, constant| {
+        let (Ok(numbers), true) = (&constant.numbers, done.is_ok()) else { return };
         let sizes: Vec<i32> = numbers.dims().iter().map(|size| i32::try_from(*size).unwrap_or(i32::MAX)).collect();
         let dim_order: Vec<u8> = (0..).take(sizes.len()).collect();
         let shape = TensorShape { scalar_type: ScalarType::FLOAT, sizes: &sizes, dim_order: &dim_order };
         let bytes: Vec<u8> = numbers.values().flat_map(f32::to_le_bytes).collect();
-        written = write_tensor(context, model, file, (Some(shape), &bytes), folder, form, input);
+        done = files.tensor(file, (Some(shape), &bytes), output);
     });
-    written
+    done
 }
