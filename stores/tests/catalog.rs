@@ -97,7 +97,7 @@ fn the_tables_agree_with_the_library() {
             (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(&Analysis::new(program)).blobs.len(),
             _ => model.blobs().blobs.len(),
         };
-        let summary = program.as_ref().map_or_else(|| model.summary(), |program| Analysis::new(&program).summary());
+        let summary = program.as_ref().map_or_else(|| model.summary(), |program| Analysis::new(program).summary());
         if let Content::Program(program) = &summary.content {
             methods += program.methods.len();
             operators += program.methods.iter().map(|method| method.operators.len()).sum::<usize>();

@@ -94,7 +94,7 @@ fn arguments<'c>(code: &'c MethodCode<'_>) -> Vec<&'c [Argument]> {
 /// Checks that disassembly, memory and graph of each method agree.
 fn agree(pte: &Pte<'_>) -> Result<(), String> {
     let (disassembly, memory, graphs) =
-        (Analysis::new(&pte).disassembly(), Analysis::new(&pte).memory(), Analysis::new(&pte).graphs());
+        (Analysis::new(pte).disassembly(), Analysis::new(pte).memory(), Analysis::new(pte).graphs());
     for (code, memory) in disassembly.methods.iter().zip(&memory.methods) {
         let Some(graph) = graphs.iter().find(|graph| graph.method == code.name) else { continue };
         if !memory.assumed.is_empty() {

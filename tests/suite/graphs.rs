@@ -112,7 +112,7 @@ fn texts_of_pictures_show_weights_values_and_edges() {
     let drawings = Analysis::new(pte).drawings();
     assert_eq!(
         drawings.iter().map(|drawing| &drawing.graph).collect::<Vec<_>>(),
-        Analysis::new(&pte).graphs().iter().collect::<Vec<_>>()
+        Analysis::new(pte).graphs().iter().collect::<Vec<_>>()
     );
     assert!(drawings.iter().all(|drawing| drawing.layout.nodes.len() == drawing.graph.nodes.len()));
     let graph = &drawings[0].graph;

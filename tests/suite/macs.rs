@@ -29,7 +29,6 @@ fn products_are_counted_in_kernels_and_inside_delegates() {
         assert_eq!((first.calls, first.macs), (3, stem + 2 * layer), "{name}");
         let record = std::fs::read(data().join("etrecord").join(name.replace(".pte", ".etrecord"))).unwrap();
         let sources = [NameSource::parse(&record).unwrap()];
-        let code = Analysis::new(&pte).disassembly();
         let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
         let modules = names.macs_by_module(&macs);
         let of = |path: &str| modules.iter().find(|module| module.path == Some(path)).map(|module| module.total);

@@ -223,7 +223,6 @@ fn entries_of_an_etrecord_that_overlap_or_have_one_name_are_refused() {
 fn damaged_etrecords_never_panic() {
     let (program, record) = (file("net_portable.pte"), file("net_portable.etrecord"));
     let pte = Pte::parse(&program).unwrap();
-    let disassembly = Analysis::new(&pte).disassembly();
     let try_one = |bytes: &[u8]| {
         let Ok(source) = NameSource::parse(bytes) else { return false };
         Names::new(&Analysis::new(&pte), &[source]).is_ok()
@@ -259,7 +258,7 @@ fn with_record(name: &str, call: impl FnOnce(&Pte<'_>, &Names<'_>)) {
 #[test]
 fn each_byte_of_a_file_is_counted_for_one_module() {
     with_record("net_portable", |pte, names| {
-        let report = Analysis::new(&pte).size_report().unwrap();
+        let report = Analysis::new(pte).size_report().unwrap();
         let modules = names.size_by_module(&Analysis::new(pte), &report);
         let found = rows(&modules);
         assert_eq!(found.iter().map(|(.., own, _)| own).sum::<u64>(), report.file_size);
@@ -269,7 +268,7 @@ fn each_byte_of_a_file_is_counted_for_one_module() {
     });
     // The weights are named data; the rest of a payload belongs to the module that contains the delegate.
     with_record("net_xnnpack", |pte, names| {
-        let report = Analysis::new(&pte).size_report().unwrap();
+        let report = Analysis::new(pte).size_report().unwrap();
         let modules = names.size_by_module(&Analysis::new(pte), &report);
         let found = rows(&modules);
         assert_eq!(found.iter().map(|(.., own, _)| own).sum::<u64>(), report.file_size);
@@ -282,7 +281,7 @@ fn each_byte_of_a_file_is_counted_for_one_module() {
 #[test]
 fn tensors_in_memory_have_the_instructions_that_write_and_need_them() {
     with_record("net_portable", |pte, names| {
-        let mut memory = Analysis::new(&pte).memory();
+        let mut memory = Analysis::new(pte).memory();
         names.add_to_memory(pte, &mut memory);
         let buffer = &memory.methods[0].buffers[0];
         let of = |value: usize| buffer.tensors.iter().find(|tensor| tensor.value == value).unwrap();
@@ -297,7 +296,7 @@ fn tensors_in_memory_have_the_instructions_that_write_and_need_them() {
         assert!(rows(&modules).contains(&(Some("stem"), 1, 1152, 1152)), "{modules:?}");
     });
     with_record("net_xnnpack", |pte, _| {
-        assert_eq!(Analysis::new(&pte).memory().methods[0].not_counted, ["XnnpackBackend"])
+        assert_eq!(Analysis::new(pte).memory().methods[0].not_counted, ["XnnpackBackend"])
     });
 }
 
@@ -311,7 +310,7 @@ fn namespaces(graphs: &[Graph<'_>]) -> Vec<String> {
 #[test]
 fn nodes_of_graphs_have_modules_and_the_names_of_their_weights() {
     with_record("net_portable", |pte, names| {
-        let mut graphs = Analysis::new(&pte).graphs();
+        let mut graphs = Analysis::new(pte).graphs();
         names.add_to_graphs(&Analysis::new(pte), &mut graphs);
         let node = graphs[0].nodes.iter().find(|node| node.name == Some("convolution.1")).unwrap();
         assert_eq!(node.module, Some("layers.0.conv"));
@@ -323,7 +322,7 @@ fn nodes_of_graphs_have_modules_and_the_names_of_their_weights() {
         assert!(namespaces.contains(&"layers/0/conv".to_owned()), "{namespaces:?}");
     });
     with_record("net_xnnpack", |pte, names| {
-        let mut graphs = Analysis::new(&pte).graphs();
+        let mut graphs = Analysis::new(pte).graphs();
         names.add_to_graphs(&Analysis::new(pte), &mut graphs);
         let takes = |node: &&Node<'_>| {
             node.arguments.iter().any(|argument| argument.tensor_name == Some("layers.0.conv.weight"))
@@ -395,9 +394,9 @@ fn names_are_added_to_every_answer() {
     let sources = [NameSource::parse(&record).unwrap()];
     let names = Names::new(&Analysis::new(pte), &sources).unwrap();
     let (mut code, mut blobs, mut size, mut weights) = (
-        Analysis::new(&pte).disassembly(),
-        Analysis::new(&pte).blobs(),
-        Analysis::new(&pte).size_report().unwrap(),
+        Analysis::new(pte).disassembly(),
+        Analysis::new(pte).blobs(),
+        Analysis::new(pte).size_report().unwrap(),
         model.weights(),
     );
     names.add_to_disassembly(&mut code);

@@ -305,7 +305,7 @@ fn a_node_has_the_time_that_it_took_in_one_run() {
         let profile = etdp.profile(Some(&Analysis::new(pte)), None);
         let run = profile.runs.iter().find(|run| run.method == Some("forward")).unwrap();
         assert!(run.count > 1);
-        let mut graph = Analysis::new(&pte).graphs().remove(0);
+        let mut graph = Analysis::new(pte).graphs().remove(0);
         graph.add_times(run);
         let found: f64 = graph.nodes.iter().filter_map(|node| node.time).sum();
         let events = run.events.iter().filter(|event| event.kind == EventKind::Instruction);

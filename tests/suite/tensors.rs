@@ -196,7 +196,7 @@ fn quantized(
 
 /// Returns the numbers of the only quantized tensor.
 fn only(pte: &Pte<'_>) -> Result<Vec<f32>, String> {
-    let found = Analysis::new(&pte).dequantized();
+    let found = Analysis::new(pte).dequantized();
     assert_eq!(found.len(), 1, "two calls take the same tensor");
     assert_eq!((found[0].method, found[0].value), (0, 0));
     found[0].numbers.as_ref().map(|numbers| numbers.to_vec()).map_err(|error| error.to_string())

@@ -14,7 +14,6 @@ use serde_json::Value;
 fn compare(before: (&[u8], &[u8]), after: (&[u8], &[u8])) -> Diff {
     let programs = [before.0, after.0].map(|bytes| Pte::parse(bytes).unwrap());
     let sources = [before.1, after.1].map(|bytes| [NameSource::parse(bytes).unwrap()]);
-    let codes = programs.each_ref().map(|pte| Analysis::new(&pte).disassembly());
     let names: Vec<Names<'_>> =
         (0..2).map(|side| Names::new(&Analysis::new(&programs[side]), &sources[side]).unwrap()).collect();
     let models = [before.0, after.0].map(|bytes| Model::parse(bytes).unwrap());
@@ -81,7 +80,6 @@ fn values_are_matched_by_name_before_their_place() {
 fn one_changed_weight_inside_a_delegate_is_named_and_measured() {
     let (file, record) = record("net_xnnpack");
     let program = Pte::parse(&file).unwrap();
-    let code = Analysis::new(&program).disassembly();
     let sources = [NameSource::parse(&record).unwrap()];
     let names = Names::new(&Analysis::new(&program), &sources).unwrap();
     let mut inside = Analysis::new(&program).delegate_constants();

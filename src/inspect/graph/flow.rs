@@ -201,7 +201,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
                 let delegate = index.and_then(|index| self.plan.delegates().get(index));
                 let payload = index.and_then(|index| self.opened.get_mut(&index)?.take());
                 if let (Some(delegate), Some(payload)) = (delegate, payload) {
-                    return self.inside(&payload, delegate.id(), (at, time), call.args());
+                    return self.inside(payload, delegate.id(), (at, time), call.args());
                 }
                 let label = delegate.map(|delegate| short(delegate.id()));
                 (NodeKind::Delegate, label.unwrap_or_else(|| format!("delegate {}", call.delegate_index)))

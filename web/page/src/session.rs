@@ -7,7 +7,7 @@ use crate::quantized::{Files, Quantized};
 use crate::report;
 use executorch_format::inspect::{DiffOptions, Drawing, Graph, Growth, Side, diff};
 use executorch_format::verify::{Deployment, Finding, Level, Releases, releases_of_error};
-use executorch_format::{Analysis, FileKind, Model, Ptd, Pte, Segment};
+use executorch_format::{Analysis, FileKind, Model, Ptd, Segment};
 use serde::Serialize;
 
 /// Formats an answer as JSON.
