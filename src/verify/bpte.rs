@@ -3,7 +3,7 @@
 #[cfg(feature = "payloads")]
 use super::foreign;
 use super::report::Report;
-use super::{Finding, Level, bundle, wire};
+use super::{Finding, Level, bundle, trailing, wire};
 use crate::file::bpte::Bpte;
 use crate::file::ptd::Ptd;
 #[cfg(doc)]
@@ -23,6 +23,7 @@ impl Bpte<'_> {
             bundle::check(self, program.as_ref().ok(), &mut report);
             #[cfg(feature = "payloads")]
             foreign::check_bpte(self, &mut report);
+            trailing::in_source(0, self.source.as_ref(), BundledProgram::DESCRIPTION, &mut report);
             wire::check(&self.bundled_program, BundledProgram::DESCRIPTION, self.source.as_ref(), &mut report);
         }
         let mut findings = report.finish();

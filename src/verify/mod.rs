@@ -35,7 +35,6 @@ mod finding;
 mod flat_tensor;
 #[cfg(feature = "payloads")]
 mod foreign;
-#[cfg(feature = "payloads")]
 mod formats;
 mod history;
 mod instructions;
@@ -61,6 +60,7 @@ mod segments;
 #[cfg(feature = "inspect")]
 mod target;
 mod tensors;
+mod trailing;
 mod values;
 mod wire;
 #[cfg(feature = "payloads")]

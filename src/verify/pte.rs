@@ -5,7 +5,7 @@ use super::report::Report;
 use super::{Deployment, MissingData, Releases, foreign, payload, releases, xnnpack};
 use super::{
     Finding, Level, constants, delegates, instructions, kernels, memory, names, pairing, plan, program, segments,
-    tensors, values, wire,
+    tensors, trailing, values, wire,
 };
 #[cfg(feature = "inspect")]
 use super::{Fit, Missing, Target, target};
@@ -140,5 +140,6 @@ fn strict_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
     payload::check(pte, report);
     #[cfg(feature = "payloads")]
     foreign::check_pte(pte, report);
+    trailing::check_pte(pte, report);
     wire::check_pte(pte, report);
 }
