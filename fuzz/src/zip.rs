@@ -54,3 +54,29 @@ pub fn mutated(
     let written = writer.finish().ok()?.into_inner();
     (written.len() <= most).then_some(written)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use executorch_format::naming::EtRecord;
+
+    #[test]
+    fn a_changed_record_is_a_valid_zip_file() {
+        let record = include_bytes!("../../tests/data/etrecord/net_portable.etrecord");
+        let first = EtRecord::parse(record).unwrap();
+        let (mut changed, mut read) = (0, 0);
+        for seed in 0..64 {
+            let changed_byte = |content: &mut [u8], size: usize, _| {
+                content[size / 2] = content[size / 2].wrapping_add(1);
+                size
+            };
+            let written = mutated(record, 1 << 20, seed * 0x0101_0101, changed_byte).unwrap();
+            assert!(ZipArchive::new(Cursor::new(&written)).is_ok());
+            changed += usize::from(written != record);
+            read += usize::from(EtRecord::parse(&written).is_ok_and(|record| record == first));
+        }
+        assert!(changed == 64 && read > 0, "{changed} changed, {read} read");
+        assert_eq!(mutated(b"no archive", 1 << 20, 0, |_, size, _| size), None);
+        assert_eq!(mutated(record, 100, 0, |_, size, _| size), None);
+    }
+}
