@@ -58,8 +58,8 @@ pub fn heap<T>(make: impl FnOnce() -> T) -> Heap {
     let made = make();
     let heap = Heap {
         allocations: ALLOCATIONS.load(Relaxed) - allocations,
-        held: LIVE.load(Relaxed) - live,
-        peak: PEAK.load(Relaxed) - live,
+        held: LIVE.load(Relaxed).saturating_sub(live),
+        peak: PEAK.load(Relaxed).saturating_sub(live),
     };
     drop(made);
     heap

@@ -210,7 +210,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     }
     if !arguments.reference.is_empty() {
         return trace.with(method, |values| {
-            let (gaps, paths) = compare_with(context, &values, &arguments.reference)?;
+            let (gaps, paths) = compare_with(context, &arguments.trace, &values, &arguments.reference)?;
             report(context, gaps, &paths, arguments)?;
             Failure::unless_sound(&arguments.trace, &values.errors)
         });
@@ -277,9 +277,10 @@ fn report(
 /// The exit code for values that are too far apart.
 const BELOW: u8 = 1;
 
-/// Compares values with .npy files. Returns the files too.
+/// Compares values with .npy files. Returns the files too. Fails if no value has the name of a file.
 fn compare_with(
     context: &Context,
+    trace: &Path,
     values: &DebugValues<'_>,
     references: &[PathBuf],
 ) -> Result<(Vec<RunGaps>, Vec<PathBuf>), Failure> {
@@ -310,7 +311,15 @@ fn compare_with(
     for ((name, array), input) in arrays.iter().zip(&inputs) {
         named.push((name.as_str(), array.view().map_err(|error| Failure::bad(input.path(), &error))?));
     }
-    Ok((values.compare_with(&named), paths))
+    let gaps = values.compare_with(&named);
+    let matches = gaps.iter().flat_map(|run| &run.values).any(|gap| gap.outcome != GapOutcome::OnlyBefore);
+    match arrays.first().filter(|_| !matches) {
+        Some((name, _)) => {
+            let recorded = values.runs.iter().flat_map(|run| &run.values).filter_map(|value| value.name).collect();
+            Err(Failure::no_match(trace, "recorded value is called", name, recorded))
+        }
+        None => Ok((gaps, paths)),
+    }
 }
 
 /// Writes the tensors whose bytes are known. Returns the names of their files.

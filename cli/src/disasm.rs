@@ -132,6 +132,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 documents.add(&FileDisassembly { file: path.display().to_string(), disassembly: &disassembly })?
             }
             None => {
+                if !print::any(&disassembly, &arguments.filter) {
+                    context.say(format_args!("{}: no instructions", text::path(path)));
+                }
                 let path = arguments.files.are_several().then_some(path);
                 print::text(context, path, (pte, &disassembly), arguments, std::mem::replace(&mut apart, true))?
             }

@@ -64,6 +64,9 @@ pub struct FileGraphs<'t> {
     errors: json::None,
 }
 
+/// The message about a program without instructions.
+const EMPTY: &str = "no method computes anything, so there is no graph";
+
 /// Prints the graphs of each program.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { files, svg, dot, .. } = arguments;
@@ -95,6 +98,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             if let Some(documents) = documents {
                 return documents.add(&FileGraphs { file: path.display().to_string(), graphs: &graphs, errors: [] });
             }
+            if graphs.is_empty() && !svg {
+                context.say(format_args!("{}: {EMPTY}", text::path(path)));
+            }
             let drawn = if *svg { std::slice::from_ref(single(path, &graphs)?) } else { &graphs };
             let draw = |out: &mut dyn Write| match (svg, dot) {
                 (true, _) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.svg())),
@@ -103,7 +109,6 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             };
             match files.are_several() {
                 true => Ok(draw(&mut made)?),
-                false if *dot && drawn.is_empty() => Ok(()),
                 false => arguments.output.write_with(context, draw),
             }
         })
@@ -144,7 +149,7 @@ impl Times {
 fn single<'g, 't>(path: &Path, graphs: &'g [Graph<'t>]) -> Result<&'g Graph<'t>, Failure> {
     match graphs {
         [graph] => Ok(graph),
-        [] => Err(Failure::usage_of(path, &"no method computes anything, so there is no graph")),
+        [] => Err(Failure::usage_of(path, &EMPTY)),
         several => {
             let names: Names = several.iter().map(|graph| graph.method).collect();
             let fault = format!("a picture shows one method: choose it with --method; {}", names.hint(""));

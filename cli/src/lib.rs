@@ -11,6 +11,7 @@ mod catalog;
 mod completions;
 mod context;
 mod convert;
+mod csv;
 mod data;
 mod debug;
 mod diff;
@@ -74,7 +75,7 @@ use std::path::Path;
     after_help = "`pte FILE` is short for `pte info FILE`. The file name - is standard input, or standard output for a file to write.
 `pte completions` and `pte man` print completions for a shell and manual pages.
 
-Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, a name that matches nothing, or a file that cannot be read or written; for several files, the highest."
+Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, a request that matches nothing, or a file that cannot be read or written; for several files, the highest."
 )]
 struct Arguments {
     #[command(subcommand)]

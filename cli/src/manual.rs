@@ -103,7 +103,7 @@ const EXAMPLES: &str = "Examples:";
 const EXIT_CODES: &str = "Exit codes:";
 
 /// The exit codes of commands whose help does not list any.
-const EXIT_STATUS: &str = "0 success, 1 a file is invalid, 2 wrong usage, a name that matches nothing, or a file that cannot be read or written;\nfor several files, the highest.";
+const EXIT_STATUS: &str = "0 success, 1 a file is invalid, 2 wrong usage, a request that matches nothing, or a file that cannot be read or written;\nfor several files, the highest.";
 
 /// Escapes a text for roff.
 fn escaped(text: &str) -> String {

@@ -11,6 +11,7 @@ use crate::modules;
 use crate::names::NamesArguments;
 use crate::remote::Need;
 use crate::save::OutputArguments;
+use crate::text;
 use clap::ValueEnum;
 use executorch_format::Analysis;
 use executorch_format::inspect::{Memory, ModuleTotal};
@@ -113,6 +114,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 let file = path.file_name().map_or(path, Path::new).to_string_lossy();
                 arguments.output.write_with(context, |out| write!(out, "{}", memory.svg(&file)))?;
             } else if arguments.arenas {
+                if memory.arenas.is_empty() {
+                    context.say(format_args!("{}: no method has planned memory", text::path(path)));
+                }
                 arenas += &print::arenas(&memory, arguments.files.are_several().then_some(path));
             } else {
                 print::text(context, path, &memory, arguments, std::mem::replace(&mut apart, true))?;

@@ -172,10 +172,11 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.timeline {
         let path = arguments.files.single("--timeline")?;
         let input = Input::open(context, path)?;
-        let document = timeline(
-            &etdp(path, input.parse()?, TIMES)?.timeline(analysis.as_ref(), arguments.method.as_deref()),
-            arguments.tick,
-        );
+        let events = etdp(path, input.parse()?, TIMES)?.timeline(analysis.as_ref(), arguments.method.as_deref());
+        if events.is_empty() {
+            return Err(without_runs(path));
+        }
+        let document = timeline(&events, arguments.tick);
         return arguments.output.write_with(context, |out| json::Form::INDENTED.write_line(out, &document));
     }
     match (&program, &analysis) {
@@ -202,6 +203,7 @@ fn profiles(
             other => etdp(path, other, TIMES)?,
         };
         let mut profile = etdp.profile(program.map(|(analysis, _)| analysis), arguments.method.as_deref());
+        check(path, &profile)?;
         if let Some((analysis, names)) = program {
             names.add_to_profile(analysis.pte(), &mut profile);
         }
@@ -237,6 +239,17 @@ fn profiles(
     outcome
 }
 
+/// Fails if a trace has no run. Errors in it are reported after its content.
+fn check(path: &Path, profile: &Profile<'_>) -> Result<(), Failure> {
+    if profile.runs.is_empty() && profile.errors.is_empty() { Err(without_runs(path)) } else { Ok(()) }
+}
+
+/// Returns the failure for a trace without anything that was timed.
+fn without_runs(path: &Path) -> Failure {
+    let fault = "no run with an event that has a time: the runtime records runs while an ETDumpGen is attached (enable_etdump=True)";
+    Failure::usage_of(path, &fault)
+}
+
 /// The inputs of a profile.
 pub const TIMES: &str = "times";
 
@@ -262,6 +275,8 @@ fn compare(
     let inputs = [Input::open(context, before)?, Input::open(context, after)?];
     let traces = [etdp(before, inputs[0].parse()?, TIMES)?, etdp(after, inputs[1].parse()?, TIMES)?];
     let profiles = traces.each_ref().map(|trace| trace.profile(program, arguments.method.as_deref()));
+    check(before, &profiles[0])?;
+    check(after, &profiles[1])?;
     let runs = profiles[0].compare(&profiles[1], arguments.by == By::Operator);
     if arguments.form.any() {
         let files = [before, after].map(json::Named::new);

@@ -96,6 +96,14 @@ impl<const N: usize> Table<N> {
         }
     }
 
+    /// Writes the table, or, if there is nothing to list, `empty`.
+    pub fn write_or(&self, out: &mut Out<'_>, empty: &str) -> io::Result<()> {
+        match self.rows.len() == 1 && self.left_out.is_none() {
+            true => writeln!(out, "  {empty}"),
+            false => self.write(out),
+        }
+    }
+
     /// Writes the table in lines of at most `room` columns, as far as cells can be cut.
     fn write_within(&self, out: &mut impl Write, room: usize) -> io::Result<()> {
         if self.rows.len() == 1 {

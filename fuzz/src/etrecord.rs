@@ -1,13 +1,17 @@
-use executorch_format::naming::{NameSource, Names};
+use crate::limits::Output;
+use executorch_format::naming::{EtRecord, NameSource, Names};
 use executorch_format::{Analysis, Pte};
-use std::hint::black_box;
 
 const PROGRAM: &[u8] = include_bytes!("../../tests/data/etrecord/net_portable.pte");
 
 /// Reads an ETRecord or a state dict, and finds names with it.
 pub fn read_etrecord(bytes: &[u8]) {
-    let Ok(source) = NameSource::parse(bytes) else { return };
+    let source = NameSource::parse(bytes);
+    assert!(EtRecord::parse(bytes).is_err() || EtRecord::is_zip(bytes) || bytes.starts_with(b"PK"));
+    let Ok(source) = source else { return };
     let pte = Pte::parse(PROGRAM).expect("a good file");
     let sources = [source];
-    let _ = black_box(Names::new(&Analysis::new(&pte), &sources));
+    let analysis = Analysis::new(&pte);
+    let Ok(names) = Names::new(&analysis, &sources) else { return };
+    Output::of(bytes.len() + PROGRAM.len()).json(&names.report(&analysis));
 }

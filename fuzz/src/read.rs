@@ -105,7 +105,11 @@ pub fn read_payload(bytes: &[u8]) {
 
 /// Decodes an XNNPACK payload, visits everything, validates, lists its constants, and writes it: unchanged, and from its graph alone.
 pub fn read_xnnpack(bytes: &[u8]) {
-    let payload = match Xnnpack::parse(bytes) {
+    let parsed = Xnnpack::parse(bytes);
+    assert_eq!(Xnnpack::verify_structure(bytes).err().as_ref(), parsed.as_ref().err());
+    let narrow = Limits::default().with_bytes(Some(bytes.len() as u32 / 2));
+    assert_eq!(Xnnpack::verify_structure_with(bytes, &narrow).err(), Xnnpack::parse_with(bytes, &narrow).err());
+    let payload = match parsed {
         Ok(payload) => payload,
         Err(error) => return check_error(&error, bytes),
     };

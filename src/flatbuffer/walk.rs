@@ -51,6 +51,17 @@ pub(crate) struct TablePart<'p> {
     pub(crate) overlaps: bool,
 }
 
+impl TablePart<'_> {
+    /// Returns `true` if a union of the table, which is at byte `position`, has a member that the schema does not have.
+    fn has_unknown_member(&self, owner: &TableDescription, bytes: &[u8], position: u32) -> bool {
+        owner.fields_by_id().any(|(id, field)| {
+            let (FieldKind::Union(union), Some(slot @ 1..)) = (field.kind, self.slots.get(id)) else { return false };
+            let tag = bytes.get(position as usize + usize::from(*slot)).copied().unwrap_or_default();
+            tag > 0 && union.member(tag).is_none()
+        })
+    }
+}
+
 /// The requested parts.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
@@ -85,11 +96,39 @@ pub(crate) fn walk_at(
     wanted: Wanted,
     found: &mut dyn FnMut(&Part<'_>),
 ) {
-    if let Ok(buffer) = Buffer::new(bytes, limits) {
-        // An error here is a limit, or a fault that reading reports.
-        let mut walk = Walk { vtables: Vtables([Vtable::NONE; 32], wanted), found };
-        let _ = buffer.root(position).and_then(|place| walk.table(place, root, &Path::ROOT));
-    }
+    // An error here is a limit, or a fault that reading reports.
+    let _ = try_walk_at(position, bytes, root, limits, wanted, found);
+}
+
+fn try_walk_at(
+    position: u32,
+    bytes: &[u8],
+    root: &'static TableDescription,
+    limits: &Limits,
+    wanted: Wanted,
+    found: &mut dyn FnMut(&Part<'_>),
+) -> Result<()> {
+    let buffer = Buffer::new(bytes, limits)?;
+    let mut walk = Walk { vtables: Vtables([Vtable::NONE; 32], wanted), found };
+    walk.table(buffer.root(position)?, root, &Path::ROOT)
+}
+
+/// Returns the end of the last byte that a FlatBuffer at byte `position` refers to. Returns `None` if the walk ends early, at a
+/// limit or because it does not know a member of a union.
+pub(crate) fn end_at(position: u32, bytes: &[u8], root: &'static TableDescription, limits: &Limits) -> Option<usize> {
+    let mut end = 0;
+    let mut is_known = true;
+    let walked = try_walk_at(position, bytes, root, limits, Wanted::ALL, &mut |part| {
+        let mut size = part.size;
+        if let PartKind::Table(table) = &part.kind {
+            // A shared vtable may state a larger size than that of its table.
+            size = size.max(table.inline_size.unwrap_or_default().into());
+            end = end.max(table.vtable as usize + usize::from(table.vtable_size));
+            is_known &= !table.has_unknown_member(part.owner, bytes, part.position);
+        }
+        end = end.max(part.position as usize + size as usize);
+    });
+    (walked.is_ok() && is_known).then_some(end.min(bytes.len()))
 }
 
 /// A vtable, as needed for tables of one description.

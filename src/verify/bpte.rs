@@ -2,7 +2,7 @@
 
 use super::foreign;
 use super::report::Report;
-use super::{Finding, Level, bundle, wire};
+use super::{Finding, Level, bundle, trailing, wire};
 use crate::file::bpte::Bpte;
 use crate::file::ptd::Ptd;
 #[cfg(doc)]
@@ -21,6 +21,7 @@ impl Bpte<'_> {
         if level >= Level::Runtime {
             bundle::check(self, program.as_ref().ok(), &mut report);
             foreign::check_bpte(self, &mut report);
+            trailing::in_source(0, self.source.as_ref(), BundledProgram::DESCRIPTION, &mut report);
             wire::check(&self.bundled_program, BundledProgram::DESCRIPTION, self.source.as_ref(), &mut report);
         }
         let mut findings = report.finish();

@@ -1,7 +1,7 @@
 //! Rules about ETDumps. They follow Python's `Inspector`, which reads ETDumps.
 
 use super::report::Report;
-use super::{Finding, Level, rule, wire};
+use super::{Finding, Level, rule, trailing, wire};
 use crate::error::counted;
 use crate::file::etdp::{Etdp, PREFIX};
 #[cfg(doc)]
@@ -26,11 +26,14 @@ impl Etdp<'_> {
 
 pub(super) fn check(etdp: &Etdp<'_>, report: &mut Report<'_>) {
     if let Some(source) = &etdp.source {
-        let more = (source.bytes.len() as u64).saturating_sub(source.metadata_size);
-        if more > 0 {
-            let found = format!("{} after the end that the size prefix states", counted(more, "byte"));
-            report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(source.metadata_size), found);
-        }
+        trailing::check(
+            &source.bytes,
+            source.metadata_size,
+            "the end that the size prefix states",
+            &Path::ROOT,
+            report,
+        );
+        trailing::in_source(PREFIX as u32, Some(source), ETDump::DESCRIPTION, report);
     }
     for (index, run) in etdp.etdump.run_data().iter().enumerate() {
         let path = &Path::ROOT.item("run_data", index);

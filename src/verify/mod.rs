@@ -54,6 +54,7 @@ mod segments;
 #[cfg(feature = "inspect")]
 mod target;
 mod tensors;
+mod trailing;
 mod values;
 mod wire;
 mod xnnpack;

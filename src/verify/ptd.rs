@@ -1,7 +1,7 @@
 //! Checks of a `.ptd` file.
 
 use super::report::Report;
-use super::{Finding, Level, flat_tensor, names, segments, wire};
+use super::{Finding, Level, flat_tensor, names, segments, trailing, wire};
 use super::{Releases, foreign, releases};
 use crate::file::ptd::Ptd;
 #[cfg(doc)]
@@ -44,5 +44,6 @@ fn strict_rules(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     segments::unreferenced_in_ptd(ptd, report);
     foreign::check_ptd(ptd, report);
     names::check_ptd(ptd, report);
+    trailing::check_ptd(ptd, report);
     wire::check(&ptd.flat_tensor, ptd.flat_tensor.root(), ptd.source.as_ref(), report);
 }

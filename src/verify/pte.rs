@@ -4,7 +4,7 @@ use super::report::Report;
 use super::{Deployment, MissingData, Releases, foreign, payload, releases, xnnpack};
 use super::{
     Finding, Level, constants, delegates, instructions, kernels, memory, names, pairing, plan, program, segments,
-    tensors, values, wire,
+    tensors, trailing, values, wire,
 };
 #[cfg(feature = "inspect")]
 use super::{Fit, Missing, Target, target};
@@ -137,5 +137,6 @@ fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report
     constants::check(pte, report);
     payload::check(pte, report);
     foreign::check_pte(pte, report);
+    trailing::check_pte(pte, report);
     wire::check_pte(pte, report);
 }

@@ -251,7 +251,7 @@ rules! {
     SEGMENT_OVERLAP "segment-overlap" Strict Error "two segments that partly overlap"
     SEGMENT_ORDER "segment-order" Strict Error "segments out of order, which readers that stream the file do not expect"
     SEGMENT_UNREFERENCED "segment-unreferenced" Strict Warning "a segment that nothing refers to"
-    TRAILING_BYTES "trailing-bytes" Strict Warning "bytes after the last segment"
+    TRAILING_BYTES "trailing-bytes" Strict Warning "bytes after the last that the file refers to, which can be anything, such as a program"
     METHOD_NAME_UNIQUE "method-name-unique" Strict Error "two methods with the same name: readers differ in which they use"
     KEY_UNIQUE "key-unique" Strict Error "two blobs with the same key: readers differ in which they use"
     NAME_NUL "name-nul" Strict Error "a name that contains NUL: the runtime reads it as a C string and sees only the start"

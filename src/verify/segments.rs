@@ -170,7 +170,6 @@ impl Checked<'_, '_> {
         self.data_size(report);
         self.order(report);
         self.overlap(report);
-        self.trailing_bytes(report);
     }
 
     /// Returns `true` if a segment is known to end outside the file. Without a header, the part that the runtime reads, from base 0, is
@@ -289,20 +288,5 @@ impl Checked<'_, '_> {
                 format!("starts at {start}, expected {last} or more: segment {other} has bytes {first} to {last}");
             report.add(rule::SEGMENT_OVERLAP, &root.item("segments", index), found);
         });
-    }
-
-    fn trailing_bytes(&self, report: &mut Report<'_>) {
-        // Without a header, the FlatBuffer extends to the end of the file.
-        if self.segments.base == 0 || !report.has_file() || !self.segments.is_whole() {
-            return;
-        }
-        let size = report.file_size();
-        let last =
-            self.segments.table.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or(0);
-        let end = self.segments.base.saturating_add(self.segments.data_size.unwrap_or(last).max(last));
-        if end < size {
-            let found = format!("{} after the last segment, expected none", counted(size - end, "byte"));
-            report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(end), found);
-        }
     }
 }

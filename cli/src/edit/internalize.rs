@@ -43,8 +43,11 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     let report = after.internalize(&ptds, |key| Patterns(&arguments.name).allow(key));
     let report = report.map_err(|error| Failure::Usage(format!("{}: {error}", text::path(input.path()))))?;
     if report.changes.is_empty() {
-        let there = report.notes.join("; ");
-        return Err(Failure::usage_of(input.path(), &format!("nothing to copy from these .ptd files: {there}")));
+        let mut fault = "nothing to copy from these .ptd files".to_owned();
+        for note in &report.notes {
+            fault += &format!("; {note}");
+        }
+        return Err(Failure::usage_of(input.path(), &fault));
     }
     arguments.destination.finish(context, &input, before, after, report)
 }

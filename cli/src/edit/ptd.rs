@@ -290,10 +290,18 @@ fn check_contents(files: &[Ptd<'_>], paths: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
+fn refuse_without_keys(ptd: &Ptd<'_>, path: &Path) -> Result<(), Failure> {
+    match ptd.entries().next() {
+        Some(_) => Ok(()),
+        None => Err(Failure::usage_of(path, &"the file has no keys")),
+    }
+}
+
 fn split<'a>(context: &Context, arguments: &'a Split) -> Result<Pending<'a>, Failure> {
     let input = Input::open(context, &arguments.file)?;
     let ptd = data(&input)?;
     Patterns(&arguments.name).check(input.path(), "key like", ptd.entries().map(|entry| entry.key()))?;
+    refuse_without_keys(&ptd, input.path())?;
     let options = PtdOptions::default();
     let parts = match arguments.max_size {
         Some(most) => {
@@ -330,6 +338,7 @@ fn split<'a>(context: &Context, arguments: &'a Split) -> Result<Pending<'a>, Fai
 fn rename<'a>(context: &Context, arguments: &'a Rename) -> Result<Pending<'a>, Failure> {
     let input = arguments.destination.open(context, &arguments.file)?;
     let before = data(&input)?;
+    refuse_without_keys(&before, input.path())?;
     let mut names = BTreeMap::new();
     for pair in &arguments.names {
         let Some((old, new)) = pair.split_once('=') else {

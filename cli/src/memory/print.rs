@@ -26,16 +26,16 @@ pub(super) fn text(
     arguments: &Arguments,
     apart: bool,
 ) -> Result<(), Failure> {
-    let mut out = context.out();
-    if apart {
-        writeln!(out)?;
-    }
-    writeln!(out, "{}:", text::path(path))?;
     let (planned, none): (Vec<_>, Vec<_>) = memory.methods.iter().partition(|method| !method.buffers.is_empty());
     if arguments.by == Some(By::Module) {
         let all: Vec<_> = planned.iter().flat_map(|method| &method.buffers).flat_map(Names::memory_by_module).collect();
         modules::check(path, &all)?;
     }
+    let mut out = context.out();
+    if apart {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}:", text::path(path))?;
     for method in &planned {
         print_method(&mut out, method, arguments)?;
     }

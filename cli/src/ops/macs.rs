@@ -16,7 +16,11 @@ pub(super) fn text(context: &Context, path: &Path, macs: &Macs<'_>, apart: bool)
         writeln!(out)?;
     }
     writeln!(out, "{}: multiply-accumulates of convolutions, matrix products and attention", text::path(path))?;
-    for method in &macs.summary() {
+    let methods = macs.summary();
+    if methods.is_empty() {
+        writeln!(out, "no method computes anything")?;
+    }
+    for method in &methods {
         writeln!(out, "method {}: {}", context.name(method.name, NAME), total(method))?;
         let operators = &method.operators;
         let mut table = Table::new([

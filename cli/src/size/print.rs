@@ -22,6 +22,9 @@ pub(super) fn one(
     apart: bool,
 ) -> Result<(), Failure> {
     let size = file.size;
+    if arguments.by == Some(By::Module) {
+        modules::check(path, &file.modules)?;
+    }
     let mut out = context.out();
     if apart {
         writeln!(out)?;
@@ -40,10 +43,7 @@ pub(super) fn one(
             let rows = size.operators.iter().map(|operator| (operator.size, name(&operator.name), operator.blobs));
             uses(&mut out, "OPERATOR OR BACKEND", rows, size, arguments)?;
         }
-        By::Module => {
-            modules::check(path, &file.modules)?;
-            modules::write(&mut out, &file.modules, "BYTES", shown(context, arguments), text::size)?;
-        }
+        By::Module => modules::write(&mut out, &file.modules, "BYTES", shown(context, arguments), text::size)?,
     }
     offered(&mut out, file.savings.as_deref())?;
     Ok(out.flush()?)
@@ -111,7 +111,7 @@ fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Res
         [text::size(part.size), share, offset, part.kind.to_string(), user(context, part, size.methods.len() > 1)]
     };
     table.sized_rows(blobs, shown(context, arguments), |part| part.size, row);
-    table.write(out)
+    table.write_or(out, "no blobs")
 }
 
 /// Describes the first user of a blob, and counts the others.
@@ -150,7 +150,7 @@ fn methods(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::R
         let name = context.name(method.name, NAME);
         [text::size(method.program), text::size(method.data), text::size(method.shared), name]
     });
-    table.write(out)
+    table.write_or(out, "no methods")
 }
 
 fn uses(
@@ -172,7 +172,7 @@ fn uses(
         [text::size(bytes), share, bar, blobs.to_string(), name]
     };
     table.sized_rows(rows, shown(out.context, arguments), |(bytes, ..)| bytes, row);
-    table.write(out)
+    table.write_or(out, "no weights")
 }
 
 /// Prints possible savings, with a command for each.

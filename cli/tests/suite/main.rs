@@ -25,6 +25,7 @@ mod hostile_store;
 mod jobs;
 mod kinds;
 mod manners;
+mod matches;
 mod names;
 mod outputs;
 mod payloads;

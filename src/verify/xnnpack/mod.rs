@@ -12,15 +12,16 @@ mod values;
 mod weights;
 
 use super::report::Report;
-use super::{Finding, Level, rule};
+use super::{Finding, Level, rule, trailing};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::error::ErrorKind;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::slice;
+use crate::flatbuffer::read::Record;
 use crate::keyed::{self, Keyed, sort};
 use crate::path::Path;
-use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XNode, XValue};
+use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNGraph, XNNTensorValue, XNode, XValue};
 use alloc::{format, string::String, vec, vec::Vec};
 
 impl Xnnpack<'_> {
@@ -218,6 +219,7 @@ pub(super) fn check_payload(payload: &Xnnpack<'_>, report: &mut Report<'_>) {
 
 fn graph_alone(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     header(graph.payload, path, report);
+    trailing_bytes(graph.payload, path, report);
     values::check(graph, path, report);
     nodes::check(graph, path, report);
     dataflow::check(graph, path, report);
@@ -267,8 +269,19 @@ fn header(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_>) {
             report.add_at(rule::XNNPACK_HEADER, path, at(place), found);
         }
     }
-    if constants.end < bytes.len() as u64 {
-        let found = format!("{} bytes after the constant data", bytes.len() as u64 - constants.end);
-        report.add_at(rule::XNNPACK_HEADER, path, at(constants.end), found);
-    }
+}
+
+/// Checks the bytes after the payload's parts.
+fn trailing_bytes(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let Some(source) = payload.source.as_ref().filter(|_| report.is_strict()) else { return };
+    let bytes = &*source.bytes;
+    let flatbuffer = match payload.header {
+        Some(header) => {
+            let end = header.constant_data().end.max(header.flatbuffer().end);
+            trailing::check(bytes, end, "the last part of the payload", path, report);
+            slice(bytes, header.flatbuffer()).unwrap_or_default()
+        }
+        None => bytes,
+    };
+    trailing::in_flatbuffer((0, flatbuffer), source, XNNGraph::DESCRIPTION, path, report);
 }

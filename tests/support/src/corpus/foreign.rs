@@ -1,6 +1,6 @@
 //! Foreign content in a file: other formats in data, an archive at its end, bytes that no field describes.
 
-use super::{Case, DELEGATE_INLINE, MUTABLE, TENSORS, bytes, plan, pte};
+use super::{ADD, BUNDLE, Case, DELEGATE_INLINE, MUTABLE, TENSORS, TRACE, bytes, plan, pte};
 
 const LINEAR: &[&str] = &["1.5.1/linear/linear.pte"];
 
@@ -11,6 +11,8 @@ const WEIGHT: usize = 1536;
 const PICKLE: &[u8] = b"\x80\x02cposix\nsystem\nq\0X\x02\0\0\0idq\x01\x85q\x02Rq\x03.";
 
 const ELF: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0";
+
+const MACH_O: &[u8] = b"\xcf\xfa\xed\xfe\x0c\0\0\x01\0\0\0\0\x06\0\0\0\x10\0\0\0";
 
 const ZIP_ENTRY: &[u8] = b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0a";
 
@@ -52,7 +54,7 @@ pub fn cases() -> Vec<Case> {
         }),
         bytes("foreign-elf", RULE, LINEAR, "a weight that begins as an ELF library", |file| weight(file, 0, ELF)),
         bytes("foreign-mach-o", RULE, LINEAR, "a weight that begins as a Mach-O library", |file| {
-            weight(file, 0, b"\xcf\xfa\xed\xfe\x0c\0\0\x01\0\0\0\0\x06\0\0\0\x10\0\0\0");
+            weight(file, 0, MACH_O);
         }),
         bytes("foreign-pe", RULE, LINEAR, "a weight that begins as a program for Windows", |file| {
             weight(file, 0, b"MZ");
@@ -81,6 +83,45 @@ pub fn cases() -> Vec<Case> {
             let end = file.len();
             file[end - ZIP_END.len()..].copy_from_slice(ZIP_END);
         }),
+        bytes("trailing-elf", "trailing-bytes", ADD, "a library after a program without an extended header", |file| {
+            file.extend(ELF);
+        }),
+        bytes("trailing-mach-o", "trailing-bytes", TENSORS, "a library after the last segment of a .ptd", |file| {
+            file.extend(MACH_O);
+        }),
+        bytes("trailing-script", "trailing-bytes", BUNDLE, "a script after a bundle", |file| {
+            file.extend(b"#!/bin/sh\nid\n");
+        }),
+        bytes("trailing-pe", "trailing-bytes", TRACE, "a program for Windows after a trace", |file| {
+            let start = file.len();
+            file.extend(b"MZ");
+            file.resize(start + 60, 0);
+            file.extend(b"\x50\0\0\0");
+            file.resize(start + 80, 0);
+            file.extend(b"PE\0\0");
+        }),
+        bytes(
+            "trailing-inside",
+            "trailing-bytes",
+            LINEAR,
+            "text in the padding after the program's FlatBuffer",
+            |file| {
+                // The header counts it as part of the FlatBuffer.
+                let end = u64::from_le_bytes(file[16..24].try_into().unwrap());
+                file[end as usize..][..6].copy_from_slice(b"hidden");
+                file[16..24].copy_from_slice(&(end + 6).to_le_bytes());
+            },
+        ),
+        pte(
+            "trailing-payload",
+            "trailing-bytes",
+            DELEGATE_INLINE,
+            "text after the parts of an XNNPACK payload",
+            |pte| {
+                let payload = &mut pte.program.backend_delegate_data.as_mut().unwrap()[0];
+                payload.data.as_mut().unwrap().to_mut().extend(b"hidden");
+            },
+        ),
         bytes("padding", "padding", MUTABLE, "text in the padding between two segments", |file| {
             file[2360..2366].copy_from_slice(b"hidden");
         }),

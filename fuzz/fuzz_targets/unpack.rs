@@ -1,0 +1,3 @@
+#![cfg_attr(fuzzing, no_main)]
+
+executorch_format_fuzz::target!(unpack);

@@ -1,0 +1,34 @@
+use crate::limits::Output;
+use executorch_format::Model;
+use executorch_format::delegate::{
+    CoreMl, EthosU, NamedBlobs, Payload, PayloadKind, Vulkan, Xnnpack, aot_inductor_keys, payload_metadata,
+    unpack as files_of,
+};
+
+/// Unpacks a payload as that of each backend, and the payloads of a program.
+pub fn unpack(bytes: &[u8]) {
+    for kind in PayloadKind::all() {
+        let _ = kind.is_in(bytes);
+        let Ok(Some(unpacked)) = files_of(kind.id(), bytes, &NamedBlobs::NONE) else { continue };
+        let mut out = Output::of(bytes.len());
+        unpacked.files.iter().for_each(|file| out.count((file.name.len() + file.bytes.len()) as u64));
+    }
+    // Bytes with the mark of a format belong to it.
+    let marks = [Xnnpack::is_one(bytes), Vulkan::is_one(bytes), EthosU::is_one(bytes), CoreMl::is_one(bytes)];
+    let (_, _) = (CoreMl::parse(bytes), PayloadKind::of_bytes(bytes));
+    assert!(Vulkan::parse(bytes).is_err() || marks[1]);
+    assert!(Xnnpack::parse(bytes).is_err() || marks[0]);
+    if let Ok(payload) = EthosU::parse(bytes) {
+        let _ = (payload.inputs(), payload.outputs(), payload.command_stream(), payload.weights());
+    }
+    let _ = Payload::parse(bytes);
+    let keys: usize = aot_inductor_keys(bytes).map(str::len).sum();
+    assert!(keys <= bytes.len());
+    let range = payload_metadata(bytes, bytes.len() as u64);
+    assert!(range.start <= range.end && range.end <= bytes.len() as u64);
+    let Ok(model) = Model::parse(bytes) else { return };
+    let Ok(mut extraction) = model.extraction() else { return };
+    let _ = extraction.unpack(&model);
+    let mut out = Output::of(bytes.len());
+    out.json(&extraction.files);
+}
