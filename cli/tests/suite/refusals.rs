@@ -129,7 +129,7 @@ fn a_file_with_converted_line_endings_is_recognized() {
 
 #[cfg(unix)]
 mod unix {
-    use super::{refused, text};
+    use super::refused;
     use crate::cli::{TempFile, pte};
     use executorch_format::{NewEntry, Ptd, PtdOptions};
     use executorch_format_support::fixtures::fixture;
