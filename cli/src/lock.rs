@@ -41,7 +41,15 @@ pub fn hold(context: &Context, path: &Path) -> std::result::Result<(), Failure> 
             }
             !signals::is_cancelled()
         });
-        lock.map(|lock| held().push(Held { run, path: canonical, lock }))
+        lock.map(|lock| {
+            if !lock.is_exclusive() && path.is_file() {
+                context.say(format_args!(
+                    "{}: its file system has no locks: let no other process change it now",
+                    text::path(path)
+                ));
+            }
+            held().push(Held { run, path: canonical, lock });
+        })
     })?;
     locked.map_err(|error| Failure::unwritable(path, error))
 }

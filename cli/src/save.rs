@@ -171,7 +171,8 @@ pub fn put(path: &Path, content: &Content<'_>) -> Result<bool, Failure> {
     signals::defer();
     signals::check()?;
     make_folder(path)?;
-    let prepared = Prepared::new(path, |file| content(file));
+    let mut size = 0;
+    let prepared = Prepared::new(path, |file| content(&mut Counted { file, size: &mut size }));
     prepared.and_then(Prepared::commit).map_err(|error| unwritten(path, error))?;
     Ok(true)
 }

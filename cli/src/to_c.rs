@@ -5,7 +5,7 @@ use crate::convert::refused;
 use crate::existing::{refuse_foreign, refuse_model};
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::{make_folder, make_output_folder};
+use crate::save::{make_folder, make_output_folder, put};
 use crate::text;
 use executorch_format::convert::{CArray, CBytes, COptions, operator_lines};
 use executorch_format::{Error, Model};
@@ -95,8 +95,10 @@ fn save(context: &Context, input: &Input, source: &Path, options: &COptions) -> 
     make_folder(source)?;
     refuse_foreign(&header, MARK)?;
     refuse_model(source)?;
-    let saved = array.save(&file.to_string_lossy(), &header, source);
-    saved.map_err(|error| Failure::unwritable(source, error))?;
+    let (file, header_name) = (file.to_string_lossy(), header.file_name().unwrap_or_default().to_string_lossy());
+    let source_text = || array.source(&header_name, &file).into_iter();
+    put(source, &|out| source_text().try_for_each(|piece| out.write_all(piece.as_bytes())))?;
+    put(&header, &|out| out.write_all(array.header(&file).as_bytes()))?;
     let (header, source) = (text::path(&header), text::path(source));
     context.say(format_args!(
         "{header}, {source}: {}, aligned to {}",

@@ -246,3 +246,29 @@ def test_saves_a_mapped_file_whose_path_was_removed_or_replaced(tmp_path: pathli
     assert (tmp_path / "another.ptd").read_bytes() == expected
     ef.Data.open(tmp_path / "gone.ptd").rename({"a": "b"}).save(tmp_path / "renamed.ptd")
     assert ef.Data.open(tmp_path / "renamed.ptd").tensors["b"].tobytes() == bytes(range(256)) * 4096
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only a mapped file is known by its inode")
+def test_save_does_not_undo_the_change_of_another_program(tmp_path: Path) -> None:
+    path = tmp_path / "model.pte"
+    path.write_bytes(fixture("1.5.1/add_mul/add_mul.pte").read_bytes())
+    program = ef.Program.open(path)
+    # Saving again and again is no change of another program.
+    program.set_metadata("get_one", 1).save(path)
+    program.set_metadata("get_two", 2).save(path)
+    ef.Program.open(path).set_metadata("get_three", 3).save(path.with_suffix(".new"))
+    path.with_suffix(".new").replace(path)
+    with pytest.raises(OSError, match="another program changed it after it was opened"):
+        program.set_metadata("get_four", 4).save(path)
+    assert set(ef.Program.open(path).metadata) >= {"get_two", "get_three"}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.pte"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows does not count links here")
+def test_save_warns_about_a_broken_hard_link(tmp_path: Path) -> None:
+    path = tmp_path / "model.pte"
+    path.write_bytes(fixture("1.5.1/add_mul/add_mul.pte").read_bytes())
+    (tmp_path / "other.pte").hardlink_to(path)
+    program = ef.Program.open(path)
+    with pytest.warns(UserWarning, match="hard links: 1 other name keeps the old content"):
+        program.save(path)

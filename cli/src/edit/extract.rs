@@ -262,7 +262,29 @@ fn foreign(folder: &Path, extraction: &Extraction<'_>) -> Result<BTreeSet<PathBu
     let files = || extraction.files.iter().flat_map(paths).chain([MANIFEST]);
     files().try_for_each(|file| refuse_mapped(&folder.join(file)))?;
     let foreign = files().filter(|file| !earlier.iter().any(|known| known == file)).map(|file| folder.join(file));
-    Ok(foreign.filter(|path| exists(path)).collect())
+    let foreign: BTreeSet<PathBuf> = foreign.filter(|path| exists(path)).collect();
+    let own: BTreeSet<PathBuf> = files().map(|file| folder.join(file)).collect();
+    foreign.iter().filter(|path| path.is_dir()).try_for_each(|path| refuse_other_files(path, &own))?;
+    Ok(foreign)
+}
+
+/// Fails if the folder of an unpacked payload has a file that is not one of its own.
+fn refuse_other_files(folder: &Path, own: &BTreeSet<PathBuf>) -> Result<(), Failure> {
+    let unreadable = |error| Failure::Unreadable { file: folder.to_owned(), error };
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            refuse_other_files(&path, own)?;
+        } else if !own.contains(&path) && !is_left_by_a_kill(&path) {
+            return Err(Failure::exists(folder));
+        }
+    }
+    Ok(())
+}
+
+/// Returns `true` for a temporary file or a lock file that a killed process left.
+fn is_left_by_a_kill(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".executorch-format-"))
 }
 
 /// Returns the files of an earlier extraction into a folder, with its manifest; `None` if there is no manifest.

@@ -137,3 +137,25 @@ fn a_catalogue_is_a_gate_and_has_a_page() {
     assert!(!folder.join("page.html").exists());
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// A full disk leaves an empty file where one was being written.
+#[test]
+fn a_run_that_was_killed_while_it_made_its_folders_is_removed_by_the_next() {
+    let out = std::env::temp_dir().join(format!("executorch-format-{}-catalog-start", std::process::id()));
+    let _ = std::fs::remove_dir_all(&out);
+    let marker = ".executorch-format-catalog";
+    let file = data().join("1.5.1/linear/linear.pte");
+    let run = || pte().arg("catalog").arg(&file).arg("--out").arg(&out).output().unwrap();
+    assert!(run().status.success());
+    let started = out.join(".unfinished-000002");
+    for table in ["files", "methods"] {
+        std::fs::create_dir_all(started.join(table)).unwrap();
+    }
+    std::fs::copy(out.join("files").join(marker), started.join(marker)).unwrap();
+    std::fs::write(started.join("files").join(marker), "").unwrap();
+    std::fs::write(started.join("catalog.json"), "").unwrap();
+    let output = run();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!started.exists());
+    std::fs::remove_dir_all(out).unwrap();
+}

@@ -69,6 +69,9 @@ fn arrays_are_written_and_do_not_replace_others() {
     let offset = document["files"][0]["runs"][0]["values"][12]["tensor"]["offset"].as_u64().unwrap() as usize;
     assert_eq!(array.tensor_layout.sizes(), [1, 8, 6, 6]);
     assert_eq!(array.bytes[..], buffer[offset..offset + 4 * 288]);
+    // Files of an interrupted run are not in the way, but others are.
+    assert_eq!(run(&line, folder.path()).0, 0);
+    fs::write(folder.0.join(written[12]), "other").unwrap();
     let (code, _, errors) = run(&line, folder.path());
     assert!(code == 2 && errors.contains("--overwrite"), "{errors}");
     assert_eq!(run(&format!("{line} --overwrite"), folder.path()).0, 0);

@@ -494,9 +494,15 @@ fn payloads_are_unpacked_into_the_files_of_their_backends() {
     }
 
     // A folder that the command did not create is unchanged.
-    std::fs::create_dir_all(folder.file("own/forward.delegate0.unpacked")).unwrap();
+    std::fs::create_dir_all(folder.file("own/forward.delegate0.unpacked/mine")).unwrap();
+    std::fs::write(folder.file("own/forward.delegate0.unpacked/mine/notes.txt"), "mine").unwrap();
     let (code, message) = refused(&["extract", "m.pte", "--unpack", "-o", "own"], &folder);
     assert!(code == Some(2) && message.contains("exists"), "{message}");
+    // An interrupted command leaves some of its files, without the manifest.
+    std::fs::remove_file(folder.file("out/manifest.json")).unwrap();
+    std::fs::remove_file(package.join("Manifest.json")).unwrap();
+    good(&["extract", "m.pte", "--unpack", "-o", "out"], &folder);
+    assert!(package.join("Manifest.json").exists() && folder.file("out/manifest.json").exists());
 
     folder.copy(&fixture("1.5.1/linear/linear.pte"), "p.pte");
     let (code, message) = refused(&["extract", "p.pte", "--unpack", "-o", "none"], &folder);

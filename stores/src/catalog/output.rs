@@ -74,8 +74,12 @@ impl Output {
                 Err(error) => return Err(error.into()),
             }
         };
-        let mark = |folder: &Path| fs::write(folder.join(MARKER), format!("{VERSION} {FORMAT}\n"));
-        mark(&folder)?;
+        let mark = |folder: &Path| fs::write(folder.join(MARKER), marker());
+        if let Err(error) = mark(&folder) {
+            // Without a marker, the next run would not remove it.
+            let _ = remove_marked(&folder);
+            return Err(error.into());
+        }
         for table in TABLES {
             let folder = folder.join(table.name);
             fs::create_dir(&folder)?;
@@ -127,17 +131,21 @@ pub fn remove_run(folder: &Path) -> Result<()> {
             }
         }
     }
-    if is_about(&folder.join(ABOUT)) {
-        fs::remove_file(folder.join(ABOUT))?;
+    let description = folder.join(ABOUT);
+    if is_about(&description) || was_being_described(&description) {
+        fs::remove_file(description)?;
     }
     remove_marked(folder)
 }
 
-/// Removes a folder that contains only a marker.
+/// Removes a folder that contains only a marker, or the start of one.
 fn remove_marked(folder: &Path) -> Result<()> {
     let others = fs::read_dir(folder)?.filter(|entry| !entry.as_ref().is_ok_and(|entry| entry.file_name() == MARKER));
-    if is_marked(folder) && others.count() == 0 {
-        fs::remove_file(folder.join(MARKER))?;
+    if (is_marked(folder) || was_being_marked(folder)) && others.count() == 0 {
+        let marker = folder.join(MARKER);
+        if exists(&marker) {
+            fs::remove_file(marker)?;
+        }
         return Ok(fs::remove_dir(folder)?);
     }
     Err(Error::Failed(format!("{} has files that `pte catalog` did not write: they were kept", folder.display())))
@@ -179,6 +187,21 @@ fn is_marked(folder: &Path) -> bool {
     format.is_some_and(|format| format <= FORMAT)
 }
 
+/// Returns `true` if a run was killed, or the disk was full, before the run had marked a folder. Links do not count.
+fn was_being_marked(folder: &Path) -> bool {
+    let is_folder = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_dir());
+    is_folder
+        && fs::read(folder.join(MARKER)).map_or_else(
+            |error| error.kind() == io::ErrorKind::NotFound,
+            |start| marker().as_bytes().starts_with(&start),
+        )
+}
+
+/// Returns the text of a marker.
+fn marker() -> String {
+    format!("{VERSION} {FORMAT}\n")
+}
+
 /// Returns `true` if a file in a run's own folder was written by the run: a part, or the start of one.
 fn is_part(entry: &DirEntry) -> bool {
     let name = entry.file_name();
@@ -205,6 +228,14 @@ fn starts_as_parquet(file: File) -> bool {
 fn is_about(path: &Path) -> bool {
     let about = about(path).filter(|_| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()));
     about.is_some_and(|about| about.get("run").is_some() && about.get("tables").is_some_and(|tables| tables.is_array()))
+}
+
+/// Returns `true` if a run was killed, or the disk was full, while it wrote a description into its own folder.
+fn was_being_described(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let read = is_file && File::open(path).is_ok_and(|file| file.take(2).read_to_end(&mut start).is_ok());
+    read && b"{\n".starts_with(&start)
 }
 
 fn about(path: &Path) -> Option<serde_json::Value> {
