@@ -164,6 +164,8 @@ mod model;
 mod names;
 #[cfg(feature = "names")]
 pub mod naming;
+#[cfg(any(feature = "inspect", feature = "verify"))]
+mod operators;
 #[cfg(any(feature = "diff", feature = "layout"))]
 mod parallel;
 mod path;
@@ -174,8 +176,6 @@ mod quantized;
 pub mod schema;
 mod setters;
 mod sizes;
-#[cfg(any(feature = "inspect", feature = "verify"))]
-mod sorted_text;
 mod tensor;
 #[cfg(feature = "testing")]
 pub mod testing;

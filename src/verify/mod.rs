@@ -68,6 +68,7 @@ mod xnnpack;
 
 pub use finding::{Finding, Level, Severity};
 pub use history::{HISTORIES, History};
+pub use kernels::{checked_operators, explain_operator};
 pub use policy::Policy;
 pub use release::{Behaviour, Release};
 #[cfg(feature = "payloads")]
