@@ -30,7 +30,9 @@ impl<'t> View<'t> {
         let is_dynamic = tensor.shape_dynamism != TensorShapeDynamism::STATIC;
         let sizes = tensor.sizes();
         // Other rules report tensors that the runtime does not load.
-        let is_valid = sizes.len() <= 16 && sizes.iter().all(|size| *size >= 0);
+        let size = |bytes: i64, size: &i32| bytes.checked_mul(i64::from(*size)).filter(|bytes| *bytes >= 0);
+        let element = i64::try_from(tensor.scalar_type.element_size()?).ok()?;
+        let is_valid = sizes.len() <= 16 && sizes.iter().try_fold(element, size).is_some();
         is_valid.then_some(Self { sizes, is_dynamic, scalar_type: tensor.scalar_type })
     }
 
