@@ -166,6 +166,8 @@ mod model;
 mod names;
 #[cfg(feature = "convert")]
 pub mod naming;
+#[cfg(feature = "verify")]
+mod operators;
 #[cfg(feature = "inspect")]
 mod parallel;
 mod path;
@@ -176,8 +178,6 @@ mod quantized;
 pub mod schema;
 mod setters;
 mod sizes;
-#[cfg(feature = "verify")]
-mod sorted_text;
 mod tensor;
 #[cfg(feature = "testing")]
 pub mod testing;

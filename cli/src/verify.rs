@@ -42,6 +42,7 @@ Examples:
   pte verify --policy policy.toml --format sarif -r models/ -o findings.sarif
   pte verify --runtime 1.2.. --libraries portable,quantized model.pte
   pte verify --explain tensor-rank
+  pte verify --explain aten::cat.out
 
 A policy file: level = \"strict\", deny = [\"warnings\"], allow = [\"trailing-bytes\"], each on a line of its own; its table [diff] is for `pte diff`.
 
@@ -84,7 +85,7 @@ pub struct Arguments {
     /// List every rule, with its level and what it protects from
     #[arg(long, conflicts_with_all = ["files", "data", "level", "deny", "allow", "policy", "format"])]
     rules: bool,
-    /// Describe a rule, or a reason that a release does not load a file
+    /// Describe a rule, a reason that a release does not load a file, or the checks of an operator: aten::cat.out
     #[arg(long, value_name = "RULE", conflicts_with_all = ["files", "rules"])]
     explain: Option<String>,
     #[command(flatten)]

@@ -1,21 +1,9 @@
 //! The effect of an instruction on each of its arguments.
-//!
-//! `operators.tsv` lists the arguments of the operators of ExecuTorch's portable, quantized, ATen, Cortex-M, Llama and prim kernels, taken
-//! from the schemas of torch 2.13 and from the kernels' own sources. A line consists of an operator with its overload, a tab, and
-//! `name:Type` for each argument in the order of a call. `*` precedes an output, `=` the output of an elementwise kernel, which may be in
-//! the place of an input, `!` an argument that is changed in place, and `.` a tensor whose bytes are not read.
 
 use super::payloads::DelegateOutputs;
-use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes, Operator};
-use crate::sorted_text;
+use crate::operators::{self, Argument, Effect};
+use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes};
 use alloc::vec::Vec;
-
-const TABLE: &str = include_str!("operators.tsv");
-
-/// Returns the arguments of an operator, as in its line of the table; `None` if the operator is not listed.
-pub(crate) fn signature(operator: &Operator<'_>) -> Option<&'static str> {
-    sorted_text::row(TABLE, operator.name(), operator.overload())
-}
 
 /// The effect of an instruction on an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +45,21 @@ pub(crate) struct Access {
 }
 
 impl Role {
+    /// Returns the role of an argument of an operator. A view's base is `first`, the first argument.
+    fn of(effect: Effect, first: i32) -> Self {
+        match effect {
+            Effect::Read => Self::Read,
+            Effect::Refer => Self::Refer,
+            Effect::Write => Self::Write,
+            Effect::Elementwise => Self::Elementwise,
+            Effect::InPlace => Self::InPlace,
+            Effect::Replace => Self::Replace,
+            Effect::Fill => Self::Fill,
+            Effect::Scratch => Self::Scratch,
+            Effect::View => Self::View(first),
+        }
+    }
+
     /// Returns `true` if the argument's content changes.
     pub(crate) fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::Refer | Self::Scratch | Self::Free)
@@ -102,24 +105,17 @@ pub(crate) struct Calls<'t, 'a> {
     delegates: &'t DelegateOutputs,
     /// The index of the method.
     method: usize,
-    /// The arguments of each operator, from the table.
-    operators: Vec<Option<Vec<Argument>>>,
-}
-
-/// An argument of an operator in the table.
-#[derive(Clone, Copy)]
-struct Argument {
-    name: &'static str,
-    /// For a view, the first argument is its base.
-    role: Role,
+    /// The arguments of each operator, if it is in the table.
+    operators: Vec<Option<&'static [Argument]>>,
 }
 
 impl<'t, 'a> Calls<'t, 'a> {
     pub(crate) fn new(plan: &'t ExecutionPlan<'a>, method: usize, delegates: &'t DelegateOutputs) -> Self {
         let mut operators = Vec::with_capacity(plan.operators().len());
-        for operator in plan.operators() {
-            operators.push(signature(operator).map(|line| arguments_of(operator.name(), line)));
-        }
+        operators.extend(plan.operators().iter().map(|operator| {
+            // The arguments of some operators are not known.
+            Some(operators::find(operator)?.arguments).filter(|arguments| !arguments.is_empty())
+        }));
         Self { plan, delegates, method, operators }
     }
 
@@ -157,7 +153,7 @@ impl<'t, 'a> Calls<'t, 'a> {
 
     fn kernel(&self, call: &KernelCall<'_>, list: &mut Vec<Access>) -> Option<&'static str> {
         let args = call.args();
-        let arguments = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index)?.as_ref());
+        let arguments = usize::try_from(call.op_index).ok().and_then(|index| *self.operators.get(index)?);
         match arguments.and_then(|arguments| self.known(arguments, args, list)) {
             Some(()) => None,
             None => self.unknown(args, list),
@@ -167,12 +163,9 @@ impl<'t, 'a> Calls<'t, 'a> {
     /// Adds the accesses of a call that matches the table, with or without its results repeated. Returns `None` if it does not match.
     fn known(&self, arguments: &[Argument], args: &[i32], list: &mut Vec<Access>) -> Option<()> {
         let results = args.get(arguments.len()..)?;
-        for (value, Argument { name, role }) in args.iter().zip(arguments) {
-            let role = match role {
-                Role::View(_) => Role::View(args.first().copied()?),
-                role => *role,
-            };
-            list.push(Access { value: *value, name: Some(name), role });
+        let first = args.first().copied().unwrap_or_default();
+        for (value, argument) in args.iter().zip(arguments) {
+            list.push(Access { value: *value, name: Some(argument.name), role: Role::of(argument.effect, first) });
         }
         let written = list.iter().find(|access| access.role.writes()).copied();
         match (results, written) {
@@ -240,27 +233,6 @@ impl<'t, 'a> Calls<'t, 'a> {
         list.extend(call.args().iter().enumerate().map(|(at, value)| Access::new(*value, role(at))));
         if outputs.is_none() { Some(UNKNOWN_DELEGATE) } else { None }
     }
-}
-
-/// Returns the arguments in an operator's line of the table.
-fn arguments_of(operator: &str, line: &'static str) -> Vec<Argument> {
-    let mut arguments = Vec::new();
-    for text in line.split(' ') {
-        let text = text.split_once(':').map_or(text, |(name, _)| name);
-        let mut marked = text.chars();
-        let (role, name) = match (marked.next(), marked.as_str()) {
-            (Some('*'), name) if operator == "executorch_prim::et_view" => (Role::View(0), name),
-            (Some('*'), name) => (Role::Write, name),
-            (Some('='), name) => (Role::Elementwise, name),
-            (Some('.'), name) => (Role::Refer, name),
-            (Some('!'), name) if operator == "aten::copy_" => (Role::Replace, name),
-            (Some('!'), name) if operator == "executorch_prim::et_copy_index" => (Role::Fill, name),
-            (Some('!'), name) => (Role::InPlace, name),
-            _ => (if text.ends_with("scratch") { Role::Scratch } else { Role::Read }, text),
-        };
-        arguments.push(Argument { name, role });
-    }
-    arguments
 }
 
 /// Returns the arguments of a call of a kernel or a delegate.
@@ -342,15 +314,5 @@ mod tests {
         assert_eq!(roles(&[0, 1]), [Role::Read, Role::Write]);
         assert_eq!(roles(&[]), []);
         assert!(call("aten::add", "out", &[0]).1);
-    }
-
-    #[test]
-    fn the_table_is_sorted_and_every_line_can_be_parsed() {
-        let names: Vec<&str> = TABLE.lines().filter_map(|line| line.split_once('\t')).map(|(name, _)| name).collect();
-        assert_eq!(names.len(), 304);
-        sorted_text::check_all(TABLE);
-        let arguments = TABLE.lines().flat_map(|line| line.split('\t').nth(1).unwrap_or_default().split(' '));
-        assert!(arguments.clone().all(|argument| argument.contains(':')));
-        assert!(arguments.count() > 1000);
     }
 }

@@ -61,6 +61,7 @@ mod xnnpack;
 
 pub use finding::{Finding, Level, Severity};
 pub use history::{HISTORIES, History};
+pub use kernels::{checked_operators, explain_operator};
 pub use policy::Policy;
 pub use release::{Behaviour, Release};
 pub use releases::{

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::flatbuffer::number::parsed;
+use crate::operators::Span;
 use core::fmt;
 use core::str::FromStr;
 
@@ -67,16 +68,9 @@ impl Release {
         self != Self::new(0, 3, "0.3")
     }
 
-    /// Returns `true` if the release is in these ranges, written as in the tables of releases: `0.6..`, `0.2..0.2,0.4..`, `-` for none.
-    pub(crate) fn is_in(self, ranges: &str) -> bool {
-        let number = |text: &str| {
-            let (major, minor) = text.split_once('.')?;
-            Some((parsed::<u8>(major)?, parsed::<u8>(minor)?))
-        };
-        let own = (self.major, self.minor);
-        ranges.split(',').filter_map(|range| range.split_once("..")).any(|(first, last)| {
-            number(first).is_some_and(|first| first <= own) && number(last).is_none_or(|last| own <= last)
-        })
+    /// Returns `true` if the release is in one of these ranges.
+    pub(crate) fn is_in(self, ranges: &[Span]) -> bool {
+        ranges.iter().any(|range| range.contains((self.major, self.minor)))
     }
 }
 

@@ -239,7 +239,9 @@ rules! {
     KERNEL_ARGUMENT_KIND "kernel-argument-kind" Strict Error "an argument of another kind than the kernel takes, which ends the process when the call runs"
     KERNEL_ARGUMENT_COUNT "kernel-argument-count" Strict Error "a call with more or fewer arguments than the kernel takes, which is refused when it runs"
     KERNEL_RANK "kernel-rank" Strict Error "a tensor of a rank that the kernel refuses when it runs (a warning where only portable or only optimized kernels do)"
-    KERNEL_TYPE "kernel-type" Strict Warning "a tensor of a scalar type with which the kernel was not seen to run"
+    KERNEL_TYPE "kernel-type" Strict Error "a tensor of a scalar type that the kernel refuses when it runs, alone or beside the others (a warning where only portable or only optimized kernels do)"
+    KERNEL_SHAPE "kernel-shape" Strict Error "tensors of sizes that the kernel refuses when it runs, or a result without room for what it computes (a warning if that is so only at the upper bounds of sizes)"
+    KERNEL_SETTING "kernel-setting" Strict Error "a setting that the kernel refuses when it runs: a dimension, stride, mode, limit or the like out of range, a list of wrong length, or Null where a value is required"
     STACK_TRACE "stack-trace" Strict Error "stack traces that do not match the instructions"
 
     KEY_IN_TWO_FILES "key-in-two-files" Strict Error "a key that is in two files: readers differ in which they use"

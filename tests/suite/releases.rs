@@ -430,9 +430,9 @@ fn page() -> String {
          and damaged programs. 1.5 follows the rule's level: it refuses files that break a rule of the levels `structure` and `runtime` | what \
          is `unknown` below; `.ptd` files before 1.5 |\n\
          | operators | which kernels the release's portable, optimized, quantized and Cortex-M library and its Python wheel have \
-         (`src/verify/releases/operators.tsv`). The portable library is assumed, and those others that the file needs, which are named with the operators; \
+         (`src/operators`). The portable library is assumed, and those others that the file needs, which are named with the operators; \
          or those that `--libraries` or a target names. Custom operators are named | whether a build includes all of them |\n\
-         | delegates | which nodes, datatypes and fields the schema of the release's XNNPACK runtime has (`src/verify/releases/xnnpack.tsv`). A runtime without \
+         | delegates | which nodes, datatypes and fields the schema of the release's XNNPACK runtime has (`src/verify/releases/xnnpack.rs`). A runtime without \
          `named_key` (before 0.6) reads constants from another place: it loads the program, but computes wrong results | payloads of other backends; \
          scales of groups before 0.7; half precision before 0.5 |\n\n\
          All backends are assumed to be in the application.\n\n",

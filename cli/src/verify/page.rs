@@ -1,16 +1,19 @@
 //! A page of Markdown about a rule, a feature or a reason: for `--explain`, for SARIF, and for `docs/rules.md`.
 
 use executorch_format::verify::{
-    Behaviour, FEATURES, Feature, History, Level, REASONS, RULES, Release, Rule, Severity,
+    Behaviour, FEATURES, Feature, History, Level, REASONS, RULES, Release, Rule, Severity, checked_operators,
+    explain_operator,
 };
 
-/// Returns every name that can be explained: rules, features of the format, and other reasons that a release does not load a file.
+/// Returns every name that can be explained: rules, features of the format, other reasons that a release does not load a file, and
+/// operators whose calls are checked.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let rules = RULES.iter().map(|rule| rule.name);
-    rules.chain(FEATURES.iter().map(|feature| feature.name)).chain(REASONS.iter().map(|reason| reason.name))
+    let reasons = FEATURES.iter().map(|feature| feature.name).chain(REASONS.iter().map(|reason| reason.name));
+    rules.chain(reasons).chain(checked_operators())
 }
 
-/// Returns the page about a rule, a feature or another reason.
+/// Returns the page about a rule, a feature, another reason or an operator.
 pub fn explain(name: &str) -> Option<String> {
     if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
         return Some(page(rule));
@@ -18,8 +21,10 @@ pub fn explain(name: &str) -> Option<String> {
     if let Some(Feature { what, since, .. }) = FEATURES.iter().find(|feature| feature.name == name) {
         return Some(format!("{}.\n\n- What releases do with such files: {}.\n", capital(what), history(since)));
     }
-    let reason = REASONS.iter().find(|reason| reason.name == name)?;
-    Some(format!("{}.\n", capital(reason.what)))
+    if let Some(reason) = REASONS.iter().find(|reason| reason.name == name) {
+        return Some(format!("{}.\n", capital(reason.what)));
+    }
+    explain_operator(name)
 }
 
 /// Capitalizes the first letter of a sentence.
@@ -102,6 +107,11 @@ mod tests {
             .to_owned();
         for rule in RULES {
             all += &format!("\n## {}\n\n{}", rule.name, page(rule));
+        }
+        all += "\n# Operators\n\nWhat is checked in the calls of each operator, generated from the table in `src/operators`: \
+            `kernel-type` about types, `kernel-rank` about ranks, `kernel-shape` about sizes, `kernel-setting` about the rest.\n";
+        for name in checked_operators() {
+            all += &format!("\n## {name}\n\n{}", explain_operator(name).unwrap_or_default());
         }
         let path = executorch_format_support::crate_root().join("docs/rules.md");
         if std::env::var_os("BLESS").is_some() {

@@ -1,10 +1,12 @@
 //! Checks a single call.
 
 use super::Violation;
+use super::fault::Fault;
+use super::ints::Ints;
 use super::operator::Called;
-use super::table::{Condition, Kernel, Often, Only, Orders};
-use super::tensors::{CHANNELS_LAST, CONTIGUOUS, OTHER, Shapes, Tensors, types_in};
+use super::tensors::{BROADCAST, CHANNELS_LAST, CONTIGUOUS, INNER, OTHER, SIZES, Shapes, Tensors};
 use crate::error::counted;
+use crate::operators::{Kernel, Layouts, Names, Often, Only, OrderCheck, Orders, OtherNumbers};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Operator};
 use crate::verify::Severity;
 use crate::verify::report::Few;
@@ -20,7 +22,11 @@ pub(super) struct Call<'t, 'a> {
     pub(super) plan: &'t ExecutionPlan<'a>,
     pub(super) args: &'t [i32],
     pub(super) tensors: &'t [Tensors<'t>],
+    pub(super) ints: &'t Ints,
 }
+
+/// The most items of a list that are looked at.
+pub(super) const MAX_ITEMS: usize = 64;
 
 /// The release whose kernels the tables describe.
 const TESTED: &str = "ExecuTorch 1.5.1";
@@ -40,8 +46,8 @@ enum Which {
 impl Which {
     /// Combines the answers of the operator's kernel, and of the portable kernel that it replaces.
     fn of<T>(called: &Called, found: impl Fn(&Kernel) -> Option<T>) -> Option<(Self, T)> {
-        let first = found(&called.kernel);
-        let Some(portable) = &called.portable else { return first.map(|first| (Self::Every, first)) };
+        let first = found(called.kernel);
+        let Some(portable) = called.portable else { return first.map(|first| (Self::Every, first)) };
         match (first, found(portable)) {
             (None, None) => None,
             (Some(first), None) => Some((Self::Optimized, first)),
@@ -76,16 +82,59 @@ impl Call<'_, '_> {
             if has_orders && self.of_arguments().any(|tensors| tensors.has_orders()) {
                 self.dim_orders(&mut found);
             }
-            for (at, tensors) in self.of_arguments().enumerate() {
-                if tensors.ranks != 0 {
-                    self.ranks(at, tensors.ranks, &mut found);
-                }
-                if tensors.types != 0 {
-                    self.types(at, tensors.types, &mut found);
-                }
+            // A value of another kind has neither sizes nor a type.
+            if found.iter().all(|violation| violation.rule != rule::KERNEL_ARGUMENT_KIND) {
+                self.demands(&mut found);
             }
         }
         found
+    }
+
+    /// Adds the demands on types, and those on sizes and settings, that the call does not meet: of each kind at most one, since others
+    /// may be consequences.
+    fn demands(&self, found: &mut Vec<Violation>) {
+        let of_kernel = |kernel: &'static Kernel| {
+            let (mut of_type, mut other) = (None, None);
+            for check in kernel.checks {
+                let Err(fault) = self.check(check) else { continue };
+                let place: &mut Option<Fault> = if fault.rule == rule::KERNEL_TYPE { &mut of_type } else { &mut other };
+                place.get_or_insert(fault);
+            }
+            [of_type, other]
+        };
+        let first = of_kernel(self.called.kernel);
+        let portable = self.called.portable.map(of_kernel);
+        let Some(portable) = portable else {
+            first.into_iter().flatten().for_each(|fault| found.push(self.violation(fault, Which::Every)));
+            return;
+        };
+        let is_refused = |faults: &[Option<Fault>; 2]| faults.iter().flatten().any(|fault| !fault.at_bound);
+        let both = is_refused(&first) && is_refused(&portable);
+        for (fault, other) in first.into_iter().zip(portable) {
+            match (fault, other) {
+                (Some(fault), Some(_)) => found.push(self.violation(fault, Which::Every)),
+                (Some(fault), None) => {
+                    found.push(self.violation(fault, if both { Which::Every } else { Which::Optimized }))
+                }
+                (None, Some(_)) if both => {}
+                (None, Some(fault)) => found.push(self.violation(fault, Which::Portable)),
+                (None, None) => {}
+            }
+        }
+    }
+
+    fn violation(&self, fault: Fault, which: Which) -> Violation {
+        let severity = if fault.at_bound { Severity::Warning } else { which.severity(fault.rule) };
+        let bound = if fault.at_bound { " at the upper bounds of the sizes" } else { "" };
+        let outcome = if fault.dies { "ends the process" } else { "refuses the call" };
+        let code = if fault.dies { "" } else { " (error 0x12)" };
+        Violation {
+            rule: fault.rule,
+            severity,
+            is_certain: !fault.at_bound,
+            argument: fault.argument.and_then(|name| self.position(name)),
+            message: format!("{}: {}: {TESTED} {outcome} when it runs{which}{bound}{code}", self.name(), fault.text),
+        }
     }
 
     /// Returns the full name. Names in the tables are short.
@@ -160,7 +209,7 @@ impl Call<'_, '_> {
         let values = self.plan.values();
         for (at, (argument, index)) in self.called.arguments.iter().zip(self.args).enumerate() {
             let Some(value) = value(values, *index) else { continue };
-            if argument.kinds.take(value) {
+            if argument.takes(value) {
                 continue;
             }
             let (kind, name) = (value.name().unwrap_or("unknown"), argument.name);
@@ -172,7 +221,7 @@ impl Call<'_, '_> {
                 message: format!(
                     "{name} of {} is of kind {kind}, expected {}: {} ends the process when it runs",
                     self.name(),
-                    argument.kinds,
+                    argument.kinds(),
                     TESTED
                 ),
             });
@@ -196,7 +245,7 @@ impl Call<'_, '_> {
             None => {
                 let mut numbers = kernel.other_numbers.iter();
                 numbers
-                    .find(|numbers| numbers.is_about(layouts) && self.is_so(numbers.only))
+                    .find(|numbers| is_about(numbers, layouts) && self.is_so(numbers.only))
                     .map(|numbers| numbers.often)
             }
         });
@@ -224,7 +273,12 @@ impl Call<'_, '_> {
         let mut arguments = self.called.arguments.iter().enumerate();
         match only {
             Only::Always => true,
-            Only::Differences(wanted) => {
+            Only::Sizes | Only::Inner | Only::Broadcast => {
+                let wanted = match only {
+                    Only::Sizes => SIZES,
+                    Only::Inner => INNER,
+                    _ => BROADCAST,
+                };
                 let mut shapes = Shapes::default();
                 (0..self.called.arguments.len()).for_each(|at| shapes.join(self.tensors(at).shapes));
                 shapes.differences & wanted != 0
@@ -233,7 +287,7 @@ impl Call<'_, '_> {
                 let found = arguments.find(|(_, argument)| matches!(argument.name, "dim" | "dims"));
                 !found.is_some_and(|(at, _)| self.is_first_dimension(at))
             }
-            Only::Result => arguments.any(|(at, argument)| argument.is_output && self.tensors(at).layouts != 0),
+            Only::Result => arguments.any(|(at, argument)| argument.is_output() && self.tensors(at).layouts != 0),
         }
     }
 
@@ -256,18 +310,18 @@ impl Call<'_, '_> {
 
     /// Returns the first argument with a dim order that the kernel refuses, with a text about the found and the expected order.
     fn refused_order(&self, kernel: &Kernel) -> Option<(usize, String)> {
-        kernel.conditions.iter().find_map(|condition| self.broken(condition))
+        kernel.orders.iter().find_map(|check| self.broken(check))
     }
 
-    fn broken(&self, condition: &Condition) -> Option<(usize, String)> {
-        if let Some(KernelTypes::Bool(unless)) = condition.unless.and_then(|at| self.value(at)) {
+    fn broken(&self, check: &OrderCheck) -> Option<(usize, String)> {
+        if let Some(KernelTypes::Bool(unless)) = check.unless.and_then(|name| self.named(name)) {
             if unless.bool_val {
                 return None;
             }
         }
-        let arguments = &condition.arguments;
+        let arguments = &self.positions(check.arguments);
         let first = |refused: u8| arguments.iter().copied().find(|at| self.tensors(*at).orders & refused != 0);
-        let (argument, expected) = match condition.orders {
+        let (argument, expected) = match check.orders {
             Orders::Contiguous => (first(!CONTIGUOUS)?, "contiguous"),
             Orders::Either => (first(OTHER)?, "contiguous or channels-last"),
             Orders::Same => {
@@ -309,50 +363,17 @@ impl Call<'_, '_> {
         }
     }
 
-    #[expect(clippy::indexing_slicing, reason = "a kernel has an item for each argument of its operator")]
-    fn ranks(&self, at: usize, ranks: u8, found: &mut Vec<Violation>) {
-        let refused = Which::of(self.called, |kernel| {
-            let refused = kernel.refused_ranks[at];
-            (ranks & refused != 0).then_some(refused)
-        });
-        let Some((which, refused)) = refused else { return };
-        let rank = (ranks & refused).trailing_zeros();
-        let taken: Vec<u32> = (0..7).filter(|rank| refused >> rank & 1 == 0).collect();
-        found.push(Violation {
-            rule: rule::KERNEL_RANK,
-            severity: which.severity(rule::KERNEL_RANK),
-            is_certain: true,
-            argument: Some(at),
-            message: format!(
-                "{} of {} has rank {rank}, expected one of {}: {} refuses the call when it runs{which} (error 0x12)",
-                self.argument_name(at),
-                self.name(),
-                Few(&taken),
-                TESTED
-            ),
-        });
+    /// Returns the indices of arguments.
+    fn positions(&self, names: Names) -> Vec<usize> {
+        names.iter().filter_map(|name| self.position(name)).collect()
     }
+}
 
-    #[expect(clippy::indexing_slicing, reason = "a kernel has an item for each argument of its operator")]
-    fn types(&self, at: usize, types: u32, found: &mut Vec<Violation>) {
-        let unseen = Which::of(self.called, |kernel| {
-            let seen = kernel.types[at];
-            (seen != 0 && types & !seen != 0).then_some(seen)
-        });
-        let Some((Which::Every, seen)) = unseen else { return };
-        found.push(Violation {
-            rule: rule::KERNEL_TYPE,
-            severity: rule::KERNEL_TYPE.severity,
-            is_certain: false,
-            argument: Some(at),
-            message: format!(
-                "{} of {} is {}, expected one of {}: in {}, no call with another type was seen to run",
-                self.argument_name(at),
-                self.name(),
-                types_in(types & !seen),
-                types_in(seen),
-                TESTED
-            ),
-        });
+/// Returns `true` if the entry applies to calls whose tensors have these dim orders in total.
+fn is_about(numbers: &OtherNumbers, layouts: u8) -> bool {
+    match numbers.layouts {
+        Layouts::ChannelsLast => layouts == CHANNELS_LAST,
+        Layouts::Other => layouts == OTHER,
+        Layouts::Mixed => layouts.count_ones() > 1,
     }
 }

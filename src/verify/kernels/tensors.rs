@@ -1,10 +1,9 @@
-//! Dim orders, ranks, types and sizes of the tensors that a value stands for.
+//! Dim orders, ranks and sizes of the tensors that a value stands for.
 
-use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
 use crate::tensor::TensorShape;
 use crate::verify::tensors::is_permutation;
-use alloc::{string::String, vec, vec::Vec};
+use alloc::{vec, vec::Vec};
 
 /// Dimensions stored in their own order: a bit in a set of dim orders.
 pub(super) const CONTIGUOUS: u8 = 1;
@@ -29,8 +28,6 @@ pub(super) struct Tensors<'t> {
     pub(super) layouts: u8,
     /// A set of ranks, up to 7.
     pub(super) ranks: u8,
-    /// A set of scalar types, by number, of the tensors with elements.
-    pub(super) types: u32,
     pub(super) shapes: Shapes<'t>,
 }
 
@@ -58,9 +55,6 @@ impl<'t> Tensors<'t> {
         if matches!(sizes.len(), 4 | 5) {
             tensors.shapes.example = Some(sizes);
         }
-        if sizes.iter().all(|size| *size != 0) {
-            tensors.types = type_bit(tensor.scalar_type.0);
-        }
         tensors
     }
 
@@ -73,7 +67,6 @@ impl<'t> Tensors<'t> {
         self.orders |= other.orders;
         self.layouts |= other.layouts;
         self.ranks |= other.ranks;
-        self.types |= other.types;
         self.shapes.join(other.shapes);
     }
 }
@@ -97,21 +90,6 @@ impl Shapes<'_> {
             self.example = other.example;
         }
     }
-}
-
-/// Returns the bit of a type in a set of types.
-pub(super) fn type_bit(number: i8) -> u32 {
-    u32::try_from(number).ok().and_then(|number| 1_u32.checked_shl(number)).unwrap_or(0)
-}
-
-/// Returns the names of the types in a set.
-pub(super) fn types_in(set: u32) -> String {
-    let mut text = String::new();
-    for number in (0..32).filter(|number| set >> number & 1 == 1) {
-        text += if text.is_empty() { "" } else { ", " };
-        text += ScalarType(number).short_name().unwrap_or("a type without a name");
-    }
-    text
 }
 
 /// Returns the bit of a dim order; 0 if the order is not a permutation. Dimensions of size 1 do not matter to kernels.

@@ -3,21 +3,17 @@
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
 use super::reasons::{self, ReasonKind};
-use super::{KnownBehaviour, Reason};
+use super::{KnownBehaviour, Reason, xnnpack};
 use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
+use crate::operators::{Span, Spans, versions::V0_5};
 use crate::path::{FieldPath, Path};
 use crate::schema::xnnpack::{XNNDatatype, XNNQuantParams, XNodeUnion};
-use crate::sorted_text;
 use Behaviour::{Miscomputes, Refuses, Unknown};
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 /// The backend whose payloads are read.
 pub(super) const BACKEND: &str = "XnnpackBackend";
-
-/// Nodes, datatypes and fields of `runtime_schema.fbs`, and the releases whose runtime has them, taken from the release tags 0.2.0 to 1.4.0
-/// and the source of 1.5.
-const TABLE: &str = include_str!("xnnpack.tsv");
 
 /// The most backends to name in a reason.
 const MAX_SHOWN: usize = 4;
@@ -29,7 +25,7 @@ pub(super) struct Use {
     path: FieldPath,
     message: String,
     /// The releases that support it.
-    known: &'static str,
+    known: Spans,
     /// The behaviour of the other releases.
     otherwise: Behaviour,
 }
@@ -48,7 +44,7 @@ impl Use {
 struct ContentUses(Vec<Use>);
 
 impl ContentUses {
-    /// Adds a use. `known` is a table or enumeration and the name of its member in the table.
+    /// Adds a use. `known` is a table or enumeration and the name of its member.
     fn add(
         &mut self,
         known: (&str, &str),
@@ -61,13 +57,10 @@ impl ContentUses {
             return;
         }
         // The rules refuse members that are in no release's schema.
-        let Some(releases) = sorted_text::row(TABLE, known.0, known.1) else { return };
-        if releases == "0.2.." {
-            return;
-        }
-        let since = releases.trim_end_matches('.');
+        let Some(known) = xnnpack::releases(known) else { return };
+        let Some(since) = known.first().filter(|_| !Release::V0_2.is_in(known)) else { return };
         let message = format!("{what}, which XNNPACK's delegate supports since {since}");
-        self.push(Use { kind, what, path: path.to_field_path(), message, known: releases, otherwise });
+        self.push(Use { kind, what, path: path.to_field_path(), message, known, otherwise });
     }
 
     fn push(&mut self, used: Use) {
@@ -91,13 +84,13 @@ pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
             let path = Path::ROOT;
             let path = path.item("execution_plan", *method);
             let path = path.item("delegates", *index);
-            xnnpack(payload, &path.field("processed"), &mut uses);
+            payload_uses(payload, &path.field("processed"), &mut uses);
         }
     }
     let delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
     if delegates.filter(|delegate| delegate.backend() == BACKEND).count() > read {
         let (path, message) = (FieldPath::default(), "a payload for XNNPACK that cannot be read".to_owned());
-        uses.push(Use { kind: &reasons::UNREAD, what: "", path, message, known: "-", otherwise: Unknown });
+        uses.push(Use { kind: &reasons::UNREAD, what: "", path, message, known: &[], otherwise: Unknown });
     }
     others(pte, &mut uses);
     uses.0
@@ -130,10 +123,10 @@ fn others(pte: &Pte<'_>, uses: &mut ContentUses) {
     let path = Path::ROOT;
     let path = path.item("execution_plan", method).item("delegates", index).to_field_path();
     let message = format!("payloads of {}", names.join(", "));
-    uses.push(Use { kind: &reasons::PAYLOAD_NOT_CHECKED, what: "", path, message, known: "-", otherwise: Unknown });
+    uses.push(Use { kind: &reasons::PAYLOAD_NOT_CHECKED, what: "", path, message, known: &[], otherwise: Unknown });
 }
 
-fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut ContentUses) {
+fn payload_uses(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut ContentUses) {
     let mut prelu = false;
     for (index, node) in payload.graph.xnodes().iter().enumerate() {
         let path = path.item("xnodes", index);
@@ -145,7 +138,7 @@ fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut ContentUses) {
                 what: name,
                 path: path.to_field_path(),
                 message: format!("{name}, which XNNPACK's delegate no longer supports since 0.7"),
-                known: "0.2..0.6",
+                known: const { &[Span::since(0, 2).until(0, 6)] },
                 otherwise: Refuses,
             });
         }
@@ -194,13 +187,5 @@ fn half_precision(prelu: bool, path: &Path<'_>, uses: &mut ContentUses) {
         false => ("", Unknown, "half precision: up to 0.4 only one graph was tested, and it was refused"),
     };
     let (path, message) = (path.to_field_path(), message.to_owned());
-    uses.push(Use { kind: &reasons::HALF_PRECISION, what, path, message, known: "0.5..", otherwise });
-}
-
-#[cfg(test)]
-mod table_tests {
-    #[test]
-    fn look_ups_find_exactly_the_names_of_the_table() {
-        crate::sorted_text::check_all(super::TABLE);
-    }
+    uses.push(Use { kind: &reasons::HALF_PRECISION, what, path, message, known: V0_5, otherwise });
 }

@@ -11,6 +11,7 @@ mod features;
 mod loads_in;
 mod operators;
 mod reasons;
+mod xnnpack;
 
 pub use external::MissingData;
 pub(super) use external::missing;

@@ -7,18 +7,12 @@ use super::{Deployment, KnownBehaviour, Reason, reasons};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::keyed::Keyed;
+use crate::operators::{self, Libraries, Spans};
 use crate::path::{FieldPath, Path};
 use crate::schema::program::Operator;
-use crate::sorted_text;
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
 use core::str::FromStr;
-
-/// Operator, then the releases whose portable, optimized and quantized library, Python wheel and Cortex-M library contain it.
-/// Taken from the kernel lists (`functions.yaml`, `optimized.yaml`, `quantized.yaml`, `operators.yaml`) of the release tags 0.1.0 to 1.4.0
-/// and of 1.5's source, and from the registrations of the libraries in the wheels. 0.3's wheel was not inspected. Only names are
-/// compared: the arguments of some Cortex-M operators changed between releases.
-const TABLE: &str = include_str!("operators.tsv");
 
 /// The namespaces of the table. Operators in other namespaces have custom kernels.
 const NAMESPACES: [&str; 6] =
@@ -135,42 +129,23 @@ impl fmt::Display for Outside<'_> {
     }
 }
 
-/// The releases in which each library contains an operator.
-struct Columns {
-    portable: &'static str,
-    optimized: &'static str,
-    quantized: &'static str,
-    wheel: &'static str,
-    cortex_m: &'static str,
-}
-
-impl Columns {
-    fn find(operator: &Operator<'_>) -> Option<Self> {
-        let mut columns = sorted_text::row(TABLE, operator.name(), operator.overload())?.split('\t');
-        let mut column = || columns.next().unwrap_or("-");
-        let [portable, optimized, quantized, wheel, cortex_m] = [column(), column(), column(), column(), column()];
-        Some(Self { portable, optimized, quantized, wheel, cortex_m })
-    }
-
-    fn of(&self, library: Library) -> &'static str {
-        match library {
-            Library::Portable => self.portable,
-            Library::Optimized => self.optimized,
-            Library::Quantized => self.quantized,
-            Library::CortexM => self.cortex_m,
-            Library::PythonWheel => self.wheel,
+impl Library {
+    /// Returns the releases in which the library contains an operator.
+    fn releases(self, libraries: &Libraries) -> Spans {
+        match self {
+            Self::Portable => libraries.portable,
+            Self::Optimized => libraries.optimized,
+            Self::Quantized => libraries.quantized,
+            Self::CortexM => libraries.cortex_m,
+            Self::PythonWheel => libraries.wheel,
         }
     }
+}
 
-    /// Returns `true` if the operator is part of the runtime itself: it is in no library's list, and every build has the operators of the wheel.
-    fn is_prim(&self) -> bool {
-        [self.portable, self.optimized, self.quantized, self.cortex_m] == ["-"; 4]
-    }
-
-    /// Returns the first library that contains the operator in any release.
-    fn library(&self) -> Option<Library> {
-        Library::ALL.iter().copied().find(|library| self.of(*library) != "-")
-    }
+/// Returns `true` if an operator is part of the runtime itself: it is in no library's list, and every build has the operators of the wheel.
+fn is_prim(libraries: &Libraries) -> bool {
+    let Libraries { portable, optimized, quantized, cortex_m, wheel } = libraries;
+    !wheel.is_empty() && [portable, optimized, quantized, cortex_m].into_iter().all(|releases| releases.is_empty())
 }
 
 /// An operator that some releases do not have.
@@ -178,7 +153,7 @@ struct Rare {
     path: FieldPath,
     name: String,
     /// The ranges of releases that have the operator, one for each relevant library.
-    known: Vec<&'static str>,
+    known: Vec<Spans>,
     /// Another library that contains the operator.
     elsewhere: Option<Library>,
 }
@@ -223,28 +198,30 @@ impl Missing {
 
     fn add(&mut self, operator: &Operator<'_>, deployment: &Deployment<'_>, path: &Path<'_>) {
         let (name, overload) = (operator.name(), operator.overload());
-        if deployment.kernels.binary_search_by(|kernel| sorted_text::compare(kernel, name, overload)).is_ok() {
+        if deployment.kernels.binary_search_by(|kernel| operators::compare(kernel, name, overload)).is_ok() {
             return;
         }
-        let Some(columns) = Columns::find(operator) else {
+        let libraries =
+            operators::find(operator).map(|row| &row.libraries).filter(|libraries| **libraries != Libraries::NONE);
+        let Some(libraries) = libraries else {
             let namespace = name.split_once("::").map_or("", |(namespace, _)| namespace);
             if deployment.custom && !NAMESPACES.contains(&namespace) {
                 return self.need(NeededKernels::CUSTOM, operator);
             }
             return self.lacks(operator, Vec::new(), None, path);
         };
-        let library = columns.library();
+        let library = Library::ALL.iter().copied().find(|library| !library.releases(libraries).is_empty());
         match (deployment.libraries, library) {
-            _ if columns.is_prim() => self.lacks(operator, vec![columns.wheel], None, path),
-            (Some(libraries), _) => {
-                let known = libraries.iter().map(|library| columns.of(*library)).collect();
+            _ if is_prim(libraries) => self.lacks(operator, vec![libraries.wheel], None, path),
+            (Some(linked), _) => {
+                let known = linked.iter().map(|library| library.releases(libraries)).collect();
                 self.lacks(operator, known, library, path);
             }
             (None, Some(library)) => {
                 if library != Library::Portable {
                     self.need(library.name(), operator);
                 }
-                self.lacks(operator, vec![columns.of(library)], None, path);
+                self.lacks(operator, vec![library.releases(libraries)], None, path);
             }
             (None, None) => {}
         }
@@ -264,14 +241,14 @@ impl Missing {
     }
 
     /// Adds an operator unless every release has it.
-    fn lacks(&mut self, operator: &Operator<'_>, known: Vec<&'static str>, library: Option<Library>, path: &Path<'_>) {
+    fn lacks(&mut self, operator: &Operator<'_>, known: Vec<Spans>, library: Option<Library>, path: &Path<'_>) {
         let everywhere = |release: Release| !release.was_seen() || known.iter().any(|ranges| release.is_in(ranges));
         if Release::ALL.into_iter().all(everywhere) {
             return;
         }
-        let nowhere = known.iter().all(|ranges| *ranges == "-");
+        let nowhere = known.iter().all(|ranges| ranges.is_empty());
         // A few of the operators that are in no release are enough.
-        let few = |rare: &&Rare| rare.known.iter().all(|ranges| *ranges == "-");
+        let few = |rare: &&Rare| rare.known.iter().all(|ranges| ranges.is_empty());
         if !nowhere || self.rare.iter().filter(few).count() <= MAX_SHOWN {
             let elsewhere = library.filter(|_| nowhere);
             self.rare.push(Rare { path: path.to_field_path(), name: short(operator), known, elsewhere });
@@ -318,13 +295,10 @@ mod table_tests {
     use super::*;
 
     #[test]
-    fn look_ups_find_exactly_the_names_of_the_table() {
-        sorted_text::check_all(TABLE);
-    }
-
-    #[test]
     fn the_namespaces_are_those_of_the_table() {
-        let mut namespaces: Vec<&str> = TABLE.lines().filter_map(|line| Some(line.split_once("::")?.0)).collect();
+        let rows = operators::all().filter(|row| row.libraries != Libraries::NONE);
+        let mut namespaces: Vec<&str> = rows.filter_map(|row| Some(row.name.split_once("::")?.0)).collect();
+        namespaces.sort_unstable();
         namespaces.dedup();
         assert_eq!(namespaces, NAMESPACES);
     }

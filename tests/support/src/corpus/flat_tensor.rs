@@ -155,7 +155,8 @@ fn pairs() -> Vec<Case> {
                     }
                 }
             },
-        ),
+        )
+        .also("kernel-shape"),
         pair("key-in-two-files", "key-in-two-files", "the .pte has a blob under a key of the .ptd", |pte, ptd| {
             let key = entry(ptd).key.as_ref().map(|key| key.to_string().into());
             let named = executorch_format::schema::program::NamedData { key, segment_index: 0 };

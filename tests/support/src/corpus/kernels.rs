@@ -4,7 +4,7 @@ use super::instructions::{built_in, kernel};
 use super::{ADD, Case, list, pte, push, tensor};
 use executorch_format::Pte;
 use executorch_format::schema::ScalarType;
-use executorch_format::schema::program::IntList;
+use executorch_format::schema::program::{Int, IntList};
 
 /// Gives the three tensors four dimensions, and those in `last` channels-last memory.
 fn four_dimensions(pte: &mut Pte<'_>, last: &[usize]) {
@@ -52,6 +52,22 @@ pub fn cases() -> Vec<Case> {
                 (tensor.sizes, tensor.dim_order) = (list(&[4]), list(&[0]));
             }
         }),
+        pte("kernel-shape", "kernel-shape", ADD, "operands whose sizes do not broadcast", |pte| {
+            let tensor = tensor(pte, 1);
+            (tensor.sizes, tensor.dim_order) = (list(&[3]), list(&[0]));
+        }),
+        pte(
+            "kernel-setting",
+            "kernel-setting",
+            ADD,
+            "aten::flip along a dimension that the tensor does not have",
+            |pte| {
+                built_in(pte, "aten::flip", "out");
+                let dim = push(pte, Int { int_val: 7 });
+                let dims = push(pte, IntList { items: list(&[i64::from(dim)]) });
+                kernel(pte, 0).args = list(&[0, dims, 2, 2]);
+            },
+        ),
         pte("kernel-type", "kernel-type", ADD, "aten::neg of bools", |pte| {
             built_in(pte, "aten::neg", "out");
             kernel(pte, 0).args = list(&[0, 2, 2]);

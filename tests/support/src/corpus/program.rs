@@ -84,7 +84,8 @@ fn root() -> Vec<Case> {
                 pte.program.constant_segment.as_mut().unwrap().offsets = list(&[0, 8, 16]);
                 tensor(pte, 0).sizes = list(&[1, 2]);
             },
-        ),
+        )
+        .also("kernel-shape"),
         pte("constant-overlap", "constant-overlap", MUTABLE, "the second constant starts inside the first", |pte| {
             pte.program.constant_segment.as_mut().unwrap().offsets = list(&[0, 0, 16]);
         }),

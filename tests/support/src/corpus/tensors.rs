@@ -97,7 +97,8 @@ fn data() -> Vec<Case> {
         }),
         pte("constant-bounds", "constant-bounds", ADD_MUL, "the last constant is 1024 times as large", |pte| {
             tensor(pte, 1).sizes = list(&[64, 64]);
-        }),
+        })
+        .also("kernel-shape"),
         pte(
             "constant-offset-wraps",
             "constant-bounds",

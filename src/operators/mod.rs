@@ -1,0 +1,103 @@
+//! The operators of ExecuTorch's kernel libraries, as one table of typed rows.
+//!
+//! A row says what an operator's arguments are and which of them it writes (taken from the schemas of torch 2.13 and from the
+//! kernels' own sources), which releases of which libraries contain it, and what its kernels demand of a call. Everything that
+//! depends on an operator's name is found here.
+
+mod argument;
+mod kernel;
+mod releases;
+mod table;
+mod types;
+
+pub(crate) use argument::{Argument, Effect, Kind};
+pub(crate) use kernel::{
+    Alpha, Cast, Check, Common, Complex, Condition, Family, Kernel, Layouts, Names, Often, Only, OrderCheck, Orders,
+    OtherNumbers, Promotion, Size,
+};
+pub(crate) use releases::{Libraries, Span, Spans, versions};
+pub(crate) use types::Types;
+
+use crate::schema::program::Operator;
+use core::cmp::Ordering;
+
+/// An operator in the table.
+pub(crate) struct KnownOperator {
+    /// The name and the overload, joined by a dot unless there is no overload.
+    pub(crate) name: &'static str,
+    /// The arguments in the order of a call, which repeats the results after them; none if they are not known.
+    pub(crate) arguments: &'static [Argument],
+    pub(crate) libraries: Libraries,
+    /// The kernel in the Python wheel: the optimized one if there is one. `None` if its calls are not checked.
+    pub(crate) kernel: Option<&'static Kernel>,
+    /// The portable kernel, if the wheel has an optimized one.
+    pub(crate) portable: Option<&'static Kernel>,
+}
+
+impl KnownOperator {
+    const fn new(name: &'static str, arguments: &'static [Argument], libraries: Libraries) -> Self {
+        Self { name, arguments, libraries, kernel: None, portable: None }
+    }
+
+    const fn kernel(self, kernel: &'static Kernel) -> Self {
+        Self { kernel: Some(kernel), ..self }
+    }
+
+    const fn portable(self, kernel: &'static Kernel) -> Self {
+        Self { portable: Some(kernel), ..self }
+    }
+}
+
+/// Returns the row of an operator.
+pub(crate) fn find(operator: &Operator<'_>) -> Option<&'static KnownOperator> {
+    let (name, overload) = (operator.name(), operator.overload());
+    table::TABLES.iter().find_map(|rows| {
+        let index = rows.binary_search_by(|row| compare(row.name, name, overload)).ok()?;
+        rows.get(index)
+    })
+}
+
+/// Returns all rows.
+pub(crate) fn all() -> impl Iterator<Item = &'static KnownOperator> {
+    table::TABLES.iter().copied().flatten()
+}
+
+/// Compares a full name with a name and an overload without joining them: in a damaged file, they may be long and looked up often.
+pub(crate) fn compare(full: &str, name: &str, overload: &str) -> Ordering {
+    let dot = if overload.is_empty() { "" } else { "." };
+    let (start, rest) = full.as_bytes().split_at(name.len().min(full.len()));
+    start.cmp(name.as_bytes()).then_with(|| rest.iter().copied().cmp(dot.bytes().chain(overload.bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn found(name: &'static str, overload: &'static str) -> Option<&'static str> {
+        find(&Operator::new(name, overload)).map(|row| row.name)
+    }
+
+    #[test]
+    fn each_row_is_found_by_its_name_and_by_no_similar_one() {
+        let mut names: Vec<&str> = all().map(|row| row.name).collect();
+        assert_eq!(names.len(), 309);
+        for name in &names {
+            assert_eq!(found(name, ""), Some(*name));
+            let (start, overload) = name.split_once('.').unwrap_or((name, ""));
+            assert_eq!(found(start, overload), Some(*name));
+            assert_eq!(found(name.get(1..).unwrap_or_default(), ""), None);
+            assert_eq!(found(name, "x"), None);
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), 309);
+    }
+
+    #[test]
+    fn the_rows_of_each_file_are_sorted() {
+        for rows in table::TABLES {
+            assert!(rows.is_sorted_by(|left, right| left.name < right.name), "{:?}", rows.first().map(|row| row.name));
+        }
+    }
+}

@@ -1,0 +1,768 @@
+//! Elementwise operators of several tensors, or of a tensor and a number.
+
+use super::super::KnownOperator;
+use super::super::argument::{Argument, boolean, elementwise, number, output, replaced, string, tensor, unread};
+use super::super::kernel::{
+    Alpha, Cast,
+    Check::{Broadcast, BroadcastTo, If, Is, Like, NotZero, OfType, Promotes, SameType, Word},
+    Common, Complex, Condition, Kernel, Layouts, Often, Only, OrderCheck,
+    Orders::Same,
+    OtherNumbers, Promotion,
+};
+use super::super::releases::{
+    optimized, portable, portable_in_wheels,
+    versions::{V0_1, V0_2, V0_5, V0_6, V1_1},
+};
+use super::super::types::Types;
+use crate::schema::ScalarType;
+
+const BINARY: &[Argument] = &[tensor("self"), tensor("other"), elementwise("out")];
+const WITH_NUMBER: &[Argument] = &[tensor("self"), number("other"), elementwise("out")];
+
+/// Types of an elementwise kernel of two tensors.
+const TWO: Promotion = Promotion {
+    tensors: &["self", "other"],
+    numbers: &[],
+    common: Common::Promoted,
+    out: "out",
+    cast: Cast::Can,
+    computes: Types::REAL_OR_BOOL,
+    inputs: Types::REAL_OR_BOOL,
+    outs: Types::REAL_OR_BOOL,
+    alpha: Alpha::None,
+    complex: Complex::Refused,
+};
+
+/// Types of an elementwise kernel of a tensor and a number, whose result has the common type.
+const BESIDE_NUMBER: Promotion =
+    Promotion { tensors: &["self"], numbers: &["other"], cast: Cast::Same, outs: Types::NONE, ..TWO };
+
+pub(super) const ROWS: &[KnownOperator] = &[
+    KnownOperator::new(
+        "aten::add.Scalar_out",
+        &[tensor("self"), number("other"), number("alpha"), elementwise("out")],
+        optimized(V0_1, V0_1),
+    )
+    .kernel(&Kernel {
+        source: "optimized/cpu/op_add.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[Promotes(&Promotion { alpha: Alpha::Add, ..BESIDE_NUMBER }), Like("self", &["out"])],
+        other_numbers: &[],
+    })
+    .portable(&Kernel {
+        source: "portable/cpu/op_add.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[Promotes(&Promotion { alpha: Alpha::Add, ..BESIDE_NUMBER }), Like("self", &["out"])],
+        other_numbers: &[],
+    }),
+    KnownOperator::new(
+        "aten::add.out",
+        &[tensor("self"), tensor("other"), number("alpha"), elementwise("out")],
+        optimized(V0_1, V0_1),
+    )
+    .kernel(&Kernel {
+        source: "optimized/cpu/op_add.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { alpha: Alpha::Add, complex: Complex::SameSizes, ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
+    })
+    .portable(&Kernel {
+        source: "portable/cpu/op_add.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { alpha: Alpha::Add, complex: Complex::Same, ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::atan2.out", BINARY, portable_in_wheels(V0_2)).kernel(&Kernel {
+        source: "portable/cpu/op_atan2.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                common: Common::Float,
+                cast: Cast::Any,
+                computes: Types::FLOAT,
+                outs: Types::FLOAT,
+                ..TWO
+            }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::bitwise_and.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/bitwise_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                computes: Types::INT.and(Types::BOOL),
+                inputs: Types::INT.and(Types::BOOL),
+                cast: Cast::Can,
+                outs: Types::REAL_OR_BOOL,
+                ..BESIDE_NUMBER
+            }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::bitwise_and.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/bitwise_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::bitwise_left_shift.Tensor_Scalar_out", WITH_NUMBER, portable(V1_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/bitwise_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                computes: Types::INT.and(Types::BOOL),
+                inputs: Types::INT.and(Types::BOOL),
+                cast: Cast::Can,
+                outs: Types::REAL_OR_BOOL,
+                ..BESIDE_NUMBER
+            }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::bitwise_left_shift.Tensor_out", BINARY, portable(V1_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/bitwise_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::bitwise_or.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/bitwise_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                computes: Types::INT.and(Types::BOOL),
+                inputs: Types::INT.and(Types::BOOL),
+                cast: Cast::Can,
+                outs: Types::REAL_OR_BOOL,
+                ..BESIDE_NUMBER
+            }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::bitwise_or.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/bitwise_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::bitwise_right_shift.Tensor_Scalar_out", WITH_NUMBER, portable(V1_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/bitwise_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                computes: Types::INT.and(Types::BOOL),
+                inputs: Types::INT.and(Types::BOOL),
+                cast: Cast::Can,
+                outs: Types::REAL_OR_BOOL,
+                ..BESIDE_NUMBER
+            }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::bitwise_right_shift.Tensor_out", BINARY, portable(V1_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/bitwise_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::bitwise_xor.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/bitwise_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                computes: Types::INT.and(Types::BOOL),
+                inputs: Types::INT.and(Types::BOOL),
+                cast: Cast::Can,
+                outs: Types::REAL_OR_BOOL,
+                ..BESIDE_NUMBER
+            }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::bitwise_xor.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/bitwise_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new(
+        "aten::copy.out",
+        &[unread("self"), tensor("src"), boolean("non_blocking"), elementwise("out")],
+        portable_in_wheels(V0_1),
+    )
+    .kernel(&Kernel {
+        source: "portable/cpu/op_copy.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Is("non_blocking", false),
+            SameType(&["self", "out"]),
+            BroadcastTo("src", "self"),
+            Like("self", &["out"]),
+            If(Condition::Copies("self", "src"), &[], &[OfType(&["self", "src"], Types::REAL_OR_BOOL)]),
+        ],
+        other_numbers: &[
+            OtherNumbers::new(Layouts::ChannelsLast, Often::Sometimes, Only::Broadcast),
+            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+        ],
+    }),
+    KnownOperator::new(
+        "aten::copy_",
+        &[replaced("self"), tensor("src"), boolean("non_blocking")],
+        portable_in_wheels(V0_2),
+    )
+    .kernel(&Kernel {
+        source: "portable/cpu/op_copy.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "src"])],
+        checks: &[
+            Is("non_blocking", false),
+            BroadcastTo("src", "self"),
+            If(Condition::Copies("self", "src"), &[], &[OfType(&["self", "src"], Types::REAL_OR_BOOL)]),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Sometimes, Only::Broadcast)],
+    }),
+    KnownOperator::new(
+        "aten::div.Scalar_mode_out",
+        &[tensor("self"), number("other"), string("rounding_mode").or_null(), elementwise("out")],
+        portable_in_wheels(V0_2),
+    )
+    .kernel(&Kernel {
+        source: "portable/cpu/op_div.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            If(
+                Condition::Null("rounding_mode"),
+                &[Promotes(&Promotion {
+                    common: Common::Float,
+                    computes: Types::FLOAT,
+                    numbers: &[],
+                    ..BESIDE_NUMBER
+                })],
+                &[
+                    Word("rounding_mode", &["trunc", "floor"]),
+                    Promotes(&Promotion { cast: Cast::Can, computes: Types::REAL, outs: Types::REAL, ..BESIDE_NUMBER }),
+                    NotZero("other", "self"),
+                ],
+            ),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::div.Scalar_out", WITH_NUMBER, optimized(V0_1, V0_1))
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_div.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "out"])],
+            checks: &[
+                Promotes(&Promotion { common: Common::Float, computes: Types::FLOAT, numbers: &[], ..BESIDE_NUMBER }),
+                Like("self", &["out"]),
+            ],
+            other_numbers: &[],
+        })
+        .portable(&Kernel {
+            source: "portable/cpu/op_div.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "out"])],
+            checks: &[
+                Promotes(&Promotion { common: Common::Float, computes: Types::FLOAT, numbers: &[], ..BESIDE_NUMBER }),
+                Like("self", &["out"]),
+            ],
+            other_numbers: &[],
+        }),
+    KnownOperator::new("aten::div.out", BINARY, optimized(V0_1, V0_1))
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_div.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+            checks: &[
+                If(
+                    Condition::SameTypes(&["self", "other", "out"]),
+                    &[OfType(&["self"], Types::REAL_OR_BOOL.and(Types::COMPLEX))],
+                    &[Promotes(&Promotion {
+                        common: Common::Float,
+                        cast: Cast::Any,
+                        computes: Types::FLOAT,
+                        outs: Types::FLOAT,
+                        complex: Complex::Promoted,
+                        ..TWO
+                    })],
+                ),
+                Broadcast(&["self", "other"], "out"),
+            ],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
+        })
+        .portable(&Kernel {
+            source: "portable/cpu/op_div.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+            checks: &[
+                Promotes(&Promotion {
+                    common: Common::Float,
+                    cast: Cast::Any,
+                    computes: Types::FLOAT,
+                    outs: Types::FLOAT,
+                    complex: Complex::Promoted,
+                    ..TWO
+                }),
+                Broadcast(&["self", "other"], "out"),
+            ],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+        }),
+    KnownOperator::new(
+        "aten::div.out_mode",
+        &[tensor("self"), tensor("other"), string("rounding_mode").or_null(), elementwise("out")],
+        portable_in_wheels(V0_1),
+    )
+    .kernel(&Kernel {
+        source: "portable/cpu/op_div.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            If(
+                Condition::Null("rounding_mode"),
+                &[Promotes(&Promotion {
+                    common: Common::Float,
+                    cast: Cast::Any,
+                    computes: Types::FLOAT,
+                    outs: Types::FLOAT,
+                    complex: Complex::Promoted,
+                    ..TWO
+                })],
+                &[
+                    Word("rounding_mode", &["trunc", "floor"]),
+                    Promotes(&Promotion { computes: Types::REAL, outs: Types::REAL, ..TWO }),
+                ],
+            ),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::eq.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/comparison_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::eq.Tensor_out", BINARY, portable_in_wheels(V0_2)).kernel(&Kernel {
+        source: "portable/cpu/pattern/comparison_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::floor_divide.out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/op_floor_divide.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { computes: Types::REAL, outs: Types::REAL, ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::fmod.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/op_fmod.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion { cast: Cast::Can, computes: Types::REAL, outs: Types::REAL, ..BESIDE_NUMBER }),
+            NotZero("other", "self"),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::fmod.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/op_fmod.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { computes: Types::REAL, outs: Types::REAL, ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::ge.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/comparison_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::ge.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/comparison_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::gt.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/comparison_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::gt.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/comparison_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::le.Scalar_out", WITH_NUMBER, optimized(V0_1, V0_1))
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_le.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "out"])],
+            checks: &[
+                Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
+                Like("self", &["out"]),
+            ],
+            other_numbers: &[],
+        })
+        .portable(&Kernel {
+            source: "portable/cpu/pattern/comparison_op.h",
+            orders: &[OrderCheck::new(Same, &["self", "out"])],
+            checks: &[
+                Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
+                Like("self", &["out"]),
+            ],
+            other_numbers: &[],
+        }),
+    KnownOperator::new("aten::le.Tensor_out", BINARY, optimized(V0_1, V0_1))
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_le.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+            checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+        })
+        .portable(&Kernel {
+            source: "portable/cpu/pattern/comparison_op.h",
+            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+            checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+        }),
+    KnownOperator::new("aten::logical_and.out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/logical_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[OfType(&["self", "other", "out"], Types::REAL_OR_BOOL), Broadcast(&["self", "other"], "out")],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::logical_or.out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/logical_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[OfType(&["self", "other", "out"], Types::REAL_OR_BOOL), Broadcast(&["self", "other"], "out")],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::logical_xor.out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/logical_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[OfType(&["self", "other", "out"], Types::REAL_OR_BOOL), Broadcast(&["self", "other"], "out")],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::lt.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/comparison_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::lt.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/comparison_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new(
+        "aten::masked_fill.Scalar_out",
+        &[tensor("self"), tensor("mask"), number("value"), elementwise("out")],
+        portable_in_wheels(V0_1),
+    )
+    .kernel(&Kernel {
+        source: "portable/cpu/op_masked_fill.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "mask", "out"])],
+        checks: &[
+            SameType(&["self", "out"]),
+            OfType(&["mask"], Types::BOOL),
+            Broadcast(&["self", "mask"], "out"),
+            OfType(&["self"], Types::REAL_OR_BOOL),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Sometimes, Only::Broadcast)],
+    }),
+    KnownOperator::new(
+        "aten::masked_scatter.out",
+        &[tensor("self"), tensor("mask"), tensor("source"), output("out")],
+        portable(V0_5),
+    )
+    .kernel(&Kernel {
+        source: "portable/cpu/op_masked_scatter.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "mask", "out"])],
+        checks: &[
+            OfType(&["self"], Types::REAL_OR_BOOL),
+            OfType(&["mask"], Types::BOOL),
+            SameType(&["self", "source", "out"]),
+            Broadcast(&["self", "mask"], "out"),
+        ],
+        other_numbers: &[
+            OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Always),
+            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+        ],
+    }),
+    KnownOperator::new("aten::maximum.out", BINARY, portable_in_wheels(V0_2)).kernel(&Kernel {
+        source: "portable/cpu/op_maximum.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[Promotes(&Promotion { ..TWO }), Broadcast(&["self", "other"], "out")],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::minimum.out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/op_minimum.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[Promotes(&Promotion { ..TWO }), Broadcast(&["self", "other"], "out")],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::mul.Scalar_out", WITH_NUMBER, optimized(V0_1, V0_1))
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_mul.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "out"])],
+            checks: &[Promotes(&Promotion { ..BESIDE_NUMBER }), Like("self", &["out"])],
+            other_numbers: &[],
+        })
+        .portable(&Kernel {
+            source: "portable/cpu/op_mul.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "out"])],
+            checks: &[Promotes(&Promotion { ..BESIDE_NUMBER }), Like("self", &["out"])],
+            other_numbers: &[],
+        }),
+    KnownOperator::new("aten::mul.out", BINARY, optimized(V0_1, V0_1))
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_mul.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+            checks: &[Promotes(&Promotion { complex: Complex::Same, ..TWO }), Broadcast(&["self", "other"], "out")],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
+        })
+        .portable(&Kernel {
+            source: "portable/cpu/op_mul.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+            checks: &[Promotes(&Promotion { complex: Complex::Same, ..TWO }), Broadcast(&["self", "other"], "out")],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+        }),
+    KnownOperator::new("aten::ne.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/comparison_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::ne.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/pattern/comparison_op.h",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new(
+        "aten::pow.Scalar_out",
+        &[number("self"), tensor("exponent"), elementwise("out")],
+        portable_in_wheels(V0_2),
+    )
+    .kernel(&Kernel {
+        source: "portable/cpu/op_pow.cpp",
+        orders: &[OrderCheck::new(Same, &["exponent", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                tensors: &["exponent"],
+                numbers: &["self"],
+                cast: Cast::Can,
+                computes: Types::REAL,
+                outs: Types::REAL,
+                ..BESIDE_NUMBER
+            }),
+            Like("exponent", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new(
+        "aten::pow.Tensor_Scalar_out",
+        &[tensor("self"), number("exponent"), elementwise("out")],
+        portable_in_wheels(V0_1),
+    )
+    .kernel(&Kernel {
+        source: "portable/cpu/op_pow.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                numbers: &["exponent"],
+                cast: Cast::Can,
+                computes: Types::REAL,
+                outs: Types::REAL,
+                ..BESIDE_NUMBER
+            }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new(
+        "aten::pow.Tensor_Tensor_out",
+        &[tensor("self"), tensor("exponent"), elementwise("out")],
+        portable_in_wheels(V0_1),
+    )
+    .kernel(&Kernel {
+        source: "portable/cpu/op_pow.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "exponent", "out"])],
+        checks: &[
+            Promotes(&Promotion { tensors: &["self", "exponent"], computes: Types::REAL, outs: Types::REAL, ..TWO }),
+            Broadcast(&["self", "exponent"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new("aten::remainder.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/op_remainder.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion { cast: Cast::Can, computes: Types::REAL, outs: Types::REAL, ..BESIDE_NUMBER }),
+            NotZero("other", "self"),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new("aten::remainder.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
+        source: "portable/cpu/op_remainder.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { computes: Types::REAL, outs: Types::REAL, ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new(
+        "aten::rsub.Scalar_out",
+        &[tensor("self"), number("other"), number("alpha"), elementwise("out")],
+        portable_in_wheels(V0_1),
+    )
+    .kernel(&Kernel {
+        source: "portable/cpu/op_rsub.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                alpha: Alpha::Subtract,
+                computes: Types::REAL,
+                inputs: Types::REAL,
+                ..BESIDE_NUMBER
+            }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new(
+        "aten::sub.Scalar_out",
+        &[tensor("self"), number("other"), number("alpha"), elementwise("out")],
+        optimized(V0_1, V0_1),
+    )
+    .kernel(&Kernel {
+        source: "optimized/cpu/op_sub.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                alpha: Alpha::Subtract,
+                computes: Types::REAL,
+                inputs: Types::REAL,
+                ..BESIDE_NUMBER
+            }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    })
+    .portable(&Kernel {
+        source: "portable/cpu/op_sub.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                alpha: Alpha::Subtract,
+                computes: Types::REAL,
+                inputs: Types::REAL,
+                ..BESIDE_NUMBER
+            }),
+            Like("self", &["out"]),
+        ],
+        other_numbers: &[],
+    }),
+    KnownOperator::new(
+        "aten::sub.out",
+        &[tensor("self"), tensor("other"), number("alpha"), elementwise("out")],
+        optimized(V0_1, V0_1),
+    )
+    .kernel(&Kernel {
+        source: "optimized/cpu/op_sub.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { alpha: Alpha::Subtract, complex: Complex::SameSizes, ..TWO }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
+    })
+    .portable(&Kernel {
+        source: "portable/cpu/op_sub.cpp",
+        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion {
+                alpha: Alpha::Subtract,
+                computes: Types::REAL,
+                inputs: Types::REAL,
+                outs: Types::REAL,
+                ..TWO
+            }),
+            Broadcast(&["self", "other"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+    KnownOperator::new(
+        "aten::where.self_out",
+        &[tensor("condition"), tensor("self"), tensor("other"), elementwise("out")],
+        optimized(V0_1, V0_6),
+    )
+    .kernel(&Kernel {
+        source: "optimized/cpu/op_where.cpp",
+        orders: &[OrderCheck::new(Same, &["condition", "self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { cast: Cast::Same, outs: Types::NONE, ..TWO }),
+            OfType(&["condition"], Types::of(&[ScalarType::BYTE, ScalarType::BOOL])),
+            Broadcast(&["self", "other", "condition"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    })
+    .portable(&Kernel {
+        source: "portable/cpu/op_where.cpp",
+        orders: &[OrderCheck::new(Same, &["condition", "self", "other", "out"])],
+        checks: &[
+            Promotes(&Promotion { cast: Cast::Same, outs: Types::NONE, ..TWO }),
+            OfType(&["condition"], Types::of(&[ScalarType::BYTE, ScalarType::BOOL])),
+            Broadcast(&["self", "other", "condition"], "out"),
+        ],
+        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+    }),
+];

@@ -1,0 +1,30 @@
+//! The rows, in files by subject.
+
+mod binary;
+mod cortex_m;
+mod filling;
+mod indexing;
+mod llama;
+mod prims;
+mod products;
+mod quantized;
+mod reductions;
+mod shapes;
+mod unary;
+
+use super::KnownOperator;
+
+/// The rows of each file, sorted by name.
+pub(super) const TABLES: &[&[KnownOperator]] = &[
+    binary::ROWS,
+    cortex_m::ROWS,
+    filling::ROWS,
+    indexing::ROWS,
+    llama::ROWS,
+    prims::ROWS,
+    products::ROWS,
+    quantized::ROWS,
+    reductions::ROWS,
+    shapes::ROWS,
+    unary::ROWS,
+];

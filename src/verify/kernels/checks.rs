@@ -1,0 +1,381 @@
+//! Runs the checks of a kernel on a call.
+
+use super::arguments::{Number, View, text_of};
+use super::call::Call;
+use super::fault::{Checked, Fault, demand, of_rank, of_setting, of_shape};
+use super::sizes::{Fit, Size, product};
+use crate::operators::{self, Check, Condition, Names};
+use crate::schema::ScalarType;
+use alloc::{format, vec::Vec};
+
+impl<'t> Call<'t, '_> {
+    pub(super) fn check(&self, check: &Check) -> Checked {
+        match *check {
+            Check::SameType(names) => self.same_type(names),
+            Check::OfType(names, types) => self.types_in(names, types),
+            Check::FirstOfType(name, types) => match self.views(name).first().copied().flatten() {
+                Some(view) if !types.contains(view.scalar_type) => {
+                    let found = view.scalar_type.short_name().unwrap_or("a type without a name");
+                    let expected = super::types::names(types);
+                    Err(super::fault::of_type(
+                        name,
+                        format!("the first of {name} is {found}, expected one of {expected}"),
+                    ))
+                }
+                _ => Ok(()),
+            },
+            Check::TypeSetting(setting, tensor) => self.type_setting(setting, tensor),
+            Check::Promotes(rule) => self.promotes(rule),
+            Check::NumberFits(number, tensor) => self.number_fits(number, tensor),
+            Check::NotZero(number, tensor) => self.not_zero(number, tensor),
+            Check::Range(name, low, high) => self.range(name, low, high),
+            Check::Between(name, low, high) => match self.number(name) {
+                Some(Number::Double(value)) => demand((low..=high).contains(&value), || {
+                    of_setting(name, format!("{name} is {value}, expected {low} to {high}"))
+                }),
+                _ => Ok(()),
+            },
+            Check::Is(name, expected) => match self.boolean(name) {
+                Some(found) => {
+                    demand(found == expected, || of_setting(name, format!("{name} is {found}, expected {expected}")))
+                }
+                None => Ok(()),
+            },
+            Check::Word(name, words) => match self.named(name) {
+                Some(crate::schema::program::KernelTypes::String(text)) => {
+                    let found = text.string_val.as_deref().unwrap_or_default();
+                    demand(words.contains(&found), || {
+                        of_setting(name, format!("{name} is another word than {}", words.join(" and ")))
+                    })
+                }
+                _ => Ok(()),
+            },
+            Check::OneOf(names) => demand(!names.iter().all(|name| self.is_null(name)), || {
+                let first = names.first().copied().unwrap_or_default();
+                of_setting(first, format!("{} are Null, expected at least one", names.join(" and ")))
+            }),
+            Check::Absent(name) => {
+                demand(self.is_null(name), || of_setting(name, format!("{name} is given, expected Null")))
+            }
+            Check::Count(name, count) => match self.list(name) {
+                Some(items) => demand(items.len() == count, || {
+                    of_setting(name, format!("{name} has {} items, expected {count}", items.len()))
+                }),
+                None => Ok(()),
+            },
+            Check::Ordered(low, high, strictly) => match (self.known(low), self.known(high)) {
+                (Some(first), Some(last)) => demand(first < last || first == last && !strictly, || {
+                    of_setting(low, format!("{low} is {first}, and {high} {last}, expected the first to be smaller"))
+                }),
+                _ => Ok(()),
+            },
+            Check::QuantRange(low, high, tensor) => self.quant_range(low, high, tensor),
+            Check::Rank(names, ranks) => self.rank(names, ranks),
+            Check::MoreRank(small, large, more) => match (self.tensor(small), self.tensor(large)) {
+                (Some(one), Some(other)) => demand(one.rank() + more == other.rank(), || {
+                    of_rank(
+                        large,
+                        format!(
+                            "{large} has rank {}, expected {} as {small} has rank {}",
+                            other.rank(),
+                            one.rank() + more,
+                            one.rank()
+                        ),
+                    )
+                }),
+                _ => Ok(()),
+            },
+            Check::Dim(name, tensor) => self.dim(name, tensor, false),
+            Check::StrictDim(name, tensor) => self.dim(name, tensor, true),
+            Check::Dims(name, tensor) => self.dims(name, tensor),
+            Check::SameSize(left, i, right, j) => match (self.size(left, i), self.size(right, j)) {
+                (Some(one), Some(other)) => demand(one.equals(other), || {
+                    of_shape(
+                        left,
+                        format!(
+                            "dimension {i} of {left} has size {one}, and dimension {j} of {right} {other}, expected the same"
+                        ),
+                    )
+                }),
+                _ => Ok(()),
+            },
+            Check::SizeIs(name, dim, expected) => match self.size(name, dim) {
+                Some(size) => demand(size.equals(Size::Is(expected)), || {
+                    of_shape(name, format!("dimension {dim} of {name} has size {size}, expected {expected}"))
+                }),
+                None => Ok(()),
+            },
+            Check::Elements(name, expected) => match self.tensor(name) {
+                Some(view) => demand(view.elements().equals(Size::Is(expected)), || {
+                    of_shape(name, format!("{name} has sizes {}, expected {expected} elements", view.text()))
+                }),
+                None => Ok(()),
+            },
+            Check::Like(name, outs) => {
+                let Some(view) = self.tensor(name) else { return Ok(()) };
+                outs.iter().try_for_each(|out| match self.tensor(out) {
+                    Some(result) if result.sizes == view.sizes => Ok(()),
+                    _ => self.resize(out, &view.shape()),
+                })
+            }
+            Check::SameShape(name, other) => match (self.tensor(name), self.tensor(other)) {
+                (Some(view), Some(expected)) => self.has_sizes(name, view, &expected.shape()),
+                _ => Ok(()),
+            },
+            Check::Sizes(out, sizes) => {
+                let size = |size: &operators::Size| match *size {
+                    operators::Size::Of(name, dim) => self.size(name, dim).unwrap_or(Size::Any),
+                    operators::Size::Setting(name) => self.int(name).unwrap_or(Size::Any),
+                    operators::Size::Is(value) => Size::Is(value),
+                };
+                let expected: Vec<Size> = sizes.iter().map(size).collect();
+                self.resize(out, &expected)
+            }
+            Check::Broadcast(names, out) => match self.broadcast(names)? {
+                Some(sizes) => self.resize(out, &sizes),
+                None => Ok(()),
+            },
+            Check::BroadcastTo(name, target) => match (self.tensor(name), self.tensor(target)) {
+                (Some(view), Some(target_view)) => self.broadcast_to(name, view, target, &target_view.shape()),
+                _ => Ok(()),
+            },
+            Check::By(family) => self.family(family),
+            Check::Dies(checks) => {
+                checks.iter().try_for_each(|check| self.check(check)).map_err(|fault| Fault { dies: true, ..fault })
+            }
+            Check::If(condition, then, otherwise) => {
+                let Some(holds) = self.holds(condition) else { return Ok(()) };
+                (if holds { then } else { otherwise }).iter().try_for_each(|check| self.check(check))
+            }
+        }
+    }
+
+    /// Returns `true` if a condition holds; `None` if that is known only when it runs.
+    fn holds(&self, condition: Condition) -> Option<bool> {
+        Some(match condition {
+            Condition::Type(name, types) => {
+                self.views(name).iter().flatten().any(|view| types.contains(view.scalar_type))
+            }
+            Condition::SameTypes(names) => self.same_type(names).is_ok(),
+            Condition::Null(name) => self.is_null(name),
+            Condition::Empty(name) => {
+                let view = self.tensor(name)?;
+                if view.is_dynamic {
+                    return None;
+                }
+                view.is_empty()
+            }
+            Condition::EmptyList(name) => self.list(name).is_some_and(|items| items.is_empty()),
+            Condition::Copies(name, other) => {
+                let (left, right) = (self.tensor(name)?, self.tensor(other)?);
+                if left.is_dynamic || right.is_dynamic {
+                    return None;
+                }
+                let trimmed = |view: View<'_>| {
+                    let ones = view.sizes.iter().take_while(|size| **size == 1).count();
+                    view.sizes.iter().copied().skip(ones).collect::<Vec<i32>>()
+                };
+                left.scalar_type == right.scalar_type && trimmed(left) == trimmed(right) && !right.is_empty()
+            }
+            Condition::OneIndex(name) => {
+                let items = self.views(name);
+                let mut present = items.iter().flatten();
+                let first = present.next()?;
+                let is_integer = matches!(first.scalar_type, ScalarType::INT | ScalarType::LONG);
+                present.next().is_none() && is_integer && first.rank() == 1
+            }
+            Condition::Mask(name, at) => {
+                let crate::schema::program::KernelTypes::BoolList(list) = self.named(name)? else { return None };
+                *list.items.as_deref()?.get(at)?
+            }
+        })
+    }
+
+    pub(super) fn size(&self, name: &str, dim: i32) -> Option<Size> {
+        self.tensor(name)?.size(i64::from(dim))
+    }
+
+    fn range(&self, name: &'static str, low: i64, high: i64) -> Checked {
+        let values = if self.is_list(name) { self.list(name) } else { self.int(name).map(|value| [value].into()) };
+        for value in values.into_iter().flatten() {
+            let Size::Is(value) = value else { continue };
+            demand((low..=high).contains(&value), || {
+                let expected = match (low, high) {
+                    (low, i64::MAX) => format!("at least {low}"),
+                    (i64::MIN, high) => format!("at most {high}"),
+                    (low, high) if low == high => format!("{low}"),
+                    (low, high) => format!("{low} to {high}"),
+                };
+                of_setting(name, format!("{name} is {value}, expected {expected}"))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn quant_range(&self, low: &'static str, high: &'static str, tensor: &'static str) -> Checked {
+        let (Some(view), Some(first), Some(last)) = (self.tensor(tensor), self.known(low), self.known(high)) else {
+            return Ok(());
+        };
+        let limits = match view.scalar_type {
+            ScalarType::BYTE => (0, 255),
+            ScalarType::CHAR => (-128, 127),
+            ScalarType::SHORT => (-32768, 32767),
+            ScalarType::INT => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            _ => (0, 65535),
+        };
+        demand(first >= limits.0 && last <= limits.1, || {
+            of_setting(
+                low,
+                format!("{low} is {first}, and {high} {last}, expected at least {} and at most {}", limits.0, limits.1),
+            )
+        })
+    }
+
+    pub(super) fn rank(&self, names: Names, ranks: u32) -> Checked {
+        for name in names {
+            for view in self.views(name).into_iter().flatten() {
+                demand(ranks >> view.rank() & 1 == 1, || {
+                    let taken: Vec<u32> = (0..=16).filter(|rank| ranks >> rank & 1 == 1).collect();
+                    let expected = match taken.as_slice() {
+                        [one] => format!("{one}"),
+                        [first, .., 16] => format!("at least {first}"),
+                        list => format!("one of {}", crate::verify::report::Few(list)),
+                    };
+                    of_rank(name, format!("{name} has rank {}, expected {expected}", view.rank()))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a dimension in a setting, counted from the start; `None` if it is unknown or not one of the tensor.
+    pub(super) fn dimension(&self, name: &str, rank: usize) -> Option<usize> {
+        let (dim, rank) = (self.known(name)?, rank.max(1) as i64);
+        usize::try_from(if dim < 0 { dim + rank } else { dim }).ok().filter(|dim| *dim < rank as usize)
+    }
+
+    fn dim(&self, name: &'static str, tensor: &'static str, strict: bool) -> Checked {
+        let (Some(dim), Some(view)) = (self.known(name), self.tensor(tensor)) else { return Ok(()) };
+        let rank = if strict { view.rank() } else { view.rank().max(1) } as i64;
+        demand(-rank <= dim && dim < rank, || {
+            of_setting(name, format!("{name} is {dim}, but {tensor} has rank {}", view.rank()))
+        })
+    }
+
+    fn dims(&self, name: &'static str, tensor: &'static str) -> Checked {
+        let (Some(dims), Some(view)) = (self.list(name), self.tensor(tensor)) else { return Ok(()) };
+        let (rank, mut seen) = (view.rank().max(1) as i64, 0_u32);
+        for dim in dims {
+            let Size::Is(dim) = dim else { continue };
+            demand(-rank <= dim && dim < rank, || {
+                of_setting(name, format!("{name} contains {dim}, but {tensor} has rank {}", view.rank()))
+            })?;
+            let bit = 1 << if dim < 0 { dim + rank } else { dim };
+            demand(seen & bit == 0, || of_setting(name, format!("{name} contains dimension {dim} twice")))?;
+            seen |= bit;
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_sizes(&self, name: &'static str, view: View<'_>, expected: &[Size]) -> Checked {
+        let mut fit = Fit::from(view.rank() == expected.len());
+        if fit == Fit::Yes {
+            fit = view.shape().iter().zip(expected).fold(fit, |fit, (size, expected)| fit.and(size.equals(*expected)));
+        }
+        demand(fit, || of_shape(name, format!("{name} has sizes {}, expected {}", view.text(), text_of(expected))))
+    }
+
+    /// Checks that a result can have these sizes.
+    pub(super) fn resize(&self, name: &'static str, expected: &[Size]) -> Checked {
+        self.views(name).into_iter().flatten().try_for_each(|view| self.resize_view(name, view, expected))
+    }
+
+    pub(super) fn resize_view(&self, name: &'static str, view: View<'_>, expected: &[Size]) -> Checked {
+        if !view.is_dynamic || view.rank() != expected.len() {
+            return self.has_sizes(name, view, expected);
+        }
+        let (Some(capacity), needed) = (view.elements().bound(), product(expected)) else { return Ok(()) };
+        let fit = match needed {
+            Size::Is(needed) => Fit::from(needed <= capacity),
+            Size::UpTo(needed) if needed > capacity => Fit::AtBound,
+            _ => Fit::Yes,
+        };
+        demand(fit, || {
+            of_shape(name, format!("{name} has sizes {}, too few elements for {}", view.text(), text_of(expected)))
+        })
+    }
+
+    /// Returns the sizes to which tensors are broadcast; `None` if one is not a tensor.
+    pub(super) fn broadcast(&self, names: Names) -> Result<Option<Vec<Size>>, Fault> {
+        let mut sizes: Option<(&str, View<'_>, Vec<Size>)> = None;
+        for name in names {
+            let Some(view) = self.tensor(name) else {
+                if self.is_null(name) {
+                    continue;
+                }
+                return Ok(None);
+            };
+            let Some((_, first, known)) = &mut sizes else {
+                sizes = Some((name, view, view.shape()));
+                continue;
+            };
+            let first = *first;
+            *known = self.both(name, known, &view.shape(), first)?;
+        }
+        Ok(sizes.map(|(_, _, sizes)| sizes))
+    }
+
+    pub(super) fn both(
+        &self,
+        name: &'static str,
+        left: &[Size],
+        right: &[Size],
+        first: View<'_>,
+    ) -> Result<Vec<Size>, Fault> {
+        let rank = left.len().max(right.len());
+        let at = |sizes: &[Size], dim: usize| {
+            (dim + sizes.len()).checked_sub(rank).and_then(|dim| sizes.get(dim).copied()).unwrap_or(Size::Is(1))
+        };
+        let mut result = Vec::with_capacity(rank);
+        for dim in 0..rank {
+            let (one, other) = (at(left, dim), at(right, dim));
+            result.push(if other.is(1) {
+                one
+            } else if one.is(1) {
+                other
+            } else {
+                // A dynamic size may be 1.
+                let fit = match (one, other) {
+                    (Size::Is(_), Size::Is(_)) => one.equals(other),
+                    _ => Fit::Yes,
+                };
+                demand(fit, || {
+                    let (left, right) =
+                        (if first.rank() == left.len() { first.text() } else { text_of(left) }, text_of(right));
+                    of_shape(name, format!("sizes {left} and {right} do not broadcast (dimension {dim})"))
+                })?;
+                if matches!(one, Size::Is(_)) { one } else { other }
+            });
+        }
+        Ok(result)
+    }
+
+    pub(super) fn broadcast_to(&self, name: &'static str, view: View<'_>, target: &str, sizes: &[Size]) -> Checked {
+        let more = sizes.len().checked_sub(view.rank());
+        let mut fit = Fit::from(more.is_some());
+        for (size, expected) in view.shape().iter().zip(sizes.iter().skip(more.unwrap_or_default())) {
+            let of_size = match size {
+                Size::Is(1) => Fit::Yes,
+                Size::Is(_) => size.equals(*expected),
+                _ => Fit::Yes,
+            };
+            fit = fit.and(of_size);
+        }
+        demand(fit, || {
+            of_shape(
+                name,
+                format!("{name} with sizes {} does not broadcast to {target} with {}", view.text(), text_of(sizes)),
+            )
+        })
+    }
+}

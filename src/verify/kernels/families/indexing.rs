@@ -1,0 +1,329 @@
+//! Parts of tensors: `portable/cpu/util/{slice,select_copy,index,advanced_index,kernel_ops}_util.cpp`.
+
+use super::super::arguments::View;
+use super::super::call::Call;
+use super::super::fault::{Checked, Fault, demand, of_rank, of_setting, of_shape};
+use super::super::sizes::{Fit, Size, product};
+use crate::schema::ScalarType;
+use alloc::{format, vec::Vec};
+
+/// The sizes that indices select, or `None` if they are known only when it runs.
+type Selected = Option<Vec<Size>>;
+
+impl Call<'_, '_> {
+    /// Returns a dimension of `self` in the setting `dim`, and its size.
+    fn dim_of_self(&self) -> Option<(View<'_>, usize, Size)> {
+        let view = self.tensor("self")?;
+        let dim = self.dimension("dim", view.rank())?;
+        Some((view, dim, view.size(dim as i64).unwrap_or(Size::Is(1))))
+    }
+
+    /// Returns the number of items of a slice of a dimension.
+    fn slice_length(&self, size: Size) -> Option<i64> {
+        let Size::Is(size) = size else { return None };
+        let value = |name: &str, default: i64| if self.is_null(name) { Some(default) } else { self.known(name) };
+        let (start, end, step) = (value("start", 0)?, value("end", size)?, self.known("step")?);
+        let clamp = |value: i64| if value < 0 { value.saturating_add(size).max(0) } else { value.min(size) };
+        let (start, end) = (clamp(start), clamp(end));
+        if step < 1 {
+            return None;
+        }
+        Some(if start >= size || end <= 0 || start >= end { 0 } else { (end - 1 - start) / step + 1 })
+    }
+
+    pub(super) fn slice(&self) -> Checked {
+        let Some((view, dim, size)) = self.dim_of_self() else { return Ok(()) };
+        let mut expected = view.shape();
+        if let Some(place) = expected.get_mut(dim) {
+            *place = match self.slice_length(size) {
+                Some(length) => Size::Is(length),
+                None if view.is_dynamic => Size::UpTo(size.bound().unwrap_or(i64::MAX)),
+                None => Size::Any,
+            };
+        }
+        if view.is_dynamic {
+            return demand(self.tensor("out").is_none_or(|out| out.rank() == expected.len()), || {
+                of_rank("out", format!("out has another rank than self, {}", view.rank()))
+            });
+        }
+        self.resize("out", &expected)
+    }
+
+    pub(super) fn slice_scatter(&self) -> Checked {
+        let (Some((view, dim, size)), Some(source)) = (self.dim_of_self(), self.tensor("src")) else { return Ok(()) };
+        let mut expected = view.shape();
+        if let Some(place) = expected.get_mut(dim) {
+            *place = self.slice_length(size).map_or(Size::Any, Size::Is);
+        }
+        self.has_sizes("src", source, &expected)
+    }
+
+    pub(super) fn narrow(&self) -> Checked {
+        let (Some((view, dim, size)), Some(start), Some(length)) =
+            (self.dim_of_self(), self.known("start"), self.known("length"))
+        else {
+            return Ok(());
+        };
+        let most = size.bound().unwrap_or(i64::MAX);
+        let first = if start < 0 { start.saturating_add(most) } else { start };
+        demand(-most <= start && start <= most && first.saturating_add(length) <= most, || {
+            of_setting("start", format!("start is {start}, and length {length}, but the dimension has size {most}"))
+        })?;
+        let mut expected = view.shape();
+        if let Some(place) = expected.get_mut(dim) {
+            *place = Size::Is(length);
+        }
+        self.resize("out", &expected)
+    }
+
+    /// Returns the sizes without the selected dimension.
+    fn selected(&self) -> Result<Selected, Fault> {
+        let Some((view, dim, size)) = self.dim_of_self() else { return Ok(None) };
+        if let (Some(index), Some(size)) = (self.known("index"), size.bound()) {
+            demand(-size <= index && index < size, || {
+                of_setting("index", format!("index is {index}, but the dimension has size {size}"))
+            })?;
+        }
+        let mut expected = view.shape();
+        if dim < expected.len() {
+            expected.remove(dim);
+        }
+        Ok(Some(expected))
+    }
+
+    pub(super) fn select(&self) -> Checked {
+        match self.selected()? {
+            Some(expected) => self.resize("out", &expected),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn select_scatter(&self) -> Checked {
+        match (self.selected()?, self.tensor("src")) {
+            (Some(expected), Some(source)) => self.has_sizes("src", source, &expected),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the sizes of `index`, and those of a source that is scattered.
+    pub(super) fn gather(&self, source: Option<&'static str>) -> Checked {
+        let (Some(view), Some(index), Some(dim)) = (self.tensor("self"), self.tensor("index"), self.known("dim"))
+        else {
+            return Ok(());
+        };
+        if index.is_dynamic || view.is_dynamic {
+            return Ok(());
+        }
+        let rank = view.rank().max(1);
+        if !index.is_empty() {
+            demand(index.rank().max(1) == rank, || {
+                of_rank("index", format!("index has rank {}, expected {} as self", index.rank(), view.rank()))
+            })?;
+        } else if source.is_some() {
+            return Ok(());
+        }
+        let dim = if dim < 0 { dim + rank as i64 } else { dim };
+        let size = |view: View<'_>, at: usize| view.sizes.get(at).copied().unwrap_or(1);
+        let sources = source.and_then(|source| Some((source, self.tensor(source)?)));
+        if let Some((name, values)) = sources {
+            demand(values.rank().max(1) == rank, || {
+                of_rank(name, format!("{name} has rank {}, expected {} as self", values.rank(), view.rank()))
+            })?;
+        }
+        for at in 0..rank {
+            let own = size(index, at);
+            if let Some((name, values)) = sources.filter(|(_, values)| !values.is_dynamic) {
+                demand(own <= size(values, at), || {
+                    of_shape(
+                        "index",
+                        format!(
+                            "index has sizes {}, expected at most those of {name}, {}",
+                            index.text(),
+                            values.text()
+                        ),
+                    )
+                })?;
+            }
+            demand(at as i64 == dim || own <= size(view, at), || {
+                of_shape(
+                    "index",
+                    format!(
+                        "index has sizes {}, expected at most those of self, {} (dimension {at})",
+                        index.text(),
+                        view.text()
+                    ),
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn index_select(&self) -> Checked {
+        let (Some((view, dim, _)), Some(index)) = (self.dim_of_self(), self.tensor("index")) else { return Ok(()) };
+        if index.rank() > 0 && view.rank() == 0 {
+            demand(index.elements().equals(Size::Is(1)), || {
+                of_shape("index", format!("index has sizes {}, expected 1 element", index.text()))
+            })?;
+        }
+        let mut expected = view.shape();
+        if let Some(place) = expected.get_mut(dim) {
+            *place = index.elements();
+        }
+        self.resize("out", &expected)
+    }
+
+    /// Returns the sizes of what indices select.
+    fn indexed(&self) -> Result<Selected, Fault> {
+        let (Some(input), items) = (self.tensor("self"), self.views("indices")) else { return Ok(None) };
+        demand(items.len() <= input.rank(), || {
+            of_setting("indices", format!("indices has {} items, but self has rank {}", items.len(), input.rank()))
+        })?;
+        let is_mask = |view: &View<'_>| matches!(view.scalar_type, ScalarType::BOOL | ScalarType::BYTE);
+        let (mut at, mut blocks, mut inside, mut start) = (0, 0, false, 0);
+        let mut joined: Vec<Size> = Vec::new();
+        let mut kept_between = Vec::new();
+        for item in &items {
+            let Some(index) = item else {
+                start += usize::from(blocks == 0);
+                kept_between.push(input.size(at as i64).unwrap_or(Size::Any));
+                inside = false;
+                at += 1;
+                continue;
+            };
+            blocks += usize::from(!inside);
+            inside = true;
+            if is_mask(index) {
+                demand(index.rank() > 0, || of_rank("indices", "indices contains a mask of rank 0".into()))?;
+                for (dim, size) in index.shape().iter().enumerate() {
+                    let Some(own) = input.size((at + dim) as i64) else {
+                        return Err(of_rank(
+                            "indices",
+                            format!("indices has more dimensions than self, {}", input.rank()),
+                        ));
+                    };
+                    demand(size.equals(own), || {
+                        of_shape(
+                            "indices",
+                            format!("a mask has size {size} for dimension {} of self with size {own}", at + dim),
+                        )
+                    })?;
+                }
+                joined = self.both("indices", &joined, &[Size::Any], *index)?;
+                at += index.rank();
+            } else {
+                joined = self.both("indices", &joined, &index.shape(), *index)?;
+                at += 1;
+            }
+        }
+        demand(at <= input.rank(), || {
+            of_setting("indices", format!("indices selects {at} dimensions, but self has rank {}", input.rank()))
+        })?;
+        let shape = input.shape();
+        let rest = shape.get(at..).unwrap_or_default();
+        let (before, after) = if blocks == 1 {
+            kept_between.split_at(start.min(kept_between.len()))
+        } else {
+            (&[][..], kept_between.as_slice())
+        };
+        Ok(Some([before, joined.as_slice(), after, rest].concat()))
+    }
+
+    pub(super) fn index(&self) -> Checked {
+        match self.indexed()? {
+            Some(expected) => self.resize("out", &expected),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn index_put(&self) -> Checked {
+        match (self.indexed()?, self.tensor("values")) {
+            (Some(expected), Some(values)) => self.broadcast_to("values", values, "the indexed part", &expected),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn index_put_in_place(&self) -> Checked {
+        let (Some(input), Some(values), items) = (self.tensor("self"), self.tensor("values"), self.views("indices"))
+        else {
+            return Ok(());
+        };
+        demand(items.len() <= input.rank(), || {
+            of_setting("indices", format!("indices has {} items, but self has rank {}", items.len(), input.rank()))
+        })?;
+        let mut present = items.iter().enumerate().filter_map(|(at, item)| Some((at, (*item)?)));
+        let (Some((at, index)), None) = (present.next(), present.next()) else {
+            return Err(of_setting("indices", "indices contains none or several tensors, expected one".into()));
+        };
+        demand(index.rank() == 1, || {
+            of_rank("indices", format!("indices contains a tensor of rank {}, expected 1", index.rank()))
+        })?;
+        let mut expected = input.shape();
+        if let (Some(place), Some(size)) = (expected.get_mut(at), index.size(0)) {
+            *place = size;
+        }
+        self.has_sizes("values", values, &expected)
+    }
+
+    /// Checks that a result whose rows are found when it runs has no more than there can be.
+    fn at_most(&self, most: Size) -> Checked {
+        let Some(out) = self.tensor("out").filter(|out| !out.is_dynamic) else { return Ok(()) };
+        let (Some(Size::Is(rows)), Some(most)) = (out.size(0), most.bound()) else { return Ok(()) };
+        demand(rows <= most, || {
+            of_shape("out", format!("out has sizes {}, but at most {most} elements are found", out.text()))
+        })
+    }
+
+    pub(super) fn nonzero(&self) -> Checked {
+        let (Some(input), Some(out)) = (self.tensor("self"), self.tensor("out")) else { return Ok(()) };
+        self.at_most(input.elements())?;
+        match out.size(1) {
+            Some(Size::Is(columns)) => demand(columns == input.rank() as i64, || {
+                of_shape("out", format!("out has sizes {}, but self has rank {}", out.text(), input.rank()))
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn masked_select(&self) -> Checked {
+        match self.broadcast(&["self", "mask"])? {
+            Some(sizes) => self.at_most(product(&sizes)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn embedding(&self) -> Checked {
+        let (Some(indices), Some(width)) = (self.tensor("indices"), self.size("weight", 1)) else { return Ok(()) };
+        let mut expected = indices.shape();
+        expected.push(width);
+        self.resize("out", &expected)
+    }
+
+    pub(super) fn quantized_embedding(&self, bits: i64) -> Checked {
+        let (Some(weight), Some(scales), Some(indices)) =
+            (self.tensor("weight"), self.tensor("weight_scales"), self.tensor("indices"))
+        else {
+            return Ok(());
+        };
+        let width = weight.size(1).unwrap_or(Size::Any).map(|size| size.saturating_mul(8 / bits));
+        let mut expected = indices.shape();
+        expected.push(width);
+        self.resize("out", &expected)?;
+        let (rows, own) = (weight.size(0).unwrap_or(Size::Any), scales.size(0).unwrap_or(Size::Any));
+        demand(own.equals(rows), || {
+            of_shape(
+                "weight_scales",
+                format!("weight_scales has sizes {}, expected {rows} rows as weight", scales.text()),
+            )
+        })?;
+        if let (Some(Size::Is(groups)), Size::Is(width)) = (scales.size(1), width) {
+            let fit = if groups == 0 { Fit::No } else { Fit::from(width % groups == 0) };
+            demand(fit, || {
+                of_shape("weight_scales", format!("weight_scales has {groups} groups, expected a divisor of {width}"))
+            })?;
+        }
+        match self.tensor("weight_zero_points") {
+            Some(points) => self.has_sizes("weight_zero_points", points, &scales.shape()),
+            None => Ok(()),
+        }
+    }
+}

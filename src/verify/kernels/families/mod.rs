@@ -1,0 +1,82 @@
+//! Rules of a few kernels with arithmetic of their own, after the sources that the table of operators names.
+
+mod indexing;
+mod joins;
+mod products;
+mod quantized;
+mod reductions;
+mod views;
+mod windows;
+
+use super::call::Call;
+use super::fault::Checked;
+use crate::operators::Family;
+
+impl Call<'_, '_> {
+    pub(super) fn family(&self, family: Family) -> Checked {
+        match family {
+            Family::Reduction(input, dims, keep, outs) => self.reduction(input, dims, keep, outs),
+            Family::DimNotEmpty(dim, tensor) => self.dim_not_empty(dim, tensor),
+            Family::TopK => self.top_k(),
+            Family::Nonzero => self.nonzero(),
+            Family::MaskedSelect => self.masked_select(),
+            Family::Glu => self.glu(),
+            Family::Convolution => self.convolution("out"),
+            Family::ConvolutionBackward => self.convolution_backward(),
+            Family::MaxPool(input, outs) => self.pool(input, outs, true),
+            Family::AveragePool => self.pool("self", &["out"], false),
+            Family::AdaptivePool => self.adaptive_pool(),
+            Family::Linear => self.linear(),
+            Family::LayerNorm => self.layer_norm(),
+            Family::BatchNorm(input, running) => self.batch_norm(input, running),
+            Family::GroupNorm => self.group_norm(),
+            Family::Cdist => self.cdist(),
+            Family::Pdist => self.pdist(),
+            Family::RealFft => self.fft("self", "out", false),
+            Family::ComplexFft => self.fft("out", "self", true),
+            Family::Upsample => self.upsample(),
+            Family::UpsampleAntialias => self.upsample_antialias(),
+            Family::Expand => self.expand(),
+            Family::Repeat => self.repeat(),
+            Family::Permute => self.permute(),
+            Family::Transpose(first, second) => self.transpose(first, second),
+            Family::TransposeMatrix => self.transpose_matrix(),
+            Family::View => self.view_copy(),
+            Family::Unsqueeze => self.unsqueeze(),
+            Family::Squeeze => self.squeeze(),
+            Family::Cat => self.cat(),
+            Family::Stack => self.stack(),
+            Family::Split => self.split(),
+            Family::SplitSizes => self.split_sizes(),
+            Family::Unbind => self.unbind(),
+            Family::Slice => self.slice(),
+            Family::SliceScatter => self.slice_scatter(),
+            Family::Narrow => self.narrow(),
+            Family::Select => self.select(),
+            Family::SelectScatter => self.select_scatter(),
+            Family::Gather => self.gather(None),
+            Family::Scatter(source) => self.gather(source),
+            Family::Index => self.index(),
+            Family::IndexPut => self.index_put(),
+            Family::IndexPutInPlace => self.index_put_in_place(),
+            Family::IndexSelect => self.index_select(),
+            Family::Embedding => self.embedding(),
+            Family::QuantizedEmbedding(bits) => self.quantized_embedding(bits),
+            Family::ConstantPad => self.constant_pad(),
+            Family::Pad(dims, reflects) => self.pad(dims, reflects),
+            Family::PixelShuffle => self.pixel_shuffle(),
+            Family::PixelUnshuffle => self.pixel_unshuffle(),
+            Family::Arange => self.arange(),
+            Family::AsStrided => self.as_strided(),
+            Family::Diagonal => self.diagonal(),
+            Family::Unfold => self.unfold(),
+            Family::ViewAsReal => self.view_as_real(),
+            Family::Roll => self.roll(),
+            Family::DimOrder => self.dim_order(),
+            Family::SizeList(name) => self.size_list(name),
+            Family::PerChannel(axis) => self.per_channel(axis),
+            Family::PerToken => self.per_token(),
+            Family::ChooseQparams => self.choose_qparams(),
+        }
+    }
+}

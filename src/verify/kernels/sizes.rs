@@ -1,0 +1,111 @@
+//! Sizes and integers that are known, bounded or unknown.
+
+use core::fmt;
+
+/// A size, or another integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Size {
+    Is(i64),
+    /// At most this, if it is a size of a tensor with a dynamic shape.
+    UpTo(i64),
+    /// Known only when it runs.
+    Any,
+}
+
+/// The answer to a demand on sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    Yes,
+    /// Not at the upper bounds.
+    AtBound,
+    No,
+}
+
+impl Size {
+    /// Returns the largest value.
+    pub(super) fn bound(self) -> Option<i64> {
+        match self {
+            Self::Is(value) | Self::UpTo(value) => Some(value),
+            Self::Any => None,
+        }
+    }
+
+    /// Computes a size that does not become smaller if this one grows.
+    pub(super) fn map(self, compute: impl Fn(i64) -> i64) -> Self {
+        match self {
+            Self::Is(value) => Self::Is(compute(value)),
+            Self::UpTo(value) => Self::UpTo(compute(value)),
+            Self::Any => Self::Any,
+        }
+    }
+
+    /// Computes a size that does not become smaller if both grow.
+    pub(super) fn with(self, other: Self, compute: impl Fn(i64, i64) -> i64) -> Self {
+        match (self, other) {
+            (Self::Is(left), Self::Is(right)) => Self::Is(compute(left, right)),
+            (Self::Any, _) | (_, Self::Any) => Self::Any,
+            (Self::Is(left) | Self::UpTo(left), Self::Is(right) | Self::UpTo(right)) => {
+                Self::UpTo(compute(left, right))
+            }
+        }
+    }
+
+    pub(super) fn times(self, other: Self) -> Self {
+        self.with(other, i64::saturating_mul)
+    }
+
+    /// Compares two sizes.
+    pub(super) fn equals(self, other: Self) -> Fit {
+        match (self, other) {
+            (Self::Is(left), Self::Is(right)) => {
+                if left == right {
+                    Fit::Yes
+                } else {
+                    Fit::No
+                }
+            }
+            (Self::Is(fixed), Self::UpTo(bound)) | (Self::UpTo(bound), Self::Is(fixed)) if fixed > bound => Fit::No,
+            (Self::Is(fixed), Self::UpTo(bound)) | (Self::UpTo(bound), Self::Is(fixed)) if fixed < bound => {
+                Fit::AtBound
+            }
+            _ => Fit::Yes,
+        }
+    }
+
+    /// Returns `true` if the value is certainly this.
+    pub(super) fn is(self, value: i64) -> bool {
+        self == Self::Is(value)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Is(value) => write!(f, "{value}"),
+            Self::UpTo(value) => write!(f, "<={value}"),
+            Self::Any => f.write_str("?"),
+        }
+    }
+}
+
+/// Returns the product of sizes.
+pub(super) fn product(sizes: &[Size]) -> Size {
+    sizes.iter().fold(Size::Is(1), |product, size| product.times(*size))
+}
+
+impl Fit {
+    /// Returns the worse of two answers.
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::AtBound, _) | (_, Self::AtBound) => Self::AtBound,
+            _ => Self::Yes,
+        }
+    }
+}
+
+impl From<bool> for Fit {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+}
