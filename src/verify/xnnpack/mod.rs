@@ -20,7 +20,7 @@ use crate::file::pte::Pte;
 use crate::file::segment::slice;
 use crate::keyed::{self, Keyed, sort};
 use crate::path::Path;
-use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XNode, XValue};
+use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XNode, XNodeUnion, XValue};
 use alloc::{format, string::String, vec, vec::Vec};
 
 impl Xnnpack<'_> {
@@ -50,19 +50,26 @@ struct Graph<'t> {
     produced: Vec<u32>,
     /// The ids of the values that nodes read, sorted.
     read: Vec<u32>,
+    /// Pairs of a value that an `XNNConvert` quantizes at run time and the value that it converts, sorted.
+    converted: Vec<(u32, u32)>,
 }
 
 impl<'t> Graph<'t> {
     #[expect(clippy::indexing_slicing, reason = "`values_by_id` counted these values")]
     fn new(payload: &'t Xnnpack<'t>) -> Self {
         let (mut produced, mut read): (Vec<u32>, Vec<u32>) = Default::default();
+        let mut converted = Vec::new();
         for node in payload.graph.xnodes() {
+            if let XNodeUnion::XNNConvert(convert) = &node.xnode_union {
+                converted.push((convert.output_id, convert.input_id));
+            }
             let ids = node.xnode_union.ids();
             ids.outputs.iter().for_each(|(_, id)| produced.push(*id));
             ids.inputs.iter().for_each(|(_, id)| read.push(*id));
         }
         sort(&mut produced);
         sort(&mut read);
+        sort(&mut converted);
         let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id().into_sorted());
         // XNNPACK treats several values for the same argument as a single value: the last one.
         let external = |index: usize| Some(values[index].tensor()?.external_id);
@@ -78,7 +85,10 @@ impl<'t> Graph<'t> {
                 *index = last;
             }
         }
-        Self { payload, ids, produced, read }
+        let mut graph = Self { payload, ids, produced, read, converted };
+        let is_dynamic = |(output, _): &(u32, u32)| graph.datatype(*output) == Some(XNNDatatype::QDINT8);
+        graph.converted = graph.converted.iter().copied().filter(is_dynamic).collect();
+        graph
     }
 
     /// Returns a node, by its index in the graph.
@@ -127,6 +137,18 @@ impl<'t> Graph<'t> {
         let tensor = self.tensor(id)?;
         let dynamic = tensor.dq_datatype == Some(XNNDatatype::QINT8);
         Some(if dynamic { XNNDatatype::QDINT8 } else { tensor.datatype })
+    }
+
+    /// Returns the dimensions with which a value is read. XNNPACK computes those of a value that is quantized at run time from the
+    /// value that is converted to it, and does not use the stored ones.
+    fn read_dims(&self, id: u32) -> Option<&'t [u32]> {
+        let id = find(&self.converted, id).unwrap_or(id);
+        Some(self.tensor(id)?.dims())
+    }
+
+    /// Returns `true` if an `XNNConvert` quantizes the value at run time.
+    fn is_converted(&self, id: u32) -> bool {
+        find(&self.converted, id).is_some()
     }
 
     /// Returns the index of the value with this id.

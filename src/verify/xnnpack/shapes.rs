@@ -10,12 +10,12 @@ use alloc::{format, vec, vec::Vec};
 
 pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let ids = node.xnode_union.ids();
-    let dims = |list: &[(&str, u32)]| -> Vec<Vec<u64>> {
-        let tensors = list.iter().filter(|(_, id)| *id != NO_ID).filter_map(|(_, id)| graph.tensor(*id));
-        tensors.map(|tensor| tensor.dims().iter().map(|size| (*size).into()).collect()).collect()
-    };
-    let (inputs, outputs) = (dims(&ids.inputs), dims(&ids.outputs));
-    let (Some(input), Some(output)) = (inputs.first(), outputs.first()) else {
+    let wide = |dims: &[u32]| -> Vec<u64> { dims.iter().map(|size| (*size).into()).collect() };
+    let given = ids.inputs.iter().filter(|(_, id)| *id != NO_ID);
+    let inputs: Vec<Vec<u64>> = given.filter_map(|(_, id)| graph.read_dims(*id)).map(wide).collect();
+    let written = ids.outputs.iter().find(|(_, id)| *id != NO_ID);
+    let output = written.and_then(|(_, id)| graph.tensor(*id)).map(|tensor| wide(tensor.dims()));
+    let (Some(input), Some(output)) = (inputs.first(), &output) else {
         return;
     };
     // The runtime reads as many paddings as the input has dimensions, regardless of the lengths of the lists.
@@ -34,11 +34,24 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     }
     match inferred(&node.xnode_union, input, &inputs) {
         Ok(Some(expected)) if expected != *output => {
+            let is_converted = written.is_some_and(|(_, id)| graph.is_converted(*id));
+            if is_converted && is_channels_first(output, &expected) {
+                return;
+            }
             let found = format!("an output of {}, expected {}", Few(output), Few(&expected));
             report.add(rule::XNNPACK_NODE_SHAPE, path, found);
         }
         Ok(_) => (),
         Err(fault) => report.add(rule::XNNPACK_NODE_SHAPE, path, format!("{fault}, with an input of {}", Few(input))),
+    }
+}
+
+/// Returns `true` if `dims` are those of `expected` with the channels first. The exporter states those of PyTorch for a value that it
+/// quantizes at run time, although XNNPACK has the channels last.
+fn is_channels_first(dims: &[u64], expected: &[u64]) -> bool {
+    match expected {
+        [batch, height, width, channels] => dims == [*batch, *channels, *height, *width],
+        _ => false,
     }
 }
 
