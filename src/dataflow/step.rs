@@ -124,12 +124,7 @@ impl MethodWalk<'_> {
         if self.records || !matches!(event.kind, Kind::Read | Kind::Change) {
             return Ok(false);
         }
-        let Some(base) = self.values.moved_base(pointer.memory) else { return Ok(false) };
-        let bound = state.pointers.get(&base).map(Vec::as_slice).unwrap_or_default();
-        // On a path without a move, the value may be a view of another one.
-        if bound.iter().any(|pointer| pointer.set_by == BEFORE) {
-            return Ok(false);
-        }
+        let Some((base, bound)) = self.bound_base(pointer.memory, state) else { return Ok(false) };
         let own = self.values.place(pointer.memory);
         let is_elsewhere = |bound: &&Pointer| self.place(bound).is_some_and(|place| place != own);
         let Some(moved_by) = bound.iter().find(is_elsewhere).map(|pointer| pointer.set_by) else { return Ok(false) };
@@ -148,9 +143,20 @@ impl MethodWalk<'_> {
 
     /// Returns the pointers that a view by its place is meant to have if moves rebind its base: they lead to the memory of the moved tensors.
     fn moved_pointers(&self, value: u32, state: &State) -> Option<Vec<Pointer>> {
-        let base = self.values.moved_base(value).filter(|_| self.records && !state.pointers.contains_key(&value))?;
-        let bound = state.pointers.get(&base)?.iter();
-        Some(bound.map(|pointer| Pointer { tensor: value, ..pointer.clone() }).collect())
+        if !self.records || state.pointers.contains_key(&value) {
+            return None;
+        }
+        let (_, bound) = self.bound_base(value, state)?;
+        Some(bound.iter().map(|pointer| Pointer { tensor: value, ..pointer.clone() }).collect())
+    }
+
+    /// Returns the nearest possible base of a view by its place that is certainly another tensor because of a move, with its pointers. On a
+    /// path without a move, the value may be a view of another one.
+    fn bound_base<'s>(&self, view: u32, state: &'s State) -> Option<(u32, &'s [Pointer])> {
+        self.values.moved_bases(view).iter().find_map(|base| {
+            let bound = state.pointers.get(base)?.as_slice();
+            bound.iter().all(|pointer| pointer.set_by != BEFORE).then_some((*base, bound))
+        })
     }
 
     /// Records the view that a pointer makes a tensor, if the bytes that it reads were written in another order of elements.

@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::bytes::MemoryRange;
 use super::events::{Events, Kind};
-use crate::keyed::{Keyed, set, sort};
+use crate::keyed::{Keyed, set, sort, sort_by_key};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
 use alloc::{vec, vec::Vec};
 
@@ -25,9 +25,9 @@ pub(super) struct Values {
     /// The base of each view that was made without an instruction: the exporter leaves out instructions that make a view, and
     /// such a value has the place of another one, which was written before.
     pub(super) bases: Vec<Option<u32>>,
-    /// The value at the place of each such view that an instruction rebinds with a move, if it is nearer than any other base. It has no bytes
-    /// at its place, unless the moved value has the same place.
-    moved_bases: Vec<Option<u32>>,
+    /// The values at the place of each such view that moves rebind and that are nearer than any other base, the nearest first. They have no
+    /// bytes at their place, unless the moved value has the same place.
+    moved_bases: Vec<Vec<u32>>,
     /// A number for each value, equal for values that are meant to share memory: views and their bases.
     groups: Vec<u32>,
     /// The values that keep their content from run to run, in order, and whether the next run or a caller reads it.
@@ -49,6 +49,9 @@ struct First {
     pointed: u32,
 }
 
+/// The most values that moves rebind and that are considered as the base of a view.
+const MAX_MOVED_BASES: usize = 8;
+
 const NEVER: u32 = u32::MAX;
 
 impl Values {
@@ -65,7 +68,7 @@ impl Values {
             nowhere: Vec::new(),
             given_outputs: Vec::new(),
             bases: vec![None; count],
-            moved_bases: vec![None; count],
+            moved_bases: vec![Vec::new(); count],
             groups: (0..count as u32).collect(),
             kept: Vec::new(),
             first: vec![First { used: NEVER, read: NEVER, written: NEVER, pointed: NEVER }; count],
@@ -137,10 +140,10 @@ impl Values {
         self.bases[value as usize].unwrap_or(value)
     }
 
-    /// Returns the value that a view by its place has as its base if a move rebinds that value.
+    /// Returns the values that a view by its place may have as its base and that moves rebind, the nearest first.
     #[expect(clippy::indexing_slicing, reason = "each value has an item")]
-    pub(super) fn moved_base(&self, value: u32) -> Option<u32> {
-        self.moved_bases[value as usize]
+    pub(super) fn moved_bases(&self, value: u32) -> &[u32] {
+        &self.moved_bases[value as usize]
     }
 
     /// Returns `true` if a value has content on every path to the first use of another one.
@@ -243,22 +246,25 @@ impl Values {
             let distance = |other: u32| (other > view, other.abs_diff(view));
             let targets = moved.get(&place).map(Vec::as_slice).unwrap_or_default();
             steps += targets.len();
-            let bound = targets.iter().copied().filter(|other| self.first(*other).pointed < first.used);
-            let nearest = bound.min_by_key(|other| distance(*other));
-            let is_nearer =
-                |moved: &u32| base.is_none_or(|base| self.place(base) != place || distance(*moved) < distance(base));
-            self.moved_bases[view as usize] = nearest.filter(is_nearer);
+            let is_nearer = |moved: &u32| {
+                let other = base.filter(|base| self.place(*base) == place);
+                self.first(*moved).pointed < first.used && other.is_none_or(|base| distance(*moved) < distance(base))
+            };
+            let mut nearer: Vec<u32> = targets.iter().copied().filter(is_nearer).collect();
+            sort_by_key(&mut nearer, |moved| distance(*moved));
+            nearer.truncate(MAX_MOVED_BASES);
             let Some(left) = budget.checked_sub(steps) else { return false };
             budget = left;
-            let is_left = base.is_none() && parts.is_empty() && self.moved_bases[view as usize].is_none();
+            let is_left = base.is_none() && parts.is_empty() && nearer.is_empty();
             if is_left && first.read != NEVER {
                 self.kept.push((view, true));
             }
             parts.into_iter().for_each(|part| unite(&mut self.groups, part, view));
-            for base in [base, self.moved_bases[view as usize]].into_iter().flatten() {
+            for base in [base, nearer.first().copied()].into_iter().flatten() {
                 unite(&mut self.groups, view, base);
                 self.bases[view as usize] = Some(base);
             }
+            self.moved_bases[view as usize] = nearer;
         }
         if !views.is_empty() {
             for value in 0..self.groups.len() as u32 {

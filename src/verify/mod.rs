@@ -28,6 +28,8 @@ mod bpte;
 #[cfg(feature = "devtools")]
 mod bundle;
 mod constants;
+#[cfg(feature = "payloads")]
+mod delegate_calls;
 mod delegates;
 #[cfg(feature = "devtools")]
 mod etdump;
@@ -61,6 +63,7 @@ mod segments;
 #[cfg(feature = "inspect")]
 mod target;
 mod tensors;
+mod training;
 mod values;
 mod wire;
 #[cfg(feature = "payloads")]

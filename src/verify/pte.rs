@@ -2,10 +2,10 @@
 
 use super::report::Report;
 #[cfg(feature = "payloads")]
-use super::{Deployment, MissingData, Releases, foreign, payload, releases, xnnpack};
+use super::{Deployment, MissingData, Releases, delegate_calls, foreign, payload, releases, xnnpack};
 use super::{
     Finding, Level, constants, delegates, instructions, kernels, memory, names, pairing, plan, program, segments,
-    tensors, values, wire,
+    tensors, training, values, wire,
 };
 #[cfg(feature = "inspect")]
 use super::{Fit, Missing, Target, target};
@@ -135,9 +135,12 @@ fn strict_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
         memory::check((index, plan), &outputs, path, report);
         kernels::check(plan, path, report);
     }
+    training::check(pte, report);
     constants::check(pte, report);
     #[cfg(feature = "payloads")]
     payload::check(pte, report);
+    #[cfg(feature = "payloads")]
+    delegate_calls::check(pte, report);
     #[cfg(feature = "payloads")]
     foreign::check_pte(pte, report);
     wire::check_pte(pte, report);
