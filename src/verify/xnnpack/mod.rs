@@ -20,7 +20,7 @@ use crate::file::pte::Pte;
 use crate::file::segment::slice;
 use crate::keyed::{self, Keyed, sort};
 use crate::path::Path;
-use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XNode, XNodeUnion, XValue};
+use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XNode, XValue};
 use alloc::{format, string::String, vec, vec::Vec};
 
 impl Xnnpack<'_> {
@@ -50,26 +50,21 @@ struct Graph<'t> {
     produced: Vec<u32>,
     /// The ids of the values that nodes read, sorted.
     read: Vec<u32>,
-    /// Pairs of a value that an `XNNConvert` quantizes at run time and the value that it converts, sorted.
-    converted: Vec<(u32, u32)>,
+    /// The dimensions of the values that are stored with those of another layout, by id, sorted.
+    relaid: Vec<(u32, Vec<u64>)>,
 }
 
 impl<'t> Graph<'t> {
     #[expect(clippy::indexing_slicing, reason = "`values_by_id` counted these values")]
     fn new(payload: &'t Xnnpack<'t>) -> Self {
         let (mut produced, mut read): (Vec<u32>, Vec<u32>) = Default::default();
-        let mut converted = Vec::new();
         for node in payload.graph.xnodes() {
-            if let XNodeUnion::XNNConvert(convert) = &node.xnode_union {
-                converted.push((convert.output_id, convert.input_id));
-            }
             let ids = node.xnode_union.ids();
             ids.outputs.iter().for_each(|(_, id)| produced.push(*id));
             ids.inputs.iter().for_each(|(_, id)| read.push(*id));
         }
         sort(&mut produced);
         sort(&mut read);
-        sort(&mut converted);
         let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id().into_sorted());
         // XNNPACK treats several values for the same argument as a single value: the last one.
         let external = |index: usize| Some(values[index].tensor()?.external_id);
@@ -85,9 +80,8 @@ impl<'t> Graph<'t> {
                 *index = last;
             }
         }
-        let mut graph = Self { payload, ids, produced, read, converted };
-        let is_dynamic = |(output, _): &(u32, u32)| graph.datatype(*output) == Some(XNNDatatype::QDINT8);
-        graph.converted = graph.converted.iter().copied().filter(is_dynamic).collect();
+        let mut graph = Self { payload, ids, produced, read, relaid: Vec::new() };
+        graph.relaid = shapes::relaid(&graph);
         graph
     }
 
@@ -139,16 +133,17 @@ impl<'t> Graph<'t> {
         Some(if dynamic { XNNDatatype::QDINT8 } else { tensor.datatype })
     }
 
-    /// Returns the dimensions with which a value is read. XNNPACK computes those of a value that is quantized at run time from the
-    /// value that is converted to it, and does not use the stored ones.
-    fn read_dims(&self, id: u32) -> Option<&'t [u32]> {
-        let id = find(&self.converted, id).unwrap_or(id);
-        Some(self.tensor(id)?.dims())
+    /// Returns the dimensions of a value when the graph runs, if they are not the stored ones.
+    fn relaid(&self, id: u32) -> Option<&[u64]> {
+        keyed::find(&self.relaid, |(other, _)| other.cmp(&id)).map(|(_, dims)| dims.as_slice())
     }
 
-    /// Returns `true` if an `XNNConvert` quantizes the value at run time.
-    fn is_converted(&self, id: u32) -> bool {
-        find(&self.converted, id).is_some()
+    /// Returns the dimensions of a value when the graph runs.
+    fn dims(&self, id: u32) -> Option<Vec<u64>> {
+        match self.relaid(id) {
+            Some(dims) => Some(dims.to_vec()),
+            None => Some(self.tensor(id)?.dims().iter().map(|size| (*size).into()).collect()),
+        }
     }
 
     /// Returns the index of the value with this id.
