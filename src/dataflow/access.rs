@@ -1,6 +1,6 @@
 //! The effect of an instruction on each of its arguments.
 //!
-//! `operators.tsv` lists the arguments of the operators of ExecuTorch's portable, quantized, ATen, Cortex-M, Llama and prim kernels, taken
+//! `operators.tsv` lists the arguments of the operators of ExecuTorch's portable, quantized, ATen, Cadence, Cortex-M, Llama and prim kernels, taken
 //! from the schemas of torch 2.13 and from the kernels' own sources. A line consists of an operator with its overload, a tab, and
 //! `name:Type` for each argument in the order of a call. `*` precedes an output, `=` the output of an elementwise kernel, which may be in
 //! the place of an input, `!` an argument that is changed in place, and `.` a tensor whose bytes are not read.
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn the_table_is_sorted_and_every_line_can_be_parsed() {
         let names: Vec<&str> = TABLE.lines().filter_map(|line| line.split_once('\t')).map(|(name, _)| name).collect();
-        assert_eq!(names.len(), 304);
+        assert_eq!(names.len(), 369);
         sorted_text::check_all(TABLE);
         let arguments = TABLE.lines().flat_map(|line| line.split('\t').nth(1).unwrap_or_default().split(' '));
         assert!(arguments.clone().all(|argument| argument.contains(':')));
