@@ -129,6 +129,35 @@ impl TensorShape<'_> {
         self.dim_order.iter().enumerate().all(|(index, dim)| usize::from(*dim) == index)
     }
 
+    /// Returns `true` if each element, counted in row-major order, is at the same place in both tensors. Dimensions of size 1 do not count.
+    /// Returns `true` also if that is unknown: if a tensor contradicts itself, or has more dimensions than the runtime supports.
+    pub(crate) fn is_laid_out_like(&self, other: &Self) -> bool {
+        if self.is_natural() && other.is_natural() || self.sizes.len().max(other.sizes.len()) > RUNTIME_RANK {
+            return true;
+        }
+        match (self.runs(), other.runs()) {
+            (Some(left), Some(right)) => left == right || self.sizes.contains(&0) || other.sizes.contains(&0),
+            _ => true,
+        }
+    }
+
+    /// Returns the sizes and strides of the dimensions, after merging those whose elements follow each other: two tensors with as many elements
+    /// have the same layout exactly if these are equal.
+    fn runs(&self) -> Option<Vec<(i64, i64)>> {
+        let strides = self.strides().ok().filter(|strides| strides.len() == self.sizes.len())?;
+        let mut runs: Vec<(i64, i64)> = Vec::new();
+        for (size, stride) in self.sizes.iter().map(|size| i64::from(*size)).zip(strides).filter(|(size, _)| *size != 1)
+        {
+            match runs.last_mut() {
+                Some((all, last)) if stride.checked_mul(size) == Some(*last) => {
+                    (*all, *last) = (all.checked_mul(size)?, stride);
+                }
+                _ => runs.push((size, stride)),
+            }
+        }
+        Some(runs)
+    }
+
     /// Formats the shape as `Display` does, but shows upper bounds as `<=8` and unbounded sizes as `?`.
     pub fn to_string_with(&self, dynamism: TensorShapeDynamism) -> String {
         let mut text = match self.scalar_type.short_name() {

@@ -11,7 +11,8 @@
 // For each file, one line is printed: "file N:" and a fingerprint for each run, in hexadecimal. A fingerprint covers the outputs of
 // the method and the result of each kernel with the index of its instruction (an event tracer sees them right after the kernel), so
 // that a wrong operand shows even if no output depends on it. A run that fails prints "error 0x..", and a file that kills or
-// hangs the process prints "killed by signal N". A line "end" follows the last file.
+// hangs the process prints "killed by signal N". A run that writes to the memory of an output of an earlier run prints
+// "wrote to freed memory". A line "end" follows the last file.
 
 #include <executorch/extension/data_loader/file_data_loader.h>
 #include <executorch/extension/memory_allocator/malloc_memory_allocator.h>
@@ -26,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -225,9 +227,21 @@ static void run(const char* path, uint64_t seed, int runs) {
       input->boolean = booleans++;
     inputs.push_back(std::move(input));
   }
-  // Like the inputs, unplanned outputs keep their memory between runs.
+  // Like Python's runtime, gives each run new memory for the outputs outside the planned memory, before the inputs. Nobody may
+  // write to that of earlier runs.
   std::vector<std::vector<uint8_t>> outputs;
+  const uint8_t freed = 0xa5;
   for (int number = 0; number < runs; number++) {
+    for (auto& output : outputs)
+      std::fill(output.begin(), output.end(), freed);
+    size_t old = outputs.size();
+    for (size_t i = 0; i < meta->num_outputs(); i++) {
+      auto info = meta->output_tensor_meta(i);
+      if (!info.ok() || info->is_memory_planned() || !method->get_output(i).isTensor())
+        continue;
+      outputs.emplace_back(info->nbytes() + 1);
+      (void)method->set_output_data_ptr(outputs.back().data(), info->nbytes(), i);
+    }
     for (auto& each : inputs) {
       Input& input = *each;
       fill(input.impl->scalar_type(), input.data.data(), input.impl->nbytes(), seed, number, input.index, input.boolean,
@@ -238,14 +252,6 @@ static void run(const char* path, uint64_t seed, int runs) {
         return;
       }
     }
-    for (size_t i = 0; number == 0 && i < meta->num_outputs(); i++) {
-      auto info = meta->output_tensor_meta(i);
-      const EValue& value = method->get_output(i);
-      if (!info.ok() || info->is_memory_planned() || !value.isTensor() || value.toTensor().const_data_ptr())
-        continue;
-      outputs.emplace_back(info->nbytes() + 1);
-      (void)method->set_output_data_ptr(outputs.back().data(), info->nbytes(), i);
-    }
     if (g_print)
       printf(" run %d\n", number);
     Error error = method->execute();
@@ -253,7 +259,13 @@ static void run(const char* path, uint64_t seed, int runs) {
       printf(" error 0x%02x", unsigned(error));
       return;
     }
-    printf(" %016" PRIx64, tracer.take(*method).hash);
+    uint64_t hash = tracer.take(*method).hash;
+    for (size_t i = 0; i < old; i++)
+      if (std::any_of(outputs[i].begin(), outputs[i].end(), [&](uint8_t byte) { return byte != freed; })) {
+        printf(" wrote to freed memory");
+        return;
+      }
+    printf(" %016" PRIx64, hash);
     fflush(stdout);
   }
 }

@@ -85,7 +85,8 @@ impl MutableBuffers {
             let plan = pte.method(method.name)?;
             let tensors = method.buffers.iter().flat_map(|buffer| &buffer.tensors).filter(|tensor| tensor.kept);
             let is_without = |tensor: &&PlannedTensor<'_>| {
-                plan.tensor(tensor.value).is_some_and(|tensor| tensor.data_buffer_idx == 0)
+                // The index means nothing for a tensor whose values are in a `.ptd` file.
+                plan.tensor(tensor.value).is_some_and(|tensor| tensor.data_buffer_idx == 0 && !tensor.is_external())
             };
             let tensors: Vec<_> = tensors.filter(is_without).collect();
             let values = tensors.iter().map(|tensor| tensor.value).collect();

@@ -1,7 +1,7 @@
 //! Programs for training, whose methods also return gradients and parameters.
 
 use super::constant_methods::Returned;
-use crate::file::pte::Pte;
+use crate::file::pte::{Pte, TRAINING_PREFIX};
 use crate::keyed::Keyed;
 use crate::schema::program::ExecutionPlan;
 use alloc::{format, vec, vec::Vec};
@@ -32,15 +32,12 @@ pub enum TrainingRole {
     Parameter,
 }
 
-/// The start of the names of constant methods by which `TrainingModule` finds gradients and parameters among the outputs of a method.
-const PREFIX: &str = "__et_training_";
-
 /// Returns the meaning of each output of each method; an empty list for a method that is not for training. Methods are found by name, so that
 /// of several with one name only the first can be.
 pub(crate) fn training_outputs<'t>(pte: &'t Pte<'_>) -> Vec<Vec<Option<TrainingOutput<'t>>>> {
     let mut constants: Keyed<&str, &ExecutionPlan<'_>> = Keyed::new();
     for plan in pte.methods() {
-        if let Some(name) = plan.name().strip_prefix(PREFIX) {
+        if let Some(name) = plan.name().strip_prefix(TRAINING_PREFIX) {
             constants.or_insert(name, plan);
         }
     }

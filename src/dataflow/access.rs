@@ -167,13 +167,15 @@ impl<'t, 'a> Calls<'t, 'a> {
         for (value, argument) in args.iter().zip(arguments) {
             list.push(Access { value: *value, name: Some(argument.name), role: Role::of(argument.effect, first) });
         }
-        let written = list.iter().find(|access| access.role.writes()).copied();
-        match (results, written) {
+        // A kernel returns its output; without one, the argument that it changes.
+        let output = list.iter().find(|access| access.role.is_output());
+        let returned = output.or_else(|| list.iter().find(|access| access.role.writes())).copied();
+        match (results, returned) {
             ([], _) => {}
             ([result], None) => list.push(Access::new(*result, Role::Write)),
-            ([result], Some(written)) => {
-                let other = *result != written.value && self.plan.tensor(*result).is_some();
-                let role = if other { Role::Move(written.value) } else { Role::Again };
+            ([result], Some(returned)) => {
+                let other = *result != returned.value && self.plan.tensor(*result).is_some();
+                let role = if other { Role::Move(returned.value) } else { Role::Again };
                 list.push(Access::new(*result, role));
             }
             (several, _) if several.len() == list.iter().filter(|access| access.role.is_output()).count() => {
@@ -299,6 +301,15 @@ mod tests {
         assert_eq!(first("executorch_prim::et_copy_index", "tensor", &[0, 1, 2]), Some(Role::Fill));
         let view = call("executorch_prim::et_view", "default", &[7, 1, 2]).0;
         assert_eq!(view.last(), Some(&(Some("out"), Role::View(7))));
+    }
+
+    #[test]
+    fn a_repeated_result_is_the_output_and_not_the_argument_that_is_changed() {
+        let roles = |args: &[i32]| {
+            let found = call("llama::update_cache", "out", args).0;
+            found.into_iter().map(|(_, role)| role).collect::<Vec<_>>()
+        };
+        assert_eq!(roles(&[0, 1, 2, 3, 3]), [Role::Read, Role::InPlace, Role::Read, Role::Write, Role::Again]);
     }
 
     #[test]

@@ -30,9 +30,9 @@ pub(crate) use blocks::Branch;
 pub(crate) use bytes::{BEFORE, Bytes, MemoryRange};
 pub(crate) use events::{Event, Kind};
 pub(crate) use payloads::DelegateOutputs;
-pub(crate) use walk::{Conflict, Null, Source};
+pub(crate) use walk::{Conflict, Null, Rebound, Reordered, Source, StaleView};
 
-use crate::keyed::{set, sort};
+use crate::keyed::{Keyed, set, sort};
 use crate::schema::program::ExecutionPlan;
 use alloc::{vec, vec::Vec};
 use blocks::Blocks;
@@ -90,6 +90,12 @@ pub(crate) struct Dataflow {
     pub(crate) conflicts: Vec<Conflict>,
     /// Uses of null pointers.
     pub(crate) nulls: Vec<Null>,
+    /// Reads of views whose bytes are elsewhere; empty unless conflicts are requested.
+    pub(crate) stale_views: Vec<StaleView>,
+    /// Views that read elements in another order than they were written, in order; empty unless conflicts are requested.
+    pub(crate) reordered: Vec<Reordered>,
+    /// The tensors that outputs in the caller's memory are after a run, in order; empty unless conflicts are requested.
+    pub(crate) rebound: Vec<Rebound>,
     /// The gaps in what is known, in order of time.
     pub(crate) unknown: Vec<Unknown>,
 }
@@ -132,7 +138,7 @@ impl Dataflow {
         if what != Find::Conflicts {
             values.separate();
         }
-        let mut passed = Vec::new();
+        let (mut passed, mut reordered, mut rebound) = (Vec::new(), Keyed::new(), Vec::new());
         let (mut through, mut periods) = (Vec::new(), Vec::new());
         // A walk may find further values that are read before they are written; the next walk treats them as kept.
         for walks in 1.. {
@@ -142,7 +148,7 @@ impl Dataflow {
                 result = periods::of_writes(&mut walk).map(|found| periods = found);
             }
             is_known &= result.is_ok();
-            (passed, through) = (walk.passed, walk.through);
+            (passed, through, reordered, rebound) = (walk.passed, walk.through, walk.reordered, walk.rebound);
             if !is_known {
                 break;
             }
@@ -164,7 +170,7 @@ impl Dataflow {
         let mut unknown = core::mem::take(&mut events.unknown);
         if !is_known {
             unknown.push(Unknown { time: None, why: TOO_MUCH });
-            (passed, through) = Default::default();
+            (passed, through, reordered, rebound) = Default::default();
             periods = periods::of_mentions(&events);
         }
         sort(&mut unknown);
@@ -178,11 +184,19 @@ impl Dataflow {
             sources: Vec::new(),
             conflicts: Vec::new(),
             nulls: Vec::new(),
+            stale_views: Vec::new(),
+            reordered: reordered
+                .into_sorted()
+                .into_iter()
+                .map(|((view, base), read)| Reordered { view, base, read })
+                .collect(),
+            rebound,
         };
         for mut passed in passed {
             found.sources.append(&mut passed.sources);
             found.conflicts.append(&mut passed.conflicts);
             found.nulls.append(&mut passed.nulls);
+            found.stale_views.append(&mut passed.stale);
         }
         found
     }
@@ -232,6 +246,12 @@ impl Dataflow {
     /// Returns `true` if a value that no instruction writes may also be a view of `base`, judging by its place.
     pub(crate) fn may_be_base(&self, base: u32, view: u32) -> bool {
         self.values.may_be_base(base, view, &self.blocks)
+    }
+
+    /// Returns the views by their place alone of a value.
+    pub(crate) fn views_of(&self, base: u32) -> impl Iterator<Item = u32> + '_ {
+        let of_base = move |(_, other): &(u32, &Option<u32>)| **other == Some(base);
+        (0u32..).zip(&self.values.bases).filter(of_base).map(|(view, _)| view)
     }
 
     /// Returns the branches on a path from one time to another.

@@ -4,7 +4,7 @@ use super::bytes::{BEFORE, MemoryRange};
 use super::events::{Event, Kind};
 use super::state::{Pointer, State};
 use super::values::NOWHERE;
-use super::walk::{Conflict, MAX_POINTERS, MethodWalk, Null, Output, Passed, Source, TooMuch, add};
+use super::walk::{Conflict, MAX_POINTERS, MethodWalk, Null, Output, Passed, Source, StaleView, TooMuch, add};
 use alloc::{vec, vec::Vec};
 
 impl MethodWalk<'_> {
@@ -57,12 +57,16 @@ impl MethodWalk<'_> {
     fn read(&mut self, read: u32, event: &Event, state: &State, passed: &mut Passed) -> Result<(), TooMuch> {
         self.note_null(read, event, state, passed);
         let own = Pointer::of(event.value);
-        let pointers = state.pointers_of(event.value, &own);
+        let bound = self.moved_pointers(event.value, state);
+        let pointers = bound.as_deref().unwrap_or_else(|| state.pointers_of(event.value, &own));
         for pointer in pointers {
             if self.records && pointer.set_by != BEFORE && pointer.memory != NOWHERE {
                 passed.sources.push(Source { read, write: pointer.set_by, memory: pointer.memory, view: true });
             }
             let Some(place) = self.place(pointer) else { continue };
+            if self.is_stale(read, event, pointer, state, passed)? {
+                continue;
+            }
             let is_planned = self.values.is_planned(pointer.memory);
             if is_planned && matches!(event.kind, Kind::Read | Kind::Change) {
                 self.find_overwritten(read, event, pointer.tensor, pointer.memory, place, passed);
@@ -77,6 +81,7 @@ impl MethodWalk<'_> {
                 found.extend_from_slice(&pointer.strange);
                 self.found = found;
             }
+            self.find_reordered(read, event, pointer);
             for write in &self.found {
                 if self.records && (*write != BEFORE || is_planned) {
                     passed.sources.push(Source { read, write: *write, memory: pointer.memory, view: false });
@@ -105,6 +110,82 @@ impl MethodWalk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns `true` if a pointer leads to the place of a view whose base is a tensor at another place, which is recorded.
+    fn is_stale(
+        &mut self,
+        read: u32,
+        event: &Event,
+        pointer: &Pointer,
+        state: &State,
+        passed: &mut Passed,
+    ) -> Result<bool, TooMuch> {
+        if self.records || !matches!(event.kind, Kind::Read | Kind::Change) {
+            return Ok(false);
+        }
+        let Some((base, bound)) = self.bound_base(pointer.memory, state) else { return Ok(false) };
+        let own = self.values.place(pointer.memory);
+        let is_elsewhere = |bound: &&Pointer| self.place(bound).is_some_and(|place| place != own);
+        let Some(moved_by) = bound.iter().find(is_elsewhere).map(|pointer| pointer.set_by) else { return Ok(false) };
+        self.found.clear();
+        let steps = state.bytes.read(own, &mut self.found);
+        self.take(steps)?;
+        let other = match self.found.as_slice() {
+            [write] if *write != BEFORE => {
+                Some(self.memory_of(*write)).filter(|other| self.values.place(*other) == own)
+            }
+            _ => None,
+        };
+        passed.stale.push(StaleView { view: pointer.memory, base, moved_by, read, other });
+        Ok(true)
+    }
+
+    /// Returns the pointers that a view by its place is meant to have if moves rebind its base: they lead to the memory of the moved tensors.
+    fn moved_pointers(&self, value: u32, state: &State) -> Option<Vec<Pointer>> {
+        if !self.records || state.pointers.contains_key(&value) {
+            return None;
+        }
+        let (_, bound) = self.bound_base(value, state)?;
+        Some(bound.iter().map(|pointer| Pointer { tensor: value, ..pointer.clone() }).collect())
+    }
+
+    /// Returns the nearest possible base of a view by its place that is certainly another tensor because of a move, with its pointers. On a
+    /// path without a move, the value may be a view of another one.
+    fn bound_base<'s>(&self, view: u32, state: &'s State) -> Option<(u32, &'s [Pointer])> {
+        self.values.moved_bases(view).iter().find_map(|base| {
+            let bound = state.pointers.get(base)?.as_slice();
+            bound.iter().all(|pointer| pointer.set_by != BEFORE).then_some((*base, bound))
+        })
+    }
+
+    /// Records the view that a pointer makes a tensor, if the bytes that it reads were written in another order of elements.
+    fn find_reordered(&mut self, read: u32, event: &Event, pointer: &Pointer) {
+        if self.records || !matches!(event.kind, Kind::Read | Kind::Change) {
+            return;
+        }
+        for write in &self.found {
+            let base = match *write {
+                BEFORE => pointer.memory,
+                write if !self.is_own(write, pointer.memory) => continue,
+                write => self.events.event(self.event_of(write)).value,
+            };
+            if base != pointer.tensor && self.is_reordered(base, pointer.tensor) {
+                self.reordered.or_insert((pointer.tensor, base), read);
+            }
+        }
+    }
+
+    /// Returns `true` if two tensors with the same elements have them in another order.
+    fn is_reordered(&self, left: u32, right: u32) -> bool {
+        if !self.values.has_order(left) && !self.values.has_order(right) {
+            return false;
+        }
+        let tensor = |value: u32| self.plan.tensor(value as usize);
+        let (Some(left), Some(right)) = (tensor(left), tensor(right)) else { return false };
+        let is_same_size = left.scalar_type == right.scalar_type
+            && left.shape().count_bytes().ok() == right.shape().count_bytes().ok();
+        is_same_size && !left.shape().is_laid_out_like(&right.shape())
     }
 
     /// Returns `true` if a write belongs to the value whose memory is read, or to a value that is meant to share it.

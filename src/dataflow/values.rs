@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::bytes::MemoryRange;
 use super::events::{Events, Kind};
-use crate::keyed::{Keyed, set, sort};
+use crate::keyed::{Keyed, set, sort, sort_by_key};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
 use alloc::{vec, vec::Vec};
 
@@ -16,11 +16,18 @@ pub(super) struct Values {
     is_planned: Vec<bool>,
     /// `true` for each value that is in planned memory or may get a pointer to it.
     pub(super) may_be_planned: Vec<bool>,
+    /// `true` for each tensor with a dim order other than the natural one.
+    has_order: Vec<bool>,
     /// The values whose pointer is null when the method is loaded.
     pub(super) nowhere: Vec<u32>,
+    /// The outputs in the caller's memory that are not inputs, in order.
+    pub(super) given_outputs: Vec<u32>,
     /// The base of each view that was made without an instruction: the exporter leaves out instructions that make a view, and
     /// such a value has the place of another one, which was written before.
     pub(super) bases: Vec<Option<u32>>,
+    /// The values at the place of each such view that moves rebind and that are nearer than any other base, the nearest first. They have no
+    /// bytes at their place, unless the moved value has the same place.
+    moved_bases: Vec<Vec<u32>>,
     /// A number for each value, equal for values that are meant to share memory: views and their bases.
     groups: Vec<u32>,
     /// The values that keep their content from run to run, in order, and whether the next run or a caller reads it.
@@ -42,9 +49,13 @@ struct First {
     pointed: u32,
 }
 
+/// The most values that moves rebind and that are considered as the base of a view.
+const MAX_MOVED_BASES: usize = 8;
+
 const NEVER: u32 = u32::MAX;
 
 impl Values {
+    #[expect(clippy::indexing_slicing, reason = "`has_order` has an item for each value")]
     pub(super) fn new(plan: &ExecutionPlan<'_>) -> Self {
         let count = plan.values().len();
         let mut values = Self {
@@ -53,8 +64,11 @@ impl Values {
                 .collect(),
             is_planned: vec![false; count],
             may_be_planned: vec![false; count],
+            has_order: vec![false; count],
             nowhere: Vec::new(),
+            given_outputs: Vec::new(),
             bases: vec![None; count],
+            moved_bases: vec![Vec::new(); count],
             groups: (0..count as u32).collect(),
             kept: Vec::new(),
             first: vec![First { used: NEVER, read: NEVER, written: NEVER, pointed: NEVER }; count],
@@ -62,6 +76,7 @@ impl Values {
         let facts = values.places.iter_mut().zip(&mut values.is_planned).zip(&mut values.may_be_planned);
         for ((value, tensor), ((place, is_planned), may_be_planned)) in (0..).zip(plan.values()).zip(facts) {
             let KernelTypes::Tensor(tensor) = &tensor.val else { continue };
+            values.has_order[value as usize] = !tensor.shape().is_natural();
             let bytes = tensor.shape().count_bytes().ok();
             place.end = bytes.unwrap_or(1);
             if let Some(planned) = bytes.and_then(|bytes| planned(tensor, bytes)) {
@@ -79,8 +94,12 @@ impl Values {
         }
         if !values.nowhere.is_empty() {
             // The caller also sets the pointers of inputs and outputs.
-            let given = set(plan.inputs().iter().chain(plan.outputs()).map(|value| *value as u32).collect());
-            values.nowhere.retain(|value| given.binary_search(value).is_err());
+            let inputs: Vec<u32> = set(plan.inputs().iter().map(|value| *value as u32).collect());
+            let outputs: Vec<u32> = set(plan.outputs().iter().map(|value| *value as u32).collect());
+            let is_in = |list: &[u32], value: &u32| list.binary_search(value).is_ok();
+            values.given_outputs = values.nowhere.clone();
+            values.given_outputs.retain(|value| is_in(&outputs, value) && !is_in(&inputs, value));
+            values.nowhere.retain(|value| !is_in(&inputs, value) && !is_in(&outputs, value));
         }
         values
     }
@@ -109,10 +128,22 @@ impl Values {
         self.is_planned[value as usize]
     }
 
+    /// Returns `true` if a value is a tensor with a dim order other than the natural one.
+    #[expect(clippy::indexing_slicing, reason = "each value has an item")]
+    pub(super) fn has_order(&self, value: u32) -> bool {
+        self.has_order[value as usize]
+    }
+
     /// Returns the base of a value, judging by its place alone.
     #[expect(clippy::indexing_slicing, reason = "each value has an item")]
     pub(super) fn base(&self, value: u32) -> u32 {
         self.bases[value as usize].unwrap_or(value)
+    }
+
+    /// Returns the values that a view by its place may have as its base and that moves rebind, the nearest first.
+    #[expect(clippy::indexing_slicing, reason = "each value has an item")]
+    pub(super) fn moved_bases(&self, value: u32) -> &[u32] {
+        &self.moved_bases[value as usize]
     }
 
     /// Returns `true` if a value has content on every path to the first use of another one.
@@ -144,7 +175,15 @@ impl Values {
         reason = "`first`, `bases` and `groups` have an item for each value, and events are of values"
     )]
     pub(super) fn find_views(&mut self, plan: &ExecutionPlan<'_>, events: &Events, blocks: &Blocks) -> bool {
+        // The values that moves rebind, by place.
+        let mut moved = Keyed::<MemoryRange, Vec<u32>>::new();
         for event in &events.list {
+            if let Kind::Move(_) = event.kind {
+                let targets = moved.entry(self.places[event.value as usize]);
+                if targets.last() != Some(&event.value) {
+                    targets.push(event.value);
+                }
+            }
             let first = &mut self.first[event.value as usize];
             let time = match event.kind {
                 kind if kind.points() => &mut first.pointed,
@@ -203,16 +242,29 @@ impl Values {
                     parts.extend(covered.filter(is_before));
                 }
             }
+            // The distance from the view, first among the values before it.
+            let distance = |other: u32| (other > view, other.abs_diff(view));
+            let targets = moved.get(&place).map(Vec::as_slice).unwrap_or_default();
+            steps += targets.len();
+            let is_nearer = |moved: &u32| {
+                let other = base.filter(|base| self.place(*base) == place);
+                self.first(*moved).pointed < first.used && other.is_none_or(|base| distance(*moved) < distance(base))
+            };
+            let mut nearer: Vec<u32> = targets.iter().copied().filter(is_nearer).collect();
+            sort_by_key(&mut nearer, |moved| distance(*moved));
+            nearer.truncate(MAX_MOVED_BASES);
             let Some(left) = budget.checked_sub(steps) else { return false };
             budget = left;
-            if base.is_none() && parts.is_empty() && first.read != NEVER {
+            let is_left = base.is_none() && parts.is_empty() && nearer.is_empty();
+            if is_left && first.read != NEVER {
                 self.kept.push((view, true));
             }
             parts.into_iter().for_each(|part| unite(&mut self.groups, part, view));
-            if let Some(base) = base {
+            for base in [base, nearer.first().copied()].into_iter().flatten() {
                 unite(&mut self.groups, view, base);
                 self.bases[view as usize] = Some(base);
             }
+            self.moved_bases[view as usize] = nearer;
         }
         if !views.is_empty() {
             for value in 0..self.groups.len() as u32 {

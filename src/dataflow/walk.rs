@@ -52,6 +52,43 @@ pub(crate) struct Null {
     pub(crate) used_by: u32,
 }
 
+/// A view by its place alone whose base is rebound, so that its bytes are elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StaleView {
+    /// The view.
+    pub(crate) view: u32,
+    /// The value at its place.
+    pub(crate) base: u32,
+    /// The event that moves another tensor into the base.
+    pub(crate) moved_by: u32,
+    /// The event that reads the view.
+    pub(crate) read: u32,
+    /// Another value at the same place whose bytes are read. It may be the base as well.
+    pub(crate) other: Option<u32>,
+}
+
+/// A view whose elements have another order than in the tensor that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Reordered {
+    /// The view.
+    pub(crate) view: u32,
+    /// The tensor whose bytes it reads.
+    pub(crate) base: u32,
+    /// The event that reads the view.
+    pub(crate) read: u32,
+}
+
+/// A tensor that an output in the caller's memory is after a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rebound {
+    /// The output's value.
+    pub(crate) output: u32,
+    /// The tensor.
+    pub(crate) tensor: u32,
+    /// The event that moves the tensor into the output.
+    pub(crate) moved_by: u32,
+}
+
 /// Planned memory that a call writes.
 pub(super) struct Output {
     pub(super) place: MemoryRange,
@@ -71,6 +108,7 @@ pub(super) struct Passed {
     /// Values whose memory is read as the previous run left it.
     pub(super) unwritten: Vec<u32>,
     pub(super) nulls: Vec<Null>,
+    pub(super) stale: Vec<StaleView>,
     /// The writes of which some content remains at the end of the block, in order.
     pub(super) left: Vec<u32>,
     /// `true` if any path leads to the block.
@@ -99,6 +137,10 @@ pub(super) struct MethodWalk<'e> {
     /// For each value, `true` if it is used with the pointer that it had when the run started.
     pub(super) is_exposed: Vec<bool>,
     pub(super) passed: Vec<Passed>,
+    /// The views that were read with elements in another order, and their bases, with the reading event.
+    pub(super) reordered: Keyed<(u32, u32), u32>,
+    /// The tensors that outputs in the caller's memory are at the end of a run.
+    pub(super) rebound: Vec<Rebound>,
     /// The number of recorded findings.
     found_count: usize,
     /// The number of remaining steps.
@@ -163,6 +205,8 @@ impl<'e> MethodWalk<'e> {
             is_written: vec![false; events.list.len()],
             is_exposed: vec![false; values.places.len()],
             passed: vec![Passed::default(); blocks.list.len()],
+            reordered: Keyed::new(),
+            rebound: Vec::new(),
             found_count: 0,
             budget: (1 << 19) + 64 * events.size,
             records,
@@ -181,6 +225,9 @@ impl<'e> MethodWalk<'e> {
     pub(super) fn run(&mut self) -> Result<(), TooMuch> {
         loop {
             let end = self.run_once()?;
+            if !self.records {
+                self.rebound = end.as_ref().map(|end| self.rebound_outputs(end)).unwrap_or_default();
+            }
             let mut more = false;
             for (value, pointers) in end.map(|state| state.pointers).unwrap_or_default() {
                 if !self.is_exposed[value as usize] {
@@ -202,6 +249,20 @@ impl<'e> MethodWalk<'e> {
                 return Ok(());
             }
         }
+    }
+
+    /// Returns the tensors that outputs in the caller's memory are at the end of a run, other than their own.
+    fn rebound_outputs(&self, end: &State) -> Vec<Rebound> {
+        let mut rebound = Vec::new();
+        for output in &self.values.given_outputs {
+            let pointers = end.pointers.get(output).map(Vec::as_slice).unwrap_or_default();
+            for pointer in pointers.iter().filter(|pointer| pointer.set_by != BEFORE && pointer.tensor != *output) {
+                rebound.push(Rebound { output: *output, tensor: pointer.tensor, moved_by: pointer.set_by });
+            }
+        }
+        sort(&mut rebound);
+        rebound.dedup_by_key(|found| (found.output, found.tensor));
+        rebound
     }
 
     /// Walks until the state at the start of each block is complete; returns the state at the end.
@@ -309,7 +370,8 @@ impl<'e> MethodWalk<'e> {
             passed.left = state.bytes.all();
             self.take(2 * passed.left.len())?;
         }
-        let count = |passed: &Passed| passed.sources.len() + passed.left.len() + passed.conflicts.len();
+        let count =
+            |passed: &Passed| passed.sources.len() + passed.left.len() + passed.conflicts.len() + passed.stale.len();
         self.found_count = self.found_count + count(&passed) - count(&self.passed[index]);
         self.passed[index] = passed;
         Ok(())

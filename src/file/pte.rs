@@ -56,6 +56,9 @@ impl PartialEq for Pte<'_> {
     }
 }
 
+/// The start of the names of constant methods by which `TrainingModule` finds gradients and parameters among the outputs of a method.
+pub(crate) const TRAINING_PREFIX: &str = "__et_training_";
+
 /// The place of a tensor's data: see [`Pte::tensor_data`].
 ///
 /// ```

@@ -183,13 +183,14 @@ impl<'t> Analysis<'t> {
                         Operation::Kernel { operator, arguments, .. } => {
                             counter.kernel(CallMacs { operator, ..call }, arguments);
                         }
-                        Operation::Delegate { backend, delegate, .. } => {
+                        Operation::Delegate { backend, delegate, arguments } => {
                             let delegate = usize::try_from(*delegate).ok();
                             let call = CallMacs { operator: backend, delegate, ..call };
                             let payload = delegate.and_then(|delegate| payloads.get(&(index, delegate)));
                             match (delegate, payload.map(|opened| &opened.payload)) {
                                 (Some(delegate), Some(Ok(Payload::Xnnpack(xnnpack)))) => {
-                                    counter.delegate(call, delegate, xnnpack);
+                                    let counted = counter.delegate(call, delegate, xnnpack);
+                                    counter.found.is_bound |= counted && counter.is_dynamic(arguments);
                                 }
                                 _ => counter.add(call),
                             }
@@ -326,10 +327,19 @@ impl<'t> Counter<'_, 't> {
         }
     }
 
-    fn delegate(&mut self, call: CallMacs<'t>, delegate: usize, xnnpack: &Xnnpack<'_>) {
+    /// Returns `true` if the shape of any argument is dynamic. XNNPACK computes all other shapes from those of the arguments.
+    fn is_dynamic(&self, arguments: &[Argument]) -> bool {
+        let mut tensors = arguments.iter().filter_map(|argument| self.value(argument)?.tensor.as_ref());
+        tensors.any(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC)
+    }
+
+    /// Counts the call of a delegate; returns `true` if it has multiply-accumulates.
+    fn delegate(&mut self, call: CallMacs<'t>, delegate: usize, xnnpack: &Xnnpack<'_>) -> bool {
         if let Some(sum) = self.called.get(&delegate) {
             let sum = CallMacs { chain: call.chain, instruction: call.instruction, ..sum.clone() };
-            return self.add(sum);
+            let counted = sum.macs != Some(0);
+            self.add(sum);
+            return counted;
         }
         let tensors = xnnpack.graph.tensors_by_id();
         let tensor = |id: &u32| tensors.get(id).copied();
@@ -357,7 +367,9 @@ impl<'t> Counter<'_, 't> {
             sum.parameters = sum.parameters.saturating_add(parameters);
             self.add(inside);
         }
+        let counted = sum.macs != Some(0);
         self.called.insert(delegate, sum);
+        counted
     }
 }
 

@@ -4,11 +4,11 @@
 //! a view in the memory of its base. An overlap is an error only if a value gets bytes that another value wrote.
 
 use super::report::Report;
-use super::rule;
-use crate::dataflow::{Branch, Calls, Conflict, Dataflow, DelegateOutputs, Event, Null};
+use super::{Severity, rule};
+use crate::dataflow::{Branch, Calls, Conflict, Dataflow, DelegateOutputs, Event, Null, Rebound, Reordered, StaleView};
 use crate::keyed::{set, sort, sort_by_key};
 use crate::path::Path;
-use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use crate::schema::program::{ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
 use alloc::string::String;
 use alloc::{format, vec::Vec};
 use core::fmt::Write;
@@ -25,6 +25,8 @@ pub(super) fn check(
     // Uses in the same run come first.
     sort_by_key(&mut flow.nulls, |null| (null.tensor, null.freed_by, null.freed_by > Some(null.used_by), null.used_by));
     flow.nulls.dedup_by_key(|found| (found.tensor, found.freed_by));
+    sort(&mut flow.stale_views);
+    flow.stale_views.dedup_by_key(|found| (found.view, found.base, found.other.is_some()));
     let mut unknown =
         flow.unknown.iter().find(|unknown| unknown.time.is_none()).map(|unknown| String::from(unknown.why));
     let method = Method { plan, instructions: plan.instructions().collect(), flow, path };
@@ -43,12 +45,22 @@ pub(super) fn check(
     for (shown, null) in method.flow.nulls.iter().enumerate() {
         method.null(null, shown < MAX_PATHS, report);
     }
+    method.flow.reordered.iter().for_each(|found| method.reordered(found, report));
+    method.flow.stale_views.iter().for_each(|found| method.stale(found, report));
+    let rebound = method.flow.rebound.chunk_by(|left, right| left.output == right.output);
+    rebound.for_each(|of_output| method.rebound(of_output, report));
     method.frees(report);
     method.loops(report);
 }
 
 /// The number of findings for which paths are searched.
 const MAX_PATHS: usize = 16;
+
+/// Returns a text about the sizes and the dim order of a tensor.
+fn layout(tensor: &Tensor<'_>) -> String {
+    let text = tensor.shape().to_string_with(tensor.shape_dynamism);
+    if tensor.shape().is_natural() { text + " contiguous" } else { text }
+}
 
 struct Method<'m, 't, 'a> {
     plan: &'t ExecutionPlan<'a>,
@@ -119,6 +131,76 @@ impl Method<'_, '_, '_> {
             self.branches(freed, used, &mut text);
         }
         report.add(rule::USE_AFTER_FREE, &path, text);
+    }
+
+    /// Reports a view with elements in another order than they were written.
+    fn reordered(&self, found: &Reordered, report: &mut Report<'_>) {
+        let Reordered { view, base, read } = *found;
+        let tensor = |value: u32| self.plan.tensor(value as usize);
+        let (Some(tensor), Some(of), Some(read)) = (tensor(view), tensor(base), self.flow.event(read)) else { return };
+        let is_dynamic = [tensor, of].iter().any(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC);
+        let (severity, verb) =
+            if is_dynamic { (Severity::Warning, "may read") } else { (rule::VIEW_LAYOUT.severity, "reads") };
+        let text = format!(
+            "{} as a view of value {base}, {}, whose elements are at other places: {} {verb} them in the wrong order; call \
+             `.contiguous()` before the view, or export with contiguous inputs",
+            layout(tensor),
+            layout(of),
+            self.instruction(read)
+        );
+        let path = self.path.item("values", view as usize);
+        report.add_as(severity, rule::VIEW_LAYOUT, &path.field("val.Tensor.dim_order"), None, text);
+    }
+
+    /// Reports a view whose bytes are elsewhere.
+    fn stale(&self, found: &StaleView, report: &mut Report<'_>) {
+        let StaleView { view, base, moved_by, read, other } = *found;
+        let (Some(moved), Some(read)) = (self.flow.event(moved_by), self.flow.event(read)) else { return };
+        let (severity, or, verb) = match other {
+            Some(other) => (Severity::Warning, format!(" or of value {other}"), "may read"),
+            None => (rule::STALE_VIEW.severity, String::new(), "reads"),
+        };
+        let text = format!(
+            "at the place of value {base}, as a view of it{or}, but {} makes value {base} a tensor at another place: {} {verb} \
+             other bytes; export with `remove_view_copy=False`",
+            self.instruction(moved),
+            self.instruction(read)
+        );
+        let path = self.path.item("values", view as usize);
+        report.add_as(severity, rule::STALE_VIEW, &path.field("val.Tensor.allocation_info"), None, text);
+    }
+
+    /// Reports an output in the caller's memory that is another tensor after a run. The caller then sets that tensor's pointer, to
+    /// memory that it may free after the next run.
+    fn rebound(&self, of_output: &[Rebound], report: &mut Report<'_>) {
+        let Some(Rebound { output, tensor: first, .. }) = of_output.first().copied() else { return };
+        let is_planned =
+            |value: u32| self.plan.tensor(value as usize).is_some_and(|tensor| tensor.allocation_info.is_some());
+        let keeps = |value: u32| {
+            self.plan.tensor(value as usize).is_some_and(Tensor::has_data) || self.flow.kept().any(|kept| kept == value)
+        };
+        let found = || of_output.iter().map(|found| found.tensor);
+        let harm = if let Some(value) = found().find(|value| keeps(*value)) {
+            format!("the content of value {value} is lost")
+        } else if let (true, Some(value)) = (of_output.len() > 1, found().find(|value| is_planned(*value))) {
+            format!("a later run writes value {value} to memory that the caller may have freed")
+        } else if let Some(view) = self.flow.views_of(first).next().filter(|_| is_planned(first)) {
+            format!("value {view}, a view of value {first}, is read at its old place")
+        } else {
+            return;
+        };
+        let mut text = String::from("in the caller's memory, and after a run it is ");
+        for (at, found) in of_output.iter().take(MAX_PATHS).enumerate() {
+            let separator = if at > 0 { " or " } else { "" };
+            let moved = self.flow.event(found.moved_by).map(|event| self.instruction(event)).unwrap_or_default();
+            let _ = write!(text, "{separator}value {} ({moved})", found.tensor);
+        }
+        let _ = write!(
+            text,
+            ", whose pointer is set for the next run: {harm}; expected an output in planned memory (`alloc_graph_output`)"
+        );
+        let path = self.path.item("values", output as usize);
+        report.add(rule::OUTPUT_REBOUND, &path.field("val.Tensor"), text);
     }
 
     /// Appends the branches from one event to another.

@@ -26,6 +26,7 @@
 mod bpte;
 mod bundle;
 mod constants;
+mod delegate_calls;
 mod delegates;
 mod etdump;
 mod finding;
@@ -55,6 +56,7 @@ mod segments;
 mod target;
 mod tensors;
 mod trailing;
+mod training;
 mod values;
 mod wire;
 mod xnnpack;

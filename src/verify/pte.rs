@@ -1,10 +1,10 @@
 //! Checks of a program.
 
 use super::report::Report;
-use super::{Deployment, MissingData, Releases, foreign, payload, releases, xnnpack};
+use super::{Deployment, MissingData, Releases, delegate_calls, foreign, payload, releases, xnnpack};
 use super::{
     Finding, Level, constants, delegates, instructions, kernels, memory, names, pairing, plan, program, segments,
-    tensors, trailing, values, wire,
+    tensors, trailing, training, values, wire,
 };
 #[cfg(feature = "inspect")]
 use super::{Fit, Missing, Target, target};
@@ -134,8 +134,10 @@ fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report
         memory::check((index, plan), &outputs, path, report);
         kernels::check(plan, path, report);
     }
+    training::check(pte, report);
     constants::check(pte, report);
     payload::check(pte, report);
+    delegate_calls::check(pte, payloads, report);
     foreign::check_pte(pte, report);
     trailing::check_pte(pte, report);
     wire::check_pte(pte, report);

@@ -62,15 +62,17 @@ fn transposed_convolutions_are_counted_by_their_input() {
 
 #[test]
 fn a_dynamic_shape_counts_with_its_upper_bound() {
-    let file = fixture("1.5.1/linear/linear.pte");
-    let mut pte = Pte::parse(file.bytes()).unwrap();
-    assert_eq!(sums(&Analysis::new(&pte).macs().methods[0]), (8 * 5, 8 * 5 + 5, false, true));
-    for value in pte.program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap() {
-        if let KernelTypes::Tensor(tensor) = &mut value.val {
-            tensor.shape_dynamism = TensorShapeDynamism::DYNAMIC_BOUND;
+    for (name, parameters) in [("linear", 8 * 5 + 5), ("linear_xnnpack", 8 * 5 + 5)] {
+        let file = fixture(&format!("1.5.1/{name}/{name}.pte"));
+        let mut pte = Pte::parse(file.bytes()).unwrap();
+        assert_eq!(sums(&Analysis::new(&pte).macs().methods[0]), (8 * 5, parameters, false, true));
+        for value in pte.program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap() {
+            if let KernelTypes::Tensor(tensor) = &mut value.val {
+                tensor.shape_dynamism = TensorShapeDynamism::DYNAMIC_BOUND;
+            }
         }
+        assert_eq!(sums(&Analysis::new(&pte).macs().methods[0]), (8 * 5, parameters, true, true));
     }
-    assert_eq!(sums(&Analysis::new(&pte).macs().methods[0]), (8 * 5, 8 * 5 + 5, true, true));
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn expected_errors(fixture: &Fixture) -> &'static [&'static str] {
             "kernels/count_wrong.pte" => &["kernel-argument-count"],
             "kernels/kind_double_for_int.pte" => &["kernel-argument-kind"],
             "kernels/mul_cl_broadcast.pte" | "kernels/se2_dim.pte" | "kernels/softmax_cl_last.pte" => &[],
+            "kernels/dropout_training_mode.pte" | "kernels/nonzero_dim_order_1_0.pte" => &[],
             _ => &["kernel-dim-order"],
         },
         // "Failed to parse FlatTensor header". It also has an early schema.
@@ -70,9 +71,10 @@ fn official_files_have_only_expected_warnings() {
                     || name.contains("data_map_model")
             }
             "key-prefix" => name.contains("ptd_shared") || name.contains("ptd_dtypes"),
-            "kernel-wrong-values" => {
-                ["mul_cl_broadcast", "se2_dim", "softmax_cl_last"].iter().any(|program| name.contains(program))
-            }
+            "training-mode" => name.contains("dropout_training_mode"),
+            "kernel-wrong-values" => ["mul_cl_broadcast", "nonzero_dim_order_1_0", "se2_dim", "softmax_cl_last"]
+                .iter()
+                .any(|program| name.contains(program)),
             // Its keys are deliberately strange.
             "name-deceptive" | "name-alike" => name.contains("ptd_names"),
             _ => false,

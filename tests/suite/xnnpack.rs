@@ -552,3 +552,25 @@ fn elements_have_the_bits_of_their_datatypes() {
     assert_eq!(bits, [4, 8, 16, 32].map(Some));
     assert_eq!(XNNDatatype::INVALID.element_bits(), None);
 }
+
+#[test]
+fn the_stored_shape_of_a_value_that_is_quantized_at_run_time_may_have_its_channels_first() {
+    for name in ["dynamic_sigmoid", "dynamic_conv2d"] {
+        let fixture = fixtures::fixture(&format!("payloads/{name}.pte"));
+        let findings = Pte::parse(fixture.bytes()).unwrap().verify(Level::Strict);
+        assert!(findings.is_empty(), "{name}: {findings:#?}");
+    }
+    let fixture = fixtures::fixture("payloads/dynamic_conv2d.pte");
+    // The dims of the value, of which the exporter stores [1, 3, 8, 8].
+    let stored: Vec<u8> = [4_u32, 1, 3, 8, 8].iter().flat_map(|number| number.to_le_bytes()).collect();
+    let places = fixture.bytes().windows(stored.len()).enumerate().filter(|(_, bytes)| *bytes == stored);
+    let value = places.map(|(at, _)| at).nth(1).unwrap();
+    for (dims, is_right) in [([1_u8, 8, 8, 3], true), ([1, 3, 8, 9], false), ([1, 8, 3, 8], false)] {
+        let mut bytes = fixture.bytes().to_vec();
+        for (at, size) in dims.into_iter().enumerate() {
+            bytes[value + 4 + 4 * at] = size;
+        }
+        let findings = Pte::parse(&bytes).unwrap().verify(Level::Strict);
+        assert_eq!(findings.iter().all(|finding| finding.rule != "xnnpack-node-shape"), is_right, "{dims:?}");
+    }
+}

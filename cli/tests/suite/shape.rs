@@ -1,7 +1,10 @@
 //! The shape of the command line: names of commands, files without a command, manual pages, completions.
 
 use crate::cli::{TempFile, pte, run};
+use executorch_format::schema::program::KernelTypes;
+use executorch_format::{Model, Pte};
 use executorch_format_support::fixtures::fixture;
+use executorch_format_support::written::written;
 use executorch_format_support::{crate_root, training};
 use serde_json::Value;
 use std::path::Path;
@@ -143,6 +146,16 @@ fn a_summary_lists_external_data_and_buffers_without_values() {
     assert!(told.contains("mutable buffers 28 B, without initial values: %0, %1\n"), "{told}");
     let told = text(&run(&["info"], &[&fixture("1.5.1/mutable_init/mutable_init.pte").path]));
     assert!(!told.contains("without initial values"), "{told}");
+    // The values of the first buffer are in a .ptd file.
+    let file = fixture("1.5.1/mutable_plain/mutable_plain.pte");
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    let value = &mut pte.program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap()[0];
+    let KernelTypes::Tensor(tensor) = &mut value.val else { panic!("{value:?}") };
+    *tensor = tensor.clone().with_external("buffer");
+    let mut model = Model::Pte(pte);
+    let external = TempFile::new("external.pte", &written(&mut model, [0, 128, 256]).unwrap());
+    let told = text(&run(&["info"], &[&external.0]));
+    assert!(told.contains("without initial values: %1\n"), "{told}");
     let memory = text(&run(&["memory"], &[&fixture("1.5.1/mutable_plain/mutable_plain.pte").path]));
     assert!(memory.contains("f32[5] mutable buffer\n"), "{memory}");
     let external = fixture("1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte").path;

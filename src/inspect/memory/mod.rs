@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::keyed::{Numbers, sort, sort_by_key};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
 use core::fmt;
 use cover::Cover;
 
@@ -58,7 +58,8 @@ pub struct MethodMemory<'t> {
     pub size: u64,
     /// The buffers, from index 1.
     pub buffers: Vec<BufferMemory<'t>>,
-    /// The number of tensors that have a place in planned memory but are used by no instruction. They are in no list.
+    /// The number of tensors that have a place in planned memory, although no instruction, input or output names them. They are in no list,
+    /// and neither are tensors without elements and those whose bytes are not used.
     pub unused: usize,
     /// `true` if an instruction jumps. Times are still positions in the list of instructions: values that a loop carries from one iteration
     /// to the next are needed in the whole loop, and values that one branch needs are not needed in the other.
@@ -222,6 +223,7 @@ pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
 /// The maximum number of listed values that a tensor is a view of.
 const MAX_VIEWS: usize = 64;
 
+#[expect(clippy::indexing_slicing, reason = "`is_named` has an item for each value, and events are of values")]
 fn method<'t>(
     index: usize,
     plan: &'t ExecutionPlan<'_>,
@@ -231,11 +233,15 @@ fn method<'t>(
     let mut tensors: Vec<Vec<PlannedTensor<'t>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
     let (mut errors, mut unused) = (plan.negative_buffers(index), 0);
     // Dropped here, because the rest of the dataflow takes as much memory as everything that is found with it.
-    let (needs, all_kept, unknown, instructions) = {
+    let (needs, all_kept, unknown, instructions, is_named) = {
         let flow = Dataflow::of(plan, &Calls::new(plan, index, delegates));
         let (needs, kept): (_, Vec<u32>) = (flow.needs(), flow.kept().collect());
         let instructions = flow.end().saturating_sub(1);
-        (needs, kept, flow.unknown, instructions)
+        let mut is_named = vec![false; plan.values().len()];
+        for event in flow.events() {
+            is_named[event.value as usize] = true;
+        }
+        (needs, kept, flow.unknown, instructions, is_named)
     };
     let (mut periods, mut views) = (needs.periods.as_slice(), needs.views.as_slice());
     for (value, tensor) in plan.tensors() {
@@ -286,7 +292,7 @@ fn method<'t>(
                     replaces,
                 });
             }
-            (Ok(_), None) => unused += 1,
+            (Ok(_), None) => unused += usize::from(!is_named[value]),
             (Err(error), _) => {
                 let path = Path::ROOT
                     .item("execution_plan", index)

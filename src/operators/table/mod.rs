@@ -1,6 +1,7 @@
 //! The rows, in files by subject.
 
 mod binary;
+mod cadence;
 mod cortex_m;
 mod filling;
 mod indexing;
@@ -17,6 +18,7 @@ use super::KnownOperator;
 /// The rows of each file, sorted by name.
 pub(super) const TABLES: &[&[KnownOperator]] = &[
     binary::ROWS,
+    cadence::ROWS,
     cortex_m::ROWS,
     filling::ROWS,
     indexing::ROWS,

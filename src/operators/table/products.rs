@@ -457,6 +457,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         other_numbers: &[
             OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Always),
+            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
             OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
         ],
     }),
@@ -516,7 +517,15 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
     }),
     KnownOperator::new("aten::mm.out", &[tensor("self"), tensor("mat2"), output("out")], optimized(V0_1, V0_4))
-        .kernel(&Kernel { source: "optimized/cpu/op_mm.cpp", orders: &[], checks: MM, other_numbers: &[] })
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_mm.cpp",
+            orders: &[],
+            checks: MM,
+            other_numbers: &[
+                OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+                OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+            ],
+        })
         .portable(&Kernel {
             source: "portable/cpu/op_mm.cpp",
             orders: &[OrderCheck::new(Same, &["self", "mat2", "out"])],

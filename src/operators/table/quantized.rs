@@ -257,7 +257,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
             Ordered("weight_quant_min", "weight_quant_max", false),
             TypeSetting("dtype", "out"),
         ])],
-        other_numbers: &[],
+        other_numbers: &[
+            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+        ],
     }),
     KnownOperator::new(
         "quantized_decomposed::embedding_2bit.out",
@@ -286,7 +289,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
             OfType(&["indices"], Types::INDEX),
             Ordered("weight_quant_min", "weight_quant_max", false),
         ])],
-        other_numbers: &[],
+        other_numbers: &[
+            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+        ],
     }),
     KnownOperator::new(
         "quantized_decomposed::embedding_4bit.dtype_out",
@@ -317,7 +323,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
             Ordered("weight_quant_min", "weight_quant_max", false),
             TypeSetting("dtype", "out"),
         ])],
-        other_numbers: &[],
+        other_numbers: &[
+            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+        ],
     }),
     KnownOperator::new(
         "quantized_decomposed::embedding_4bit.out",
@@ -346,7 +355,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
             OfType(&["indices"], Types::INDEX),
             Ordered("weight_quant_min", "weight_quant_max", false),
         ])],
-        other_numbers: &[],
+        other_numbers: &[
+            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+        ],
     }),
     KnownOperator::new(
         "quantized_decomposed::embedding_byte.dtype_out",
@@ -377,7 +389,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
             Ordered("weight_quant_min", "weight_quant_max", false),
             TypeSetting("dtype", "out"),
         ])],
-        other_numbers: &[],
+        other_numbers: &[
+            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+        ],
     }),
     KnownOperator::new(
         "quantized_decomposed::embedding_byte.out",
@@ -406,7 +421,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
             OfType(&["indices"], Types::LONG),
             Ordered("weight_quant_min", "weight_quant_max", false),
         ])],
-        other_numbers: &[],
+        other_numbers: &[
+            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+        ],
     }),
     KnownOperator::new(
         "quantized_decomposed::mixed_linear.out",
@@ -436,7 +454,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
             Sizes("out", &[Size::Of("input", 0), Size::Of("weight", 0)]),
             OfType(&["out"], Types::of(&[ScalarType::HALF, ScalarType::FLOAT, ScalarType::DOUBLE])),
         ],
-        other_numbers: &[],
+        other_numbers: &[
+            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+        ],
     }),
     KnownOperator::new(
         "quantized_decomposed::mixed_mm.out",
@@ -463,7 +484,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
             Absent("weight_zero_points"),
             Sizes("out", &[Size::Of("input", 0), Size::Of("weight", 1)]),
         ],
-        other_numbers: &[],
+        other_numbers: &[
+            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+        ],
     }),
     KnownOperator::new(
         "quantized_decomposed::quantize_per_channel.out",

@@ -353,7 +353,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
                 By(Family::Nonzero),
                 OfType(&["self"], Types::REAL_OR_BOOL),
             ],
-            other_numbers: &[],
+            other_numbers: &[
+                OtherNumbers::new(Layouts::Other, Often::Always, Only::Result),
+                OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Result),
+            ],
         },
     ),
     KnownOperator::new(

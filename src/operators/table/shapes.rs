@@ -300,7 +300,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
                 OfType(&["self"], Types::COMPLEX),
                 OfType(&["out"], Types::of(&[ScalarType::HALF, ScalarType::FLOAT, ScalarType::DOUBLE])),
             ],
-            other_numbers: &[],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Always)],
         },
     ),
     KnownOperator::new(

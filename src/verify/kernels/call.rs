@@ -287,7 +287,9 @@ impl Call<'_, '_> {
                 let found = arguments.find(|(_, argument)| matches!(argument.name, "dim" | "dims"));
                 !found.is_some_and(|(at, _)| self.is_first_dimension(at))
             }
-            Only::Result => arguments.any(|(at, argument)| argument.is_output() && self.tensors(at).layouts != 0),
+            Only::Result => {
+                arguments.any(|(at, argument)| argument.is_output() && self.tensors(at).layouts & !CONTIGUOUS != 0)
+            }
         }
     }
 

@@ -51,6 +51,8 @@ struct Graph<'t> {
     produced: Vec<u32>,
     /// The ids of the values that nodes read, sorted.
     read: Vec<u32>,
+    /// The dimensions of the values that are stored with those of another layout, by id, sorted.
+    relaid: Vec<(u32, Vec<u64>)>,
 }
 
 impl<'t> Graph<'t> {
@@ -79,7 +81,9 @@ impl<'t> Graph<'t> {
                 *index = last;
             }
         }
-        Self { payload, ids, produced, read }
+        let mut graph = Self { payload, ids, produced, read, relaid: Vec::new() };
+        graph.relaid = shapes::relaid(&graph);
+        graph
     }
 
     /// Returns a node, by its index in the graph.
@@ -128,6 +132,19 @@ impl<'t> Graph<'t> {
         let tensor = self.tensor(id)?;
         let dynamic = tensor.dq_datatype == Some(XNNDatatype::QINT8);
         Some(if dynamic { XNNDatatype::QDINT8 } else { tensor.datatype })
+    }
+
+    /// Returns the dimensions of a value when the graph runs, if they are not the stored ones.
+    fn relaid(&self, id: u32) -> Option<&[u64]> {
+        keyed::find(&self.relaid, |(other, _)| other.cmp(&id)).map(|(_, dims)| dims.as_slice())
+    }
+
+    /// Returns the dimensions of a value when the graph runs.
+    fn dims(&self, id: u32) -> Option<Vec<u64>> {
+        match self.relaid(id) {
+            Some(dims) => Some(dims.to_vec()),
+            None => Some(self.tensor(id)?.dims().iter().map(|size| (*size).into()).collect()),
+        }
     }
 
     /// Returns the index of the value with this id.

@@ -4,18 +4,20 @@
 use super::super::report::{Few, Report};
 use super::super::rule;
 use super::Graph;
+use crate::delegate::xnnpack::NodeIds;
+use crate::keyed::Keyed;
 use crate::path::Path;
-use crate::schema::xnnpack::{NO_ID, XNNNodeConv, XNNPooling2D, XNode, XNodeUnion};
+use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNNodeConv, XNNPooling2D, XNode, XNodeUnion};
 use alloc::{format, vec, vec::Vec};
 
 pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let ids = node.xnode_union.ids();
-    let dims = |list: &[(&str, u32)]| -> Vec<Vec<u64>> {
-        let tensors = list.iter().filter(|(_, id)| *id != NO_ID).filter_map(|(_, id)| graph.tensor(*id));
-        tensors.map(|tensor| tensor.dims().iter().map(|size| (*size).into()).collect()).collect()
+    let inputs = inputs(&ids, |id| graph.dims(id));
+    let written = ids.outputs.iter().find(|(_, id)| *id != NO_ID);
+    let (Some(input), Some((_, output_id))) = (inputs.first(), written) else {
+        return;
     };
-    let (inputs, outputs) = (dims(&ids.inputs), dims(&ids.outputs));
-    let (Some(input), Some(output)) = (inputs.first(), outputs.first()) else {
+    let Some(output) = &graph.dims(*output_id) else {
         return;
     };
     // The runtime reads as many paddings as the input has dimensions, regardless of the lengths of the lists.
@@ -40,6 +42,44 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
         Ok(_) => (),
         Err(fault) => report.add(rule::XNNPACK_NODE_SHAPE, path, format!("{fault}, with an input of {}", Few(input))),
     }
+}
+
+/// Returns the dimensions of a node's inputs.
+fn inputs(ids: &NodeIds, dims: impl Fn(u32) -> Option<Vec<u64>>) -> Vec<Vec<u64>> {
+    ids.inputs.iter().filter(|(_, id)| *id != NO_ID).filter_map(|(_, id)| dims(*id)).collect()
+}
+
+/// Returns the dimensions of the values that are stored with the channels first although they are last when the graph runs, by id.
+///
+/// For a convolution whose input is quantized at run time, the exporter transposes the value from which it is computed, and leaves the
+/// stored dimensions of all values in between as they were. XNNPACK computes them again.
+pub(super) fn relaid(graph: &Graph<'_>) -> Vec<(u32, Vec<u64>)> {
+    let nodes = graph.payload.graph.xnodes();
+    let is_dynamic = |node: &XNode<'_>| match &node.xnode_union {
+        XNodeUnion::XNNConvert(convert) => graph.datatype(convert.output_id) == Some(XNNDatatype::QDINT8),
+        _ => false,
+    };
+    if !nodes.iter().any(is_dynamic) {
+        return Vec::new();
+    }
+    let mut found = Keyed::<u32, Vec<u64>>::new();
+    for node in nodes {
+        let ids = node.xnode_union.ids();
+        let inputs = inputs(&ids, |id| found.get(&id).cloned().or_else(|| graph.dims(id)));
+        let Some(Ok(Some(expected))) = inputs.first().map(|input| inferred(&node.xnode_union, input, &inputs)) else {
+            continue;
+        };
+        let [batch, height, width, channels] = *expected else { continue };
+        for (_, id) in &ids.outputs {
+            let Some(tensor) = graph.tensor(*id).filter(|tensor| tensor.flags & EXTERNAL_OUTPUT == 0) else { continue };
+            let stored = tensor.dims().iter().map(|size| u64::from(*size));
+            let is_same = stored.clone().eq(expected.iter().copied());
+            if !is_same && stored.eq([batch, channels, height, width]) {
+                found.insert(*id, expected.clone());
+            }
+        }
+    }
+    found.into_sorted()
 }
 
 /// Returns the shape of the output; `None` if it does not follow from the inputs alone.

@@ -1,10 +1,10 @@
 //! Calls that kernels refuse, that crash them, or for which they compute different numbers.
 
 use super::instructions::{built_in, kernel};
-use super::{ADD, Case, list, pte, push, tensor};
+use super::{ADD, Case, list, plan, pte, push, tensor};
 use executorch_format::Pte;
 use executorch_format::schema::ScalarType;
-use executorch_format::schema::program::{Int, IntList};
+use executorch_format::schema::program::{Bool, Double, Int, IntList, TensorList};
 
 /// Gives the three tensors four dimensions, and those in `last` channels-last memory.
 fn four_dimensions(pte: &mut Pte<'_>, last: &[usize]) {
@@ -37,6 +37,16 @@ pub fn cases() -> Vec<Case> {
             let dims = push(pte, IntList { items: list(&[3]) });
             kernel(pte, 0).args = list(&[0, dims, 2, 2]);
             four_dimensions(pte, &[0, 2]);
+        }),
+        pte("training-mode", "training-mode", ADD, "aten::native_dropout that trains", |pte| {
+            built_in(pte, "aten::native_dropout", "out");
+            let mut mask = tensor(pte, 1).clone();
+            mask.scalar_type = ScalarType::BOOL;
+            let (p, train) = (push(pte, Double { double_val: 0.5 }), push(pte, Bool { bool_val: true }));
+            let mask = push(pte, mask);
+            let results = push(pte, TensorList { items: list(&[2, mask]) });
+            plan(pte).inputs = list(&[0]);
+            kernel(pte, 0).args = list(&[0, p, train, 2, mask, results]);
         }),
         pte("kernel-argument-kind", "kernel-argument-kind", ADD, "the second operand is an integer", |pte| {
             kernel(pte, 0).args = list(&[0, 3, 3, 2, 2]);

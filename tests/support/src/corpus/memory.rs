@@ -1,8 +1,11 @@
 //! Damage to planned memory.
 
+use super::instructions::kernel;
 use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, instructions, plan, pte, push, tensor};
 use executorch_format::Pte;
-use executorch_format::schema::program::{AllocationDetails, InstructionArguments, KernelTypes, TensorList};
+use executorch_format::schema::program::{
+    AllocationDetails, Instruction, InstructionArguments, KernelTypes, MoveCall, TensorList,
+};
 
 fn place<'p>(pte: &'p mut Pte<'_>, value: usize) -> &'p mut AllocationDetails {
     tensor(pte, value).allocation_info.as_mut().unwrap()
@@ -106,6 +109,39 @@ pub fn cases() -> Vec<Case> {
             "an intermediate result is at the offset of a mutable state",
             |pte| {
                 place(pte, 14).memory_offset_low = 96;
+            },
+        ),
+        pte("view-layout", "view-layout", ADD, "a view of the first input, which is stored by columns", |pte| {
+            let view = tensor(pte, 0).clone();
+            let view = push(pte, view);
+            tensor(pte, 0).dim_order = super::list(&[1, 0]);
+            kernel(pte, 0).args = super::list(&[view, 1, 3, 2, 2]);
+        }),
+        pte(
+            "stale-view",
+            "stale-view",
+            ADD,
+            "a view at the place of a value into which the second input is moved",
+            |pte| {
+                plan(pte).non_const_buffer_sizes = super::list(&[0, 64]);
+                let mut moved = tensor(pte, 1).clone();
+                moved.allocation_info =
+                    Some(AllocationDetails { memory_id: 1, memory_offset_low: 48, memory_offset_high: 0 });
+                let (base, view) = (push(pte, moved.clone()), push(pte, moved));
+                kernel(pte, 0).args = super::list(&[0, view, 3, 2, 2]);
+                let moves = MoveCall { move_from: 1, move_to: base };
+                instructions(pte).insert(0, Instruction { instr_args: moves.into() });
+            },
+        ),
+        pte(
+            "output-rebound",
+            "output-rebound",
+            ADD_MUL,
+            "a constant is moved into an output in the caller's memory",
+            |pte| {
+                tensor(pte, 4).allocation_info = None;
+                let moves = MoveCall { move_from: 1, move_to: 4 };
+                instructions(pte).push(Instruction { instr_args: moves.into() });
             },
         ),
         pte(

@@ -1,6 +1,8 @@
 //! Damage to payloads of backends other than XNNPACK.
 
-use super::{CORE_ML, Case, DELEGATE_INLINE, ETHOS_U, VULKAN, bytes, plan, pte};
+use super::{CORE_ML, Case, DELEGATE_INLINE, ETHOS_U, VULKAN, bytes, instructions, plan, pte};
+use executorch_format::Pte;
+use executorch_format::schema::program::{DelegateCall, InstructionArguments};
 
 pub fn cases() -> Vec<Case> {
     // Their base files share vtables between tables of different sizes, since an older `flatbuffers` wrote them.
@@ -50,6 +52,23 @@ pub fn cases() -> Vec<Case> {
             },
         ),
         bytes(
+            "ethos-u-outside",
+            "ethos-u-payload",
+            ETHOS_U,
+            "an input behind the scratch memory of an Ethos-U",
+            |bytes| {
+                // The block's header of 32 bytes, the count, the shape and the element size.
+                let start = payload(bytes, b"inputs\0") + 32 + 4 + 7 * 4;
+                bytes[start + 2] = 1;
+            },
+        ),
+        pte("ethos-u-arguments", "delegate-arguments", ETHOS_U, "a call of an Ethos-U without its output", |pte| {
+            call(pte).args.as_mut().unwrap().to_mut().pop();
+        }),
+        pte("vulkan-arguments", "delegate-arguments", VULKAN, "a call of a Vulkan graph without its output", |pte| {
+            call(pte).args.as_mut().unwrap().to_mut().pop();
+        }),
+        bytes(
             "core-ml-file-list",
             "core-ml-payload",
             CORE_ML,
@@ -66,6 +85,16 @@ pub fn cases() -> Vec<Case> {
         pte.program.backend_delegate_data.as_mut().unwrap()[0].data = Some(data.into_bytes().into());
     });
     shared.map(|case| case.also("vtable-shared")).into_iter().chain([machine_code]).collect()
+}
+
+/// Returns the first call of a delegate.
+fn call<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut DelegateCall<'a> {
+    let mut arguments = instructions(pte).iter_mut().map(|instruction| &mut instruction.instr_args);
+    let call = arguments.find_map(|arguments| match arguments {
+        InstructionArguments::DelegateCall(call) => Some(call),
+        _ => None,
+    });
+    call.unwrap()
 }
 
 /// Returns the position of the bytes `part`.

@@ -1,8 +1,8 @@
-//! Programs that use memory after `FreeCall`, or never end.
+//! Programs that use memory after `FreeCall`, never end, view a value that a move rebinds, or move into the caller's memory.
 
 use crate::judge::{MANY_WALKS, Server, Truth, Verdict, runs, verdict};
 use crate::plan::{self, Kind};
-use crate::program::{At, Plan, Program, Role, Step, TensorValue, Value};
+use crate::program::{At, Effect, Plan, Program, Role, Step, TensorValue, Value};
 use crate::shadow::{self, Decisions, Seen};
 use executorch_format_support::random::Random;
 
@@ -17,15 +17,21 @@ pub enum Fault {
     FreeConstant,
     /// A loop does not end, because its condition is constant.
     EndlessLoop,
+    /// A result of branches or of a loop, into which a tensor is moved, is read through a view by its place.
+    ViewOfMoved,
+    /// An output into which a tensor is moved is in the caller's memory, which is new in each run.
+    OutputRebound,
 }
 
-const FAULTS: [Fault; 6] = [
+const FAULTS: [Fault; 8] = [
     Fault::FreeBetween,
     Fault::FreeAtEnd,
     Fault::FreeInput,
     Fault::FreeOutput,
     Fault::FreeConstant,
     Fault::EndlessLoop,
+    Fault::ViewOfMoved,
+    Fault::OutputRebound,
 ];
 
 /// A fault, and the verdicts about it.
@@ -68,13 +74,18 @@ fn judge(
     let file = faulty.file(plan);
     let results = server.run(seed, runs(program), &[reference.file(plan), file.clone()]);
     let (found, mut rules) = verdict(&file);
-    if found == Verdict::Overlap {
-        rules.push("planned-memory-overlap");
+    match found {
+        Verdict::Overlap => rules.push("planned-memory-overlap"),
+        Verdict::Unknown => rules.push("planned-memory-unknown"),
+        Verdict::Clean => (),
     }
+    // The shadow has no view of a moved value and no tensor that a caller gives memory: without an effect, the truth is not known.
     let walks = if rules.is_empty() { 60 } else { MANY_WALKS };
     let truth = if results[0] != results[1] {
         Truth::Wrong
-    } else if fault != Fault::EndlessLoop && shadow::judge(&faulty, plan, seed, walks, Decisions::Free) == Seen::Right {
+    } else if !matches!(fault, Fault::EndlessLoop | Fault::ViewOfMoved | Fault::OutputRebound)
+        && shadow::judge(&faulty, plan, seed, walks, Decisions::Free) == Seen::Right
+    {
         Truth::Right
     } else {
         Truth::OtherPath
@@ -84,8 +95,11 @@ fn judge(
 
 /// Returns the program with a step that has no effect, and with the fault in its place.
 fn damage(fault: Fault, program: &Program, random: &mut Random) -> Option<(Program, Program)> {
-    if fault == Fault::EndlessLoop {
-        return Some((program.clone(), endless(program)?));
+    match fault {
+        Fault::EndlessLoop => return Some((program.clone(), endless(program)?)),
+        Fault::ViewOfMoved => return Some((program.clone(), view_of_moved(program, random)?)),
+        Fault::OutputRebound => return Some((program.clone(), output_rebound(program)?)),
+        _ => (),
     }
     let (at, value) = match fault {
         Fault::FreeBetween | Fault::FreeAtEnd => {
@@ -111,7 +125,7 @@ fn damage(fault: Fault, program: &Program, random: &mut Random) -> Option<(Progr
             let mut tensors = reads.iter().filter(|value| matches!(program.values[**value], Value::Tensor(_)));
             (random.below(program.steps.len() + 1), *tensors.find(is_constant)?)
         }
-        Fault::EndlessLoop => return None,
+        Fault::EndlessLoop | Fault::ViewOfMoved | Fault::OutputRebound => return None,
     };
     let (mut reference, mut faulty) = (program.clone(), program.clone());
     for program in [&mut reference, &mut faulty] {
@@ -126,6 +140,66 @@ fn damage(fault: Fault, program: &Program, random: &mut Random) -> Option<(Progr
     reference.steps.insert(at, Step::Jump { condition: program.values.len(), to: at + 1 });
     faulty.steps.insert(at, Step::Free(value));
     Some((reference, faulty))
+}
+
+/// Returns the values of planned memory into which a tensor is moved.
+fn moved(program: &Program) -> Vec<usize> {
+    let targets = program.steps.iter().filter_map(|step| match step {
+        Step::Move { to, .. } => Some(*to),
+        _ => None,
+    });
+    let is_planned =
+        |value: &usize| matches!(&program.values[*value], Value::Tensor(TensorValue { at: At::Block(..), .. }));
+    let mut moved: Vec<usize> = targets.filter(is_planned).collect();
+    moved.sort_unstable();
+    moved.dedup();
+    moved
+}
+
+/// Returns the program with a read of a moved value replaced by a read of a view of it, as the exporter leaves out views.
+fn view_of_moved(program: &Program, random: &mut Random) -> Option<Program> {
+    let moved = moved(program);
+    let mut reads: Vec<(usize, usize)> = Vec::new();
+    for (at, step) in program.steps.iter().enumerate() {
+        if let Step::Call { effect: Effect::Compute { reads: read, .. }, args, .. } = step {
+            reads.extend(
+                read.iter().filter(|value| moved.contains(value) && args.contains(value)).map(|value| (at, *value)),
+            );
+        }
+    }
+    let outputs = program.outputs.iter().enumerate().filter(|(_, value)| moved.contains(value));
+    reads.extend(outputs.map(|(position, value)| (program.steps.len() + position, *value)));
+    let (at, value) = *reads.get(random.below(reads.len()))?;
+    let mut faulty = program.clone();
+    faulty.values.push(program.values[value].clone());
+    let view = program.values.len();
+    let replace = |item: &mut usize| {
+        if *item == value {
+            *item = view;
+        }
+    };
+    match faulty.steps.get_mut(at) {
+        Some(Step::Call { effect: Effect::Compute { reads, .. }, args, .. }) => {
+            args.iter_mut().chain(reads).for_each(replace);
+        }
+        _ => faulty.outputs[at - program.steps.len()] = view,
+    }
+    Some(faulty)
+}
+
+/// Returns the program with an output into which a tensor is moved in the caller's memory.
+fn output_rebound(program: &Program) -> Option<Program> {
+    let moved = moved(program);
+    let is_alone = |value: usize| {
+        let At::Block(block, _) = program.tensor(value).at else { return false };
+        program.tensors().filter(|(_, tensor)| matches!(tensor.at, At::Block(other, _) if other == block)).count() == 1
+    };
+    let output = program.outputs.iter().copied().find(|output| moved.contains(output) && is_alone(*output))?;
+    let mut faulty = program.clone();
+    if let Value::Tensor(tensor) = &mut faulty.values[output] {
+        tensor.at = At::Caller;
+    }
+    Some(faulty)
 }
 
 /// Returns the program with a loop that cannot end.

@@ -2,7 +2,7 @@
 
 use crate::program::{Plan, Program};
 use crate::shadow::{self, Decisions, Seen};
-use executorch_format::verify::Level;
+use executorch_format::verify::{Level, Severity};
 use executorch_format_support::verdict::findings;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -72,6 +72,7 @@ pub fn runs(program: &Program) -> usize {
 pub enum Verdict {
     Clean,
     Unknown,
+    /// Bytes of another value are read.
     Overlap,
 }
 
@@ -81,6 +82,9 @@ pub fn verdict(file: &[u8]) -> (Verdict, Vec<&'static str>) {
     for finding in findings(&[file], Level::Strict) {
         match finding.rule {
             "planned-memory-overlap" => verdict = Verdict::Overlap,
+            // With a warning, it may be a view of another value.
+            "stale-view" if finding.severity == Severity::Warning => verdict = verdict.max(Verdict::Unknown),
+            "stale-view" => verdict = Verdict::Overlap,
             "planned-memory-unknown" => verdict = verdict.max(Verdict::Unknown),
             rule => others.push(rule),
         }
