@@ -96,7 +96,7 @@ fn save(context: &Context, input: &Input, source: &Path, options: &COptions) -> 
     refuse_foreign(&header, MARK)?;
     refuse_model(source)?;
     let (file, header_name) = (file.to_string_lossy(), header.file_name().unwrap_or_default().to_string_lossy());
-    let source_text = || array.source(&header_name, &file).into_iter();
+    let source_text = || array.source(&header_name, &file);
     put(source, &|out| source_text().try_for_each(|piece| out.write_all(piece.as_bytes())))?;
     put(&header, &|out| out.write_all(array.header(&file).as_bytes()))?;
     let (header, source) = (text::path(&header), text::path(source));

@@ -22,7 +22,7 @@ fn count(image: Result<Image<'_>>, out: &mut Output) {
     }
 }
 
-/// Makes a file from JSON with its blobs in other files: from the input as JSON, and from the JSON of a file with a changed digit.
+/// Makes a file from JSON with its blobs in other files: from the input as JSON, and from the JSON of a file with changed numbers.
 pub fn build_json(bytes: &[u8]) {
     const BLOB: &[u8] = &[7; 24];
     if let Ok(text) = std::str::from_utf8(bytes) {
@@ -35,16 +35,25 @@ pub fn build_json(bytes: &[u8]) {
     }
     let Ok(model) = Model::parse(bytes) else { return };
     let Ok(dump) = JsonDump::new(&model) else { return };
-    let mut text = serde_json::to_vec(&dump).expect("a tree is JSON");
+    let mut text = serde_json::to_string(&dump).expect("a tree is JSON");
     let choices = &mut choices(bytes);
     for _ in 0..3 {
-        let at = usize::from(choices.byte()) << 16 | usize::from(choices.byte()) << 8 | usize::from(choices.byte());
-        let at = at.checked_rem(text.len()).unwrap_or_default();
-        if let Some(digit) = text.iter_mut().skip(at).find(|byte| byte.is_ascii_digit()) {
-            *digit = b'0' + choices.below(10);
-        }
+        let at = usize::from(choices.byte()) << 8 | usize::from(choices.byte());
+        // What a file states about itself as a whole comes first.
+        let end = if choices.yes() { text.len() } else { text.len().min(200) };
+        let Some(start) = text
+            .char_indices()
+            .skip(at.checked_rem(end).unwrap_or_default())
+            .find_map(|(at, character)| character.is_ascii_digit().then_some(at))
+        else {
+            continue;
+        };
+        let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
+        text.replace_range(
+            start..start + digits,
+            choices.one_of("0", &["1", "7", "4096", "1099511627776", "4611686018427387904", "18446744073709551615"]),
+        );
     }
-    let text = String::from_utf8(text).expect("digits replace digits");
     let file = |name: &str| dump.files().iter().find(|file| file.name == name).map(|file| file.bytes);
     let built = JsonTree::parse(&text).and_then(|tree| tree.build(None, &file));
     if let Ok(built) = &built {

@@ -10,7 +10,7 @@ const LIBRARY: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0
 const PICKLE: &[u8] =
     b"\x80\x04\x95\x1d\0\0\0\0\0\0\0\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02id\x94\x85\x94R\x94.";
 
-const RULES: [&str; 4] = ["also-zip", "foreign-format", "native-code", "padding"];
+const RULES: [&str; 5] = ["also-zip", "foreign-format", "native-code", "padding", "trailing-bytes"];
 
 /// Returns which of these rules a file breaks, and where.
 fn broken(model: &Model<'_>) -> Vec<(&'static str, Option<u64>, String)> {
@@ -90,4 +90,28 @@ fn work_on_pickles_is_bounded_by_the_size_of_the_file() {
     let start = std::time::Instant::now();
     assert_eq!(rules(&Model::parse(&bytes).unwrap()), [""; 0]);
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn bytes_after_the_end_are_reported_with_their_format_and_place_unless_they_are_padding() {
+    for (name, format) in [
+        ("trailing-elf.pte", "an ELF file"),
+        ("trailing-mach-o.ptd", "a Mach-O file"),
+        ("trailing-script.bpte", "a script"),
+        ("trailing-pe.etdp", "a PE file"),
+        ("also-zip.pte", "a ZIP archive"),
+    ] {
+        let path = executorch_format_support::data().join("malformed").join(name);
+        let bytes = std::fs::read(path).unwrap();
+        let findings = Model::parse(&bytes).unwrap().verify(Level::Strict);
+        let found = findings.iter().find(|finding| finding.rule == "trailing-bytes").unwrap();
+        assert!(found.message.contains(format), "{found}");
+        assert!(found.offset.is_some_and(|offset| offset < bytes.len() as u64), "{found}");
+    }
+    // This program has no extended header.
+    let program = fixture("1.5.1/add/add.pte");
+    let after = |more: &[u8]| rules(&Model::parse(&[program.bytes(), more].concat()).unwrap());
+    assert_eq!(after(&[0; 16]), [] as [&str; 0]);
+    assert_eq!(after(&[0, 0, 0, 1]), ["trailing-bytes"]);
+    assert_eq!(after(&[0; (1 << 16) + 1]), ["trailing-bytes"]);
 }
