@@ -31,42 +31,6 @@ const SMALL: Scale = Scale { length: 64, count: 4 };
 const NAMED: &[&str] =
     &["method", "operator", "backend", "string", "key", "found", "bytes", "ranges", "ptd", "segment"];
 
-/// Returns commands that together use the library's answers about one file or two, and edit it in every way that reads shared data.
-fn commands(ending: &str) -> &'static [&'static [&'static str]] {
-    match ending {
-        "pte" => &[
-            &["info", "{}"],
-            &["list", "--hash", "{}"],
-            &["size", "{}"],
-            &["memory", "--json", "{}"],
-            &["ops", "{}"],
-            &["disasm", "{}"],
-            &["graph", "--json", "{}"],
-            &["report", "{}", "-o", "{out}/report.html"],
-            &["verify", "{}"],
-            &["externalize", "{}", "-o", "{out}/out.pte", "--data", "{out}/out.ptd", "--all"],
-            &["dedup", "{}", "-o", "{out}/out.pte"],
-            &["strip", "{}", "-o", "{out}/out.pte", "--all"],
-            &["select", "{}", "-o", "{out}/out.pte", "--keep", "*"],
-            &["convert", "{}", "{out}/out.safetensors", "--skip-unsupported"],
-            &["diff", "{}", "{other}"],
-        ],
-        _ => &[
-            &["info", "{}"],
-            &["list", "--hash", "{}"],
-            &["size", "{}"],
-            &["report", "{}", "-o", "{out}/report.html"],
-            &["verify", "{}"],
-            &["ptd", "rename", "{}", "--prefix", "x.", "-o", "{out}/out.ptd"],
-            &["ptd", "split", "{}", "--max-size", "4", "-o", "{out}/out.ptd"],
-            &["ptd", "merge", "{}", "{}", "-o", "{out}/out.ptd"],
-            &["ptd", "merge", "{}", "{other}", "-o", "{out}/out.ptd"],
-            &["dedup", "{}", "-o", "{out}/out.ptd"],
-            &["convert", "{}", "{out}/out.safetensors", "--skip-unsupported"],
-        ],
-    }
-}
-
 type Failed = Box<dyn Error + Send + Sync>;
 
 fn main() -> Result<(), Failed> {
@@ -90,10 +54,11 @@ fn run(folder: &Path, kind: &str, ending: &str) -> Result<(), Failed> {
     for _ in RUNS {
         measured(&["--version".to_owned()]);
     }
-    for command in commands(ending) {
+    for command in sharing::different_commands(ending) {
         for size in RUNS {
             fs::create_dir_all(&out)?;
             let files = [path(folder, kind, size, ending), path(folder, kind, &format!("{size}-other"), ending)];
+            fs::write(out.join(sharing::TARGET.0), sharing::TARGET.1)?;
             let arguments = sharing::arguments(command, [&files[0], &files[1]], &out);
             // Codes 0 to 2: the command succeeded, found faults, or refused the file.
             let code = measured(&arguments);
@@ -122,7 +87,7 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
         for (size, scale) in [("small", SMALL), ("1", scale), ("4", four)] {
             for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {
                 let is_wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind);
-                let files = sharing::files(scale).into_iter();
+                let files = sharing::files(scale).into_iter().chain(sharing::code_files(scale));
                 for file in files.filter(|file| NAMED.contains(&file.kind) == are_named && is_wanted(file.kind)) {
                     fs::write(path(&folder, file.kind, &name, file.ending), &file.bytes)?;
                     if name == "1" {
@@ -143,7 +108,7 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
             let counts = counts(&folder, kind, ending)?;
             let mut counts = counts.chunks(RUNS.len());
             let start = counts.next().and_then(|counts| counts.last()).ok_or("no counts")?;
-            for (command, counts) in commands(ending).iter().zip(counts) {
+            for (command, counts) in sharing::different_commands(ending).iter().zip(counts) {
                 let &[_, one, four] = counts else { return Err(format!("{kind}: too few counts").into()) };
                 let [one, four] = [one, four].map(|count| count - start);
                 let ratio = four / one;
@@ -185,7 +150,7 @@ fn counts(folder: &Path, kind: &str, ending: &str) -> Result<Vec<f64>, Failed> {
         return Err(format!("{kind}: {}: {error}", output.status).into());
     }
     // One file for each call: `totals: ` counts from the previous file.
-    let runs = (commands(ending).len() + 1) * RUNS.len();
+    let runs = (sharing::different_commands(ending).len() + 1) * RUNS.len();
     let total = |number: usize| -> Result<f64, Failed> {
         let text = fs::read_to_string(format!("{}.{number}", out.display()))?;
         let total = text.lines().find_map(|line| line.strip_prefix("totals: "));

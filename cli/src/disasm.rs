@@ -114,7 +114,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         let sources = files.sources()?;
         let analysis = Analysis::new(pte);
         let names = files.names(&analysis, &sources)?;
-        let mut disassembly = analysis.disassembly();
+        let mut disassembly = analysis.into_disassembly();
         names.add_to_disassembly(&mut disassembly);
         if !arguments.filter.operator.is_empty() {
             let names = print::names(&disassembly);

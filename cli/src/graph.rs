@@ -89,6 +89,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                     return Err(Failure::no_match(path, "method that computes something is called", method, there));
                 }
             }
+            if let Some(graph) = graphs.iter().find(|graph| is_too_large(graph)) {
+                return Err(Failure::usage_of(path, &too_large(graph)));
+            }
             if let Some(trace) = &trace {
                 trace.put_on(&analysis, &mut graphs)?;
                 if documents.is_none() {
@@ -118,6 +121,16 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         arguments.output.write(context, made)?;
     }
     outcome
+}
+
+/// Returns `true` for a graph that has no nodes because there would be too many.
+pub fn is_too_large(graph: &Graph<'_>) -> bool {
+    graph.nodes.is_empty() && graph.incomplete.is_some()
+}
+
+/// Returns a message about a graph that is too large.
+pub fn too_large(graph: &Graph<'_>) -> String {
+    format!("no graph of the method {}: {}", text::quoted(graph.method), graph.incomplete.unwrap_or_default())
 }
 
 /// A trace with times for graphs.

@@ -98,8 +98,10 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let (mut apart, mut arenas) = (false, String::new());
     let outcome = each_program(context, &arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
         let analysis = Analysis::new(pte);
+        // Before the names, because both take memory for each instruction while they are found.
+        let memory = analysis.memory();
         arguments.names.with(context, path, &analysis, |names| {
-            let mut memory = analysis.memory();
+            let mut memory = memory;
             names.add_to_memory(pte, &mut memory);
             if let Some(name) = &arguments.method {
                 memory.methods.retain(|method| method.name == name);

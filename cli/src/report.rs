@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::existing::refuse_foreign;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
-use crate::graph::Times;
+use crate::graph::{Times, is_too_large, too_large};
 use crate::json::{self, JsonArguments};
 use crate::names::NamesArguments;
 use crate::open::{Input, Unbundled};
@@ -100,6 +100,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                     drawing.graph.label_times(&|ticks| time(ticks, Tick::Ns));
                     *drawing = Drawing::of(std::mem::take(&mut drawing.graph));
                 }
+            }
+            if let Some(drawing) = report.graphs.iter().find(|drawing| is_too_large(&drawing.graph)) {
+                context.say(format_args!("{}: {}", text::path(path), too_large(&drawing.graph)));
             }
             let inside = if program_offset.is_some() { ", the program inside" } else { "" };
             let name = path.file_name().unwrap_or(path.as_os_str());

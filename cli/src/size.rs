@@ -193,8 +193,10 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         match &file.model {
             Model::Pte(pte) if arguments.need_names() => {
                 let analysis = Analysis::new(pte);
+                // Before the names, because both take memory for each instruction while they are found.
+                let size = analysis.size_report().map_err(|error| Failure::bad(path, &error))?;
                 arguments.names.with(context, path, &analysis, |names| {
-                    let mut size = analysis.size_report().map_err(|error| Failure::bad(path, &error))?;
+                    let mut size = size;
                     names.add_to_size_report(pte, &mut size);
                     print(&size, modules::known(names.size_by_module(&analysis, &size)))
                 })

@@ -33,7 +33,7 @@ use core::fmt;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Disassembly<'t> {
@@ -277,6 +277,16 @@ pub enum TensorPlace<'t> {
     },
 }
 
+impl<'t> Disassembly<'t> {
+    /// Adds the contents of delegates.
+    pub(super) fn with_delegates(mut self, delegates: Vec<Vec<DelegateCode<'t>>>) -> Self {
+        for (method, delegates) in self.methods.iter_mut().zip(delegates) {
+            method.delegates = delegates;
+        }
+        self
+    }
+}
+
 /// Returns the instructions of each method, without the contents of delegates.
 pub(super) fn code<'t>(pte: &'t Pte<'_>, delegates: &DelegateOutputs) -> Disassembly<'t> {
     let mut errors = Vec::new();
@@ -386,15 +396,30 @@ fn chain_code<'t>(
     path: &Path<'_>,
     errors: &mut Vec<Fault>,
 ) -> ChainCode<'t> {
-    let mut operations: Vec<Operation<'t>> = Vec::new();
-    let mut assumed = Vec::new();
+    let mut stacks = chain.stacktrace().iter();
+    // One list from the start, since a chain can have millions of small instructions.
+    let mut instructions: Vec<Code<'t>> = Vec::with_capacity(chain.instructions().len());
     for instruction in chain.instructions() {
         let accesses = calls.accesses(&instruction.instr_args);
-        assumed.push(accesses.unknown);
-        operations.push(operation(plan, &instruction.instr_args, accesses));
+        let assumed = accesses.unknown;
+        let stack = stacks.next().map(|frames| frames.items()).unwrap_or_default();
+        let operation = operation(plan, &instruction.instr_args, accesses);
+        instructions.push(Code {
+            operation,
+            jumped_to: false,
+            assumed,
+            label: None,
+            module: None,
+            source: None,
+            stack,
+        });
     }
-    let destinations = keyed::set(operations.iter().filter_map(Operation::destination).collect());
-    for (index, (operation, instruction)) in operations.iter().zip(chain.instructions()).enumerate() {
+    for index in keyed::set(instructions.iter().filter_map(|code| code.operation.destination()).collect()) {
+        if let Some(code) = instructions.get_mut(index) {
+            code.jumped_to = true;
+        }
+    }
+    for (index, (Code { operation, .. }, instruction)) in instructions.iter().zip(chain.instructions()).enumerate() {
         let mut check = |list, item: i32, count| {
             if usize::try_from(item).ok().is_none_or(|item| item >= count) {
                 let error = Error::reference(format!("{list} {item}, but there are {count}"));
@@ -406,19 +431,13 @@ fn chain_code<'t>(
             InstructionArguments::DelegateCall(call) => check("delegate", call.delegate_index, plan.delegates().len()),
             // A jump to the end of the chain is valid.
             InstructionArguments::JumpFalseCall(call) => {
-                check("instruction", call.destination_instruction, operations.len() + 1);
+                check("instruction", call.destination_instruction, instructions.len() + 1);
             }
             _ => {}
         }
         operation.values().for_each(|value| check("value", value, plan.values().len()));
     }
-    let mut stacks = chain.stacktrace().iter();
-    let code = |(index, (operation, assumed))| {
-        let stack = stacks.next().map(|frames| frames.items()).unwrap_or_default();
-        let jumped_to = destinations.binary_search(&index).is_ok();
-        Code { operation, jumped_to, assumed, label: None, module: None, source: None, stack }
-    };
-    ChainCode { instructions: operations.into_iter().zip(assumed).enumerate().map(code).collect() }
+    ChainCode { instructions }
 }
 
 fn operation<'t>(

@@ -102,12 +102,13 @@ impl<'t> Analysis<'t> {
 
     /// Returns every instruction of every method. Arguments of known operators have names.
     pub fn disassembly(&self) -> Disassembly<'t> {
-        let mut disassembly = self.code().clone();
-        for (method, delegates) in
-            disassembly.methods.iter_mut().zip(delegate_code::contents(self.pte, self.payloads()))
-        {
-            method.delegates = delegates;
-        }
-        disassembly
+        self.code().clone().with_delegates(delegate_code::contents(self.pte, self.payloads()))
+    }
+
+    /// Returns every instruction of every method, as [`disassembly`](Self::disassembly) does, without the memory for a copy.
+    pub fn into_disassembly(self) -> Disassembly<'t> {
+        let delegates = delegate_code::contents(self.pte, self.payloads());
+        self.code();
+        self.code.into_inner().unwrap_or_default().with_delegates(delegates)
     }
 }

@@ -5,6 +5,7 @@ use super::report::{Action, Change, EditReport, Subject, User};
 use crate::error::{Error, Result, counted};
 use crate::file::bpte::Bpte;
 use crate::file::pte::Pte;
+use crate::keyed::set;
 use crate::names::shortened;
 use crate::schema::bundled::{self, BundledMethodTestCase, BundledMethodTestSuite, Value, ValueUnion};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
@@ -36,9 +37,8 @@ impl<'a> Bpte<'a> {
         let program = program.into();
         let mut report = EditReport::default();
         let parsed = Pte::parse(&program)?;
-        let tested: Vec<&str> =
-            self.bundled_program.method_test_suites().iter().map(|suite| suite.method_name()).collect();
-        for plan in parsed.methods().iter().filter(|plan| !tested.contains(&plan.name())) {
+        let tested = set(self.bundled_program.method_test_suites().iter().map(|suite| suite.method_name()).collect());
+        for plan in parsed.methods().iter().filter(|plan| tested.binary_search(&plan.name()).is_err()) {
             report.notes.push(format!("the bundle has no test cases for the method {:?}", plan.name()));
         }
         drop(parsed);

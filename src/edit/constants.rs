@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
+use crate::keyed::Keyed;
 use crate::names::shortened;
 use crate::schema::xnnpack::XNNTensorValue;
 use crate::tensor::{TensorShape, TensorView};
@@ -90,12 +91,14 @@ fn groups(
 ) -> Result<Vec<Group>> {
     let (payloads, blobs) = (pte.open_payloads(), NamedBlobs::new(pte, ptd));
     let mut groups: Vec<Group> = Vec::new();
+    let delegates = payloads.iter().flat_map(|opened| opened.delegates.iter().map(move |delegate| (*delegate, opened)));
+    let delegates: Keyed<(usize, usize), &OpenPayload<'_>> = delegates.collect();
+    let mut by_place: Keyed<(Option<DataRef>, u64, u64, String), usize> = Keyed::new();
     for place in &tensor.places {
         let ModelPlace::Constant { method, delegate, value } = *place else { continue };
         let missing =
             || Error::reference(format!("delegate {delegate} of method {method} has no constant {value} of XNNPACK"));
-        let opened =
-            payloads.iter().find(|opened| opened.delegates.contains(&(method, delegate))).ok_or_else(missing)?;
+        let opened = *delegates.get(&(method, delegate)).ok_or_else(missing)?;
         let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { return Err(missing()) };
         let stored = xnnpack.graph.xvalues().get(value).and_then(|own| own.tensor()).ok_or_else(missing)?;
         let place = match xnnpack.constant(stored.constant_buffer_idx).filter(|_| stored.constant_buffer_idx != 0) {
@@ -128,7 +131,11 @@ fn groups(
             report.notes.push(done);
         }
         let user = user_of(pte, opened, value);
-        match groups.iter_mut().find(|group| group.place == place) {
+        let key = match &place {
+            Bytes::Named(key) => (None, 0, 0, key.clone()),
+            Bytes::Payload(data, range) => (Some(*data), range.start, range.end, String::new()),
+        };
+        match by_place.get(&key).and_then(|index| groups.get_mut(*index)) {
             Some(group) if group.bytes == bytes => {
                 group.values.push((opened.data, value));
                 group.users.push(user);
@@ -139,6 +146,7 @@ fn groups(
             }
             None => {
                 let (values, users) = (vec![(opened.data, value)], vec![user]);
+                by_place.insert(key, groups.len());
                 groups.push(Group { place, bytes, values, users, others: Vec::new() });
             }
         }

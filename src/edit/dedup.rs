@@ -9,7 +9,7 @@ use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, DataUser, payloads_mut, renumber_segments};
 use crate::file::segment::DataRef;
 use crate::inspect::{BlobKind, BlobUser};
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, set};
 use crate::model::Model;
 use crate::schema::program::DataLocation;
 use crate::write;
@@ -143,6 +143,13 @@ fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Res
     }
     let is_all = entries.blobs.len() == 1
         && pte.whole_segment(own)?.size() == entries.blobs.first().map_or(0, |blob| blob.len() as u64);
+    // The first entry with each blob.
+    let mut firsts = Keyed::new();
+    for (blob, entry) in entries.at.iter().zip(1..) {
+        if let Some(blob) = blob {
+            firsts.or_insert(*blob, entry);
+        }
+    }
     let mut same = Vec::new();
     for (place, named) in users.sorted() {
         let BlobPlace::Segment(index) = *place else { continue };
@@ -153,7 +160,7 @@ fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Res
             same.push((index, data.size(), named.clone()));
             continue;
         }
-        let entry = entries.at.iter().position(|at| *at == Some(*blob)).map_or(0, |entry| entry as u32 + 1);
+        let entry: u32 = firsts.get(blob).copied().unwrap_or_default();
         let of_list = users.get(&BlobPlace::Entry(list, entry)).and_then(|users| users.first());
         let first =
             of_list.map_or_else(|| format!("{} {entry}, which is not used,", Subject::from(list)), User::to_string);
@@ -167,7 +174,8 @@ fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Res
     }
     let table = pte.program.segments.as_deref_mut().unwrap_or_default();
     segments::share_alignments(table, same.iter().map(|(index, ..)| (*index as usize, own as usize)))?;
-    let new_index = |index: u32| if same.iter().any(|(other, ..)| *other == index) { own } else { index };
+    let gone = set(same.iter().map(|(index, ..)| *index).collect());
+    let new_index = |index: u32| if gone.binary_search(&index).is_ok() { own } else { index };
     renumber_segments(&mut pte.program, &new_index);
     for (_, size, users) in same {
         let named = users.iter().any(|user| matches!(user, User::Key { .. }));

@@ -7,6 +7,7 @@ use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
+use crate::keyed::set;
 use crate::schema::program::NamedData;
 use crate::write::alignment;
 use alloc::{borrow::Cow, collections::BTreeSet, format, string::String, vec::Vec};
@@ -57,13 +58,15 @@ pub(super) fn of_methods(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], of: &dyn F
 
 /// Changes the key of named data, including references in payloads of XNNPACK. Several old keys become one.
 pub(super) fn change(pte: &mut Pte<'_>, old: &[String], new: &str) -> Result<()> {
+    let sorted = set(old.iter().map(String::as_str).collect());
+    let is_old = |key: &str| sorted.binary_search(&key).is_ok();
     let mut payloads: Vec<(DataRef, Vec<u8>)> = Vec::new();
     for open in pte.open_payloads() {
         let Ok(Payload::Xnnpack(mut xnnpack)) = open.payload else { continue };
         let constants = xnnpack.graph.constant_data.iter_mut().flatten();
         let keys = constants.filter_map(|constant| constant.named_key.as_mut());
         let mut changed = false;
-        for key in keys.filter(|key| old.iter().any(|old| **old == ***key)) {
+        for key in keys.filter(|key| is_old(key)) {
             *key = String::from(new).into();
             changed = true;
         }
@@ -75,9 +78,8 @@ pub(super) fn change(pte: &mut Pte<'_>, old: &[String], new: &str) -> Result<()>
         segments::overwrite(pte, &data, Cow::Owned(bytes));
     }
     // The first entry keeps its place; the others, and data that already had the key, have the same bytes.
-    let keyed = |key: &str| old.iter().any(|old| old == key);
     let named = pte.named_data().iter().enumerate();
-    let mut same = named.filter(|(_, named)| keyed(named.key()) || named.key() == new).map(|(index, _)| index);
+    let mut same = named.filter(|(_, named)| is_old(named.key()) || named.key() == new).map(|(index, _)| index);
     let first = same.next();
     let others: Vec<usize> = same.collect();
     let place = first.and_then(|first| pte.program.named_data.as_mut()?.get_mut(first));

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, DataUser, tensor_mut};
 use crate::file::segment::DataRef;
+use crate::keyed::{Keyed, set};
 use crate::write::alignment;
 use crate::write::entries::{self, Entries};
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
@@ -58,8 +59,9 @@ fn replace_blobs<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewData<'a>
     let mut report = EditReport::default();
     let mut blobs: Vec<Blob<'a>> = Vec::new();
     let mut keys = Vec::new();
+    let mut seen = Keyed::new();
     for data in data_of(pte, target)? {
-        if blobs.iter().any(|other| other.data == data) {
+        if !seen.add(data) {
             continue;
         }
         let mut blob = checked(pte, data, target, new)?;
@@ -69,7 +71,8 @@ fn replace_blobs<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewData<'a>
             report
                 .notes
                 .push(format!("the key is now {key}, in the payloads of XNNPACK too; it was {}", old.join(", ")));
-            blob.users.retain(|user| !matches!(user, User::Key { key } if old.contains(key)));
+            let replaced = set(old.iter().collect());
+            blob.users.retain(|user| !matches!(user, User::Key { key } if replaced.binary_search(&key).is_ok()));
             blob.users.insert(0, User::Key { key: key.clone() });
             blob.name.clone_from(&key);
             keys.push((old, key));
@@ -111,9 +114,9 @@ fn separate<'a>(pte: &mut Pte<'a>, blob: &Blob<'a>) -> Result<()> {
         }
     }
     let before = pte.segment_users();
+    let kept = alignment::kept(pte.program.segments());
     for index in &blob.named {
-        let old = pte.named_data()[*index].segment_index;
-        let alignment = alignment::kept(pte.program.segments())[old as usize];
+        let alignment = kept[pte.named_data()[*index].segment_index as usize];
         let segment_index = pte.add_segment(blob.bytes.clone());
         segments::set_alignment(pte, segment_index, alignment);
         pte.program.named_data.get_or_insert_default()[*index].segment_index = segment_index;
@@ -133,17 +136,19 @@ fn separate_entry<'a>(
     entries.blobs.push(bytes);
     let blob = entries.blobs.len() - 1;
     let mut others = Vec::new();
+    let own = set(tensors.to_vec());
     for (method, plan) in pte.methods().iter().enumerate() {
         for (value, tensor) in plan.tensors() {
-            if DataList::of(tensor) == Some(list) && !tensors.contains(&(method, value)) {
+            if DataList::of(tensor) == Some(list) && own.binary_search(&(method, value)).is_err() {
                 others.push(tensor.data_buffer_idx);
             }
         }
     }
+    let others = set(others);
     let mut added = None;
     for (method, value) in tensors {
         let Some(tensor) = tensor_mut(&mut pte.program, *method, *value) else { continue };
-        if others.contains(&tensor.data_buffer_idx) {
+        if others.binary_search(&tensor.data_buffer_idx).is_ok() {
             tensor.data_buffer_idx = *added.get_or_insert_with(|| {
                 entries.at.push(Some(blob));
                 entries.at.len() as u32
@@ -280,7 +285,8 @@ fn new_key(pte: &Pte<'_>, blob: &Blob<'_>, new: &NewData<'_>) -> Result<Option<(
     if new.key == NewKey::Same || old == [key.as_str()] {
         return Ok(None);
     }
-    for named in pte.named_data().iter().filter(|named| named.key() == key && !old.contains(&key)) {
+    let is_old = old.contains(&key);
+    for named in pte.named_data().iter().filter(|named| named.key() == key && !is_old) {
         if pte.bytes(&pte.named_data_ref(named)?)? != bytes {
             return Err(payload_keys::used_for_other_data(&key));
         }

@@ -12,6 +12,7 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
 use crate::file::segment::Segment;
+use crate::keyed::Keyed;
 use crate::schema::DataSegment;
 use crate::write::alignment;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
@@ -31,6 +32,10 @@ pub(super) fn replace_for<'a>(
             blobs.push((key, NewData { tensor_layout: None, bytes: bytes.into(), ..new.clone() }));
         }
     }
+    let mut keys: Keyed<String, ()> = Keyed::new();
+    for (key, _) in &blobs {
+        keys.add(key.clone());
+    }
     for (user, data) in program.data_users() {
         let (DataUser::Tensor { method, value, tensor, .. }, Ok(TensorData::External(key)), true) =
             (&user, data, target.is(&user))
@@ -47,7 +52,7 @@ pub(super) fn replace_for<'a>(
             (own.tensor_layout, own.bytes) = (None, bytes);
             report.notes.extend(done);
         }
-        if !blobs.iter().any(|(other, _)| other == key) {
+        if keys.add(String::from(key)) {
             blobs.push((key.into(), own));
         }
     }

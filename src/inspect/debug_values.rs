@@ -6,10 +6,9 @@ use super::profile::{EventKind, EventTarget, Mismatch};
 use super::{NamedBy, Returned};
 use crate::analysis::Analysis;
 use crate::analysis::double;
-use crate::analysis::{Disassembly, MethodCode, Operation};
+use crate::analysis::{MethodCode, Operation};
 use crate::error::Result;
 use crate::file::etdp::Etdp;
-use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort};
 use crate::names::{safe_file_name, shortened, unique_file_name};
 use crate::path::Path;
@@ -208,7 +207,9 @@ pub(super) fn debug_values<'t, 'p: 't>(
     method: Option<&str>,
 ) -> DebugValues<'t> {
     let methods = program.map(Methods::of);
-    let code = program.map(Analysis::code);
+    // By the address of its plan: there may be many runs, of many methods.
+    let plans = program.into_iter().flat_map(|program| program.pte().methods().iter().zip(&program.code().methods));
+    let code: Keyed<usize, &MethodCode<'_>> = plans.map(|(plan, code)| (address(plan), code)).collect();
     let left = buffer.map_or(0, |buffer| buffer.len() as u64);
     let mut reader = Reader { buffer, left, mismatches: Vec::new() };
     let mut runs = Vec::new();
@@ -222,7 +223,7 @@ pub(super) fn debug_values<'t, 'p: 't>(
         let mut known: Keyed<Key<'t>, ()> = keys.iter().map(|key| (*key, ())).collect();
         keys.extend(events().map(Key::of_value).filter(|key| known.add(*key)));
         let plan = methods.as_ref().and_then(|all| plan_of(all, method, (index, &keys), &mut reader.mismatches));
-        let code = plan.zip(program).zip(code).and_then(|((plan, program), code)| code_of(program.pte(), plan, code));
+        let code = plan.and_then(|plan| code.get(&address(plan)).copied());
         let values = reader.values(index, run, plan, code);
         runs.push(DebugRun {
             index,
@@ -235,9 +236,8 @@ pub(super) fn debug_values<'t, 'p: 't>(
     DebugValues { runs, errors: reader.mismatches }
 }
 
-fn code_of<'c, 't>(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, code: &'c Disassembly<'t>) -> Option<&'c MethodCode<'t>> {
-    let mut methods = pte.methods().iter().zip(&code.methods);
-    methods.find(|(own, _)| core::ptr::eq(*own, plan)).map(|(_, code)| code)
+fn address(plan: &ExecutionPlan<'_>) -> usize {
+    core::ptr::from_ref(plan).addr()
 }
 
 /// Events that were recorded together: the results of one call of a kernel, the arguments of one call of a delegate, or the outputs of

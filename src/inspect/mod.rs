@@ -90,6 +90,6 @@ pub use weights::{Weight, WeightUse};
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
 pub(crate) use delegates::takers;
-pub(crate) use graph::{CHARACTERS, LINE, MAX_WEIGHTS};
+pub(crate) use graph::{CHARACTERS, Ends, LINE, MAX_WEIGHTS};
 pub(crate) use modules::common_module;
 pub use times::{OperatorTime, RunChange, TimeChange};

@@ -22,7 +22,7 @@ use crate::inspect::{
     Argument, Code, CodeValue, MethodCode, NamedBy, Operation, TensorPlace, TrainingOutput, TrainingRole,
     common_module, takers,
 };
-use crate::keyed::{Keyed, find};
+use crate::keyed::{Keyed, find, set};
 use crate::names::short;
 use crate::schema::xnnpack::XNodeUnion;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
@@ -86,8 +86,9 @@ impl<'t> Names<'t> {
             NameSource::StateDict(_) => None,
         });
         let records: Vec<&EtRecord> = records.collect();
+        let there = set(disassembly.methods.iter().map(|code| code.name).collect());
         for record in &records {
-            if !record.methods.iter().any(|method| disassembly.methods.iter().any(|code| code.name == method.name)) {
+            if !record.methods.iter().any(|method| there.binary_search(&&*method.name).is_ok()) {
                 let methods: Vec<&str> = record.methods.iter().map(|method| method.name.as_str()).take(8).collect();
                 return Err(misfit(&format!("its methods are {methods:?}, which the program does not have")));
             }
@@ -346,7 +347,7 @@ impl<'c, 't> Method<'c, 't> {
             }
         }
         for (index, chain) in self.code.chains.iter().enumerate() {
-            let mut labels = Vec::new();
+            let mut labels = Vec::with_capacity(chain.instructions.len());
             for (instruction, code) in chain.instructions.iter().enumerate() {
                 // Records number the instructions of the first chain only.
                 labels.push(self.instruction(code, (index == 0).then_some(instruction))?);

@@ -1,7 +1,7 @@
 //! A graph in Graphviz's language.
 
 use super::color;
-use crate::inspect::{Graph, InstructionPlace, Node, NodeKind};
+use crate::inspect::{Ends, Graph, InstructionPlace, Node, NodeKind};
 use crate::names::{is_deceptive, shortened};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
@@ -55,13 +55,14 @@ impl fmt::Display for Dot<'_> {
             run.iter().try_for_each(|(at, _)| write!(f, " n{at};"))?;
             writeln!(f, " }}")?;
         }
+        let ends = Ends::of(graph);
         for edge in &graph.edges {
             write!(f, "  n{} -> n{}", edge.from, edge.to)?;
             match edge.value {
                 Some(_) if edge.view => {
-                    writeln!(f, " [style=dotted, label={}];", Quoted(graph.edge_text(edge)))?;
+                    writeln!(f, " [style=dotted, label={}];", Quoted(ends.text(edge)))?;
                 }
-                Some(_) => writeln!(f, " [label={}];", Quoted(graph.edge_text(edge)))?,
+                Some(_) => writeln!(f, " [label={}];", Quoted(ends.text(edge)))?,
                 None => writeln!(f, " [style=dashed, constraint=false];")?,
             }
         }

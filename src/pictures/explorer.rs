@@ -1,7 +1,7 @@
 //! Graphs in the format of Google's Model Explorer, as defined by `graph_builder.py` of `ai-edge-model-explorer` 0.1.
 
 use crate::inspect::GroupKind;
-use crate::inspect::{Edge, Graph, GraphArgument, Node};
+use crate::inspect::{Edge, Ends, Graph, GraphArgument, Node};
 use crate::keyed::sort_by_key;
 use crate::names::{short, shortened};
 use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec};
@@ -97,12 +97,12 @@ fn nodes<S: Serializer>(graph: &&Graph<'_>, serializer: S) -> Result<S::Ok, S::E
     let mut edges: Vec<&Edge> = graph.edges.iter().collect();
     sort_by_key(&mut edges, |edge| edge.to);
     let mut rest = edges.as_slice();
-    let blocks = blocks(graph);
+    let (blocks, ends) = (blocks(graph), Ends::of(graph));
     serializer.collect_seq(graph.nodes.iter().zip(&blocks).enumerate().map(|(index, (node, block))| {
         let (own, after) = rest.split_at(rest.partition_point(|edge| edge.to <= index));
         rest = after;
         let mut node = explorer_node(index, node, block);
-        node.incoming_edges = own.iter().filter_map(|edge| explorer_edge(graph, edge)).collect();
+        node.incoming_edges = own.iter().filter_map(|edge| explorer_edge(&ends, edge)).collect();
         node
     }))
 }
@@ -118,17 +118,11 @@ fn blocks(graph: &Graph<'_>) -> Vec<String> {
     blocks
 }
 
-fn explorer_edge(graph: &Graph<'_>, edge: &Edge) -> Option<ExplorerEdge> {
-    let (from, to) = (graph.nodes.get(edge.from)?, graph.nodes.get(edge.to)?);
-    // A view has a different value from the instruction that wrote its memory: the last output is used.
-    let given = from.arguments.iter().filter(|argument| argument.output);
-    let output = given.clone().position(|argument| Some(argument.value) == edge.value);
-    let output = output.unwrap_or_else(|| given.count().saturating_sub(1));
-    let input = to.arguments.iter().position(|argument| Some(argument.value) == edge.value).unwrap_or_default();
+fn explorer_edge(ends: &Ends<'_>, edge: &Edge) -> Option<ExplorerEdge> {
     Some(ExplorerEdge {
         source_node_id: edge.from.to_string(),
-        source_node_output_id: output.to_string(),
-        target_node_input_id: input.to_string(),
+        source_node_output_id: ends.output(edge)?.to_string(),
+        target_node_input_id: ends.input(edge).unwrap_or_default().to_string(),
     })
 }
 

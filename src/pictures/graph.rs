@@ -2,7 +2,7 @@
 
 use super::xml::Xml;
 use super::{DARK, color};
-use crate::inspect::{CHARACTERS, Edge, Graph, GraphLayout, LINE, MAX_WEIGHTS, Node, NodeBox, NodeKind};
+use crate::inspect::{CHARACTERS, Edge, Ends, Graph, GraphLayout, LINE, MAX_WEIGHTS, Node, NodeBox, NodeKind};
 use crate::keyed::Keyed;
 use crate::names::shortened;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
@@ -85,8 +85,9 @@ impl fmt::Display for GraphSvg<'_> {
         let is_far = |index: &usize| layout.far.binary_search(index).is_ok();
         let routes: Keyed<(usize, usize), &[Point]> =
             layout.routes.iter().map(|route| ((route.from, route.to), route.points.as_slice())).collect();
+        let ends = Ends::of(graph);
         for (_, edge) in graph.edges.iter().enumerate().filter(|(index, _)| !is_far(index)) {
-            self.edge(f, edge, routes.get(&(edge.from, edge.to)).copied().unwrap_or_default())?;
+            self.edge(f, (edge, ends.text(edge)), routes.get(&(edge.from, edge.to)).copied().unwrap_or_default())?;
         }
         let mut from: Keyed<usize, Vec<&str>> = Keyed::new();
         for edge in layout.far.iter().map(|index| &graph.edges[*index]) {
@@ -100,7 +101,7 @@ impl fmt::Display for GraphSvg<'_> {
 }
 
 impl GraphSvg<'_> {
-    fn edge(&self, f: &mut fmt::Formatter<'_>, edge: &Edge, route: &[Point]) -> fmt::Result {
+    fn edge(&self, f: &mut fmt::Formatter<'_>, (edge, text): (&Edge, &str), route: &[Point]) -> fmt::Result {
         let (Some(from), Some(to)) = (self.layout.nodes.get(edge.from), self.layout.nodes.get(edge.to)) else {
             return Ok(());
         };
@@ -115,7 +116,7 @@ impl GraphSvg<'_> {
             write!(f, "C{:.0} {:.0} {:.0} {:.0} {:.0} {:.0}", first.0, first.1, second.0, second.1, end.0, end.1)?;
         }
         write!(f, r##"" fill="none" stroke="#667788" marker-end="url(#to)"{dashes}>"##)?;
-        writeln!(f, "<title>{}</title></path>", Xml(self.graph.edge_text(edge)))
+        writeln!(f, "<title>{}</title></path>", Xml(text))
     }
 
     fn node(&self, f: &mut fmt::Formatter<'_>, node: &Node<'_>, place: &NodeBox, from: &[&str]) -> fmt::Result {

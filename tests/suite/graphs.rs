@@ -1,6 +1,6 @@
 //! Outlines of graphs, and the parts of a truncated file.
 
-use executorch_format::inspect::{GroupKind, NodeKind, salvage};
+use executorch_format::inspect::{Graph, GroupKind, NodeKind, salvage};
 use executorch_format::{Analysis, FileKind, Model, Pte};
 use executorch_format_support::data;
 use executorch_format_support::fixtures::fixture;
@@ -37,6 +37,25 @@ fn an_outline_has_every_node_once_and_the_edges_between_its_boxes() {
     assert_eq!(found, expected);
     // Without groups there is no outline.
     assert!(graph.outline(&[]).is_none());
+}
+
+/// A method that would have too many nodes has none, and the others keep theirs.
+#[test]
+fn the_graphs_of_a_program_have_a_limit_and_say_so() {
+    let file = std::fs::read(data().join("1.5.1/add_mul/add_mul.pte")).unwrap();
+    let mut pte = Pte::parse(&file).unwrap();
+    let plans = pte.program.execution_plan.as_mut().unwrap();
+    let mut long = plans[0].clone();
+    let chain = &mut long.chains.as_mut().unwrap()[0];
+    chain.instructions = Some(vec![Default::default(); Graph::MAX_NODES]);
+    plans.insert(0, long);
+    let nodes: Vec<(usize, Option<&str>)> =
+        Analysis::new(&pte).graphs().iter().map(|graph| (graph.nodes.len(), graph.incomplete)).collect();
+    assert_eq!(nodes[0], (0, Some("the graphs of the program would have more than 100000 nodes")));
+    assert!(nodes[1].0 > 0 && nodes[1].1.is_none(), "{nodes:?}");
+    let report = Analysis::new(&pte).report();
+    assert_eq!(report.graphs[0].graph.incomplete, nodes[0].1);
+    assert!(report.memory.is_some());
 }
 
 #[test]

@@ -11,7 +11,7 @@
     title: () => "Graph",
     short: "Graph",
     part: "graphs",
-    fits: (report) => report.graphs?.some((graph) => graph.nodes.length),
+    fits: (report) => report.graphs?.some((graph) => graph.nodes.length || graph.incomplete),
     whole: true,
     draw(report, main, argument) {
       const parts = elementsOf(report.graphs);
@@ -27,6 +27,11 @@
         fold.setAttribute("aria-pressed", isFolded);
         fold.title = isFolded ? "Show every node" : "Show a block or a delegate as one box";
         stage.replaceChildren();
+        // A graph that is too large has no nodes.
+        if (!graph.nodes.length) {
+          side.replaceChildren(element("p", { class: "note" }, `No graph: ${graph.incomplete || "no nodes"}.`));
+          return;
+        }
         const inside = (box) => insideOf(graph, box, stage, draw);
         if (isFolded) showPicture(graph.outline, graph, parts, { groups: [], inside });
         else showPicture(graph, graph, parts, { groups: graph.groups || [] });

@@ -4,6 +4,7 @@ use super::Filter;
 use super::print::{NAME, given_name, name, scalar, value};
 use crate::context::{Context, Out};
 use executorch_format::inspect::{Argument, Code, MethodCode, Operation, TensorPlace};
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 /// Prints a method. Each instruction has the number that `--range` takes, in the first 8 columns.
@@ -45,13 +46,12 @@ fn line(context: &Context, method: &MethodCode<'_>, code: &Code<'_>) -> String {
 
 fn call(context: &Context, method: &MethodCode<'_>, called: &str, arguments: &[Argument]) -> String {
     let mut results: Vec<String> = Vec::new();
-    let mut written: Vec<i32> = Vec::new();
+    let mut written = HashSet::new();
     // The last arguments of a call repeat its results.
     for argument in arguments.iter().filter(|argument| argument.output) {
-        if written.contains(&argument.value) {
+        if !written.insert(argument.value) {
             continue;
         }
-        written.push(argument.value);
         let mark = if argument.in_place { "!" } else { "" };
         let view = argument.view_of.map(|of| format!(" is %{of}")).unwrap_or_default();
         results.push(format!("{}{mark}{view}", operand(context, method, argument.value)));

@@ -74,6 +74,82 @@ fn shared_data_takes_memory_and_time_only_once() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// Every command is measured, here and by the example `growth`, or has a reason not to be.
+#[test]
+fn every_command_is_run_on_files_with_shared_data() {
+    use executorch_format_support::sharing::{OTHER_COMMANDS, commands, different_commands};
+    use std::collections::BTreeSet;
+
+    let help = text(&run(&["--help"], &[]).stdout);
+    let entries = help.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with([' ', '-']));
+    let mut there: BTreeSet<&str> = entries.filter_map(|line| line.split_once("  ").map(|(name, _)| name)).collect();
+    there.extend(["completions", "man"]);
+    let others: BTreeSet<&str> = OTHER_COMMANDS.iter().map(|(name, _)| *name).collect();
+    let all = ["pte", "ptd"].into_iter().flat_map(|ending| commands(ending).iter().map(|command| command[0]));
+    let different = ["pte", "ptd"].into_iter().flat_map(|ending| different_commands(ending)).map(|command| command[0]);
+    for listed in [all.collect::<BTreeSet<_>>(), different.collect()] {
+        assert!(listed.is_disjoint(&others));
+        assert_eq!(listed.union(&others).copied().collect::<BTreeSet<_>>(), there);
+    }
+}
+
+/// Runs every command within 64 MiB plus 32 times the file, code included, on programs of many small parts. What they print may be as long
+/// as its text needs, but files that they write have the same limit.
+#[cfg(target_os = "linux")]
+#[test]
+fn many_small_instructions_and_tensors_take_memory_in_proportion() {
+    use executorch_format_support::sharing::{Scale, code_files};
+
+    let scale = Scale { length: 30_000, count: 1 };
+    let failed = std::thread::scope(|scope| {
+        let pairs = code_files(scale).into_iter().zip(code_files(scale.smaller()));
+        let runs: Vec<_> = pairs.map(|(file, other)| scope.spawn(move || beyond_promise(&file, &other))).collect();
+        runs.into_iter().flat_map(|run| run.join().unwrap()).collect::<Vec<String>>()
+    });
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// Returns the commands that take or write more than 64 MiB plus 32 times a file. Memory is read each millisecond.
+#[cfg(target_os = "linux")]
+fn beyond_promise(
+    file: &executorch_format_support::sharing::Shared,
+    other: &executorch_format_support::sharing::Shared,
+) -> Vec<String> {
+    use executorch_format_support::sharing::{arguments, commands};
+    use std::process::Stdio;
+
+    let (kind, mut failed) = (file.kind, Vec::new());
+    let input = TempFile::new(&format!("code-{kind}.pte"), &file.bytes);
+    let other = TempFile::new(&format!("code-other-{kind}.pte"), &other.bytes);
+    let out = input.0.with_extension("out");
+    let bytes = |path: &std::path::Path| std::fs::metadata(path).unwrap().len();
+    for command in commands(file.ending) {
+        let _ = std::fs::remove_dir_all(&out);
+        std::fs::create_dir(&out).unwrap();
+        let read = bytes(&input.0) + if command.contains(&"{other}") { bytes(&other.0) } else { 0 };
+        let most = (64 << 10) + 32 * read / 1024;
+        let arguments = arguments(command, [&input.0, &other.0], &out);
+        let mut child = pte().args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let status = format!("/proc/{}/status", child.id());
+        let mut peak = 0;
+        let code = loop {
+            let now = std::fs::read_to_string(&status).unwrap_or_default();
+            let line = now.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            peak = peak.max(line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0));
+            match child.try_wait().unwrap() {
+                Some(code) => break code,
+                None => std::thread::sleep(std::time::Duration::from_millis(1)),
+            }
+        };
+        let written = std::fs::read_dir(&out).unwrap().map(|entry| bytes(&entry.unwrap().path())).sum::<u64>() / 1024;
+        if !matches!(code.code(), Some(0..=2)) || peak > most || written > most {
+            failed.push(format!("{kind}: {command:?}: {code}, {peak} KiB, {written} KiB written, of {most}"));
+        }
+    }
+    let _ = std::fs::remove_dir_all(&out);
+    failed
+}
+
 /// Returns the commands that exceed the limit of memory or time for a file.
 #[cfg(target_os = "linux")]
 fn beyond_limits(

@@ -1,6 +1,6 @@
 //! Groups of nodes in a graph: the nodes of a delegate, and repeated parts such as the blocks of a transformer.
 
-use super::{Edge, Graph, GraphArgument, GraphLayout, InstructionPlace, Node, NodeKind};
+use super::{Edge, Ends, Graph, GraphArgument, GraphLayout, InstructionPlace, Node, NodeKind};
 use crate::inspect::modules::common_module;
 use crate::keyed::{Keyed, sort};
 use alloc::{format, string::String, vec, vec::Vec};
@@ -158,7 +158,7 @@ impl<'t> Graph<'t> {
             });
         }
         // Each argument of a group is added once, although many edges may carry one value.
-        let mut seen = Keyed::new();
+        let (mut seen, ends) = (Keyed::new(), Ends::of(self));
         for edge in &self.edges {
             // A caller may have added edges without nodes at their ends.
             let (Some(&from), Some(&to)) = (units.get(edge.from), units.get(edge.to)) else { continue };
@@ -166,7 +166,7 @@ impl<'t> Graph<'t> {
                 continue;
             }
             graph.edges.push(Edge { from, to, ..*edge });
-            let text = self.edge_text(edge);
+            let text = ends.text(edge);
             for (index, output) in [(from, true), (to, false)] {
                 let node = &mut graph.nodes[index];
                 let Some(value) = edge.value.filter(|_| node.kind == NodeKind::Block) else { continue };

@@ -7,12 +7,13 @@ use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::keyed::Keyed;
 use crate::schema::xnnpack::NO_ID;
-use alloc::{string::String, string::ToString, vec::Vec};
+use alloc::{string::String, string::ToString, vec, vec::Vec};
 
-/// Returns the payloads with known nodes, for each method by the delegate's index.
+/// Returns the payloads with known nodes, for each method by the delegate's index, and the number of their nodes.
 #[expect(clippy::indexing_slicing, reason = "payloads have the indices of this program's methods")]
-pub(super) fn opened<'o, 't>(pte: &Pte<'_>, payloads: &'o [OpenPayload<'t>]) -> Vec<Opened<'o, 't>> {
+pub(super) fn opened<'o, 't>(pte: &Pte<'_>, payloads: &'o [OpenPayload<'t>]) -> (Vec<Opened<'o, 't>>, Vec<usize>) {
     let mut methods: Vec<Opened<'o, 't>> = pte.methods().iter().map(|_| Keyed::new()).collect();
+    let mut nodes = vec![0; methods.len()];
     for opened in payloads {
         // The nodes of a shared payload are shown for its first delegate. The others are one node each.
         let (Some((method, delegate)), Ok(Payload::Xnnpack(payload))) = (opened.delegates.first(), &opened.payload)
@@ -20,8 +21,9 @@ pub(super) fn opened<'o, 't>(pte: &Pte<'_>, payloads: &'o [OpenPayload<'t>]) -> 
             continue;
         };
         methods[*method].insert(*delegate, Some(payload));
+        nodes[*method] += payload.graph.xnodes().len();
     }
-    methods
+    (methods, nodes)
 }
 
 impl<'t> Flow<'_, 't, '_> {

@@ -1,11 +1,13 @@
 //! A method as a graph: edges from the instruction that writes a value to the instructions that read it.
 
+mod ends;
 mod flow;
 mod groups;
 mod inside;
 mod layers;
 mod layout;
 
+pub(crate) use ends::Ends;
 pub use groups::{GroupKind, NodeGroup, Outline};
 pub(crate) use layout::{CHARACTERS, LINE, MAX_WEIGHTS};
 pub use layout::{EdgeRoute, GraphLayout, NodeBox};
@@ -45,7 +47,7 @@ pub struct Graph<'t> {
     pub nodes: Vec<Node<'t>>,
     /// The edges. An edge with a value goes from an earlier node to a later one, except from one iteration of a loop to the next.
     pub edges: Vec<Edge>,
-    /// The reason why some edges may be missing or wrong.
+    /// The reason why some edges may be missing or wrong, or why there are no nodes: see [`Graph::MAX_NODES`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<&'static str>,
 }
@@ -188,13 +190,26 @@ pub struct Edge {
     pub view: bool,
 }
 
+/// The reason why a method has a graph without nodes.
+const TOO_LARGE: &str = "the graphs of the program would have more than 100000 nodes";
+
 pub(super) fn of_pte<'t>(analysis: &Analysis<'t>) -> Vec<Graph<'t>> {
     let pte = analysis.pte();
+    let mut left = Graph::MAX_NODES;
     let mut graphs = Vec::new();
-    for ((method, plan), opened) in pte.methods().iter().enumerate().zip(inside::opened(pte, analysis.payloads())) {
-        if !plan.is_constant() {
-            graphs.push(flow::graph(pte, (method, plan), analysis.outputs(), opened));
+    let (opened, inside) = inside::opened(pte, analysis.payloads());
+    for (((method, plan), opened), inside) in pte.methods().iter().enumerate().zip(opened).zip(inside) {
+        if plan.is_constant() {
+            continue;
         }
+        let nodes = plan.inputs().len() + plan.instructions().count() + inside + plan.outputs().len();
+        graphs.push(match left.checked_sub(nodes) {
+            Some(rest) => {
+                left = rest;
+                flow::graph(pte, (method, plan), analysis.outputs(), opened)
+            }
+            None => Graph { method: plan.name(), incomplete: Some(TOO_LARGE), ..Graph::default() },
+        });
     }
     graphs
 }
@@ -227,6 +242,10 @@ impl GraphArgument<'_> {
 }
 
 impl Graph<'_> {
+    /// The maximum number of nodes of all graphs of a program: instructions, nodes inside delegates, inputs and outputs. A method that
+    /// would exceed it has a graph without nodes, with the reason in `incomplete`.
+    pub const MAX_NODES: usize = 100_000;
+
     /// Returns the index in the payload of each node inside a delegate: the nodes of a call are consecutive, in the payload's order.
     pub(crate) fn payload_indices(&self) -> Vec<Option<usize>> {
         let (mut indices, mut next) = (Vec::with_capacity(self.nodes.len()), (None, 0));

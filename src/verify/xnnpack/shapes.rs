@@ -5,7 +5,7 @@ use super::super::report::{Few, Report};
 use super::super::rule;
 use super::Graph;
 use crate::delegate::xnnpack::NodeIds;
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, set};
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNNodeConv, XNNPooling2D, XNode, XNodeUnion};
 use alloc::{format, vec, vec::Vec};
@@ -93,7 +93,7 @@ pub(super) fn inferred(
         XNodeUnion::XNNStaticTranspose(transpose) => {
             let perm = transpose.perm();
             // Another rule reports lists that are not permutations, lists of different lengths, and zeros, here and below.
-            if perm.iter().enumerate().any(|(index, dim)| perm.iter().take(index).any(|other| other == dim)) {
+            if set(perm.to_vec()).len() < perm.len() {
                 return Ok(None);
             }
             let sizes: Option<Vec<u64>> = perm.iter().map(|dim| input.get(*dim as usize).copied()).collect();
@@ -315,4 +315,19 @@ fn pooling(pool: &XNNPooling2D, dilation: [u32; 2], input: &[u64]) -> Result<Opt
         return Ok(None);
     }
     Ok(Some(vec![batch, rows.count()?, columns.count()?, channels]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::xnnpack::XNNStaticTranspose;
+
+    /// Comparing each dimension with all others would take minutes.
+    #[test]
+    fn a_permutation_of_many_dimensions_takes_no_longer_than_its_list() {
+        let perm: Vec<u32> = (0..1 << 20).collect();
+        let node = XNNStaticTranspose { perm: Some(perm.into()), ..XNNStaticTranspose::default() };
+        let found = inferred(&XNodeUnion::XNNStaticTranspose(node), &[1, 2], &[]);
+        assert_eq!(found, Err("a permutation of another number of dimensions"));
+    }
 }

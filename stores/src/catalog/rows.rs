@@ -19,7 +19,7 @@ use executorch_format::verify::{
 use executorch_format::{Analysis, FileKind, Model, PROBE_SIZE, Pte, probe};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 
@@ -219,14 +219,17 @@ fn add_program(rows: &mut Rows, name: &str, analysis: &Analysis<'_>, summary: &S
         };
         rows.add("metadata", name, [(*method).into(), serde_json::to_string(value).ok().into(), number]);
     }
+    let of_delegate = opened.iter().flat_map(|payload| payload.delegates.iter().map(move |place| (*place, payload)));
+    let of_delegate: HashMap<(usize, usize), &OpenPayload<'_>> = of_delegate.collect();
+    // The first of several with one name and delegate.
+    let known = program.payloads.iter().rev().map(|facts| ((facts.method, facts.delegate), facts));
+    let known: HashMap<(&str, usize), _> = known.collect();
     for (at, plan) in pte.methods().iter().enumerate() {
         for (index, delegate) in plan.delegates().iter().enumerate() {
-            let payload = opened.iter().find(|payload| payload.delegates.contains(&(at, index)));
-            let known = program.payloads.iter().find(|facts| {
-                let owner = payload.and_then(|payload| payload.delegates.first()).copied();
-                owner.and_then(|(method, _)| pte.methods().get(method)).map(|plan| plan.name()) == Some(facts.method)
-                    && owner.map(|(_, delegate)| delegate) == Some(facts.delegate)
-            });
+            let payload = of_delegate.get(&(at, index)).copied();
+            let owner = payload.and_then(|payload| payload.delegates.first()).copied();
+            let owner = owner.and_then(|(method, delegate)| Some((pte.methods().get(method)?.name(), delegate)));
+            let known = owner.and_then(|owner| known.get(&owner).copied());
             let nodes = payload.map(|payload| nodes(&payload.payload)).unwrap_or_default();
             let data = pte.delegate_data(delegate);
             let range = data.as_ref().ok().and_then(|data| pte.range(data));

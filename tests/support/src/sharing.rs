@@ -109,6 +109,14 @@ pub fn files(scale: Scale) -> Vec<Shared> {
         data.constant(vec![7; length]);
         finished(data, ExecutionPlan::new("forward", values, vec![add()], calls(false), 64))
     }));
+    // One instruction that takes the values of many others.
+    files.push(("takers", {
+        let values: Vec<i32> = (0..length as i32 / 8).collect();
+        let tensors = values.iter().map(|_| Tensor::new(ScalarType::BYTE, vec![4]).with_planned(1, 0).into()).collect();
+        let call = Instruction::kernel_call(0, values.clone());
+        let plan = ExecutionPlan::new("forward", tensors, vec![add()], vec![call], 64);
+        program(plan.with_inputs(values), 0, None)
+    }));
     let inputs = vec![0; 8 * count];
     let plan = ExecutionPlan::new(name(), vec![long().with_external(name()).into()], vec![add()], Vec::new(), 64);
     files.push(("inputs", program(plan.with_inputs(inputs.clone()).with_outputs(inputs), 1, None)));
@@ -124,8 +132,7 @@ pub fn files(scale: Scale) -> Vec<Shared> {
     files
 }
 
-/// Returns programs of many small instructions or tensors. Some commands take more than their limit of memory for them, which `SECURITY.md`
-/// lists: only `amplification` runs on these.
+/// Returns programs of many small instructions or tensors.
 pub fn code_files(scale: Scale) -> Vec<Shared> {
     let length = scale.length;
     let code = |instructions: Vec<Instruction<'static>>| {
@@ -283,10 +290,12 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
             &["ops", "--json", "{}"],
             &["ops", "--yaml", "{}"],
             &["disasm", "{}"],
+            &["disasm", "--oneline", "{}"],
             &["disasm", "--json", "{}"],
             &["graph", "--svg", "{}"],
             &["graph", "--dot", "{}"],
             &["graph", "--json", "{}"],
+            &["graph", "--model-explorer", "{}"],
             &["report", "{}", "-o", "{out}/report.html"],
             &["verify", "{}"],
             &["verify", "--json", "{}"],
@@ -301,6 +310,7 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
             &["strip", "{}", "-o", "{out}/out.pte", "--names"],
             &["strip", "{}", "-o", "{out}/out.pte", "--all"],
             &["select", "{}", "-o", "{out}/out.pte", "--keep", "*"],
+            &["replace", "{}", "forward:%0={out}/target.toml", "-o", "{out}/out.pte"],
             &["metadata", "{}", "-o", "{out}/out.pte", "--set", "get_n=1"],
             &["ops", "{}", "{other}"],
             &["fit", "{}", "--target", "{out}/target.toml"],
@@ -336,6 +346,25 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
             &["to-c", "{}", "--name", "model", "-o", "{out}"],
         ],
     }
+}
+
+/// Commands that no list of [`commands`] has, each with the reason.
+pub const OTHER_COMMANDS: &[(&str, &str)] = &[
+    ("build", "takes JSON, with a limit of its own"),
+    ("bundle", "takes bundles, whose program is opened like any other"),
+    ("catalog", "takes folders and servers, with limits of its own"),
+    ("completions", "takes no file"),
+    ("debug", "takes traces: the fuzz targets measure it"),
+    ("internalize", "takes pairs of files that belong together: the fuzz targets measure it"),
+    ("man", "takes no file"),
+    ("profile", "takes traces: the fuzz targets measure it"),
+];
+
+/// Returns the commands of [`commands`] without those that give the same answer in another form.
+pub fn different_commands(ending: &str) -> Vec<&'static [&'static str]> {
+    let forms = ["--json", "--format", "--yaml", "--payloads", "--relayout", "--svg", "--operators", "--runtime"];
+    let is_other = |command: &&&[&str]| command[0] == "graph" || !command.iter().any(|word| forms.contains(word));
+    commands(ending).iter().filter(is_other).copied().collect()
 }
 
 /// A target file, to be put into the folder for the output.
