@@ -92,6 +92,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(context, path)?;
         let Unbundled { model, program_offset } = input.unbundled()?;
+        // Before the report, because all of them take memory for each instruction while they are found.
+        let savings = if program_offset.is_none() { offers(path, &model) } else { Vec::new() };
+        let findings = model.verify(Level::Strict);
         let write = |mut report: Report<'_>| {
             if let (Some(trace), Model::Pte(pte)) = (&arguments.trace, &model) {
                 let (trace, analysis) = (Times::open(context, trace)?, Analysis::new(pte));
@@ -112,8 +115,8 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 file_size: model.source().map_or(0, |source| source.bytes.len() as u64),
                 program_offset,
                 report: &report,
-                savings: if program_offset.is_none() { offers(path, &model) } else { Vec::new() },
-                findings: model.verify(Level::Strict),
+                savings,
+                findings,
                 errors: [],
             };
             let output = match (documents, &arguments.output) {

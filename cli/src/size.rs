@@ -182,8 +182,10 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(context, path, Need::Graphs)?;
         let file = input.unbundled()?;
+        // Found before the names, as the sizes are, because all of them take memory for each instruction while they are found.
+        let savings = savings(path, &input, &file);
         let print = |size: &SizeReport<'_>, modules: Vec<ModuleTotal<'_>>| {
-            let size = FileSize { modules, ..FileSize::new(path, &input, &file, size) };
+            let size = FileSize { modules, ..FileSize::new(path, &file, size, savings) };
             match documents {
                 Some(documents) => documents.add(&size)?,
                 None => print::one(context, path, &size, arguments, std::mem::replace(&mut apart, true))?,
@@ -193,7 +195,6 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         match &file.model {
             Model::Pte(pte) if arguments.need_names() => {
                 let analysis = Analysis::new(pte);
-                // Before the names, because both take memory for each instruction while they are found.
                 let size = analysis.size_report().map_err(|error| Failure::bad(path, &error))?;
                 arguments.names.with(context, path, &analysis, |names| {
                     let mut size = size;
@@ -214,8 +215,8 @@ fn compare(context: &Context, before: &Path, after: &Path, arguments: &Arguments
     let reports = [size(before, &files[0])?, size(after, &files[1])?];
     let growth = reports[0].growth(&reports[1]);
     let sizes = [
-        FileSize::new(before, &inputs[0], &files[0], &reports[0]),
-        FileSize::new(after, &inputs[1], &files[1], &reports[1]),
+        FileSize::new(before, &files[0], &reports[0], savings(before, &inputs[0], &files[0])),
+        FileSize::new(after, &files[1], &reports[1], savings(after, &inputs[1], &files[1])),
     ];
     if arguments.form.any() {
         json::print(context, &TwoSizes { files: sizes, growth: &growth }, &arguments.form)?;
@@ -227,18 +228,17 @@ fn compare(context: &Context, before: &Path, after: &Path, arguments: &Arguments
 }
 
 impl<'t> FileSize<'t> {
-    fn new(path: &Path, input: &Input, file: &Unbundled<'_>, size: &'t SizeReport<'t>) -> Self {
-        // The commands that make a program smaller do not work on a program in a bundle.
-        let offers = || if file.program_offset.is_none() { offers(path, &file.model) } else { Vec::new() };
-        let savings = input.is_whole().then(offers);
-        Self {
-            file: path.display().to_string(),
-            program_offset: file.program_offset,
-            size,
-            modules: Vec::new(),
-            savings,
-        }
+    fn new(path: &Path, file: &Unbundled<'_>, size: &'t SizeReport<'t>, savings: Option<Vec<Offer>>) -> Self {
+        let (file, program_offset) = (path.display().to_string(), file.program_offset);
+        Self { file, program_offset, size, modules: Vec::new(), savings }
     }
+}
+
+/// Returns what can be removed; `None` if the file was not read whole.
+fn savings(path: &Path, input: &Input, file: &Unbundled<'_>) -> Option<Vec<Offer>> {
+    // The commands that make a program smaller do not work on a program in a bundle.
+    let offers = || if file.program_offset.is_none() { offers(path, &file.model) } else { Vec::new() };
+    input.is_whole().then(offers)
 }
 
 fn size<'t>(path: &Path, file: &'t Unbundled<'_>) -> Result<SizeReport<'t>, Failure> {
