@@ -16,13 +16,13 @@ use core::fmt;
 /// The instructions of all methods of a program.
 ///
 /// ```
-/// use executorch_format::Pte;
 /// use executorch_format::inspect::Operation;
+/// use executorch_format::{Analysis, Pte};
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
 /// let pte = Pte::parse(&file)?;
-/// let disassembly = pte.disassembly();
+/// let disassembly = Analysis::new(&pte).disassembly();
 /// let operators: Vec<&str> = disassembly.methods[0].chains[0].instructions.iter().filter_map(|instruction| {
 ///     match &instruction.operation {
 ///         Operation::Kernel { operator, .. } => Some(*operator),

@@ -94,13 +94,14 @@ impl Etdp<'_> {
     /// they are values of a method, found as for [`profile`](Self::profile).
     ///
     /// ```
-    /// use executorch_format::{Etdp, Pte};
+    /// use executorch_format::{Analysis, Etdp, Pte};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let [trace, buffer, program] = ["etdp", "debug.bin", "pte"]
     ///     .map(|ending| std::fs::read(format!("tests/data/payloads/profile_debug.{ending}")).unwrap());
     /// let (etdp, pte) = (Etdp::parse(&trace)?, Pte::parse(&program)?);
-    /// let values = etdp.debug_values(Some(&buffer), Some(&pte), None);
+    /// let analysis = Analysis::new(&pte);
+    /// let values = etdp.debug_values(Some(&buffer), Some(&analysis), None);
     /// let sum = &values.runs[0].values[0];
     /// assert_eq!(sum.title(), "aten::add.out");
     /// assert_eq!(sum.tensor.as_ref().unwrap().view()?.unwrap().to_f64()?[0], 0.8066936731338501);

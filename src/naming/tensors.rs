@@ -15,7 +15,7 @@ impl Names<'_> {
     /// ```
     /// use executorch_format::edit::{NewData, Selector};
     /// use executorch_format::naming::{NameSource, Names};
-    /// use executorch_format::{NewEntry, Pte};
+    /// use executorch_format::{Analysis, NewEntry, Pte};
     ///
     /// # fn main() -> executorch_format::Result<()> {
     /// let file = std::fs::read("tests/data/etrecord/net_portable.pte")?;
@@ -23,7 +23,7 @@ impl Names<'_> {
     /// let mut pte = Pte::parse(&file)?;
     /// let sources = [NameSource::parse(&record)?];
     /// let original = pte.clone();
-    /// let names = Names::new(&original, &original.disassembly(), &sources)?;
+    /// let names = Names::new(&Analysis::new(&original), &sources)?;
     /// let bias = names.tensor("head.bias").unwrap();
     /// let new = NewData::from(NewEntry::from_slice("zeros", vec![5], &[0f32; 5]));
     /// assert_eq!(pte.replace(&Selector::Tensor(&bias), &new)?.changes.len(), 1);

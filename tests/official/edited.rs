@@ -76,7 +76,10 @@ fn edited_programs_compute_the_same() {
     let Some(official) = Official::find("edited") else {
         return;
     };
-    let programs: Vec<Fixture> = fixtures().into_iter().filter(Fixture::is_pte).collect();
+    // A dropout that trains gives other numbers in each run.
+    let is_random = |fixture: &Fixture| fixture.name().contains("dropout_training_mode");
+    let programs: Vec<Fixture> =
+        fixtures().into_iter().filter(|fixture| fixture.is_pte() && !is_random(fixture)).collect();
     let (judged, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
     for_all(&programs, |fixture| {
         let data = fixture.data_files();
