@@ -89,7 +89,7 @@ impl File {
         let mut sources = Vec::with_capacity(list.len());
         let mut news = Vec::with_capacity(list.len());
         let names = match self.0.model() {
-            Model::Pte(pte) => Some(self.names(py, pte)?),
+            Model::Pte(pte) => Some(self.analysis(py, pte)?.1),
             _ => None,
         };
         for (name, value, tensor, source, shared) in list {

@@ -101,7 +101,7 @@ impl File {
     /// Returns the names of tensors of the model, in the program or not.
     fn tensor_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let pte = self.pte(py)?;
-        Ok(self.names(py, pte)?.given(pte).into_iter().map(str::to_owned).collect())
+        Ok(self.analysis(py, pte)?.1.given(pte).into_iter().map(str::to_owned).collect())
     }
 
     /// Returns the constants with known numbers.
