@@ -131,6 +131,7 @@ impl TensorShape<'_> {
 
     /// Returns `true` if each element, counted in row-major order, is at the same place in both tensors. Dimensions of size 1 do not count.
     /// Returns `true` also if that is unknown: if a tensor contradicts itself, or has more dimensions than the runtime supports.
+    #[cfg(feature = "verify")]
     pub(crate) fn is_laid_out_like(&self, other: &Self) -> bool {
         if self.is_natural() && other.is_natural() || self.sizes.len().max(other.sizes.len()) > RUNTIME_RANK {
             return true;
