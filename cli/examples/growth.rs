@@ -87,7 +87,9 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
         for (size, scale) in [("small", SMALL), ("1", scale), ("4", four)] {
             for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {
                 let is_wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind);
-                let files = sharing::files(scale).into_iter().chain(sharing::code_files(scale));
+                // Files of many small instructions take minutes: they are measured only if they are named.
+                let code = if kinds.is_empty() { Vec::new() } else { sharing::code_files(scale).into_iter().collect() };
+                let files = sharing::files(scale).into_iter().chain(code);
                 for file in files.filter(|file| NAMED.contains(&file.kind) == are_named && is_wanted(file.kind)) {
                     fs::write(path(&folder, file.kind, &name, file.ending), &file.bytes)?;
                     if name == "1" {
