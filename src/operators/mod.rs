@@ -91,7 +91,7 @@ mod tests {
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 309);
+        assert_eq!(names.len(), 374);
     }
 
     #[test]
