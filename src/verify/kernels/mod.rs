@@ -7,6 +7,7 @@
 mod arguments;
 mod call;
 mod checks;
+mod constants;
 mod describe;
 mod families;
 mod fault;
@@ -19,10 +20,14 @@ mod types;
 use super::Severity;
 use super::report::Report;
 use super::rule::Rule;
+use crate::file::pte::Pte;
 use crate::path::Path;
-use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelCall, Operator};
+use crate::schema::program::{
+    EValue, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes, Operator, TensorShapeDynamism,
+};
 use alloc::{string::String, vec::Vec};
 use call::Call;
+use constants::Constants;
 pub use describe::{checked_operators, explain_operator};
 use ints::Ints;
 use operator::Called;
@@ -55,8 +60,8 @@ pub(super) struct Violation {
 }
 
 /// Reports violations in the calls of a method.
-pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let calls = Calls::new(plan, Kernels::Any);
+pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let calls = Calls::new(pte, plan, Kernels::Any);
     for ((chain, index), instruction) in plan.instructions() {
         let InstructionArguments::KernelCall(call) = instruction else { continue };
         for found in calls.judge(call) {
@@ -86,18 +91,24 @@ pub(super) struct Calls<'t, 'a> {
     /// The properties of the tensors that each value stands for.
     tensors: Vec<Tensors<'t>>,
     ints: Ints,
+    constants: Constants<'t, 'a>,
     /// `true` if any of these tensors is not contiguous.
     has_orders: bool,
+    /// `true` if any tensor has a dynamic shape.
+    is_dynamic: bool,
 }
 
 impl<'t, 'a> Calls<'t, 'a> {
-    pub(super) fn new(plan: &'t ExecutionPlan<'a>, kernels: Kernels) -> Self {
+    pub(super) fn new(pte: &'t Pte<'a>, plan: &'t ExecutionPlan<'a>, kernels: Kernels) -> Self {
         let find = |operator| Some((operator, Called::find(operator, kernels)?));
         let operators: Vec<_> = plan.operators().iter().map(find).collect();
         let is_known = operators.iter().any(Option::is_some);
         let tensors = if is_known { tensors::of_values(plan) } else { Vec::new() };
         let has_orders = tensors.iter().any(Tensors::has_orders);
-        Self { plan, operators, tensors, ints: Ints::new(plan), has_orders }
+        let is_resized = |value: &EValue<'_>| matches!(&value.val, KernelTypes::Tensor(tensor) if tensor.shape_dynamism != TensorShapeDynamism::STATIC);
+        let is_dynamic = plan.values().iter().any(is_resized);
+        let (ints, constants) = (Ints::new(plan), Constants::new(pte));
+        Self { plan, operators, tensors, ints, constants, has_orders, is_dynamic }
     }
 
     /// Returns the violations of a call; none for an operator that is not in the tables.
@@ -106,8 +117,9 @@ impl<'t, 'a> Calls<'t, 'a> {
         let (Some(Some((operator, called))), Some(args)) = (operator, call.args.as_deref()) else {
             return Vec::new();
         };
-        Call { operator, called, plan: self.plan, args, tensors: &self.tensors, ints: &self.ints }
-            .judge(self.has_orders)
+        let (plan, tensors, ints, constants) = (self.plan, &self.tensors, &self.ints, &self.constants);
+        Call { operator, called, plan, args, tensors, ints, constants, at_bound: false }
+            .judge(self.has_orders, self.is_dynamic)
     }
 }
 
@@ -115,8 +127,6 @@ impl<'t, 'a> Calls<'t, 'a> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::file::pte::Pte;
-    use crate::schema::program::KernelTypes;
 
     #[test]
     fn a_result_that_is_given_again_as_another_tensor_does_not_name_the_violation() {
@@ -133,8 +143,9 @@ mod tests {
             value.val = KernelTypes::Tensor(tensor);
         }
         plan.operators = Some([Operator::new("aten::bmm", "out")].into());
+        let plan = pte.methods().first().unwrap();
         let call = KernelCall { op_index: 0, args: Some([0, 1, 2, 3][..].into()) };
-        let found = Calls::new(plan, Kernels::Any).judge(&call);
+        let found = Calls::new(&pte, plan, Kernels::Any).judge(&call);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found.iter().all(|violation| violation.message.starts_with("self of aten::bmm.out is ")), "{found:?}");
     }
