@@ -13,7 +13,7 @@ use alloc::{format, string::String, vec::Vec};
 /// reported together.
 pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
     let (Some(runtime), Some(kernels)) = (target.runtime, kernels(target)) else { return };
-    let calls = Calls::new(plan, kernels);
+    let mut calls = Calls::new(plan, kernels);
     let mut found = Keyed::new();
     for ((chain, instruction), arguments) in plan.instructions() {
         let InstructionArguments::KernelCall(call) = arguments else { continue };
