@@ -198,7 +198,7 @@ impl Call<'_, '_> {
     /// Returns `true` if the call has as many arguments as the kernel takes; otherwise adds a violation.
     fn count(&self, found: &mut Vec<Violation>) -> bool {
         let repeats = self.called.repeats_result;
-        let expected = self.called.arguments.len() + usize::from(repeats);
+        let expected = self.called.argument_count();
         if self.args.len() == expected {
             return true;
         }

@@ -15,6 +15,11 @@ pub(super) struct Called {
 }
 
 impl Called {
+    /// Returns the number of arguments of a call.
+    pub(super) fn argument_count(&self) -> usize {
+        self.arguments.len() + usize::from(self.repeats_result)
+    }
+
     /// Looks up an operator; `None` if it is not in the table, or its calls are not checked.
     pub(super) fn find(operator: &Operator<'_>, kernels: Kernels) -> Option<Self> {
         let row = operators::find(operator)?;

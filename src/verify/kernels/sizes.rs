@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// A size, or another integer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A size, or another integer. The order, for keys of maps, is not that of the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Size {
     Is(i64),
     /// At most this, if it is a size of a tensor with a dynamic shape.

@@ -20,7 +20,7 @@ pub(super) fn check(
     unknown: &mut Vec<Unknown>,
 ) {
     let (Some(runtime), Some(kernels)) = (target.runtime, kernels(target)) else { return };
-    let calls = Calls::new(pte, plan, kernels);
+    let mut calls = Calls::new(pte, plan, kernels);
     let mut found = Keyed::new();
     for ((chain, instruction), arguments) in plan.instructions() {
         let InstructionArguments::KernelCall(call) = arguments else { continue };
