@@ -88,10 +88,8 @@ impl File {
     fn replace<'py>(&self, py: Python<'py>, list: Vec<Replacement>, key: Option<String>) -> PyResult<Changed<'py>> {
         let mut sources = Vec::with_capacity(list.len());
         let mut news = Vec::with_capacity(list.len());
-        let names = match self.0.model() {
-            Model::Pte(pte) => Some(self.analysis(py, pte)?.1),
-            _ => None,
-        };
+        let analysis = self.analysis_of(self.0.model());
+        let names = py.detach(|| analysis.as_ref().map(Analysis::names));
         for (name, value, tensor, source, shared) in list {
             let source = Arc::clone(&source.get().0);
             let layout = tensor.map(|tensor| layout(py, tensor)).transpose()?;
