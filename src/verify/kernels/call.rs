@@ -8,10 +8,10 @@ use super::tensors::{BROADCAST, CHANNELS_LAST, CONTIGUOUS, INNER, OTHER, SIZES, 
 use crate::error::counted;
 use crate::operators::{Kernel, Layouts, Names, Often, Only, OrderCheck, Orders, OtherNumbers};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Operator};
-use crate::verify::Severity;
-use crate::verify::report::Few;
+use crate::verify::report::{Few, POSSIBLE};
 use crate::verify::rule::{self, Rule};
 use crate::verify::values::value;
+use crate::verify::{Outcome, Severity};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
@@ -56,8 +56,9 @@ impl Which {
         }
     }
 
-    fn severity(self, rule: &Rule) -> Severity {
-        if self == Self::Every { rule.severity } else { Severity::Warning }
+    /// Returns the effect of a violation that all these kernels do not accept.
+    fn effect(self, rule: &Rule) -> (Severity, Outcome) {
+        if self == Self::Every { rule.effect() } else { POSSIBLE }
     }
 }
 
@@ -124,16 +125,20 @@ impl Call<'_, '_> {
     }
 
     fn violation(&self, fault: Fault, which: Which) -> Violation {
-        let severity = if fault.at_bound { Severity::Warning } else { which.severity(fault.rule) };
+        let (severity, outcome) = match which.effect(fault.rule) {
+            _ if fault.at_bound => POSSIBLE,
+            (severity, Outcome::RefusesCall) if fault.dies => (severity, Outcome::Dies),
+            effect => effect,
+        };
         let bound = if fault.at_bound { " at the upper bounds of the sizes" } else { "" };
-        let outcome = if fault.dies { "ends the process" } else { "refuses the call" };
+        let what = if fault.dies { "ends the process" } else { "refuses the call" };
         let code = if fault.dies { "" } else { " (error 0x12)" };
         Violation {
             rule: fault.rule,
             severity,
-            is_certain: !fault.at_bound,
+            outcome,
             argument: fault.argument.and_then(|name| self.position(name)),
-            message: format!("{}: {}: {TESTED} {outcome} when it runs{which}{bound}{code}", self.name(), fault.text),
+            message: format!("{}: {}: {TESTED} {what} when it runs{which}{bound}{code}", self.name(), fault.text),
         }
     }
 
@@ -194,7 +199,7 @@ impl Call<'_, '_> {
         found.push(Violation {
             rule: rule::KERNEL_ARGUMENT_COUNT,
             severity: rule::KERNEL_ARGUMENT_COUNT.severity,
-            is_certain: true,
+            outcome: rule::KERNEL_ARGUMENT_COUNT.outcome,
             argument: None,
             message: format!(
                 "{have} for {}, expected {expected}: {names}, then the result again; {} refuses the call when it runs (error 0x23)",
@@ -216,7 +221,7 @@ impl Call<'_, '_> {
             found.push(Violation {
                 rule: rule::KERNEL_ARGUMENT_KIND,
                 severity: rule::KERNEL_ARGUMENT_KIND.severity,
-                is_certain: true,
+                outcome: rule::KERNEL_ARGUMENT_KIND.outcome,
                 argument: Some(at),
                 message: format!(
                     "{name} of {} is of kind {kind}, expected {}: {} ends the process when it runs",
@@ -232,10 +237,11 @@ impl Call<'_, '_> {
         let layouts = self.of_arguments().fold(0, |layouts, tensors| layouts | tensors.layouts);
         let refused = Which::of(self.called, |kernel| self.refused_order(kernel));
         if let Some((which, (argument, message))) = &refused {
+            let (severity, outcome) = which.effect(rule::KERNEL_DIM_ORDER);
             found.push(Violation {
                 rule: rule::KERNEL_DIM_ORDER,
-                severity: which.severity(rule::KERNEL_DIM_ORDER),
-                is_certain: true,
+                severity,
+                outcome,
                 argument: Some(*argument),
                 message: format!("{message}: {} refuses the call when it runs{which} (error 0x12); {HELP}", TESTED),
             });
@@ -261,7 +267,11 @@ impl Call<'_, '_> {
             found.push(Violation {
                 rule: rule::KERNEL_WRONG_VALUES,
                 severity: rule::KERNEL_WRONG_VALUES.severity,
-                is_certain: often != Often::Sometimes,
+                outcome: match (which, often) {
+                    (Which::Every, Often::Always) => Outcome::Miscomputes,
+                    (Which::Every, Often::Crash) => Outcome::Dies,
+                    (_, Often::Sometimes) | (Which::Portable | Which::Optimized, _) => Outcome::Unknown,
+                },
                 argument: Some(argument),
                 message: format!("{has}, expected contiguous tensors: when it runs{which}, {} {what}; {HELP}", TESTED),
             });
