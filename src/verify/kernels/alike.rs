@@ -2,6 +2,7 @@
 
 use super::ints::Ints;
 use super::sizes::Size;
+use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -18,8 +19,8 @@ enum Content<'t> {
     Bool(bool, bool),
     /// The bits of a number; `true` for a constant.
     Double(u64, bool),
-    /// The type, the dynamism, the sizes and the dim order.
-    Tensor(i8, i8, &'t [i32], &'t [u8]),
+    /// The type, the dynamism, the sizes, the dim order, and the data of constant integers.
+    Tensor(i8, i8, &'t [i32], &'t [u8], u32),
     /// The kind of a list, and the values that its items are like; `None` for an absent one.
     List(u8, Vec<Option<u32>>),
 }
@@ -70,13 +71,14 @@ pub(super) fn of_values(plan: &ExecutionPlan<'_>, ints: &Ints) -> Vec<u32> {
 fn of_tensor<'t>(tensor: &'t Tensor<'_>) -> Option<Content<'t>> {
     let (sizes, dim_order) = (tensor.sizes(), tensor.dim_order());
     let is_short = sizes.len() <= MAX_ITEMS && dim_order.len() <= MAX_ITEMS;
-    is_short.then(|| Content::Tensor(tensor.scalar_type.0, tensor.shape_dynamism.0, sizes, dim_order))
+    let is_read = tensor.allocation_info.is_none() && matches!(tensor.scalar_type, ScalarType::INT | ScalarType::LONG);
+    let constant = if is_read { tensor.data_buffer_idx } else { 0 };
+    is_short.then(|| Content::Tensor(tensor.scalar_type.0, tensor.shape_dynamism.0, sizes, dim_order, constant))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::ScalarType;
     use crate::schema::program::{Double, EValue, Int, IntList, Null, TensorList, TensorShapeDynamism};
     use alloc::vec;
 
@@ -107,8 +109,10 @@ mod tests {
             // The place of the bytes does not matter.
             tensor(|tensor| tensor.data_buffer_idx = 7),
             tensor(|tensor| tensor.scalar_type = ScalarType::INT),
+            // Unless rules look at them.
+            tensor(|tensor| (tensor.scalar_type, tensor.data_buffer_idx) = (ScalarType::INT, 7)),
         ];
-        assert_eq!(firsts(values, &[]), [0, 1, 2, 3, 4, 0, 1]);
+        assert_eq!(firsts(values, &[]), [0, 1, 2, 3, 4, 0, 1, 7]);
     }
 
     #[test]

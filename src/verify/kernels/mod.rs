@@ -8,6 +8,7 @@ mod alike;
 mod arguments;
 mod call;
 mod checks;
+mod constants;
 mod describe;
 mod families;
 mod fault;
@@ -20,10 +21,14 @@ mod types;
 use super::Severity;
 use super::report::Report;
 use super::rule::Rule;
+use crate::file::pte::Pte;
 use crate::path::Path;
-use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelCall, Operator};
+use crate::schema::program::{
+    EValue, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes, Operator, TensorShapeDynamism,
+};
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use call::Call;
+use constants::Constants;
 pub use describe::{checked_operators, explain_operator};
 use ints::Ints;
 use operator::Called;
@@ -56,8 +61,8 @@ pub(super) struct Violation {
 }
 
 /// Reports violations in the calls of a method.
-pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let mut calls = Calls::new(plan, Kernels::Any);
+pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let mut calls = Calls::new(pte, plan, Kernels::Any);
     for ((chain, index), instruction) in plan.instructions() {
         let InstructionArguments::KernelCall(call) = instruction else { continue };
         for found in calls.judge(call) {
@@ -87,8 +92,11 @@ pub(super) struct Calls<'t, 'a> {
     /// The properties of the tensors that each value stands for.
     tensors: Vec<Tensors<'t>>,
     ints: Ints,
+    constants: Constants<'t, 'a>,
     /// `true` if any of these tensors is not contiguous.
     has_orders: bool,
+    /// `true` if any tensor has a dynamic shape.
+    is_dynamic: bool,
     /// For each value, the first one that no kernel can tell apart from it.
     alike: Vec<u32>,
     /// The violations of judged calls, by operator and arguments.
@@ -96,15 +104,17 @@ pub(super) struct Calls<'t, 'a> {
 }
 
 impl<'t, 'a> Calls<'t, 'a> {
-    pub(super) fn new(plan: &'t ExecutionPlan<'a>, kernels: Kernels) -> Self {
+    pub(super) fn new(pte: &'t Pte<'a>, plan: &'t ExecutionPlan<'a>, kernels: Kernels) -> Self {
         let find = |operator| Some((operator, Called::find(operator, kernels)?));
         let operators: Vec<_> = plan.operators().iter().map(find).collect();
         let is_known = operators.iter().any(Option::is_some);
         let tensors = if is_known { tensors::of_values(plan) } else { Vec::new() };
         let has_orders = tensors.iter().any(Tensors::has_orders);
-        let ints = Ints::new(plan);
+        let is_resized = |value: &EValue<'_>| matches!(&value.val, KernelTypes::Tensor(tensor) if tensor.shape_dynamism != TensorShapeDynamism::STATIC);
+        let is_dynamic = plan.values().iter().any(is_resized);
+        let (ints, constants) = (Ints::new(plan), Constants::new(pte));
         let alike = if is_known { alike::of_values(plan, &ints) } else { Vec::new() };
-        Self { plan, operators, tensors, ints, has_orders, alike, judged: BTreeMap::new() }
+        Self { plan, operators, tensors, ints, constants, has_orders, is_dynamic, alike, judged: BTreeMap::new() }
     }
 
     /// Returns the violations of a call; none for an operator that is not in the tables. Of calls that no kernel can tell apart, only the
@@ -118,8 +128,9 @@ impl<'t, 'a> Calls<'t, 'a> {
         if let Some(found) = key.as_ref().and_then(|key| self.judged.get(key)) {
             return found.clone();
         }
-        let call = Call { operator, called, plan: self.plan, args, tensors: &self.tensors, ints: &self.ints };
-        let found = call.judge(self.has_orders);
+        let (plan, tensors, ints, constants) = (self.plan, &self.tensors, &self.ints, &self.constants);
+        let found = Call { operator, called, plan, args, tensors, ints, constants, at_bound: false }
+            .judge(self.has_orders, self.is_dynamic);
         if let Some(key) = key {
             self.judged.insert(key, found.clone());
         }
@@ -129,7 +140,7 @@ impl<'t, 'a> Calls<'t, 'a> {
     /// Returns the key of a call in `judged`: the operator, and for each argument, the value that it is like and the first argument that is
     /// the same value. `None` for a call with another number of arguments, which may be long, or with values that do not exist.
     fn key(&self, operator: i32, called: &Called, args: &[i32]) -> Option<Vec<u32>> {
-        if args.len() != called.arguments.len() + 1 {
+        if args.len() != called.argument_count() {
             return None;
         }
         let mut key = Vec::with_capacity(2 * args.len() + 1);
@@ -146,8 +157,6 @@ impl<'t, 'a> Calls<'t, 'a> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::file::pte::Pte;
-    use crate::schema::program::KernelTypes;
     use alloc::vec;
 
     #[test]
@@ -165,8 +174,9 @@ mod tests {
             value.val = KernelTypes::Tensor(tensor);
         }
         plan.operators = Some([Operator::new("aten::bmm", "out")].into());
+        let plan = pte.methods().first().unwrap();
         let call = KernelCall { op_index: 0, args: Some([0, 1, 2, 3][..].into()) };
-        let found = Calls::new(plan, Kernels::Any).judge(&call);
+        let found = Calls::new(&pte, plan, Kernels::Any).judge(&call);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found.iter().all(|violation| violation.message.starts_with("self of aten::bmm.out is ")), "{found:?}");
     }
@@ -185,7 +195,7 @@ mod tests {
                 let file = std::fs::read(&entry).unwrap();
                 let Ok(pte) = Pte::parse(&file) else { continue };
                 for plan in pte.methods() {
-                    let mut kept = Calls::new(plan, Kernels::Any);
+                    let mut kept = Calls::new(&pte, plan, Kernels::Any);
                     for (_, instruction) in plan.instructions() {
                         let InstructionArguments::KernelCall(call) = instruction else { continue };
                         let first = kept.judge(call);
