@@ -152,6 +152,7 @@ enum Needed {
 /// The methods of a program, by their instructions.
 pub(super) struct Methods<'t> {
     pte: &'t Pte<'t>,
+    by_name: Keyed<&'t str, &'t ExecutionPlan<'t>>,
     /// The names of operators without the namespace, with the overload, in the runtime's form.
     names: Keyed<String, usize>,
     /// The chain, the instruction, a requirement that it meets, and the index of the method. Sorted.
@@ -192,7 +193,7 @@ impl<'t> Methods<'t> {
             }
         }
         sort(&mut places);
-        Self { pte, names, places, nodes: DelegateNodes::of(analysis) }
+        Self { pte, by_name: pte.methods_by_name(), names, places, nodes: DelegateNodes::of(analysis) }
     }
 
     /// Returns the methods that can have caused an event, by the requirement on its instruction; `None` if any method can.
@@ -301,7 +302,6 @@ pub(super) fn plan_of<'t>(
     (first, keys): (usize, &[Key<'_>]),
     mismatches: &mut Vec<Mismatch>,
 ) -> Option<&'t ExecutionPlan<'t>> {
-    let pte = methods.pte;
     // Loading a method runs no instruction.
     if keys.iter().all(|key| key.place().is_none()) {
         return None;
@@ -310,7 +310,7 @@ pub(super) fn plan_of<'t>(
         let path = Path::ROOT.item("run_data", first).to_field_path();
         mismatches.push(Mismatch { path, message });
     };
-    let named = method.map(|name| pte.method(name));
+    let named = method.map(|name| methods.by_name.get(name).copied());
     if let (Some(name), Some(None)) = (method, named) {
         say(format!("the program has no method {:?}", shortened(name)));
         return None;
@@ -331,7 +331,8 @@ pub(super) fn plan_of<'t>(
             None
         }
         Ok([None, _]) => {
-            let Some(plan) = named.or(pte.methods().first().filter(|_| pte.methods().len() == 1)) else {
+            let plans = methods.pte.methods();
+            let Some(plan) = named.or(plans.first().filter(|_| plans.len() == 1)) else {
                 say("it fits none of the program's methods".into());
                 return None;
             };

@@ -6,7 +6,7 @@
 use super::report::{POSSIBLE, Report};
 use super::rule;
 use crate::dataflow::{Branch, Calls, Conflict, Dataflow, DelegateOutputs, Event, Null, Rebound, Reordered, StaleView};
-use crate::keyed::{set, sort, sort_by_key};
+use crate::keyed::{find, set, sort, sort_by_key};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
 use alloc::string::String;
@@ -75,7 +75,7 @@ impl Method<'_, '_, '_> {
     fn doubt(&self, conflict: &Conflict) -> Option<&'static str> {
         let (write, read) = (self.flow.event(conflict.write)?, self.flow.event(conflict.read)?);
         if let Some(event) = [write, read].into_iter().find(|event| !event.certain) {
-            let unknown = self.flow.unknown.iter().find(|unknown| unknown.time == Some(event.time as usize));
+            let unknown = find(&self.flow.unknown, |unknown| unknown.time.cmp(&Some(event.time as usize)));
             return Some(unknown.map_or("what the call does is not known", |unknown| unknown.why));
         }
         if write.time != read.time && self.flow.may_be_base(conflict.new, conflict.memory) {

@@ -415,7 +415,7 @@ fn stored(comparer: &mut Comparer<'_>, left: &Model<'_>, right: &Model<'_>) {
         let size = model.source().map_or_else(|| "none".into(), |source| format!("{} bytes", source.bytes.len()));
         let trailing = model.trailing_bytes();
         let trailing = format!("{} bytes", trailing.end - trailing.start);
-        [("size", size), ("segments", segments.to_string()), ("header", header), ("after the last segment", trailing)]
+        [("size", size), ("segments", segments.to_string()), ("header", header), ("trailing bytes", trailing)]
     };
     // Files of different kinds have different headers.
     let same_kind = left.kind() == right.kind();

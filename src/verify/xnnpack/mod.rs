@@ -294,8 +294,10 @@ fn trailing_bytes(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_
     let bytes = &*source.bytes;
     let flatbuffer = match payload.header {
         Some(header) => {
-            let end = header.constant_data().end.max(header.flatbuffer().end);
-            trailing::check(bytes, end, "the last part of the payload", path, report);
+            let rest = payload.trailing_bytes();
+            if !rest.is_empty() {
+                trailing::check(bytes, rest.start, "the last part of the payload", path, report);
+            }
             slice(bytes, header.flatbuffer()).unwrap_or_default()
         }
         None => bytes,
