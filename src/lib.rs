@@ -188,6 +188,8 @@ mod write;
 
 #[cfg(feature = "inspect")]
 pub use analysis::Analysis;
+#[cfg(feature = "std")]
+pub use error::TransferDamage;
 pub use error::{Error, ErrorKind, Result};
 pub use file::bpte::Bpte;
 pub use file::etdp::Etdp;
