@@ -168,8 +168,10 @@ mod names;
 pub mod naming;
 #[cfg(feature = "verify")]
 mod operators;
+// For the command, which reads several files at once.
 #[cfg(feature = "inspect")]
-mod parallel;
+#[doc(hidden)]
+pub mod parallel;
 mod path;
 #[cfg(feature = "inspect")]
 pub mod pictures;
