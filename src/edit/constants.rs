@@ -12,10 +12,10 @@ use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
-use crate::keyed::Keyed;
 use crate::names::shortened;
 use crate::schema::xnnpack::XNNTensorValue;
 use crate::tensor::{TensorShape, TensorView};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 use core::ops::Range;
 
@@ -92,8 +92,8 @@ fn groups(
     let (payloads, blobs) = (pte.open_payloads(), NamedBlobs::new(pte, ptd));
     let mut groups: Vec<Group> = Vec::new();
     let delegates = payloads.iter().flat_map(|opened| opened.delegates.iter().map(move |delegate| (*delegate, opened)));
-    let delegates: Keyed<(usize, usize), &OpenPayload<'_>> = delegates.collect();
-    let mut by_place: Keyed<(Option<DataRef>, u64, u64, String), usize> = Keyed::new();
+    let delegates: BTreeMap<(usize, usize), &OpenPayload<'_>> = delegates.collect();
+    let mut by_place: BTreeMap<(Option<DataRef>, u64, u64, String), usize> = BTreeMap::new();
     for place in &tensor.places {
         let ModelPlace::Constant { method, delegate, value } = *place else { continue };
         let missing =

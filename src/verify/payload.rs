@@ -7,21 +7,21 @@ use super::rule::{self, Rule};
 use crate::delegate::{EthosU, Payload, PayloadKind, Vulkan, aot_inductor_keys};
 use crate::error::{Error, counted};
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::vulkan::GraphTypes;
+use alloc::collections::BTreeSet;
 use alloc::{format, string::String};
 
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
-    let mut seen = Keyed::new();
+    let mut seen = BTreeSet::new();
     // Overlapping segments can repeat the same bytes many times, so the number of bytes read is limited to the size of the file.
     let mut left = report.file_size();
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = root.item("execution_plan", index);
         for (index, delegate) in plan.delegates().iter().enumerate() {
             // Methods may share a payload.
-            let fresh = delegate.processed.is_some_and(|processed| seen.add((processed.location, processed.index)));
+            let fresh = delegate.processed.is_some_and(|processed| seen.insert((processed.location, processed.index)));
             let data = if fresh { pte.delegate_data(delegate).ok() } else { None };
             let Some(payload) = data.as_ref().and_then(|data| pte.bytes(data).ok()) else {
                 continue;

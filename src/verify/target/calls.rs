@@ -6,8 +6,8 @@ use super::super::releases::Library;
 use super::Target;
 use super::missing::{Missing, Unknown};
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 
 /// Checks each call of a method with the kernels of the latest release. Calls of the same operator that break the same rule are
@@ -21,7 +21,7 @@ pub(super) fn check(
 ) {
     let (Some(runtime), Some(kernels)) = (target.runtime, kernels(target)) else { return };
     let mut calls = Calls::new(pte, plan, kernels);
-    let mut found = Keyed::new();
+    let mut found = BTreeMap::new();
     for ((chain, instruction), arguments) in plan.instructions() {
         let InstructionArguments::KernelCall(call) = arguments else { continue };
         let index = usize::try_from(call.op_index).ok();
@@ -30,11 +30,12 @@ pub(super) fn check(
         };
         for violation in calls.judge(call) {
             let place = || format!("chains[{chain}].instructions[{instruction}]");
-            let of_rule = found.or_insert_with((index, violation.rule.name), || (operator, 0, place(), violation));
+            let of_rule =
+                found.entry((index, violation.rule.name)).or_insert_with(|| (operator, 0, place(), violation));
             of_rule.1 += 1;
         }
     }
-    for ((_, rule), (operator, calls, place, Violation { is_certain, message, .. })) in found.into_sorted() {
+    for ((_, rule), (operator, calls, place, Violation { is_certain, message, .. })) in found {
         let operator = operator.full_name();
         // The device may have a kernel of its own.
         if target.operators.as_ref().is_some_and(|operators| operators.contains_key(&operator)) {
