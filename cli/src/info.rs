@@ -14,8 +14,8 @@ use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::remote::Need;
 use executorch_format::inspect::{MacsSummary, MethodMemory, PlannedTensor, Summary};
-use executorch_format::verify::{MissingData, Releases, Target, Verdict};
 use executorch_format::schema::program::ExecutionPlan;
+use executorch_format::verify::{MissingData, Releases, Target, Verdict};
 use executorch_format::{Analysis, Model, ParseOptions};
 use serde::Serialize;
 

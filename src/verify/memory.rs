@@ -9,6 +9,7 @@ use crate::dataflow::{Branch, Calls, Conflict, Dataflow, DelegateOutputs, Event,
 use crate::keyed::{find, set, sort, sort_by_key};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
+use crate::sorted::set;
 use alloc::string::String;
 use alloc::{format, vec::Vec};
 use core::fmt::Write;
@@ -20,12 +21,12 @@ pub(super) fn check(
     report: &mut Report<'_>,
 ) {
     let mut flow = Dataflow::check(plan, &Calls::new(plan, method, delegates));
-    sort(&mut flow.conflicts);
+    flow.conflicts.sort();
     flow.conflicts.dedup_by_key(|found| (found.new, found.old));
     // Uses in the same run come first.
-    sort_by_key(&mut flow.nulls, |null| (null.tensor, null.freed_by, null.freed_by > Some(null.used_by), null.used_by));
+    flow.nulls.sort_by_key(|null| (null.tensor, null.freed_by, null.freed_by > Some(null.used_by), null.used_by));
     flow.nulls.dedup_by_key(|found| (found.tensor, found.freed_by));
-    sort(&mut flow.stale_views);
+    flow.stale_views.sort();
     flow.stale_views.dedup_by_key(|found| (found.view, found.base, found.other.is_some()));
     let mut unknown =
         flow.unknown.iter().find(|unknown| unknown.time.is_none()).map(|unknown| String::from(unknown.why));
