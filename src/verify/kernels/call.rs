@@ -1,13 +1,15 @@
 //! Checks a single call.
 
 use super::Violation;
-use super::fault::Fault;
+use super::constants::Constants;
+use super::fault::{self, Fault};
 use super::ints::Ints;
 use super::operator::Called;
 use super::tensors::{BROADCAST, CHANNELS_LAST, CONTIGUOUS, INNER, OTHER, SIZES, Shapes, Tensors};
 use crate::error::counted;
 use crate::operators::{Kernel, Layouts, Names, Often, Only, OrderCheck, Orders, OtherNumbers};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Operator};
+use crate::verify::instructions::prim;
 use crate::verify::report::{Few, POSSIBLE};
 use crate::verify::rule::{self, Rule};
 use crate::verify::values::value;
@@ -23,6 +25,9 @@ pub(super) struct Call<'t, 'a> {
     pub(super) args: &'t [i32],
     pub(super) tensors: &'t [Tensors<'t>],
     pub(super) ints: &'t Ints,
+    pub(super) constants: &'t Constants<'t, 'a>,
+    /// `true` if dynamic sizes are taken to be their upper bounds, `false` if any smaller ones are possible.
+    pub(super) at_bound: bool,
 }
 
 /// The most items of a list that are looked at.
@@ -74,8 +79,8 @@ impl fmt::Display for Which {
 }
 
 impl Call<'_, '_> {
-    /// Returns the violations. `has_orders` is `true` if any tensor of the method is not contiguous.
-    pub(super) fn judge(&self, has_orders: bool) -> Vec<Violation> {
+    /// Returns the violations. `has_orders` is `true` if any tensor of the method is not contiguous, `is_dynamic` if any is dynamic.
+    pub(super) fn judge(&self, has_orders: bool, is_dynamic: bool) -> Vec<Violation> {
         let mut found = Vec::new();
         // With a wrong count, arguments cannot be matched.
         if self.count(&mut found) {
@@ -85,7 +90,11 @@ impl Call<'_, '_> {
             }
             // A value of another kind has neither sizes nor a type.
             if found.iter().all(|violation| violation.rule != rule::KERNEL_ARGUMENT_KIND) {
+                let others = found.len();
                 self.demands(&mut found);
+                if is_dynamic && found.len() == others {
+                    Call { at_bound: true, ..*self }.demands(&mut found);
+                }
             }
         }
         found
@@ -109,7 +118,7 @@ impl Call<'_, '_> {
             first.into_iter().flatten().for_each(|fault| found.push(self.violation(fault, Which::Every)));
             return;
         };
-        let is_refused = |faults: &[Option<Fault>; 2]| faults.iter().flatten().any(|fault| !fault.at_bound);
+        let is_refused = |faults: &[Option<Fault>; 2]| faults.iter().any(Option::is_some);
         let both = is_refused(&first) && is_refused(&portable);
         for (fault, other) in first.into_iter().zip(portable) {
             match (fault, other) {
@@ -125,14 +134,20 @@ impl Call<'_, '_> {
     }
 
     fn violation(&self, fault: Fault, which: Which) -> Violation {
-        let (severity, outcome) = match which.effect(fault.rule) {
-            _ if fault.at_bound => POSSIBLE,
-            (severity, Outcome::RefusesCall) if fault.dies => (severity, Outcome::Dies),
-            effect => effect,
+        let (severity, outcome) = match (which.effect(fault.rule), fault.outcome) {
+            _ if self.at_bound => POSSIBLE,
+            ((severity, Outcome::RefusesCall), fault::Outcome::Dies | fault::Outcome::Strays) => {
+                (severity, Outcome::Dies)
+            }
+            ((severity, Outcome::Dies), fault::Outcome::Refuses(_)) => (severity, Outcome::RefusesCall),
+            (effect, _) => effect,
         };
-        let bound = if fault.at_bound { " at the upper bounds of the sizes" } else { "" };
-        let what = if fault.dies { "ends the process" } else { "refuses the call" };
-        let code = if fault.dies { "" } else { " (error 0x12)" };
+        let bound = if self.at_bound { " at the upper bounds of the sizes" } else { "" };
+        let what = fault.outcome;
+        let code = match what {
+            fault::Outcome::Refuses(code) => format!(" (error 0x{code:x})"),
+            _ => String::new(),
+        };
         Violation {
             rule: fault.rule,
             severity,
@@ -190,9 +205,14 @@ impl Call<'_, '_> {
 
     /// Returns `true` if the call has as many arguments as the kernel takes; otherwise adds a violation.
     fn count(&self, found: &mut Vec<Violation>) -> bool {
-        let expected = self.called.arguments.len() + 1;
+        let repeats = self.called.repeats_result;
+        let expected = self.called.argument_count();
         if self.args.len() == expected {
             return true;
+        }
+        // `prim-arguments` reports these.
+        if prim(self.operator).is_some() {
+            return false;
         }
         let every: Vec<usize> = (0..self.called.arguments.len()).collect();
         let (have, names) = (counted(self.args.len(), "argument"), self.names(&every));
@@ -202,9 +222,9 @@ impl Call<'_, '_> {
             outcome: rule::KERNEL_ARGUMENT_COUNT.outcome,
             argument: None,
             message: format!(
-                "{have} for {}, expected {expected}: {names}, then the result again; {} refuses the call when it runs (error 0x23)",
+                "{have} for {}, expected {expected}: {names}{}; {TESTED} refuses the call when it runs (error 0x23)",
                 self.name(),
-                TESTED
+                if repeats { ", then the result again" } else { "" }
             ),
         });
         false

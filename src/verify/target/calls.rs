@@ -41,7 +41,7 @@ pub(in crate::verify) fn faults(pte: &Pte<'_>, target: &Target) -> Vec<CallFault
     let Some(kernels) = kernels(target) else { return Vec::new() };
     let mut faults = Vec::new();
     for (method, plan) in pte.methods().iter().enumerate() {
-        let calls = Calls::new(plan, kernels);
+        let mut calls = Calls::new(pte, plan, kernels);
         let mut found = Keyed::new();
         for (place, arguments) in plan.instructions() {
             let InstructionArguments::KernelCall(call) = arguments else { continue };
