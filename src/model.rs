@@ -95,10 +95,10 @@ impl<'a> Model<'a> {
 
     /// Checks only a file's structure, see [`Pte::verify_structure`].
     pub fn verify_structure(bytes: &[u8]) -> Result<()> {
-        Self::check(bytes).map_err(|error| explained(error, bytes))
+        Self::check_structure(bytes).map_err(|error| explained(error, bytes))
     }
 
-    fn check(bytes: &[u8]) -> Result<()> {
+    fn check_structure(bytes: &[u8]) -> Result<()> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::verify_structure(bytes),
             FileKind::Ptd => Ptd::verify_structure(bytes),

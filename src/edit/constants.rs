@@ -16,6 +16,7 @@ use crate::keyed::{Keyed, set, sort};
 use crate::names::shortened;
 use crate::schema::xnnpack::XNNTensorValue;
 use crate::tensor::{TensorShape, TensorView};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 use core::ops::Range;
 

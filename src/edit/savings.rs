@@ -4,7 +4,6 @@ use super::report::EditReport;
 use super::strip::Strip;
 use super::verify::new_errors_of_image;
 use crate::error::Result;
-use crate::keyed::sort_by_key;
 use crate::model::Model;
 use crate::verify::Level;
 use crate::write::detect::Detected;
@@ -128,7 +127,7 @@ impl Model<'_> {
                 None => savings.push(saving),
             }
         }
-        sort_by_key(&mut savings, |saving| Reverse(saving.size));
+        savings.sort_by_key(|saving| Reverse(saving.size));
         savings
     }
 }

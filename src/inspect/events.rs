@@ -4,11 +4,12 @@ use super::linked::{DelegateNodes, KindCounts, count_kinds, kind_of_event};
 use super::profile::{EventKind, EventTarget, Mismatch};
 use crate::analysis::Analysis;
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, equal_range, sort};
 use crate::names::shortened;
 use crate::path::{FieldPath, Path};
 use crate::schema::etdump::{DebugEvent, ProfileEvent, RunData};
 use crate::schema::program::{ExecutionPlan, InstructionArguments, Operator};
+use crate::sorted::equal_range;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 
 /// Events with equal keys time the same thing.
@@ -83,7 +84,7 @@ pub(super) struct Times<'t> {
 impl<'t> Times<'t> {
     #[expect(clippy::indexing_slicing, reason = "`known` has the indices of `keys` and `ticks`")]
     pub(super) fn of(run: &'t RunData<'_>, index: usize, mismatches: &mut Vec<Mismatch>) -> Self {
-        let (mut times, mut known) = (Self { keys: Vec::new(), ticks: Vec::new() }, Keyed::new());
+        let (mut times, mut known) = (Self { keys: Vec::new(), ticks: Vec::new() }, BTreeMap::new());
         for (event, profile) in run.profile_events() {
             let Some(ticks) = profile.end_time.checked_sub(profile.start_time) else {
                 let message = format!(
@@ -95,7 +96,7 @@ impl<'t> Times<'t> {
             };
             let key = Key::of(profile);
             let next = times.keys.len();
-            let place = *known.or_insert(key, next);
+            let place = *known.entry(key).or_insert(next);
             if place == next {
                 times.keys.push(key);
                 times.ticks.push(Vec::new());
@@ -154,7 +155,7 @@ pub(super) struct Methods<'t> {
     pte: &'t Pte<'t>,
     by_name: Keyed<&'t str, &'t ExecutionPlan<'t>>,
     /// The names of operators without the namespace, with the overload, in the runtime's form.
-    names: Keyed<String, usize>,
+    names: BTreeMap<String, usize>,
     /// The chain, the instruction, a requirement that it meets, and the index of the method. Sorted.
     places: Vec<(usize, usize, Needed, usize)>,
     /// The nodes inside delegates.
@@ -173,14 +174,14 @@ struct Fitting<'t> {
 impl<'t> Methods<'t> {
     pub(super) fn of<'p: 't>(analysis: &Analysis<'p>) -> Self {
         let pte = analysis.pte();
-        let (mut names, mut places) = (Keyed::new(), Vec::new());
+        let (mut names, mut places) = (BTreeMap::new(), Vec::new());
         for (method, plan) in pte.methods().iter().enumerate() {
             let mut numbers = Vec::with_capacity(plan.operators().len());
             for operator in plan.operators() {
                 let name = operator.full_name();
                 let short = name.split_once("::").map_or(&*name, |(_, name)| name);
                 let next = names.len();
-                numbers.push(*names.or_insert(short.into(), next));
+                numbers.push(*names.entry(short.into()).or_insert(next));
             }
             for ((chain, index), instruction) in plan.instructions() {
                 let mut add = |needed| places.push((chain, index, needed, method));
@@ -258,14 +259,14 @@ struct RunEvents {
 impl RunEvents {
     fn of(keys: &[Key<'_>]) -> Self {
         let mut places: Vec<(usize, usize)> = keys.iter().filter_map(Key::place).collect();
-        sort(&mut places);
+        places.sort();
         places.dedup();
         let inside = |key: &Key<'_>| {
             let name = key.delegate_id.or(key.name).unwrap_or_default();
             Some((key.place().filter(|_| key.kind() == EventKind::Delegate)?, kind_of_event(name)))
         };
         let mut events: Vec<_> = keys.iter().filter_map(inside).collect();
-        sort(&mut events);
+        events.sort();
         let kinds =
             |call: &[((usize, usize), String)]| Some((call.first()?.0, count_kinds(call.iter().map(|(_, kind)| kind))));
         let inside = events.chunk_by(|(left, _), (right, _)| left == right).filter_map(kinds).collect();

@@ -53,7 +53,7 @@ impl<'j> JsonTree<'j> {
             files.extend(source.rest.iter().map(|rest| rest.file.clone()));
         }
         files.retain(|name| is_name(name));
-        Ok(Self { text, source, kind, files: crate::keyed::set(files), has_legacy, has_named_data })
+        Ok(Self { text, source, kind, files: crate::sorted::set(files), has_legacy, has_named_data })
     }
 
     /// The kind of file that it was dumped from; `None` without `source`.

@@ -3,10 +3,8 @@
 
 use crate::analysis::{EtRecord, Parameter, RecordedMethod, RecordedNode, SourceLine};
 use crate::error::{Error, ErrorKind, Result};
-#[cfg(feature = "etrecord")]
-use crate::keyed::sort;
-use crate::keyed::{Keyed, sort_by_key};
 use crate::names::shortened;
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 use core::fmt;
 use serde::Deserialize;
@@ -107,7 +105,7 @@ impl EtRecord {
         }
         let map = entry(HANDLES, memory.left)?;
         let mut methods = with_json(HANDLES, map, memory, handles)?;
-        sort_by_key(&mut methods, |method| method.name.clone());
+        methods.sort_by_key(|method| method.name.clone());
         let is_twice = |pair: &&[RecordedMethod]| matches!(pair, [method, next] if method.name == next.name);
         if let Some([method, ..]) = methods.windows(2).find(is_twice) {
             return Err(about(HANDLES, &format!("method {} occurs twice", shortened(&method.name))));
@@ -160,7 +158,7 @@ fn check_entries(bytes: &[u8], archive: &mut ZipArchive<Cursor<&[u8]>>) -> Resul
         let entry = archive.by_index_raw(index).map_err(|error| bad(format!("entry {index}: {error}")))?;
         ranges.push((entry.header_start(), entry.data_start().saturating_add(entry.compressed_size())));
     }
-    sort(&mut ranges);
+    ranges.sort();
     let overlap = |pair: &&[(u64, u64)]| matches!(pair, [(_, end), (next, _)] if end > next);
     if let Some([_, (start, _)]) = ranges.windows(2).find(overlap) {
         return Err(Error::other("ETRecord", to_usize(*start), "an entry of the ZIP file overlaps the one before it"));
@@ -291,7 +289,7 @@ fn handles(json: Json<'_>, memory: &mut Memory) -> Result<Vec<RecordedMethod>> {
     let mut methods = Vec::new();
     json.entries(|method, instructions: &RawValue| {
         memory.take(size_of::<RecordedMethod>() + method.len())?;
-        let mut by_index = Keyed::new();
+        let mut by_index = BTreeMap::new();
         json.at(instructions).entries(|instruction, value: &RawValue| {
             let fault = |fault: &str| about(HANDLES, &format!("{method}: {:?} {fault}", shortened(&instruction)));
             let index: usize = instruction.parse().map_err(|_| fault("is not the number of an instruction"))?;
@@ -311,7 +309,7 @@ fn handles(json: Json<'_>, memory: &mut Memory) -> Result<Vec<RecordedMethod>> {
                 None => Ok(()),
             }
         })?;
-        let handles = by_index.into_sorted();
+        let handles = by_index.into_iter().collect::<Vec<_>>();
         methods.push(RecordedMethod { name: method, handles, ..RecordedMethod::default() });
         Ok(())
     })?;
@@ -436,7 +434,7 @@ struct UserInput {
 /// Reads the nodes and the inputs of an exported program.
 fn program(json: Json<'_>, memory: &mut Memory) -> Result<(Vec<RecordedNode>, Vec<String>)> {
     let GraphModule { graph, signature } = json.parse::<Exported<'_>>()?.graph_module;
-    let mut parameters: Keyed<String, Parameter> = Keyed::new();
+    let mut parameters: BTreeMap<String, Parameter> = BTreeMap::new();
     let mut inputs = Vec::new();
     json.at(signature.input_specs).items(|spec: InputSpec| {
         if let Some(input) = spec.user_input {
@@ -500,7 +498,7 @@ impl Node<'_> {
     fn recorded(
         self,
         json: Json<'_>,
-        parameters: &Keyed<String, Parameter>,
+        parameters: &BTreeMap<String, Parameter>,
         memory: &mut Memory,
     ) -> Result<(RecordedNode, Option<(String, Parameter)>)> {
         let Metadata { debug_handle, nn_module_stack, stack_trace } = self.metadata;
@@ -532,7 +530,7 @@ impl Node<'_> {
                 Ok(())
             })?;
         }
-        sort_by_key(&mut taken, |parameter| parameter.argument.clone());
+        taken.sort_by_key(|parameter| parameter.argument.clone());
         let name = self.name;
         let node = RecordedNode {
             name: name.as_deref().map(|name| shortened(name).into_owned()).unwrap_or_default(),

@@ -8,9 +8,9 @@ use crate::delegate::{EthosU, Payload, PayloadKind, Vulkan, aot_inductor_keys};
 use crate::error::{Error, counted};
 use crate::file::key_index::KeyIndex;
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::vulkan::GraphTypes;
+use alloc::collections::BTreeSet;
 use alloc::{format, string::String};
 use core::cell::OnceCell;
 
@@ -23,7 +23,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
         let path = root.item("execution_plan", index);
         for (index, delegate) in plan.delegates().iter().enumerate() {
             // Methods may share a payload.
-            let fresh = delegate.processed.is_some_and(|processed| seen.add((processed.location, processed.index)));
+            let fresh = delegate.processed.is_some_and(|processed| seen.insert((processed.location, processed.index)));
             let data = if fresh { pte.delegate_data(delegate).ok() } else { None };
             let Some(payload) = data.as_ref().and_then(|data| pte.bytes(data).ok()) else {
                 continue;
