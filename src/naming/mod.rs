@@ -3,10 +3,12 @@
 mod answers;
 mod etrecord;
 mod modules;
+mod quantized;
 mod state_dict;
 mod tensors;
 
 pub use crate::inspect::{DelegateNames, InstructionName, MethodNames, Name, Names};
+use etrecord::is_generated;
 pub use etrecord::{EntryContent, EtRecord, Parameter, RecordedMethod, RecordedNode};
 use modules::outer;
 
@@ -108,9 +110,12 @@ impl<'t> Names<'t> {
         for source in sources {
             if let NameSource::StateDict(state) = source {
                 state_dict::add(&mut names, pte, state);
+                quantized::add(&mut names, analysis, state);
             }
         }
+        names.add_keys(analysis);
         for (names, code) in names.methods.iter_mut().zip(&disassembly.methods) {
+            quantized::add_parameters(names, code);
             names.add_modules(code);
         }
         names.computed = tensors::computed(&names, pte, sources);
@@ -153,7 +158,6 @@ impl<'t> Names<'t> {
         reason = "`takers` and `constants` have indices of the payload's nodes and values"
     )]
     fn add_delegates<'p: 't>(&mut self, analysis: &Analysis<'p>, recorded: &Keyed<&str, ByHandle<'t>>) {
-        let mut keys: Keyed<String, Name<'t>> = Keyed::new();
         let pte = analysis.pte();
         for opened in analysis.payloads() {
             let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
@@ -185,7 +189,8 @@ impl<'t> Names<'t> {
                         (_, "input2") => "other",
                         (_, role) => role,
                     };
-                    let name = match recorded.and_then(|recorded| recorded.parameter(node.debug_handle, argument)) {
+                    let parameter = recorded.and_then(|recorded| recorded.parameter(node.debug_handle, argument));
+                    let name = match parameter.filter(|parameter| !is_generated(&parameter.name)) {
                         Some(parameter) => Name {
                             sizes: parameter.sizes.as_deref().map(Cow::Borrowed),
                             ..Name::new((&*parameter.name).into(), NamedBy::Record, Some(outer(&parameter.name)))
@@ -195,13 +200,30 @@ impl<'t> Names<'t> {
                             Name::new(name.into(), NamedBy::Operator, names.nodes[*index].module)
                         }
                     };
-                    let is_scales = matches!(used, ConstantUse::Scales { .. });
-                    if let ConstantPlace::Named { key, .. } = &constant.place {
-                        if key.len() <= LONGEST_KEY && !is_scales {
-                            keys.or_insert_with((*key).into(), || name.clone());
-                        }
-                    }
                     names.constants[value].get_or_insert(name);
+                }
+            }
+        }
+    }
+
+    /// Names the keys of constants inside delegates.
+    fn add_keys(&mut self, analysis: &Analysis<'_>) {
+        let mut keys: Keyed<String, Name<'t>> = Keyed::new();
+        for opened in analysis.payloads() {
+            let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
+            else {
+                continue;
+            };
+            let own = self.methods.get(*method).and_then(|names| names.delegates.get(*delegate));
+            let Some(names) = own else { continue };
+            for constant in xnnpack.constants() {
+                let ConstantPlace::Named { key, .. } = &constant.place else { continue };
+                for used in constant.uses.iter().filter(|_| key.len() <= LONGEST_KEY) {
+                    let Some(name) = names.constant(used.value()) else { continue };
+                    keys.or_insert_with((*key).into(), || match used {
+                        ConstantUse::Scales { .. } => quantized::part(name, "scales"),
+                        ConstantUse::Tensor { .. } => name.clone(),
+                    });
                 }
             }
         }
@@ -417,9 +439,8 @@ impl<'c, 't> Method<'c, 't> {
                 continue;
             }
             // Dequantized numbers are computed when the program runs.
-            if let Some(parameter) =
-                same.and_then(|node| node.parameter(&place)).filter(|parameter| !parameter.quantized)
-            {
+            let is_named = |parameter: &&Parameter| !parameter.quantized && !is_generated(&parameter.name);
+            if let Some(parameter) = same.and_then(|node| node.parameter(&place)).filter(is_named) {
                 let own =
                     tensor.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
                 let elements =

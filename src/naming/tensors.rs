@@ -1,6 +1,6 @@
 //! The model's tensors by name: their places in the program, and those that have none.
 
-use super::{EtRecord, Name, NameSource, Names, RecordedMethod, RecordedNode};
+use super::{EtRecord, Name, NameSource, Names, RecordedMethod, RecordedNode, is_generated};
 use crate::edit::{ModelPlace, ModelTensor};
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, find, set};
@@ -84,9 +84,9 @@ pub(super) fn computed<'t>(
                 for method in methods {
                     folded(method, &is_known, &mut computed);
                     // What dequantizes has a name after the operator that takes its numbers.
-                    let nodes = method.nodes.iter().filter(|node| !node.operator.contains("::dequantize_"));
+                    let nodes = method.nodes.iter().filter(|node| !node.dequantizes());
                     for parameter in nodes.flat_map(|node| &node.parameters) {
-                        if !is_known(&parameter.name) {
+                        if !is_known(&parameter.name) && !is_generated(&parameter.name) {
                             computed.or_insert_with(&*parameter.name, no_copy);
                         }
                     }

@@ -33,6 +33,8 @@ mod malformed;
 mod memory;
 #[cfg(feature = "etrecord")]
 mod names;
+#[cfg(feature = "etrecord")]
+mod names_quantized;
 mod operators;
 mod pages;
 mod payloads;
