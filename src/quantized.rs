@@ -112,7 +112,7 @@ impl Stored {
     }
 
     /// Returns the least and the greatest element of quantizers, which stand for all numbers beyond.
-    #[cfg(feature = "convert")]
+    #[cfg(feature = "inspect")]
     fn limits(self) -> [f64; 2] {
         match self {
             Self::I8 => [-127.0, 127.0],
@@ -264,7 +264,7 @@ impl<'t> Dequantized<'t> {
 
     /// Returns for each number the range of those that are stored as the same element: they are within `distance` scales, and beyond for
     /// the least and the greatest element.
-    #[cfg(feature = "convert")]
+    #[cfg(feature = "inspect")]
     pub(crate) fn ranges(&self, distance: f32) -> impl Iterator<Item = [f32; 2]> + '_ {
         let [least, greatest] = self.stored.limits();
         self.stored().map(move |(stored, zero_point, scale)| {
@@ -361,7 +361,7 @@ mod tests {
         assert!(alloc::format!("{}", short.unwrap_err()).contains("take 4 bytes, but the constant has 3 bytes"));
     }
 
-    #[cfg(feature = "convert")]
+    #[cfg(feature = "inspect")]
     #[test]
     fn the_least_and_the_greatest_element_stand_for_all_numbers_beyond() {
         let parameters = [Parameters::One(0.5), Parameters::One(0.0)];

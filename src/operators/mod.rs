@@ -10,7 +10,7 @@ mod releases;
 mod table;
 mod types;
 
-pub(crate) use argument::{Argument, Effect, Kind};
+pub(crate) use argument::{Argument, Effect, Kind, kind_names};
 pub(crate) use kernel::{
     Alpha, Cast, Check, Common, Complex, Condition, Family, Kernel, Layouts, Names, Often, Only, OrderCheck, Orders,
     OtherNumbers, Promotion, Size,
@@ -25,8 +25,10 @@ use core::cmp::Ordering;
 pub(crate) struct KnownOperator {
     /// The name and the overload, joined by a dot unless there is no overload.
     pub(crate) name: &'static str,
-    /// The arguments in the order of a call, which repeats the results after them; none if they are not known.
+    /// The arguments in the order of a call; none if they are not known.
     pub(crate) arguments: &'static [Argument],
+    /// `true` if a call has its result once more, after the arguments.
+    pub(crate) repeats_result: bool,
     pub(crate) libraries: Libraries,
     /// The kernel in the Python wheel: the optimized one if there is one. `None` if its calls are not checked.
     pub(crate) kernel: Option<&'static Kernel>,
@@ -36,11 +38,16 @@ pub(crate) struct KnownOperator {
 
 impl KnownOperator {
     const fn new(name: &'static str, arguments: &'static [Argument], libraries: Libraries) -> Self {
-        Self { name, arguments, libraries, kernel: None, portable: None }
+        Self { name, arguments, repeats_result: true, libraries, kernel: None, portable: None }
     }
 
     const fn kernel(self, kernel: &'static Kernel) -> Self {
         Self { kernel: Some(kernel), ..self }
+    }
+
+    /// Sets that a call has only these arguments.
+    const fn exact(self) -> Self {
+        Self { repeats_result: false, ..self }
     }
 
     const fn portable(self, kernel: &'static Kernel) -> Self {

@@ -111,7 +111,7 @@ impl Finding {
             severity: Severity::Error,
             path: error.path(),
             offset: error.offset(),
-            message: error.kind().detail(),
+            message: error.message(),
             cve: None,
         }
     }

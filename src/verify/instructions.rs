@@ -22,11 +22,7 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
             operator_name(operator, &path.item("operators", index), report);
         }
     }
-    let mut prims = Vec::with_capacity(operators.len());
-    for operator in operators {
-        let is = |prim: &&Prim| prim.0 == operator.name() && prim.1 == operator.overload();
-        prims.push(PRIMS.iter().find(is));
-    }
+    let prims = operators.iter().map(prim).collect();
     let method = Method { values: plan.values(), prims, delegates: plan.delegates().len() };
     for (index, chain) in plan.chains().iter().enumerate() {
         let path = &path.item("chains", index);
@@ -285,7 +281,12 @@ fn jump_destination(call: JumpFalseCall, index: usize, instructions: usize, path
 }
 
 /// A built-in operator of the runtime: name, overload, number of arguments.
-type Prim = (&'static str, &'static str, usize);
+pub(super) type Prim = (&'static str, &'static str, usize);
+
+/// Returns the built-in operator whose number of arguments `prim-arguments` checks.
+pub(super) fn prim(operator: &Operator<'_>) -> Option<&'static Prim> {
+    PRIMS.iter().find(|prim| prim.0 == operator.name() && prim.1 == operator.overload())
+}
 
 const PRIMS: &[Prim] = &[
     ("aten::_local_scalar_dense", "", 2),

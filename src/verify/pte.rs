@@ -132,7 +132,7 @@ fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &Path::ROOT.item("execution_plan", index);
         memory::check((index, plan), &outputs, path, report);
-        kernels::check(plan, path, report);
+        kernels::check(pte, plan, path, report);
     }
     training::check(pte, report);
     constants::check(pte, report);

@@ -1,7 +1,7 @@
 //! Names of quantized weights, from the records and the state dicts of real exports, and the records of each release.
 
 use executorch_format::inspect::NamedBy;
-use executorch_format::naming::{EtRecord, NameSource, Names};
+use executorch_format::naming::{EtRecord, NameSource};
 use executorch_format::{Analysis, Pte};
 use executorch_format_support::data;
 use std::collections::BTreeSet;
@@ -15,7 +15,9 @@ fn given(program: &str, source: &str) -> Vec<String> {
     let (program, source) = (file(program), file(source));
     let pte = Pte::parse(&program).unwrap();
     let sources = [NameSource::parse(&source).unwrap()];
-    let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let names = analysis.names();
+    assert!(names.rejected.is_empty(), "{:?}", names.rejected);
     let values = pte.methods().iter().zip(&names.methods).flat_map(|(plan, names)| {
         let has_data =
             |value: usize| plan.tensor(value).is_some_and(|tensor| tensor.is_external() || tensor.data_buffer_idx > 0);
@@ -103,8 +105,10 @@ fn names_of_scales_are_known_by_the_source_of_their_weight() {
     let (program, state) = (file("cnn_channel_portable.pte"), file("cnn.safetensors"));
     let pte = Pte::parse(&program).unwrap();
     let sources = [NameSource::parse(&state).unwrap()];
-    let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
-    let of = |name: &str| names.methods[0].values.iter().flatten().find(|own| own.name == name).unwrap();
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let names = analysis.names();
+    assert!(names.rejected.is_empty(), "{:?}", names.rejected);
+    let of = |name: &str| names.methods[0].values.iter().flatten().find(|own| *own.name == *name).unwrap();
     let scales = of("stem.weight scales");
     assert_eq!((scales.named_by, scales.module), (NamedBy::StateDict, Some("stem")));
     assert_eq!(of("own zero points").module, Some(""));

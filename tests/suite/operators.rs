@@ -202,7 +202,9 @@ fn a_freed_value_is_described_as_freed() {
     let instruction = Instruction { instr_args: FreeCall { value_index: 3 }.into() };
     let plan = ExecutionPlan::new("forward", vec![1.into(); 4], Vec::new(), vec![instruction], 0);
     let pte = Pte { program: Program { execution_plan: Some(vec![plan]), ..Program::default() }, ..Pte::default() };
-    let code = Analysis::new(&pte).disassembly();
+    let analysis = Analysis::new(&pte);
+    let code = analysis.disassembly();
+    assert_eq!(analysis.into_disassembly(), code);
     let operation = &code.methods[0].chains[0].instructions[0].operation;
     assert_eq!(*operation, Operation::Free { value: 3 });
     assert_eq!(operation.values().collect::<Vec<_>>(), [3]);

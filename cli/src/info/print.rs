@@ -326,7 +326,7 @@ fn type_text(context: &Context, value: &Value<'_>) -> String {
 
 fn tensor_text(context: &Context, tensor: &ValueShape<'_>) -> String {
     let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
-    tensor.name.map_or(shape.clone(), |name| format!("{shape} {}", context.name(name, NAME)))
+    tensor.name.as_ref().map_or(shape.clone(), |name| format!("{shape} {}", context.name(name, NAME)))
 }
 
 fn constant(context: &Context, value: &Returned<'_>) -> String {

@@ -13,6 +13,8 @@ mod layout;
 
 pub(crate) use constants::scales_constant;
 pub use constants::{Constant, ConstantPlace, ConstantUse};
+#[cfg(feature = "inspect")]
+pub(crate) use graph::Takers;
 pub use graph::{NodeIds, tensor_bytes};
 pub(in crate::delegate) use header::MAGIC as HEADER;
 pub use header::XnnpackHeader;

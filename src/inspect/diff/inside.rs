@@ -6,7 +6,6 @@ use crate::analysis::Name;
 use crate::delegate::xnnpack::{ConstantLayout, ConstantPlace, ConstantUse, scales_constant};
 use crate::delegate::{NamedBlobs, Payload, Xnnpack};
 use crate::inspect::numbers::Values;
-use crate::inspect::takers;
 use crate::keyed::Keyed;
 use crate::quantized::Dequantized;
 use crate::schema::program::ExecutionPlan;
@@ -79,7 +78,7 @@ impl<'s> Comparer<'s> {
     ) -> Vec<Inside<'s>> {
         let blobs = side.of(&self.blobs);
         let names = self.method_names(side, method).and_then(|names| names.delegates.get(delegate));
-        let (takers, mut layouts) = (takers(payload), payload.constant_layouts());
+        let (takers, mut layouts) = (payload.graph.takers(), payload.constant_layouts());
         let key = |index: u32| match payload.constant(index) {
             Some(ConstantPlace::Named { key, .. }) => Some(key),
             _ => None,

@@ -1,8 +1,8 @@
 //! The edge program of a record: its nodes, and the model's tensors that they take.
 
-use super::{Json, Memory, Parameter, RecordedNode, about};
+use super::{Json, Memory, about};
+use crate::analysis::{Parameter, RecordedNode, SourceLine};
 use crate::error::Result;
-use crate::inspect::SourceLine;
 use crate::keyed::{Keyed, sort_by_key};
 use crate::names::shortened;
 use alloc::{format, string::String, vec::Vec};

@@ -1,16 +1,11 @@
 //! The model's own names of quantized parameters. Quantizers give the quantized elements, scales and zero points generated names.
 
-use super::{Parameter, RecordedMethod, RecordedNode};
+use crate::analysis::modules::outer;
+use crate::analysis::{Parameter, RecordedMethod, RecordedNode};
 use crate::keyed::{Keyed, set};
-use crate::naming::outer;
 use alloc::{format, string::String, vec::Vec};
 
 impl RecordedNode {
-    /// Returns `true` for an operator that computes numbers from quantized elements, scales and zero points.
-    pub(crate) fn dequantizes(&self) -> bool {
-        self.operator.split_once("::").is_some_and(|(_, name)| name.starts_with("dequantize_"))
-    }
-
     /// Returns `true` for an operator whose result has the elements of its first argument.
     pub(super) fn is_view(&self) -> bool {
         const VIEWS: [&str; 10] = [
@@ -34,15 +29,8 @@ impl RecordedNode {
         let takes_elements = self.operator.contains("::embedding_");
         let is_weight =
             move |parameter: &&Parameter| parameter.quantized || takes_elements && parameter.argument == "weight";
-        self.parameters.iter().filter(move |own| is_user && is_generated(&own.name) && is_weight(own))
+        self.parameters.iter().filter(move |own| is_user && own.has_generated_name() && is_weight(own))
     }
-}
-
-/// Returns `true` for the names that quantizers and passes of the exporter give to tensors: `_frozen_param0` (PT2E), and
-/// `layers.0.parametrizations.weight.original0` (torchao, for tensors that have parts).
-pub(in crate::naming) fn is_generated(name: &str) -> bool {
-    let last = name.rsplit('.').next().unwrap_or_default();
-    last.starts_with('_') && last.ends_with(|end: char| end.is_ascii_digit()) || parametrized(name).is_some()
 }
 
 /// Returns the name of a tensor of which torchao has replaced a part.
@@ -63,7 +51,7 @@ pub(super) fn any(methods: &[RecordedMethod]) -> bool {
 pub(super) fn rename(methods: &mut [RecordedMethod], originals: &[Parameter]) {
     let all = methods.iter().flat_map(|method| &method.nodes).flat_map(|node| &node.parameters);
     let used = set(all.map(|parameter| parameter.name.as_str()).collect());
-    let is_free = |own: &&Parameter| !is_generated(&own.name) && used.binary_search(&own.name.as_str()).is_err();
+    let is_free = |own: &&Parameter| !own.has_generated_name() && used.binary_search(&own.name.as_str()).is_err();
     let originals = Originals::new(originals.iter().filter(is_free));
     let mut names: Keyed<String, String> = Keyed::new();
     for node in methods.iter().flat_map(|method| &method.nodes) {

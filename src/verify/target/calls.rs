@@ -5,15 +5,22 @@ use super::super::release::Release;
 use super::super::releases::Library;
 use super::Target;
 use super::missing::{Missing, Unknown};
+use crate::file::pte::Pte;
 use crate::keyed::Keyed;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec::Vec};
 
 /// Checks each call of a method with the kernels of the latest release. Calls of the same operator that break the same rule are
 /// reported together.
-pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
+pub(super) fn check(
+    pte: &Pte<'_>,
+    plan: &ExecutionPlan<'_>,
+    target: &Target,
+    missing: &mut Vec<Missing>,
+    unknown: &mut Vec<Unknown>,
+) {
     let (Some(runtime), Some(kernels)) = (target.runtime, kernels(target)) else { return };
-    let calls = Calls::new(plan, kernels);
+    let mut calls = Calls::new(pte, plan, kernels);
     let mut found = Keyed::new();
     for ((chain, instruction), arguments) in plan.instructions() {
         let InstructionArguments::KernelCall(call) = arguments else { continue };

@@ -39,7 +39,7 @@ pub(in crate::verify) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[&P
         needed.add(plan, &Path::ROOT);
         check_operators(plan.name(), &needed, target, &mut missing);
         check_backends(plan.name(), &needed, target, &mut missing);
-        calls::check(plan, target, &mut missing, &mut unknown);
+        calls::check(pte, plan, target, &mut missing, &mut unknown);
         let method = || String::from(plan.name());
         if let Some(available) = target.arena {
             let buffers = plan.planned_memory().buffers;

@@ -1,17 +1,18 @@
 //! Names of quantized constants: by their numbers, and of their scales and zero points.
 
 use super::state_dict::{Candidate, chosen, name_of};
-use super::{MethodNames, Name, NamedBy, Names, outer};
-use crate::analysis::Analysis;
-use crate::convert::{Dtype, SafeTensor, Safetensors};
+use super::{MethodNames, Name, NameText, Names, StateTensor, outer};
+use crate::analysis::NamedBy;
+use crate::analysis::code::{Argument, MethodCode, Operation};
+use crate::analysis::dequantized;
 use crate::delegate::xnnpack::ConstantUse;
-use crate::delegate::{NamedBlobs, Payload};
-use crate::inspect::{Argument, MethodCode, Operation};
+use crate::delegate::{NamedBlobs, OpenPayload, Payload};
+use crate::file::pte::Pte;
 use crate::keyed::Keyed;
 use crate::names::short;
 use crate::quantized::Dequantized;
 use crate::schema::ScalarType;
-use alloc::{borrow::Cow, format, vec::Vec};
+use alloc::{format, vec::Vec};
 
 /// The distance between a number and the same quantized and dequantized, in scales: half a scale, and an error of the scale itself, which
 /// may have 8 bits.
@@ -22,23 +23,28 @@ const MAX_COMPARISONS: usize = 16;
 
 /// The tensors of a state dict that quantized constants are compared with, by the number of their elements.
 struct Comparer<'t> {
-    tensors: Keyed<usize, Vec<(&'t SafeTensor<'t>, Dequantized<'t>)>>,
+    tensors: Keyed<usize, Vec<(&'t StateTensor<'t>, Dequantized<'t>)>>,
     /// The remaining number of comparisons.
     left: usize,
 }
 
 /// Names the quantized constants whose numbers are those of a tensor within half a scale, or beyond the range of the quantized ones,
 /// including those of XNNPACK in the layout of their node. Among several such tensors, one is chosen as by [`state_dict::add`](super::state_dict::add).
-pub(super) fn add<'t>(names: &mut Names<'t>, analysis: &Analysis<'_>, state: &'t Safetensors<'_>) {
+pub(super) fn add<'t>(
+    names: &mut Names<'t>,
+    pte: &Pte<'_>,
+    payloads: &[OpenPayload<'_>],
+    state: &'t [StateTensor<'t>],
+) {
     let mut tensors: Keyed<usize, Vec<_>> = Keyed::new();
-    for tensor in &state.tensors {
+    for tensor in state {
         if let Some(numbers) = numbers(tensor).filter(|numbers| numbers.elements() > 0) {
             tensors.entry(numbers.elements()).push((tensor, numbers));
         }
     }
-    let size = state.tensors.iter().map(|tensor| tensor.bytes.len()).sum::<usize>();
+    let size = state.iter().map(|tensor| tensor.bytes.len()).sum::<usize>();
     let mut comparer = Comparer { tensors, left: size.saturating_mul(MAX_COMPARISONS) };
-    for tensor in analysis.dequantized() {
+    for tensor in dequantized(pte) {
         let own = names.methods.get(tensor.method).and_then(|names| names.values.get(tensor.value)?.as_ref());
         let (Ok(numbers), false) = (&tensor.numbers, is_named(own)) else { continue };
         let same = comparer.same(numbers.elements(), &|_| Some(numbers.clone()));
@@ -46,8 +52,8 @@ pub(super) fn add<'t>(names: &mut Names<'t>, analysis: &Analysis<'_>, state: &'t
             names.put(tensor.value as i64, name_of(found, false));
         }
     }
-    let blobs = NamedBlobs::new(analysis.pte(), []);
-    for opened in analysis.payloads() {
+    let blobs = NamedBlobs::new(pte, []);
+    for opened in payloads {
         let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
         else {
             continue;
@@ -73,15 +79,11 @@ pub(super) fn add<'t>(names: &mut Names<'t>, analysis: &Analysis<'_>, state: &'t
 }
 
 /// Returns the numbers of a tensor in floating point.
-fn numbers<'t>(tensor: &'t SafeTensor<'_>) -> Option<Dequantized<'t>> {
-    let scalar_type = match tensor.dtype {
-        Dtype::F16 => ScalarType::HALF,
-        Dtype::BF16 => ScalarType::BFLOAT16,
-        Dtype::F32 => ScalarType::FLOAT,
-        Dtype::F64 => ScalarType::DOUBLE,
-        _ => return None,
-    };
-    let sizes = tensor.shape.iter().map(|size| u32::try_from(*size).ok()).collect::<Option<Vec<_>>>()?;
+fn numbers<'t>(tensor: &'t StateTensor<'_>) -> Option<Dequantized<'t>> {
+    use ScalarType as Type;
+    let is_float = |own: &Type| [Type::HALF, Type::BFLOAT16, Type::FLOAT, Type::DOUBLE].contains(own);
+    let scalar_type = tensor.scalar_type.filter(is_float)?;
+    let sizes = tensor.sizes.iter().map(|size| u32::try_from(*size).ok()).collect::<Option<Vec<_>>>()?;
     Dequantized::unquantized(scalar_type, sizes.into(), &tensor.bytes)
 }
 
@@ -116,7 +118,7 @@ impl<'t> Comparer<'t> {
 
 /// Returns the name of the scales or zero points of a tensor.
 pub(super) fn part<'t>(of: &Name<'t>, part: &str) -> Name<'t> {
-    Name::new(Cow::Owned(format!("{} {part}", short(&of.name))), of.named_by, of.module)
+    Name::new(format!("{} {part}", short(&of.name)).into(), of.named_by, of.module)
 }
 
 /// Names the scales and zero points of a method's quantized tensors after these, unless the model's author named them.
@@ -131,8 +133,8 @@ pub(super) fn add_parameters(names: &mut MethodNames<'_>, code: &MethodCode<'_>)
             continue;
         }
         let module = tensor.module.or(match &tensor.name {
-            Cow::Borrowed(name) => Some(outer(name)),
-            Cow::Owned(_) => None,
+            NameText::Borrowed(name) => Some(outer(name)),
+            NameText::Shared(_) => None,
         });
         let tensor = Name { module, ..tensor };
         for argument in arguments {
