@@ -54,3 +54,4 @@ mod weights;
 mod writing;
 mod xnnpack;
 mod xnnpack_numbers;
+mod zoo;

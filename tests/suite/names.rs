@@ -176,7 +176,7 @@ fn the_words_of_python_are_numbers_where_json_has_numbers() {
             ("edge_dialect_exported_program", program.as_bytes()),
         ]))
     };
-    for good in ["NaN", "Infinity", "-Infinity", "[NaN,-Infinity , 1]", r#""\" , "y": NaN"#, r#""a \" NaN""#] {
+    for good in ["NaN", "Infinity", "-Infinity", "[NaN,-Infinity , 1]", r#""\\" , "y": NaN"#, r#""a \" NaN""#] {
         assert_eq!(record(good).unwrap().methods[0].nodes[0].name, "n", "{good}");
     }
     for bad in ["NaN1", "1NaN", "+NaN", "nan", "--Infinity", "NaNNaN", "Infinity.0"] {
