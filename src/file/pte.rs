@@ -170,7 +170,7 @@ impl<'a> Pte<'a> {
 
     /// Sorts the methods by name, for many lookups. Among several of one name, the first counts.
     #[cfg(feature = "inspect")]
-    pub(crate) fn methods_by_name(&self) -> crate::keyed::Keyed<&str, &ExecutionPlan<'a>> {
+    pub(crate) fn methods_by_name(&self) -> alloc::collections::BTreeMap<&str, &ExecutionPlan<'a>> {
         self.methods().iter().rev().map(|plan| (plan.name(), plan)).collect()
     }
 

@@ -9,6 +9,7 @@ use crate::file::pte::Pte;
 use crate::operators::{self, Libraries, Spans};
 use crate::path::{FieldPath, Path};
 use crate::schema::program::Operator;
+use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
@@ -179,7 +180,7 @@ impl Missing {
         if target.all_operators || (target.operators.is_some() && target.libraries.is_none()) {
             return missing;
         }
-        let mut seen = Keyed::new();
+        let mut seen = BTreeSet::new();
         for (method, plan) in pte.methods().iter().enumerate() {
             for ((index, operator), called) in plan.operators().iter().enumerate().zip(called_operators(plan)) {
                 if called && seen.insert((operator.name(), operator.overload())) {
