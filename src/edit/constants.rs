@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
-use crate::keyed::{Keyed, set, sort};
 use crate::names::shortened;
 use crate::schema::xnnpack::XNNTensorValue;
+use crate::sorted::set;
 use crate::tensor::{TensorShape, TensorView};
 use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
@@ -94,9 +94,9 @@ fn groups(
     let mut groups: Vec<Group> = Vec::new();
     let delegates =
         payloads.iter().enumerate().flat_map(|(index, opened)| opened.delegates.iter().map(move |at| (*at, index)));
-    let delegates: Keyed<(usize, usize), usize> = delegates.collect();
-    let mut layouts: Keyed<usize, Keyed<usize, Vec<ConstantLayout>>> = Keyed::new();
-    let mut by_place: Keyed<(Option<DataRef>, u64, u64, String), usize> = Keyed::new();
+    let delegates: BTreeMap<(usize, usize), usize> = delegates.collect();
+    let mut layouts: BTreeMap<usize, BTreeMap<usize, Vec<ConstantLayout>>> = BTreeMap::new();
+    let mut by_place: BTreeMap<(Option<DataRef>, u64, u64, String), usize> = BTreeMap::new();
     for place in &tensor.places {
         let ModelPlace::Constant { method, delegate, value } = *place else { continue };
         let missing =
@@ -130,7 +130,7 @@ fn groups(
             }
             None => return Err(missing()),
         };
-        let layouts = layouts.or_insert_with(index, || xnnpack.constant_layouts());
+        let layouts = layouts.entry(index).or_insert_with(|| xnnpack.constant_layouts());
         let layouts = layouts.get(&value).map(Vec::as_slice);
         let (bytes, done) = bytes_of(xnnpack, (value, layouts), stored, &blobs, tensor, new)?;
         if let Some(done) = done.filter(|done| !report.notes.contains(done)) {
@@ -166,17 +166,17 @@ fn groups(
 #[expect(clippy::indexing_slicing, reason = "positions are those of groups, and of constants in the sorted list")]
 fn others(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], groups: &mut [Group]) {
     for group in &mut *groups {
-        sort(&mut group.values);
+        group.values.sort();
     }
     let is_own = |group: &Group, data: DataRef, used: &ConstantUse<'_>| match used {
         ConstantUse::Tensor { value, .. } => group.values.binary_search(&(data, *value)).is_ok(),
         ConstantUse::Scales { .. } => false,
     };
-    let (mut by_key, mut by_payload) = (Keyed::<String, usize>::new(), Keyed::<DataRef, Vec<usize>>::new());
+    let (mut by_key, mut by_payload) = (BTreeMap::<String, usize>::new(), BTreeMap::<DataRef, Vec<usize>>::new());
     for (at, group) in groups.iter().enumerate() {
         match &group.place {
             Bytes::Named(key) => _ = by_key.insert(key.clone(), at),
-            Bytes::Payload(data, _) => by_payload.entry(*data).push(at),
+            Bytes::Payload(data, _) => by_payload.entry(*data).or_default().push(at),
         }
     }
     for opened in payloads {
@@ -199,7 +199,7 @@ fn others(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], groups: &mut [Group]) {
                 _ => {}
             }
         }
-        sort(&mut places);
+        places.sort();
         let mut reach: Vec<(u64, usize)> = Vec::with_capacity(places.len());
         for (_, end, at) in &places {
             let before = reach.last().copied().unwrap_or_default();
@@ -458,7 +458,7 @@ fn refer(xnnpack: &mut Xnnpack<'_>, values: &[usize], key: &str) {
             indices.push((constant.index, constant.uses.iter().all(is_own)));
         }
     }
-    let mut added = Keyed::new();
+    let mut added = BTreeMap::new();
     for (index, is_alone) in indices {
         let constants = xnnpack.graph.constant_data.get_or_insert_default();
         let Some(entry) = constants.get_mut(index as usize) else { continue };

@@ -10,8 +10,8 @@ use super::strip;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::file::references::DataList;
-use crate::keyed::set;
 use crate::schema::program::DataLocation;
+use crate::sorted::set;
 use crate::write::entries::Entries;
 use alloc::{format, string::String, vec::Vec};
 

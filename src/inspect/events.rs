@@ -153,7 +153,7 @@ enum Needed {
 /// The methods of a program, by their instructions.
 pub(super) struct Methods<'t> {
     pte: &'t Pte<'t>,
-    by_name: Keyed<&'t str, &'t ExecutionPlan<'t>>,
+    by_name: BTreeMap<&'t str, &'t ExecutionPlan<'t>>,
     /// The names of operators without the namespace, with the overload, in the runtime's form.
     names: BTreeMap<String, usize>,
     /// The chain, the instruction, a requirement that it meets, and the index of the method. Sorted.
@@ -193,7 +193,7 @@ impl<'t> Methods<'t> {
                 }
             }
         }
-        sort(&mut places);
+        places.sort();
         Self { pte, by_name: pte.methods_by_name(), names, places, nodes: DelegateNodes::of(analysis) }
     }
 

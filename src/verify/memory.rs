@@ -6,10 +6,9 @@
 use super::report::{POSSIBLE, Report};
 use super::rule;
 use crate::dataflow::{Branch, Calls, Conflict, Dataflow, DelegateOutputs, Event, Null, Rebound, Reordered, StaleView};
-use crate::keyed::{find, set, sort, sort_by_key};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
-use crate::sorted::set;
+use crate::sorted::{find, set};
 use alloc::string::String;
 use alloc::{format, vec::Vec};
 use core::fmt::Write;

@@ -16,7 +16,7 @@ use core::cell::OnceCell;
 
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
-    let (mut seen, keys) = (Keyed::new(), OnceCell::new());
+    let (mut seen, keys) = (BTreeSet::new(), OnceCell::new());
     // Overlapping segments can repeat the same bytes many times, so the number of bytes read is limited to the size of the file.
     let mut left = report.file_size();
     for (index, plan) in pte.methods().iter().enumerate() {

@@ -179,7 +179,7 @@ impl Missing {
         if target.all_operators || (target.operators.is_some() && target.libraries.is_none()) {
             return missing;
         }
-        let mut seen = Keyed::new();
+        let mut seen = BTreeSet::new();
         for (method, plan) in pte.methods().iter().enumerate() {
             for ((index, operator), called) in plan.operators().iter().enumerate().zip(called_operators(plan)) {
                 if called && seen.insert((operator.name(), operator.overload())) {
