@@ -95,10 +95,10 @@ impl<'a> Model<'a> {
 
     /// Checks only a file's structure, see [`Pte::verify_structure`].
     pub fn verify_structure(bytes: &[u8]) -> Result<()> {
-        Self::check(bytes).map_err(|error| explained(error, bytes))
+        Self::check_structure(bytes).map_err(|error| explained(error, bytes))
     }
 
-    fn check(bytes: &[u8]) -> Result<()> {
+    fn check_structure(bytes: &[u8]) -> Result<()> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::verify_structure(bytes),
             FileKind::Ptd => Ptd::verify_structure(bytes),
@@ -156,13 +156,9 @@ impl<'a> Model<'a> {
         each_file!(self, file => file.into_owned().into())
     }
 
-    /// Returns the range of bytes after the last segment, as [`Pte::trailing_bytes`] does. Other kinds of files have no segments.
+    /// Returns the range of bytes at the end of the file that it does not refer to, as [`Pte::trailing_bytes`] does.
     pub fn trailing_bytes(&self) -> Range<u64> {
-        match self {
-            Self::Pte(pte) => pte.trailing_bytes(),
-            Self::Ptd(ptd) => ptd.trailing_bytes(),
-            _ => 0..0,
-        }
+        each_file!(self, file => file.trailing_bytes())
     }
 }
 

@@ -14,7 +14,8 @@ use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::remote::Need;
 use executorch_format::inspect::{MacsSummary, MethodMemory, PlannedTensor, Summary};
-use executorch_format::verify::{Deployment, MissingData, Releases};
+use executorch_format::schema::program::ExecutionPlan;
+use executorch_format::verify::{MissingData, Releases, Target, Verdict};
 use executorch_format::{Analysis, Model, ParseOptions};
 use serde::Serialize;
 
@@ -49,6 +50,9 @@ pub struct Info<'t> {
     file_size: u64,
     #[serde(flatten)]
     summary: &'t Summary<'t>,
+    /// What the newest release, with everything in its own libraries, does with the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
     /// The releases that load the file, and the behaviour of each, with the file's `.ptd` files.
     #[serde(flatten)]
     releases: Releases,
@@ -81,8 +85,7 @@ impl MutableBuffers {
     /// Returns those of each method that has any.
     fn of(analysis: &Analysis<'_>) -> Vec<Self> {
         let pte = analysis.pte();
-        let of_method = |method: MethodMemory<'_>| {
-            let plan = pte.method(method.name)?;
+        let of_method = |(plan, method): (&ExecutionPlan<'_>, MethodMemory<'_>)| {
             let tensors = method.buffers.iter().flat_map(|buffer| &buffer.tensors).filter(|tensor| tensor.kept);
             let is_without = |tensor: &&PlannedTensor<'_>| {
                 // The index means nothing for a tensor whose values are in a `.ptd` file.
@@ -93,7 +96,7 @@ impl MutableBuffers {
             let bytes = tensors.iter().map(|tensor| tensor.size).sum();
             (!tensors.is_empty()).then(|| Self { method: method.name.to_owned(), values, bytes })
         };
-        analysis.memory().methods.into_iter().filter_map(of_method).collect()
+        pte.methods().iter().zip(analysis.memory().methods).filter_map(of_method).collect()
     }
 }
 
@@ -129,7 +132,8 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
         let ptds = serving(&data, path);
         let given = (!ptds.is_empty()).then_some(&*ptds);
-        let releases = model.releases_with(&Deployment::default().with_data(given));
+        let releases = model.releases(&Target::default(), given);
+        let verdict = releases.releases.last().map(|newest| newest.verdict.clone());
         let external_data = match &model {
             Model::Pte(pte) => pte.missing_data(&ptds),
             _ => None,
@@ -142,6 +146,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             file,
             file_size,
             summary: &summary,
+            verdict,
             releases,
             external_data,
             program: inside.as_ref(),

@@ -232,8 +232,7 @@ class PlannedTensor(Answer):
     name: str | None
     """The name, if the tensor has one."""
     named_by: str | None
-    """The origin of its name. `naming::Names` adds this field and the next three. One of `file`, `record`, `state_dict`, `input`,
-    `operator`."""
+    """The origin of its name. One of `file`, `record`, `state_dict`, `input`, `operator`."""
     replaces: tuple[int, ...]
     """Values that used some of its bytes before and are no longer needed. At most 64."""
     shares_with: tuple[int, ...]
@@ -304,7 +303,8 @@ class MethodMemory(Answer):
     buffers: Answers[Buffer]
     """The buffers, from index 1."""
     unused: int
-    """The number of tensors that have a place in planned memory but are used by no instruction. They are in no list."""
+    """The number of tensors that have a place in planned memory, although no instruction, input or output names them. They are in no list, and
+    neither are tensors without elements and those whose bytes are not used."""
     jumps: bool
     """`true` if an instruction jumps. Times are still positions in the list of instructions: values that a loop carries from one iteration to
     the next are needed in the whole loop, and values that one branch needs are not needed in the other."""
@@ -450,8 +450,7 @@ class Value(Answer):
     name: str | None
     """The name, if the tensor has one."""
     named_by: str | None
-    """The origin of the tensor's name. `naming::Names` adds names that the file does not have. One of `file`, `record`, `state_dict`, `input`,
-    `operator`."""
+    """The origin of the tensor's name. One of `file`, `record`, `state_dict`, `input`, `operator`."""
     place: Place | None
     """The place of a tensor's bytes."""
     scalar_type: ScalarType | None
@@ -515,8 +514,7 @@ class Instruction(Answer):
     assumed: str | None
     """The reason why `output` of its arguments is an assumption; `None` if it is known."""
     label: str | None
-    """The operator or backend without its namespace, and the number of earlier instructions of the same kind, such as `convolution.3`.
-    `naming::Names` adds this field and the next two."""
+    """The operator or backend without its namespace, and the number of earlier instructions of the same kind, such as `convolution.3`."""
     module: str | None
     """The path of its module, such as `layers.0.conv`; empty for the model itself."""
     source: SourceLine | None
@@ -617,7 +615,7 @@ class GraphArgument(Answer):
     place: Place | None
     """The place of a tensor's bytes."""
     tensor_name: str | None
-    """The name of a tensor, such as `layers.0.conv.weight`. `naming::Names` adds it."""
+    """The name of a tensor, such as `layers.0.conv.weight`."""
     weight: bool | None
     """`true` for a weight: data in the file or in a `.ptd`, also inside a delegate."""
 
@@ -642,7 +640,7 @@ class GraphNode(Answer):
     """The path of its module, such as `layers.0.conv`; empty for the model itself."""
     name: str | None
     """The label of the instruction or of the node inside a delegate, such as `convolution.3`; for an input, a state or an output, the name of
-    the value. `naming::Names` adds this and `module`."""
+    the value."""
     source: str | None
     """The line of Python that it comes from, if the file or a record has it: `model.py:12 forward`."""
 
@@ -673,7 +671,7 @@ class Graph(Answer):
     edges: Answers[GraphEdge]
     """The edges. An edge with a value goes from an earlier node to a later one, except from one iteration of a loop to the next."""
     incomplete: str | None
-    """The reason why some edges may be missing or wrong."""
+    """The reason why some edges may be missing or wrong, or why there are no nodes: see `Graph::MAX_NODES`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -795,7 +793,7 @@ class Event(Answer):
     delegate_debug_id: int | None
     """The delegate's own number for the event."""
     label: str | None
-    """The label of the instruction or of the node inside a delegate, such as `convolution.3`. `naming::Names` adds this and `module`."""
+    """The label of the instruction or of the node inside a delegate, such as `convolution.3`."""
     macs: int | None
     """The multiply-accumulates of one run of the instruction or of the node, if the program is given and they are known: see `Macs`. With
     dynamic shapes, an upper bound."""
@@ -890,12 +888,41 @@ class Release(Answer):
     delegates: Support
     """The answer about the contents of delegates' payloads. Only XNNPACK's are read."""
     kernels: Answers[NeededKernels]
-    """The kernels that the file needs from libraries other than the portable one, except those that the deployment has."""
+    """The kernels that the file needs from libraries other than the portable one, except those that the target lists."""
+    verdict: Verdict
+    """What the release does with the file, including what happens when its methods run."""
 
     @property
     def version(self) -> tuple[int, ...]:
         """The numbers of the release, which compare in the order of releases: `(1, 10)` is after `(1, 5)`, but `"1.10"` is before `"1.5"`."""
         return tuple(map(int, self.release.split(".")))
+
+
+@dataclass(frozen=True, repr=False)
+class Cause(Answer):
+    """A reason for a verdict."""
+
+    outcome: str
+    """The outcome that follows from it. One of `does-not-load`, `missing`, `refuses-call`, `dies`, `miscomputes`, `does-not-fit`, `unknown`,
+    `runs`."""
+    name: str
+    """The name of the broken rule, or of one of `FEATURES` or `REASONS`."""
+    path: str
+    """The place in the file; empty if the cause concerns the whole file."""
+    message: str
+    """The explanation."""
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict(Answer):
+    """What ExecuTorch of a release, with a set of kernels and backends and within limits of memory, does with a model. Every answer about this
+    is a view of the verdict: the findings of a check, the behaviour of releases, and what a device lacks."""
+
+    outcome: str
+    """The outcome: the first one of those of the causes. One of `does-not-load`, `missing`, `refuses-call`, `dies`, `miscomputes`, `does-not-
+    fit`, `unknown`, `runs`."""
+    because: Answers[Cause]
+    """All causes, the worst outcome first. Empty if the model runs."""
 
 
 @dataclass(frozen=True, repr=False)

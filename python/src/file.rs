@@ -6,12 +6,12 @@ use crate::names::NameFiles;
 use executorch_format::edit::MetadataContent;
 use executorch_format::inspect::{self, DiffOptions, Returned, Side};
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
-use executorch_format::verify::{Deployment, Level};
+use executorch_format::verify::{Level, Target};
 use executorch_format::{Analysis, Error, FileLock, Image, Model, Progress, Ptd, Pte, TensorShape};
 use pyo3::exceptions::{PyIndexError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
-use pythonize::pythonize;
+use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -343,16 +343,8 @@ impl File {
         if !data.is_empty() && !matches!(model, Model::Pte(_) | Model::Bpte(_)) {
             return Err(unfit(py, format!("a {} has no .ptd files", model.kind())));
         }
-        ask(py, || {
-            let file = self.0.file()?;
-            let mut findings = file.verify(level);
-            findings.extend(match file {
-                Model::Pte(pte) => pte.verify_with(&data, level),
-                Model::Bpte(bundle) => bundle.verify_with(&data, level),
-                _ => Vec::new(),
-            });
-            Ok(findings)
-        })
+        let data: Vec<&Ptd<'_>> = data.iter().collect();
+        ask(py, || Ok(self.0.file()?.check(level, &data).findings))
     }
 
     /// Returns the releases that load the file, and the behaviour of each, with the `.ptd` files if any are given.
@@ -360,7 +352,23 @@ impl File {
         let data = Self::data(py, &data)?;
         let data: Vec<&Ptd<'_>> = data.iter().collect();
         let given = (!data.is_empty()).then_some(&*data);
-        ask(py, || Ok(self.0.file()?.releases_with(&Deployment::default().with_data(given))))
+        ask(py, || Ok(self.0.file()?.releases(&Target::default(), given)))
+    }
+
+    /// Returns what ExecuTorch on a target does with the file and its `.ptd` files.
+    #[pyo3(signature = (data, target=None))]
+    fn verdict<'py>(
+        &self,
+        py: Python<'py>,
+        data: Vec<Py<Self>>,
+        target: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let target: Target =
+            target.map_or_else(|| Ok(Target::default()), |target| Ok::<_, PyErr>(depythonize(target)?))?;
+        target.check().map_err(|error| raise(py, &error))?;
+        let data = Self::data(py, &data)?;
+        let data: Vec<&Ptd<'_>> = data.iter().collect();
+        ask(py, || Ok(self.0.file()?.verdict(&target, &data)))
     }
 
     fn savings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

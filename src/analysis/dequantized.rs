@@ -2,10 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
 use crate::quantized::{Dequantized, Parameters, Runs, Stored, elements};
 use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, KernelTypes};
 use crate::tensor::TensorView;
+use alloc::collections::BTreeSet;
 use alloc::{format, vec::Vec};
 
 /// A tensor with data in the program that an operator dequantizes.
@@ -52,7 +52,7 @@ impl Scheme {
 
 pub(crate) fn dequantized<'t>(pte: &'t Pte<'_>) -> Vec<QuantizedTensor<'t>> {
     let mut found = Vec::new();
-    let mut seen = Keyed::new();
+    let mut seen = BTreeSet::new();
     for (method, plan) in pte.methods().iter().enumerate() {
         let schemes: Vec<_> = plan.operators().iter().map(|operator| Scheme::of(operator.name())).collect();
         for (_, instruction) in plan.instructions() {
@@ -66,7 +66,7 @@ pub(crate) fn dequantized<'t>(pte: &'t Pte<'_>) -> Vec<QuantizedTensor<'t>> {
                 Ok(None) => continue,
                 Err(error) => Err(error),
             };
-            if seen.add((method, value)) {
+            if seen.insert((method, value)) {
                 let numbers = view.and_then(|view| quantized(pte, plan, scheme, view, arguments));
                 let operator = plan.operator(call).map_or("", |operator| operator.name());
                 found.push(QuantizedTensor { method, value, operator, numbers });

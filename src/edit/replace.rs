@@ -11,9 +11,10 @@ use crate::error::{Error, Result};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, DataUser, tensor_mut};
 use crate::file::segment::DataRef;
-use crate::keyed::{Keyed, set};
+use crate::sorted::set;
 use crate::write::alignment;
 use crate::write::entries::{self, Entries};
+use alloc::collections::BTreeSet;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 use core::ops::Range;
 
@@ -59,9 +60,9 @@ fn replace_blobs<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewData<'a>
     let mut report = EditReport::default();
     let mut blobs: Vec<Blob<'a>> = Vec::new();
     let mut keys = Vec::new();
-    let mut seen = Keyed::new();
+    let mut seen = BTreeSet::new();
     for data in data_of(pte, target)? {
-        if !seen.add(data) {
+        if !seen.insert(data) {
             continue;
         }
         let mut blob = checked(pte, data, target, new)?;

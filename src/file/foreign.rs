@@ -52,11 +52,8 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if bytes.is_empty() {
         return Some("an empty file".into());
     }
-    // Firmware does not meet other files, and the texts would take a kilobyte there.
-    if cfg!(feature = "std") {
-        if let Some(name) = of_other_program(bytes) {
-            return Some(name);
-        }
+    if let Some(name) = of_other_program(bytes) {
+        return Some(name);
     }
     let identifier = chunk::<4>(bytes, 4)?;
     Some(match identifier {

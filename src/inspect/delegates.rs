@@ -5,10 +5,10 @@ use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack, delegate_at};
 use crate::file::key_index::KeyIndex;
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, sort_by};
 use crate::names::shortened;
 use crate::path::{FieldPath, Path};
 use crate::schema::xnnpack::XNNDatatype;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{string::String, vec, vec::Vec};
 
 /// The constants inside the payloads of a file.
@@ -180,7 +180,7 @@ fn uses<'m>(
 }
 
 /// The number of operators of each kind inside the delegates, by method and backend.
-pub(super) type Operators<'t> = Keyed<(usize, &'t str), Keyed<&'static str, usize>>;
+pub(super) type Operators<'t> = BTreeMap<(usize, &'t str), BTreeMap<&'static str, usize>>;
 
 /// Counts the operators inside all delegates.
 pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Operators<'t> {
@@ -192,9 +192,9 @@ pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Ope
         let counts = payload.graph.count_nodes();
         for place in &opened.delegates {
             let (_, delegate) = delegate_at(pte, *place);
-            let operators = all.entry((place.0, delegate.id()));
+            let operators = all.entry((place.0, delegate.id())).or_default();
             for (name, count) in &counts {
-                *operators.entry(*name) += count;
+                *operators.entry(*name).or_default() += count;
             }
         }
     }
@@ -205,7 +205,7 @@ pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Ope
 /// counted once.
 pub(super) fn count_constants(opened: &[OpenPayload<'_>], not_in: Option<&KeyIndex<'_>>) -> BlobCount {
     let mut constants = BlobCount::default();
-    let mut keys = Keyed::new();
+    let mut keys = BTreeSet::new();
     for opened in opened {
         let Ok(Payload::Xnnpack(payload)) = &opened.payload else {
             continue;
@@ -220,7 +220,7 @@ pub(super) fn count_constants(opened: &[OpenPayload<'_>], not_in: Option<&KeyInd
             }
             constants.users += constant.uses.len();
             let fresh = match &constant.place {
-                ConstantPlace::Named { key, .. } => keys.add(String::from(*key)),
+                ConstantPlace::Named { key, .. } => keys.insert(String::from(*key)),
                 _ => true,
             };
             if fresh {
@@ -233,9 +233,9 @@ pub(super) fn count_constants(opened: &[OpenPayload<'_>], not_in: Option<&KeyInd
 }
 
 /// Returns the counts as a list, the most frequent first.
-pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCalls> {
+pub(super) fn sorted(operators: &BTreeMap<&'static str, usize>) -> Vec<OperatorCalls> {
     let mut sorted = Vec::with_capacity(operators.len());
-    for (name, calls) in operators.sorted() {
+    for (name, calls) in operators.iter() {
         sorted.push(OperatorCalls { name: (*name).into(), calls: *calls });
     }
     most_first(&mut sorted);
@@ -244,5 +244,5 @@ pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCall
 
 /// Sorts the most frequent first.
 pub(super) fn most_first(operators: &mut [OperatorCalls]) {
-    sort_by(operators, |left, right| right.calls.cmp(&left.calls));
+    operators.sort_by(|left, right| right.calls.cmp(&left.calls));
 }

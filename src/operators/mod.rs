@@ -6,6 +6,8 @@
 
 mod argument;
 mod kernel;
+#[cfg(test)]
+mod names;
 mod releases;
 mod table;
 mod types;
@@ -64,6 +66,16 @@ pub(crate) fn find(operator: &Operator<'_>) -> Option<&'static KnownOperator> {
     })
 }
 
+/// The namespaces of the operators that ExecuTorch's libraries contain. Operators in other namespaces have kernels of the application's
+/// own.
+const NAMESPACES: [&str; 6] =
+    ["aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim", "quantized_decomposed"];
+
+/// Returns `true` if an operator is in one of ExecuTorch's own namespaces.
+pub(crate) fn is_official(operator: &Operator<'_>) -> bool {
+    operator.name().split_once("::").is_some_and(|(namespace, _)| NAMESPACES.contains(&namespace))
+}
+
 /// Returns all rows.
 pub(crate) fn all() -> impl Iterator<Item = &'static KnownOperator> {
     table::TABLES.iter().copied().flatten()
@@ -80,6 +92,15 @@ pub(crate) fn compare(full: &str, name: &str, overload: &str) -> Ordering {
 mod tests {
     use super::*;
     use alloc::vec::Vec;
+
+    #[test]
+    fn the_namespaces_are_those_of_the_table() {
+        let rows = all().filter(|row| row.libraries != Libraries::NONE);
+        let mut namespaces: Vec<&str> = rows.filter_map(|row| Some(row.name.split_once("::")?.0)).collect();
+        namespaces.sort_unstable();
+        namespaces.dedup();
+        assert_eq!(namespaces, NAMESPACES);
+    }
 
     fn found(name: &'static str, overload: &'static str) -> Option<&'static str> {
         find(&Operator::new(name, overload)).map(|row| row.name)

@@ -12,7 +12,7 @@ use executorch_format::inspect::{
     PointerSize, ProgramSummary, Returned, SegmentCount, Summary, TempAllocator, TrainingRole, Value, ValueShape,
 };
 use executorch_format::schema::program::DeviceType;
-use executorch_format::verify::{Behaviour, LoadsIn, Outcome, ReleaseVerdict, Releases};
+use executorch_format::verify::{Behaviour, LoadsIn, LoadsOutcome, Outcome, Release, ReleaseVerdict, Releases};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -100,8 +100,13 @@ fn loads_in(out: &mut Out, info: &Info<'_>) -> io::Result<()> {
     if let Some(not_checked) = &loads_in.not_checked {
         line(out, &format!("not checked: {not_checked}"))?;
     }
-    match &info.external_data {
-        Some(data) => row(out, "external data", &text::message(&data.to_string())),
+    if let Some(data) = &info.external_data {
+        row(out, "external data", &text::message(&data.to_string()))?;
+    }
+    match info.verdict.as_ref().filter(|verdict| verdict.outcome != Outcome::Runs) {
+        Some(verdict) => {
+            row(out, &format!("in {}", Release::LATEST), &out.context.cut(&text::message(&verdict.to_string()), 18))
+        }
         None => Ok(()),
     }
 }
@@ -112,8 +117,8 @@ fn releases(loads_in: &LoadsIn, verdicts: &[ReleaseVerdict]) -> String {
         Some(format!("{}: {}", verdict.behaviour, reason.name))
     };
     match loads_in.outcome {
-        Outcome::Loads => {}
-        Outcome::None => {
+        LoadsOutcome::Loads => {}
+        LoadsOutcome::None => {
             let latest = verdicts.last().and_then(reason);
             return format!("no release of ExecuTorch ({})", latest.as_deref().unwrap_or("unknown"));
         }
@@ -164,9 +169,9 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, info: &Info<'_>) -> 
         row(out, name, &format!("{}: {}", context.name(id, NAME), text::count(*delegates, "delegate")))?;
     }
     let macs: BTreeMap<&str, &MacsSummary<'_>> = info.macs.iter().rev().map(|macs| (macs.name, macs)).collect();
+    let mutable: BTreeMap<&str, _> = info.mutable.iter().rev().map(|mutable| (&*mutable.method, mutable)).collect();
     for method in &facts.methods {
-        let mutable = info.mutable.iter().find(|mutable| mutable.method == method.name);
-        print_method(out, method, macs.get(method.name).copied(), mutable)?;
+        print_method(out, method, macs.get(method.name).copied(), mutable.get(method.name).copied())?;
     }
     companions::print_payloads(out, &facts.payloads)?;
     if !facts.metadata.is_empty() {

@@ -11,9 +11,10 @@ use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{OpenPayload, Payload};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, find, set};
 use crate::names::short;
 use crate::schema::xnnpack::XNodeUnion;
+use crate::sorted::{find, set};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
 /// A program whose names are to be found.
@@ -42,12 +43,12 @@ impl<'t> Unnamed<'_, 't> {
     fn names_with(self, sources: &[(usize, &'t NameSource<'t>)]) -> core::result::Result<Names<'t>, (usize, Error)> {
         let there = set(self.code.methods.iter().map(|code| code.name).collect());
         // A method is named by the first record that contains it.
-        let mut recorded: Recorded<'t> = Keyed::new();
+        let mut recorded: Recorded<'t> = BTreeMap::new();
         for (index, source) in sources {
             let NameSource::Record(record) = source else { continue };
             check_methods(record, &there).map_err(|error| (*index, error))?;
             for method in &record.methods {
-                recorded.or_insert_with(&method.name, || (*index, ByHandle::new(method)));
+                recorded.entry(&method.name).or_insert_with(|| (*index, ByHandle::new(method)));
             }
         }
         let mut names = Names::default();
@@ -84,7 +85,7 @@ fn in_order(mut rejected: Vec<(usize, Error)>) -> Vec<(usize, Error)> {
 }
 
 /// The methods of the records by name, each with the index of its source.
-type Recorded<'t> = Keyed<&'t str, (usize, ByHandle<'t>)>;
+type Recorded<'t> = BTreeMap<&'t str, (usize, ByHandle<'t>)>;
 
 /// Fails if a record has no method of the program.
 fn check_methods(record: &EtRecord, there: &[&str]) -> Result<()> {
@@ -171,7 +172,7 @@ impl<'t> Names<'t> {
 
     /// Names the keys of constants inside delegates.
     fn add_keys(&mut self, payloads: &[OpenPayload<'_>]) {
-        let mut keys: Keyed<String, Name<'t>> = Keyed::new();
+        let mut keys: BTreeMap<String, Name<'t>> = BTreeMap::new();
         for opened in payloads {
             let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
             else {
@@ -181,14 +182,14 @@ impl<'t> Names<'t> {
                 let ConstantPlace::Named { key, .. } = &constant.place else { continue };
                 for used in constant.uses.iter().filter(|_| key.len() <= LONGEST_KEY) {
                     let Some(name) = self.constant(*method, *delegate, used.value()) else { continue };
-                    keys.or_insert_with((*key).into(), || match used {
+                    keys.entry((*key).into()).or_insert_with(|| match used {
                         ConstantUse::Scales { .. } => quantized::part(name, "scales"),
                         ConstantUse::Tensor { .. } => name.clone(),
                     });
                 }
             }
         }
-        self.keys = keys.into_sorted();
+        self.keys = keys.into_iter().collect();
     }
 }
 
@@ -252,7 +253,7 @@ impl<'t> MethodNames<'t> {
 /// A method of a record, with its nodes by handle.
 struct ByHandle<'t> {
     recorded: &'t RecordedMethod,
-    nodes: Keyed<u32, Nodes<'t>>,
+    nodes: BTreeMap<u32, Nodes<'t>>,
 }
 
 /// The nodes with one handle. Many instructions can run them, so that each asks for a node rather than looking at all of them.
@@ -261,23 +262,23 @@ struct Nodes<'t> {
     /// The innermost module that contains all of them.
     module: &'t str,
     /// The first node with each operator.
-    operators: Keyed<&'t str, &'t RecordedNode>,
+    operators: BTreeMap<&'t str, &'t RecordedNode>,
     /// The first parameter that is taken as each argument.
-    parameters: Keyed<&'t str, &'t Parameter>,
+    parameters: BTreeMap<&'t str, &'t Parameter>,
 }
 
 impl<'t> ByHandle<'t> {
     fn new(recorded: &'t RecordedMethod) -> Self {
-        let mut nodes: Keyed<u32, Nodes<'t>> = Keyed::new();
+        let mut nodes: BTreeMap<u32, Nodes<'t>> = BTreeMap::new();
         for node in &recorded.nodes {
             let Some(handle) = node.handle else { continue };
             let first =
-                || Nodes { first: node, module: &node.module, operators: Keyed::new(), parameters: Keyed::new() };
-            let own = nodes.or_insert_with(handle, first);
+                || Nodes { first: node, module: &node.module, operators: BTreeMap::new(), parameters: BTreeMap::new() };
+            let own = nodes.entry(handle).or_insert_with(first);
             own.module = common_module(own.module, &node.module);
-            own.operators.or_insert(&node.operator, node);
+            own.operators.entry(&node.operator).or_insert(node);
             for parameter in &node.parameters {
-                own.parameters.or_insert(&parameter.argument, parameter);
+                own.parameters.entry(&parameter.argument).or_insert(parameter);
             }
         }
         Self { recorded, nodes }
@@ -302,7 +303,7 @@ struct Method<'c, 't> {
     record: Option<&'c ByHandle<'t>>,
     found: MethodNames<'t>,
     /// For each operator, the number of instructions so far and its name in labels: many instructions may share a long name.
-    counts: Keyed<&'t str, (usize, String)>,
+    counts: BTreeMap<&'t str, (usize, String)>,
     /// The number of instructions with nodes in the record, and of those whose operator is that of a node.
     recorded: usize,
     fitting: usize,
@@ -311,7 +312,7 @@ struct Method<'c, 't> {
 impl<'c, 't> Method<'c, 't> {
     fn new(code: &'c MethodCode<'t>, record: Option<&'c ByHandle<'t>>) -> Self {
         let found = MethodNames { values: vec![None; code.values.len()], chains: Vec::new(), delegates: Vec::new() };
-        Self { code, record, found, counts: Keyed::new(), recorded: 0, fitting: 0 }
+        Self { code, record, found, counts: BTreeMap::new(), recorded: 0, fitting: 0 }
     }
 
     fn names(mut self) -> Result<MethodNames<'t>> {
@@ -370,7 +371,7 @@ impl<'c, 't> Method<'c, 't> {
             Operation::Unknown => ("unknown", Default::default()),
         };
         let name = || short(runs.rsplit_once("::").map_or(runs, |(_, name)| name));
-        let (count, name) = self.counts.or_insert_with(runs, || (0, name()));
+        let (count, name) = self.counts.entry(runs).or_insert_with(|| (0, name()));
         let label = NameText::from(format!("{name}.{count}"));
         *count += 1;
         let nodes: Vec<&Nodes<'t>> = match (self.record, index) {

@@ -8,10 +8,10 @@ use crate::analysis::dequantized;
 use crate::delegate::xnnpack::ConstantUse;
 use crate::delegate::{NamedBlobs, OpenPayload, Payload};
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
 use crate::names::short;
 use crate::quantized::Dequantized;
 use crate::schema::ScalarType;
+use alloc::collections::BTreeMap;
 use alloc::{format, vec::Vec};
 
 /// The distance between a number and the same quantized and dequantized, in scales: half a scale, and an error of the scale itself, which
@@ -23,7 +23,7 @@ const MAX_COMPARISONS: usize = 16;
 
 /// The tensors of a state dict that quantized constants are compared with, by the number of their elements.
 struct Comparer<'t> {
-    tensors: Keyed<usize, Vec<(&'t StateTensor<'t>, Dequantized<'t>)>>,
+    tensors: BTreeMap<usize, Vec<(&'t StateTensor<'t>, Dequantized<'t>)>>,
     /// The remaining number of comparisons.
     left: usize,
 }
@@ -36,10 +36,10 @@ pub(super) fn add<'t>(
     payloads: &[OpenPayload<'_>],
     state: &'t [StateTensor<'t>],
 ) {
-    let mut tensors: Keyed<usize, Vec<_>> = Keyed::new();
+    let mut tensors: BTreeMap<usize, Vec<_>> = BTreeMap::new();
     for tensor in state {
         if let Some(numbers) = numbers(tensor).filter(|numbers| numbers.elements() > 0) {
-            tensors.entry(numbers.elements()).push((tensor, numbers));
+            tensors.entry(numbers.elements()).or_default().push((tensor, numbers));
         }
     }
     let size = state.iter().map(|tensor| tensor.bytes.len()).sum::<usize>();

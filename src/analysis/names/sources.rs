@@ -1,8 +1,8 @@
 //! Sources of names besides the program, as plain data. The module `naming` reads them from files.
 
 use super::super::code::SourceLine;
-use crate::keyed::find;
 use crate::schema::ScalarType;
+use crate::sorted::find;
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// A source of names besides the program.

@@ -6,8 +6,8 @@ use crate::delegate::xnnpack::{ConstantLayout, ConstantUse};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
-use crate::keyed::Keyed;
 use crate::tensor::{TensorShape, TensorView};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, vec::Vec};
 
 /// The limit on tensors with the same bytes: with so many, none is chosen.
@@ -25,25 +25,25 @@ pub(super) fn add<'t>(
     payloads: &[OpenPayload<'_>],
     state: &'t [StateTensor<'t>],
 ) {
-    let mut by_bytes: Keyed<Cow<'t, [u8]>, Vec<Candidate<'t>>> = Keyed::new();
+    let mut by_bytes: BTreeMap<Cow<'t, [u8]>, Vec<Candidate<'t>>> = BTreeMap::new();
     for tensor in state {
         let forms = [(Some(Cow::Borrowed(&*tensor.bytes)), false), (transposed(tensor).map(Cow::Owned), true)];
         for (bytes, transposed) in forms {
             let Some(bytes) = bytes else { continue };
-            let same = by_bytes.entry(bytes);
+            let same = by_bytes.entry(bytes).or_default();
             if same.len() < MAX_EQUAL && same.last().is_none_or(|(last, _)| last.name != tensor.name) {
                 same.push((tensor, transposed));
             }
         }
     }
     // Many tensors can share data, which is compared only once.
-    let mut compared: Keyed<DataRef, &[Candidate<'t>]> = Keyed::new();
+    let mut compared: BTreeMap<DataRef, &[Candidate<'t>]> = BTreeMap::new();
     for (plan, names) in pte.methods().iter().zip(&mut names.methods) {
         for (value, tensor) in plan.tensors() {
             let (Ok(TensorData::Constant(data)) | Ok(TensorData::InitialState(data))) = pte.tensor_data(tensor) else {
                 continue;
             };
-            let same = *compared.or_insert_with(data, || {
+            let same = *compared.entry(data).or_insert_with(|| {
                 let bytes = pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty());
                 bytes.and_then(|bytes| by_bytes.get(bytes)).map(Vec::as_slice).unwrap_or_default()
             });
@@ -61,7 +61,7 @@ fn add_inside<'t>(
     names: &mut Names<'t>,
     pte: &Pte<'_>,
     payloads: &[OpenPayload<'_>],
-    by_bytes: &Keyed<Cow<'t, [u8]>, Vec<Candidate<'t>>>,
+    by_bytes: &BTreeMap<Cow<'t, [u8]>, Vec<Candidate<'t>>>,
 ) {
     let blobs = NamedBlobs::new(pte, []);
     for opened in payloads {

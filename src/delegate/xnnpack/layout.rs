@@ -4,9 +4,9 @@
 
 use super::Xnnpack;
 use crate::file::named_blobs::NamedBlobs;
-use crate::keyed::Keyed;
 use crate::quantized::Dequantized;
 use crate::schema::xnnpack::XNodeUnion;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 
 /// A flag of `XNNFullyConnected`: the weight has the input channels first.
@@ -45,14 +45,14 @@ pub(crate) struct Arrangement {
 
 impl Xnnpack<'_> {
     /// Returns the layouts that nodes require of each value.
-    pub(crate) fn constant_layouts(&self) -> Keyed<usize, Vec<ConstantLayout>> {
+    pub(crate) fn constant_layouts(&self) -> BTreeMap<usize, Vec<ConstantLayout>> {
         let ids = self.graph.values_by_id();
-        let mut layouts: Keyed<usize, Vec<ConstantLayout>> = Keyed::new();
+        let mut layouts: BTreeMap<usize, Vec<ConstantLayout>> = BTreeMap::new();
         for node in self.graph.xnodes() {
             for (field, id) in node.xnode_union.ids().inputs {
                 let Some(value) = ids.get(&id) else { continue };
                 let layout = of_argument(&node.xnode_union, field);
-                let known = layouts.entry(*value);
+                let known = layouts.entry(*value).or_default();
                 if !known.contains(&layout) {
                     known.push(layout);
                 }

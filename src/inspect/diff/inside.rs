@@ -6,11 +6,11 @@ use crate::analysis::Name;
 use crate::delegate::xnnpack::{ConstantLayout, ConstantPlace, ConstantUse, scales_constant};
 use crate::delegate::{NamedBlobs, Payload, Xnnpack};
 use crate::inspect::numbers::Values;
-use crate::keyed::Keyed;
 use crate::quantized::Dequantized;
 use crate::schema::program::ExecutionPlan;
 use crate::schema::xnnpack::XNNTensorValue;
 use crate::tensor::TensorShape;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 /// The number of leading bytes by which equal constants are looked up, and the maximum number of candidates to compare.
@@ -136,20 +136,20 @@ impl<'s> Comparer<'s> {
         let scales = |list: &[Inside<'_>]| list.iter().filter(|inside| inside.scales.is_some()).count();
         let is_whole =
             count(payload) == before.len() + scales(&before) && count(other_payload) == after.len() + scales(&after);
-        let (mut by_name, mut by_label) = (Keyed::<&str, _>::new(), Keyed::<&str, _>::new());
+        let (mut by_name, mut by_label) = (BTreeMap::<&str, _>::new(), BTreeMap::<&str, _>::new());
         for (index, inside) in after.iter().enumerate() {
             if let Some(name) = inside.given_name() {
-                by_name.or_insert(name, (index, inside));
+                by_name.entry(name).or_insert((index, inside));
             }
-            by_label.or_insert(&inside.label, (index, inside));
+            by_label.entry(&inside.label).or_insert((index, inside));
         }
-        let mut taken: Keyed<usize, ()> = Keyed::new();
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
         let mut rest = Vec::new();
         for inside in before {
             let named = inside.given_name().and_then(|name| by_name.get(name));
             let found = named.or_else(|| by_label.get(&*inside.label).filter(|_| same_nodes)).copied();
             match found {
-                Some((index, other)) if taken.add(index) => self.pair_inside(&inside, other),
+                Some((index, other)) if taken.insert(index) => self.pair_inside(&inside, other),
                 _ => rest.push(inside),
             }
         }
@@ -179,7 +179,7 @@ impl<'s> Comparer<'s> {
 
     fn tell_keys(&mut self, side: Which, inside: &Inside<'s>) {
         for key in inside.keys.into_iter().flatten() {
-            side.of_mut(&mut self.told_keys).add(key);
+            side.of_mut(&mut self.told_keys).insert(key);
         }
     }
 
@@ -221,11 +221,11 @@ impl<'s> Comparer<'s> {
     /// Matches constants inside delegates without a counterpart by their names, and then weights of values with the remaining constants.
     pub(super) fn across(&mut self, [removed, added]: [Vec<Weight<'s>>; 2]) {
         let [before, after] = core::mem::take(&mut self.lonely_inside);
-        let mut by_name: Keyed<String, Option<Inside<'s>>> = Keyed::new();
+        let mut by_name: BTreeMap<String, Option<Inside<'s>>> = BTreeMap::new();
         let mut rest = Vec::new();
         for inside in after {
             match inside.given_name() {
-                Some(name) if !by_name.contains(name) => _ = by_name.insert(name.into(), Some(inside)),
+                Some(name) if !by_name.contains_key(name) => _ = by_name.insert(name.into(), Some(inside)),
                 _ => rest.push(inside),
             }
         }
@@ -236,7 +236,7 @@ impl<'s> Comparer<'s> {
                 None => other_rest.push(inside),
             }
         }
-        rest.extend(by_name.into_sorted().into_iter().filter_map(|(_, inside)| inside));
+        rest.extend(by_name.into_iter().filter_map(|(_, inside)| inside));
         self.with_inside(Which::After, &removed, &rest);
         self.with_inside(Which::Before, &added, &other_rest);
     }
@@ -245,20 +245,20 @@ impl<'s> Comparer<'s> {
     fn with_inside(&mut self, side: Which, weights: &[Weight<'s>], inside: &[Inside<'s>]) {
         // Equal bytes have equal starts.
         let start = |bytes: &'s [u8]| (bytes.len(), bytes.get(..MAX_START).unwrap_or(bytes));
-        let (mut by_name, mut by_start) = (Keyed::<&str, _>::new(), Keyed::<(usize, &[u8]), Vec<_>>::new());
+        let (mut by_name, mut by_start) = (BTreeMap::<&str, _>::new(), BTreeMap::<(usize, &[u8]), Vec<_>>::new());
         for (index, constant) in inside.iter().enumerate() {
             if let Some(name) = constant.given_name() {
-                by_name.or_insert(name, (index, constant));
+                by_name.entry(name).or_insert((index, constant));
             }
-            by_start.entry(start(constant.bytes)).push((index, constant));
+            by_start.entry(start(constant.bytes)).or_default().push((index, constant));
         }
-        let mut taken: Keyed<usize, &Inside<'s>> = Keyed::new();
+        let mut taken: BTreeMap<usize, &Inside<'s>> = BTreeMap::new();
         let kind = if side == Which::Before { DifferenceKind::Added } else { DifferenceKind::Removed };
         for weight in weights {
             let named = weight.given_name().and_then(|name| by_name.get(name)).copied();
-            let found = named.filter(|(index, _)| !taken.contains(index)).or_else(|| {
+            let found = named.filter(|(index, _)| !taken.contains_key(index)).or_else(|| {
                 let alike = by_start.get(&start(weight.bytes))?.iter().copied();
-                let mut alike = alike.filter(|(index, _)| !taken.contains(index)).take(MAX_ALIKE);
+                let mut alike = alike.filter(|(index, _)| !taken.contains_key(index)).take(MAX_ALIKE);
                 alike.find(|(_, other)| self.equal(weight.bytes, other.bytes) == Some(true))
             });
             match found {
@@ -269,16 +269,16 @@ impl<'s> Comparer<'s> {
                 None => self.difference(weight.difference(kind)),
             }
         }
-        let mut told: Keyed<&str, ()> = Keyed::new();
-        for name in taken.sorted().into_iter().filter_map(|(_, constant)| constant.given_name()) {
-            told.add(name);
+        let mut told: BTreeSet<&str> = BTreeSet::new();
+        for name in taken.values().filter_map(|constant| constant.given_name()) {
+            told.insert(name);
         }
         let kind = if side == Which::Before { DifferenceKind::Removed } else { DifferenceKind::Added };
-        for (_, constant) in inside.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
+        for (_, constant) in inside.iter().enumerate().filter(|(index, _)| !taken.contains_key(index)) {
             let Some(name) = constant.given_name() else { continue };
             self.tell_keys(side, constant);
             // A constant of several delegates is reported once.
-            if told.add(name) {
+            if told.insert(name) {
                 self.difference(constant.difference(kind));
             }
         }

@@ -7,10 +7,10 @@ use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
 use crate::file::pte::Pte;
 use crate::inspect::numbers::Values;
-use crate::keyed::{Keyed, sort};
 use crate::parallel::Jobs;
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 /// The bytes under a key, with the shape of a tensor.
@@ -51,7 +51,7 @@ impl<'s> Comparer<'s> {
         }
         // Named data of the program takes precedence.
         let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
-        sort(&mut inside);
+        inside.sort();
         let external = side.of(&self.external);
         let mut keys: Vec<&'s str> = Vec::new();
         let (mut missing, mut any) = (0, false);
@@ -80,10 +80,10 @@ impl<'s> Comparer<'s> {
                     values.filter(|tensor| tensor.is_external()).filter_map(|tensor| tensor.fully_qualified_name()),
                 );
             }
-            sort(&mut tensors);
+            tensors.sort();
             keys.extend(external.iter().map(|(key, _)| *key).filter(|key| tensors.binary_search(key).is_err()));
         }
-        sort(&mut keys);
+        keys.sort();
         keys.dedup();
         for key in keys.into_iter().filter(|key| inside.binary_search(key).is_err()) {
             let bytes = Ok(of_key(external, key).map_or(&[][..], |(_, bytes)| bytes));
@@ -148,9 +148,9 @@ impl<'s> Comparer<'s> {
             }
         }
         jobs.run();
-        let mut alike: Keyed<Option<u64>, Vec<LonelyKey<'s>>> = Keyed::new();
+        let mut alike: BTreeMap<Option<u64>, Vec<LonelyKey<'s>>> = BTreeMap::new();
         for key in after {
-            alike.entry(key.hash).push(key);
+            alike.entry(key.hash).or_default().push(key);
         }
         for LonelyKey { name, bytes, hash } in before {
             let same = match (hash, &bytes) {
@@ -173,10 +173,10 @@ impl<'s> Comparer<'s> {
             self.difference(change);
         }
         let mut after = Vec::new();
-        for (_, list) in alike.into_sorted() {
+        for (_, list) in alike {
             after.extend(list.into_iter().map(|key| (key.name, size_text(&key.bytes))));
         }
-        sort(&mut after);
+        after.sort();
         for (name, size) in after {
             self.difference(Difference {
                 after: Some(size),

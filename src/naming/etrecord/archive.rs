@@ -2,7 +2,6 @@
 
 use super::bad;
 use crate::error::{Error, Result};
-use crate::keyed::sort;
 use alloc::{format, vec};
 use std::io::Cursor;
 use zip::ZipArchive;
@@ -16,7 +15,7 @@ pub(super) fn check_entries(bytes: &[u8], archive: &mut ZipArchive<Cursor<&[u8]>
         let entry = archive.by_index_raw(index).map_err(|error| bad(format!("entry {index}: {error}")))?;
         ranges.push((entry.header_start(), entry.data_start().saturating_add(entry.compressed_size())));
     }
-    sort(&mut ranges);
+    ranges.sort();
     let overlap = |pair: &&[(u64, u64)]| matches!(pair, [(_, end), (next, _)] if end > next);
     if let Some([_, (start, _)]) = ranges.windows(2).find(overlap) {
         return Err(Error::other("ETRecord", to_usize(*start), "an entry of the ZIP file overlaps the one before it"));

@@ -9,8 +9,8 @@ mod quantized;
 
 use crate::analysis::{EtRecord, RecordedMethod};
 use crate::error::{Error, ErrorKind, Result};
-use crate::keyed::{Keyed, sort_by_key};
 use crate::names::shortened;
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 use json::{Json, with_json};
 use program::program;
@@ -113,7 +113,7 @@ impl EtRecord {
         }
         let map = entry(HANDLES, memory.left)?;
         let mut methods = with_json(HANDLES, map, memory, handles)?;
-        sort_by_key(&mut methods, |method| method.name.clone());
+        methods.sort_by_key(|method| method.name.clone());
         let is_twice = |pair: &&[RecordedMethod]| matches!(pair, [method, next] if method.name == next.name);
         if let Some([method, ..]) = methods.windows(2).find(is_twice) {
             return Err(about(HANDLES, &format!("method {} occurs twice", shortened(&method.name))));
@@ -168,7 +168,7 @@ fn handles(json: Json<'_>, memory: &mut Memory) -> Result<Vec<RecordedMethod>> {
     let mut methods = Vec::new();
     json.entries(|method, instructions: &RawValue| {
         memory.take(size_of::<RecordedMethod>() + method.len())?;
-        let mut by_index = Keyed::new();
+        let mut by_index = BTreeMap::new();
         json.at(instructions).entries(|instruction, value: &RawValue| {
             let fault = |fault: &str| about(HANDLES, &format!("{method}: {:?} {fault}", shortened(&instruction)));
             let index: usize = instruction.parse().map_err(|_| fault("is not the number of an instruction"))?;
@@ -188,7 +188,7 @@ fn handles(json: Json<'_>, memory: &mut Memory) -> Result<Vec<RecordedMethod>> {
                 None => Ok(()),
             }
         })?;
-        let handles = by_index.into_sorted();
+        let handles = by_index.into_iter().collect::<Vec<_>>();
         methods.push(RecordedMethod { name: method, handles, ..RecordedMethod::default() });
         Ok(())
     })?;

@@ -3,8 +3,8 @@
 use super::{Json, Memory, about};
 use crate::analysis::{Parameter, RecordedNode, SourceLine};
 use crate::error::Result;
-use crate::keyed::{Keyed, sort_by_key};
 use crate::names::shortened;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -132,7 +132,7 @@ pub(super) fn program(json: Json<'_>, memory: &mut Memory) -> Result<(Vec<Record
 pub(super) fn parameters(json: Json<'_>, memory: &mut Memory) -> Result<Vec<Parameter>> {
     let GraphModule { graph, signature } = json.parse::<Exported<'_>>()?.graph_module;
     let (parameters, _) = signature_of(json, &graph, &signature, memory)?;
-    Ok(parameters.into_sorted().into_iter().map(|(_, parameter)| parameter).collect())
+    Ok(parameters.into_iter().map(|(_, parameter)| parameter).collect())
 }
 
 /// Reads the parameters, buffers and constants of an exported program by their names in the graph, and the inputs that a caller passes.
@@ -141,8 +141,8 @@ fn signature_of(
     graph: &Graph<'_>,
     signature: &Signature<'_>,
     memory: &mut Memory,
-) -> Result<(Keyed<String, Parameter>, Vec<String>)> {
-    let mut parameters: Keyed<String, Parameter> = Keyed::new();
+) -> Result<(BTreeMap<String, Parameter>, Vec<String>)> {
+    let mut parameters: BTreeMap<String, Parameter> = BTreeMap::new();
     let mut inputs = Vec::new();
     json.at(signature.input_specs).items(|spec: InputSpec| {
         if let Some(input) = spec.user_input {
@@ -196,7 +196,7 @@ impl Node<'_> {
     fn recorded(
         self,
         json: Json<'_>,
-        parameters: &Keyed<String, Parameter>,
+        parameters: &BTreeMap<String, Parameter>,
         memory: &mut Memory,
     ) -> Result<(RecordedNode, Option<(String, Parameter)>)> {
         let Metadata { debug_handle, nn_module_stack, stack_trace } = self.metadata;
@@ -223,7 +223,7 @@ impl Node<'_> {
                 Ok(())
             })?;
         }
-        sort_by_key(&mut taken, |parameter| parameter.argument.clone());
+        taken.sort_by_key(|parameter| parameter.argument.clone());
         let name = self.name;
         let node = RecordedNode {
             name: name.as_deref().map(|name| shortened(name).into_owned()).unwrap_or_default(),

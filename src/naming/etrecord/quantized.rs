@@ -2,7 +2,8 @@
 
 use crate::analysis::modules::outer;
 use crate::analysis::{Parameter, RecordedMethod, RecordedNode};
-use crate::keyed::{Keyed, set};
+use crate::sorted::set;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 
 impl RecordedNode {
@@ -53,10 +54,10 @@ pub(super) fn rename(methods: &mut [RecordedMethod], originals: &[Parameter]) {
     let used = set(all.map(|parameter| parameter.name.as_str()).collect());
     let is_free = |own: &&Parameter| !own.has_generated_name() && used.binary_search(&own.name.as_str()).is_err();
     let originals = Originals::new(originals.iter().filter(is_free));
-    let mut names: Keyed<String, String> = Keyed::new();
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
     for node in methods.iter().flat_map(|method| &method.nodes) {
         for parameter in node.unnamed() {
-            if names.contains(&parameter.name) {
+            if names.contains_key(&parameter.name) {
                 continue;
             }
             let name = parametrized(&parameter.name).or_else(|| originals.name(node, parameter));
@@ -76,21 +77,21 @@ pub(super) fn rename(methods: &mut [RecordedMethod], originals: &[Parameter]) {
 struct Originals<'p> {
     names: Vec<&'p str>,
     /// The name by sizes; `None` if several have these.
-    by_sizes: Keyed<&'p [u64], Option<&'p str>>,
+    by_sizes: BTreeMap<&'p [u64], Option<&'p str>>,
     /// The name by module and sizes.
-    by_module: Keyed<(&'p str, &'p [u64]), Option<&'p str>>,
+    by_module: BTreeMap<(&'p str, &'p [u64]), Option<&'p str>>,
 }
 
 impl<'p> Originals<'p> {
     fn new(parameters: impl Iterator<Item = &'p Parameter>) -> Self {
-        let (mut names, mut by_sizes, mut by_module) = (Vec::new(), Keyed::new(), Keyed::new());
+        let (mut names, mut by_sizes, mut by_module) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         for Parameter { name, sizes, .. } in parameters {
             names.push(name.as_str());
             if let Some(sizes) = sizes.as_deref() {
-                let is_first = !by_sizes.contains(&sizes);
+                let is_first = !by_sizes.contains_key(&sizes);
                 by_sizes.insert(sizes, is_first.then_some(name.as_str()));
                 let place = (outer(name), sizes);
-                let is_first = !by_module.contains(&place);
+                let is_first = !by_module.contains_key(&place);
                 by_module.insert(place, is_first.then_some(name.as_str()));
             }
         }

@@ -73,7 +73,7 @@ fn of_tensor<'t>(tensor: &'t Tensor<'_>) -> Option<Content<'t>> {
     let is_short = sizes.len() <= MAX_ITEMS && dim_order.len() <= MAX_ITEMS;
     let is_read = tensor.allocation_info.is_none() && matches!(tensor.scalar_type, ScalarType::INT | ScalarType::LONG);
     let constant = if is_read { tensor.data_buffer_idx } else { 0 };
-    is_short.then(|| Content::Tensor(tensor.scalar_type.0, tensor.shape_dynamism.0, sizes, dim_order, constant))
+    is_short.then_some(Content::Tensor(tensor.scalar_type.0, tensor.shape_dynamism.0, sizes, dim_order, constant))
 }
 
 #[cfg(test)]

@@ -2,18 +2,18 @@
 
 use super::Violation;
 use super::constants::Constants;
-use super::fault::{Fault, Outcome};
+use super::fault::{Fault, Reaction};
 use super::ints::Ints;
 use super::operator::Called;
 use super::tensors::{BROADCAST, CHANNELS_LAST, CONTIGUOUS, INNER, OTHER, SIZES, Shapes, Tensors};
 use crate::error::counted;
 use crate::operators::{Kernel, Layouts, Names, Often, Only, OrderCheck, Orders, OtherNumbers};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Operator};
-use crate::verify::Severity;
 use crate::verify::instructions::prim;
-use crate::verify::report::Few;
+use crate::verify::report::{Few, POSSIBLE};
 use crate::verify::rule::{self, Rule};
 use crate::verify::values::value;
+use crate::verify::{Outcome, Severity};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
@@ -61,8 +61,9 @@ impl Which {
         }
     }
 
-    fn severity(self, rule: &Rule) -> Severity {
-        if self == Self::Every { rule.severity } else { Severity::Warning }
+    /// Returns the effect of a violation that all these kernels do not accept.
+    fn effect(self, rule: &Rule) -> (Severity, Outcome) {
+        if self == Self::Every { rule.effect() } else { POSSIBLE }
     }
 }
 
@@ -133,19 +134,23 @@ impl Call<'_, '_> {
     }
 
     fn violation(&self, fault: Fault, which: Which) -> Violation {
-        let severity = if self.at_bound { Severity::Warning } else { which.severity(fault.rule) };
+        let reaction = fault.reaction;
+        let (severity, outcome) = match which.effect(fault.rule) {
+            _ if self.at_bound => POSSIBLE,
+            (severity, Outcome::RefusesCall) => (severity, reaction.outcome()),
+            effect => effect,
+        };
         let bound = if self.at_bound { " at the upper bounds of the sizes" } else { "" };
-        let outcome = fault.outcome;
-        let code = match outcome {
-            Outcome::Refuses(code) => format!(" (error 0x{code:x})"),
+        let code = match reaction {
+            Reaction::Refuses(code) => format!(" (error 0x{code:x})"),
             _ => String::new(),
         };
         Violation {
             rule: fault.rule,
             severity,
-            is_certain: !self.at_bound,
+            outcome,
             argument: fault.argument.and_then(|name| self.position(name)),
-            message: format!("{}: {}: {TESTED} {outcome} when it runs{which}{bound}{code}", self.name(), fault.text),
+            message: format!("{}: {}: {TESTED} {reaction} when it runs{which}{bound}{code}", self.name(), fault.text),
         }
     }
 
@@ -211,7 +216,7 @@ impl Call<'_, '_> {
         found.push(Violation {
             rule: rule::KERNEL_ARGUMENT_COUNT,
             severity: rule::KERNEL_ARGUMENT_COUNT.severity,
-            is_certain: true,
+            outcome: rule::KERNEL_ARGUMENT_COUNT.outcome,
             argument: None,
             message: format!(
                 "{have} for {}, expected {expected}: {names}{}; {TESTED} refuses the call when it runs (error 0x23)",
@@ -233,7 +238,7 @@ impl Call<'_, '_> {
             found.push(Violation {
                 rule: rule::KERNEL_ARGUMENT_KIND,
                 severity: rule::KERNEL_ARGUMENT_KIND.severity,
-                is_certain: true,
+                outcome: rule::KERNEL_ARGUMENT_KIND.outcome,
                 argument: Some(at),
                 message: format!(
                     "{name} of {} is of kind {kind}, expected {}: {} ends the process when it runs",
@@ -249,10 +254,11 @@ impl Call<'_, '_> {
         let layouts = self.of_arguments().fold(0, |layouts, tensors| layouts | tensors.layouts);
         let refused = Which::of(self.called, |kernel| self.refused_order(kernel));
         if let Some((which, (argument, message))) = &refused {
+            let (severity, outcome) = which.effect(rule::KERNEL_DIM_ORDER);
             found.push(Violation {
                 rule: rule::KERNEL_DIM_ORDER,
-                severity: which.severity(rule::KERNEL_DIM_ORDER),
-                is_certain: true,
+                severity,
+                outcome,
                 argument: Some(*argument),
                 message: format!("{message}: {} refuses the call when it runs{which} (error 0x12); {HELP}", TESTED),
             });
@@ -278,7 +284,11 @@ impl Call<'_, '_> {
             found.push(Violation {
                 rule: rule::KERNEL_WRONG_VALUES,
                 severity: rule::KERNEL_WRONG_VALUES.severity,
-                is_certain: often != Often::Sometimes,
+                outcome: match (which, often) {
+                    (Which::Every, Often::Always) => Outcome::Miscomputes,
+                    (Which::Every, Often::Crash) => Outcome::Dies,
+                    (_, Often::Sometimes) | (Which::Portable | Which::Optimized, _) => Outcome::Unknown,
+                },
                 argument: Some(argument),
                 message: format!("{has}, expected contiguous tensors: when it runs{which}, {} {what}; {HELP}", TESTED),
             });

@@ -2,7 +2,7 @@
 
 use super::arguments::{Number, View, text_of};
 use super::call::Call;
-use super::fault::{Checked, Fault, Outcome, demand, of_kind, of_rank, of_setting, of_shape};
+use super::fault::{Checked, Fault, Reaction, demand, of_kind, of_rank, of_setting, of_shape};
 use super::sizes::{Size, product};
 use crate::operators::{self, Check, Condition, Kind, Names, kind_names};
 use crate::schema::ScalarType;
@@ -151,8 +151,8 @@ impl<'t> Call<'t, '_> {
                 None => Ok(()),
             },
             Check::Dies(checks) => self.meets(checks).map_err(Fault::dies),
-            Check::Strays(checks) => self.meets(checks).map_err(|fault| fault.with(Outcome::Strays)),
-            Check::Fails(code, checks) => self.meets(checks).map_err(|fault| fault.with(Outcome::Refuses(code))),
+            Check::Strays(checks) => self.meets(checks).map_err(|fault| fault.with(Reaction::Strays)),
+            Check::Fails(code, checks) => self.meets(checks).map_err(|fault| fault.with(Reaction::Refuses(code))),
             Check::If(condition, then, otherwise) => match self.holds(condition) {
                 Some(holds) => self.meets(if holds { then } else { otherwise }),
                 None => Ok(()),

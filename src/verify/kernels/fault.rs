@@ -1,5 +1,6 @@
 //! A demand that a call does not meet.
 
+use crate::verify::Outcome;
 use crate::verify::rule::{self, Rule};
 use alloc::string::String;
 use core::fmt;
@@ -10,13 +11,13 @@ pub(super) struct Fault {
     /// The name of the argument, if it is about one.
     pub(super) argument: Option<&'static str>,
     pub(super) rule: &'static Rule,
-    pub(super) outcome: Outcome,
+    pub(super) reaction: Reaction,
     pub(super) text: String,
 }
 
-/// The effect of a call that does not meet a demand.
+/// The reaction of a kernel to a call that does not meet a demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum Reaction {
     /// An error with this number.
     Refuses(u8),
     /// The process ends.
@@ -25,19 +26,29 @@ pub(super) enum Outcome {
     Strays,
 }
 
-impl Fault {
-    /// Returns the fault with another outcome than a refusal for an invalid argument.
-    pub(super) fn with(self, outcome: Outcome) -> Self {
-        if self.outcome == INVALID_ARGUMENT { Self { outcome, ..self } } else { self }
-    }
-
-    pub(super) fn dies(self) -> Self {
-        self.with(Outcome::Dies)
+impl Reaction {
+    /// Returns the outcome for the model.
+    pub(super) fn outcome(self) -> Outcome {
+        match self {
+            Self::Refuses(_) => Outcome::RefusesCall,
+            Self::Dies | Self::Strays => Outcome::Dies,
+        }
     }
 }
 
-/// Formats the outcome as a predicate.
-impl fmt::Display for Outcome {
+impl Fault {
+    /// Returns the fault with another reaction than a refusal for an invalid argument.
+    pub(super) fn with(self, reaction: Reaction) -> Self {
+        if self.reaction == INVALID_ARGUMENT { Self { reaction, ..self } } else { self }
+    }
+
+    pub(super) fn dies(self) -> Self {
+        self.with(Reaction::Dies)
+    }
+}
+
+/// Formats the reaction as a predicate.
+impl fmt::Display for Reaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Refuses(_) => "refuses the call",
@@ -48,13 +59,13 @@ impl fmt::Display for Outcome {
 }
 
 /// The error of most checks.
-const INVALID_ARGUMENT: Outcome = Outcome::Refuses(0x12);
+const INVALID_ARGUMENT: Reaction = Reaction::Refuses(0x12);
 
 /// The result of a check.
 pub(super) type Checked = Result<(), Fault>;
 
 fn fault(rule: &'static Rule, argument: &'static str, text: String) -> Fault {
-    Fault { argument: Some(argument), rule, outcome: INVALID_ARGUMENT, text }
+    Fault { argument: Some(argument), rule, reaction: INVALID_ARGUMENT, text }
 }
 
 pub(super) fn of_type(argument: &'static str, text: String) -> Fault {

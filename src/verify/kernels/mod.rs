@@ -18,9 +18,9 @@ mod sizes;
 mod tensors;
 mod types;
 
-use super::Severity;
 use super::report::Report;
 use super::rule::Rule;
+use super::{Outcome, Severity};
 use crate::file::pte::Pte;
 use crate::path::Path;
 use crate::schema::program::{
@@ -53,8 +53,8 @@ pub(super) struct Violation {
     pub(super) rule: &'static Rule,
     /// The rule's severity, or a warning if some kernel of the release accepts the call.
     pub(super) severity: Severity,
-    /// `true` if the behaviour of the kernel is certain.
-    pub(super) is_certain: bool,
+    /// What the kernels do; unknown if they may do it, or only some of them.
+    pub(super) outcome: Outcome,
     /// The index of the argument in the call.
     pub(super) argument: Option<usize>,
     pub(super) message: String,
@@ -69,15 +69,15 @@ pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, re
             let path = path.item("chains", chain);
             let path = path.item("instructions", index);
             let path = path.field("instr_args.KernelCall");
-            let args = call.args();
+            let (args, effect) = (call.args(), (found.severity, found.outcome));
             match found.argument {
                 Some(at) => {
                     let offset = report.offset_of(args, at);
-                    report.add_as(found.severity, found.rule, &path.item("args", at), offset, &found.message);
+                    report.add_as(effect, found.rule, &path.item("args", at), offset, &found.message);
                 }
                 None => {
                     let offset = report.offset(Some(args));
-                    report.add_as(found.severity, found.rule, &path.field("args"), offset, &found.message);
+                    report.add_as(effect, found.rule, &path.field("args"), offset, &found.message);
                 }
             }
         }

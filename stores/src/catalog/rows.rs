@@ -13,7 +13,7 @@ use executorch_format::inspect::{
 };
 use executorch_format::schema::program::{ExecutionPlan, KernelTypes};
 use executorch_format::verify::{
-    Behaviour, Finding, Level, NeededKernels, ReleaseVerdict, Releases, releases_of_error,
+    Behaviour, Finding, Level, NeededKernels, ReleaseVerdict, Releases, Target, releases_of_error,
 };
 use executorch_format::{Analysis, FileKind, Model, PROBE_SIZE, Pte, probe};
 use serde::Serialize;
@@ -110,6 +110,8 @@ fn add_file(
     let kernels = kernels.collect();
     let (metadata_size, metadata_sha256) = facts.metadata.clone().unzip();
     let (error_kind, error) = facts.error.clone().unzip();
+    let verdict = facts.releases.last().map(|newest| &newest.verdict);
+    let because = verdict.iter().flat_map(|verdict| verdict.because.iter().map(ToString::to_string));
     rows.add(
         "files",
         name,
@@ -127,6 +129,8 @@ fn add_file(
             of(Behaviour::Refuses),
             of(Behaviour::Dies),
             of(Behaviour::Miscomputes),
+            verdict.and_then(|verdict| word(verdict.outcome)).into(),
+            Value::Texts(because.collect()),
             facts.native_code.into(),
             read.into(),
             requests.into(),
@@ -153,7 +157,7 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
             return Ok(Facts { error: Some(("invalid", error.to_string())), releases, sha256, ..Facts::default() });
         }
     };
-    let Releases { loads_in, releases: verdicts, .. } = model.releases();
+    let Releases { loads_in, releases: verdicts, .. } = model.releases(&Target::default(), None);
     let mut facts = Facts { releases: verdicts, kernels: loads_in.kernels, ..Facts::default() };
     facts.metadata = model.source().map(|source| (source.metadata_size, hex(&Sha256::digest(source.metadata()))));
     model.verify(Level::Runtime).into_iter().for_each(|finding| add_finding(rows, name, finding));

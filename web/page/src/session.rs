@@ -6,7 +6,7 @@ use crate::jobs::{Plain, Spread};
 use crate::quantized::{Files, Quantized};
 use crate::report;
 use executorch_format::inspect::{DiffOptions, Drawing, Growth, Side, diff};
-use executorch_format::verify::{Deployment, Finding, Level, Releases, releases_of_error};
+use executorch_format::verify::{Finding, Level, Releases, Target, releases_of_error};
 use executorch_format::{Analysis, FileKind, Model, Ptd, Segment};
 use serde::Serialize;
 use std::cell::OnceCell;
@@ -181,17 +181,16 @@ impl Session {
 
     fn releases(&self, model: &Model<'static>, data: &[&Ptd<'static>]) -> Releases {
         let given = Some(data).filter(|data| !data.is_empty());
-        model.releases_with(&Deployment::default().with_data(given))
+        model.releases(&Target::default(), given)
     }
 
     /// Compares the main program with a device, a `Target` as JSON.
     #[cfg(feature = "fit")]
     pub fn fit(&self, target: &str) -> Result<String, String> {
-        let target: executorch_format::verify::Target =
-            serde_json::from_str(target).map_err(|error| format!("target: {error}"))?;
+        let target: Target = serde_json::from_str(target).map_err(|error| format!("target: {error}"))?;
         let program = self.main()?.program().ok_or("only a program can be compared with a device")?;
         let data = self.data();
-        json(&program.fit_with(&target, Some(&data[..]).filter(|data| !data.is_empty())))
+        json(&Analysis::new(program).with_data(data).fit(&target))
     }
 
     /// Returns the trace, if there is one.

@@ -2,7 +2,7 @@
 
 use super::super::arguments::View;
 use super::super::call::Call;
-use super::super::fault::{Checked, Fault, Outcome, demand, of_rank, of_setting, of_shape};
+use super::super::fault::{Checked, Fault, Reaction, demand, of_rank, of_setting, of_shape};
 use super::super::sizes::{Size, product};
 use crate::operators::Types;
 use crate::schema::ScalarType;
@@ -148,7 +148,7 @@ impl Call<'_, '_> {
         })?;
         let Size::Is(index) = index else { return Ok(()) };
         expected.insert(0, Size::Is(index.saturating_add(1)));
-        self.resize("copy_to", &expected).map_err(|fault| fault.with(Outcome::Refuses(0x2)))
+        self.resize("copy_to", &expected).map_err(|fault| fault.with(Reaction::Refuses(0x2)))
     }
 
     /// Checks the sizes of `index`, and those of a source that is scattered.
@@ -388,7 +388,7 @@ impl Call<'_, '_> {
             self.has_sizes("weight_zero_points", points, &scales.shape())?;
         }
         // Kernels of packed weights do not look at indices.
-        let outcome = if bits == 8 { Outcome::Dies } else { Outcome::Strays };
-        self.indices_in("indices", indices, rows, false).map_err(|fault| fault.with(outcome))
+        let reaction = if bits == 8 { Reaction::Dies } else { Reaction::Strays };
+        self.indices_in("indices", indices, rows, false).map_err(|fault| fault.with(reaction))
     }
 }

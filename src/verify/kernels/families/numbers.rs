@@ -1,7 +1,7 @@
 //! Numbers of the runtime's own operators: `prim_ops/register_prim_ops.cpp`.
 
 use super::super::call::Call;
-use super::super::fault::{Checked, Outcome, demand, of_kind, of_setting};
+use super::super::fault::{Checked, Reaction, demand, of_kind, of_setting};
 use super::super::sizes::Size;
 use crate::operators::Kind;
 use alloc::format;
@@ -19,7 +19,7 @@ impl Call<'_, '_> {
         let Some(value) = self.constant(chosen) else { return Ok(()) };
         demand(Kind::Number.takes(value), || {
             let kind = value.name().unwrap_or("unknown");
-            of_kind(chosen, format!("{chosen} is of kind {kind}, expected a number")).with(Outcome::Refuses(0x13))
+            of_kind(chosen, format!("{chosen} is of kind {kind}, expected a number")).with(Reaction::Refuses(0x13))
         })
     }
 }

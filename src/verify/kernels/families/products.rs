@@ -2,7 +2,7 @@
 //! `upsample_util.cpp`, `optimized/cpu/op_fft_r2c.cpp`.
 
 use super::super::call::Call;
-use super::super::fault::{Checked, Outcome, demand, of_rank, of_setting, of_shape, of_type};
+use super::super::fault::{Checked, Reaction, demand, of_rank, of_setting, of_shape, of_type};
 use super::super::sizes::{Size, product};
 use crate::operators::Types;
 use crate::schema::ScalarType;
@@ -168,7 +168,7 @@ impl Call<'_, '_> {
             // The library for transforms throws an exception.
             let is_empty = input.is_open || input.is_empty();
             demand(is_empty || seen >> dim & 1 == 0, || {
-                of_setting("dim", format!("dim contains dimension {dim} twice")).with(Outcome::Refuses(0x1))
+                of_setting("dim", format!("dim contains dimension {dim} twice")).with(Reaction::Refuses(0x1))
             })?;
             seen |= 1 << dim;
         }

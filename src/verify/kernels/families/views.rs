@@ -2,7 +2,7 @@
 
 use super::super::arguments::{Number, text_of};
 use super::super::call::Call;
-use super::super::fault::{Checked, Fault, Outcome, demand, of_rank, of_setting, of_shape};
+use super::super::fault::{Checked, Fault, Reaction, demand, of_rank, of_setting, of_shape};
 use super::super::sizes::{Size, product};
 use alloc::{format, vec::Vec};
 
@@ -89,19 +89,19 @@ impl Call<'_, '_> {
     }
 
     pub(super) fn view_copy(&self) -> Checked {
-        let Some(sizes) = self.viewed(Outcome::Dies)? else { return Ok(()) };
+        let Some(sizes) = self.viewed(Reaction::Dies)? else { return Ok(()) };
         self.has_elements_of_self(&sizes)?;
         self.resize("out", &sizes)
     }
 
     pub(super) fn et_view(&self) -> Checked {
-        let Some(sizes) = self.viewed(Outcome::Refuses(0x12))? else { return Ok(()) };
-        self.resize("out", &sizes).map_err(|fault| fault.with(Outcome::Refuses(0x1)))?;
+        let Some(sizes) = self.viewed(Reaction::Refuses(0x12))? else { return Ok(()) };
+        self.resize("out", &sizes).map_err(|fault| fault.with(Reaction::Refuses(0x1)))?;
         self.has_elements_of_self(&sizes)
     }
 
-    /// Returns the sizes of a view, with that in the place of -1. A size of 0 beside it has an outcome of its own.
-    fn viewed(&self, on_zero: Outcome) -> Result<Option<Vec<Size>>, Fault> {
+    /// Returns the sizes of a view, with that in the place of -1. A size of 0 beside it has a reaction of its own.
+    fn viewed(&self, on_zero: Reaction) -> Result<Option<Vec<Size>>, Fault> {
         let (Some(input), Some(out), Some(mut sizes)) = (self.tensor("self"), self.tensor("out"), self.list("size"))
         else {
             return Ok(None);
@@ -168,7 +168,7 @@ impl Call<'_, '_> {
             // The kernel looks only at as many sizes as `out` has.
             demand(out.rank() == expected.len(), || {
                 of_rank("out", format!("out has rank {}, expected {}", out.rank(), expected.len()))
-                    .with(Outcome::Strays)
+                    .with(Reaction::Strays)
             })?;
         }
         self.resize("out", &expected)
