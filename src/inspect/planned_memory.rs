@@ -6,7 +6,7 @@ use super::Summary;
 use crate::error::Error;
 use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan};
-use alloc::{format, vec::Vec};
+use alloc::{collections::BTreeMap, format, vec::Vec};
 use core::fmt;
 
 /// The planned memory of a method.
@@ -51,7 +51,7 @@ impl ExecutionPlan<'_> {
     pub fn planned_memory(&self) -> PlannedMemory {
         // The first device of a buffer counts.
         let devices = self.non_const_buffer_device().iter().rev();
-        let devices: alloc::collections::BTreeMap<i32, _> = devices.map(|device| (device.buffer_idx, device)).collect();
+        let devices: BTreeMap<i32, _> = devices.map(|device| (device.buffer_idx, device)).collect();
         let buffer = |(memory_id, size): (u32, &i64)| {
             let device = i32::try_from(memory_id).ok().and_then(|index| devices.get(&index));
             PlannedBuffer {

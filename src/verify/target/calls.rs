@@ -8,7 +8,7 @@ use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::path::{FieldPath, Path};
 use crate::schema::program::InstructionArguments;
-use alloc::{format, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 /// Calls of an operator that break the same rule.
 pub(in crate::verify) struct CallFault {
@@ -41,7 +41,7 @@ pub(in crate::verify) fn faults(pte: &Pte<'_>, target: &Target) -> Vec<CallFault
     let mut faults = Vec::new();
     for (method, plan) in pte.methods().iter().enumerate() {
         let mut calls = Calls::new(pte, plan, kernels);
-        let mut found = alloc::collections::BTreeMap::new();
+        let mut found = BTreeMap::new();
         for (place, arguments) in plan.instructions() {
             let InstructionArguments::KernelCall(call) = arguments else { continue };
             let index = usize::try_from(call.op_index).ok();
