@@ -7,7 +7,7 @@
 Needs executorch 1.5.1, torch 2.13, torchvision 0.28, timm and transformers (5 GB; no weights are downloaded). OUT gets the programs, and a
 line of JSON for each in `log.jsonl`; a program that has a line is not made again."""
 
-import argparse, collections, json, logging, os, pathlib, re, signal, subprocess, sys, time, warnings
+import argparse, collections, inspect, json, logging, os, pathlib, re, signal, subprocess, sys, time, warnings
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
@@ -62,6 +62,9 @@ def build(make, parts):
             return None
         batch = Dim("batch", min=1, max=4)
         shapes = tuple({0: batch} for _ in inputs)
+        # Inputs without names are one argument.
+        if any(one.kind == one.VAR_POSITIONAL for one in inspect.signature(module.forward).parameters.values()):
+            shapes = (shapes,)
     if "half" in parts:
         module, inputs = module.half(), tuple(t.half() if t.is_floating_point() else t for t in inputs)
     if "dynamic" in parts or "static" in parts:
