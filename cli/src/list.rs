@@ -4,6 +4,7 @@ mod hash;
 mod print;
 
 use crate::context::Context;
+use crate::data::{DataFiles, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -92,6 +93,8 @@ enum User<'t> {
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = json::Files::start(context, &arguments.form);
     let named = arguments.files.are_several();
+    let opened = DataFiles::open(context, arguments.files.iter(context).flatten());
+    let data = opened.parse();
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(context, path, Need::Graphs)?;
         let print = |found: Blobs<'_>, inside: DelegateConstants<'_>, methods: usize| {
@@ -116,7 +119,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         let model = input.parse()?;
         match &model {
             Model::Pte(pte) => {
-                let analysis = Analysis::new(pte);
+                let analysis = Analysis::new(pte).with_data(serving(&data, path));
                 arguments.names.with(context, path, &analysis, |names| {
                     let (mut blobs, mut inside) = (analysis.blobs(), analysis.delegate_constants());
                     names.add_to_blobs(pte, &mut blobs);
@@ -126,7 +129,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             }
             Model::Bpte(bpte) => {
                 let program = bpte.program().map_err(|error| Failure::bad(path, &error))?;
-                let analysis = Analysis::new(&program);
+                let analysis = Analysis::new(&program).with_data(serving(&data, path));
                 arguments.names.with(context, path, &analysis, |names| {
                     let (mut blobs, mut inside) = (bpte.blobs_with(&analysis), bpte.delegate_constants_with(&analysis));
                     names.add_to_blobs(&program, &mut blobs);

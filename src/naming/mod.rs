@@ -2,12 +2,14 @@
 
 mod answers;
 mod etrecord;
+mod inside;
 mod modules;
 mod state_dict;
 mod tensors;
 
 pub use crate::inspect::{DelegateNames, InstructionName, MethodNames, Name, Names};
 pub use etrecord::{EntryContent, EtRecord, Parameter, RecordedMethod, RecordedNode};
+pub use inside::{InsideTensor, Strides};
 use modules::outer;
 
 use crate::analysis::{Analysis, training_outputs};
@@ -156,6 +158,12 @@ impl<'t> Names<'t> {
         let mut keys: Keyed<String, Name<'t>> = Keyed::new();
         let pte = analysis.pte();
         for opened in analysis.payloads() {
+            if let Ok(Payload::AotInductor(aot)) = &opened.payload {
+                for tensor in aot.tensors.iter().filter(|tensor| tensor.key.len() <= LONGEST_KEY) {
+                    let name = Name::new(tensor.name.into(), NamedBy::File, Some(outer(tensor.name)));
+                    keys.or_insert(tensor.key.into(), name);
+                }
+            }
             let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
             else {
                 continue;

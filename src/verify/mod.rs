@@ -42,6 +42,7 @@ mod model;
 mod names;
 mod pairing;
 mod payload;
+mod payload_data;
 mod plan;
 mod policy;
 mod program;
@@ -52,6 +53,7 @@ mod releases;
 mod report;
 pub(crate) mod rule;
 mod segments;
+mod shared_state;
 #[cfg(feature = "inspect")]
 mod target;
 mod tensors;

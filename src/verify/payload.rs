@@ -4,7 +4,7 @@
 
 use super::report::{Name, Report};
 use super::rule::{self, Rule};
-use crate::delegate::{EthosU, Payload, PayloadKind, Vulkan, aot_inductor_keys};
+use crate::delegate::{AotInductor, EthosU, Payload, PayloadKind, Vulkan};
 use crate::error::{Error, counted};
 use crate::file::pte::Pte;
 use crate::keyed::Keyed;
@@ -44,6 +44,11 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                         broken(rule::CORE_ML_PAYLOAD, payload, &error, path, report);
                     }
                 }
+                Some(PayloadKind::Cuda) => {
+                    if let Err(error) = AotInductor::parse(payload) {
+                        broken(rule::AOT_INDUCTOR_PAYLOAD, payload, &error, path, report);
+                    }
+                }
                 _ => (),
             }
         }
@@ -71,7 +76,8 @@ fn native_code(pte: &Pte<'_>, id: &str, payload: &[u8], path: &Path<'_>, report:
         return;
     };
     let mut keys = String::new();
-    for key in aot_inductor_keys(payload).take(2) {
+    let aot = AotInductor::parse(payload).ok();
+    for key in aot.iter().flat_map(|aot| [Some(aot.library), aot.weights]).flatten() {
         let place = match pte.named_data_bytes(key) {
             Ok(bytes) => format!("{} in this file", counted(bytes.len(), "byte")),
             Err(_) => "not in this file".into(),

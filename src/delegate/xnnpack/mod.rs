@@ -17,7 +17,7 @@ pub use graph::{NodeIds, tensor_bytes};
 pub(in crate::delegate) use header::MAGIC as HEADER;
 pub use header::XnnpackHeader;
 #[cfg(feature = "edit")]
-pub(crate) use layout::{Arrangement, ConstantLayout};
+pub(crate) use layout::{Arrangement, ConstantLayout, natural_strides};
 
 use crate::error::Result;
 use crate::file::named_blobs::NamedBlobs;
