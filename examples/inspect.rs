@@ -13,10 +13,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Content::Program(program) => {
             for method in program.methods {
                 println!("{}: {} values", method.name, method.values);
-                for input in method.inputs.iter().filter_map(|value| value.tensor) {
+                for input in method.inputs.iter().filter_map(|value| value.tensor.as_ref()) {
                     println!("  input    {}", input.shape());
                 }
-                for output in method.outputs.iter().filter_map(|value| value.tensor) {
+                for output in method.outputs.iter().filter_map(|value| value.tensor.as_ref()) {
                     println!("  output   {}", output.shape());
                 }
                 for operator in &method.operators {

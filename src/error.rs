@@ -40,6 +40,8 @@ struct Inner {
     /// The operating system's error.
     #[cfg(feature = "std")]
     source: Option<alloc::sync::Arc<std::io::Error>>,
+    #[cfg(feature = "std")]
+    transfer_damage: Option<TransferDamage>,
 }
 
 /// `std::io::Error` cannot be compared, so its kind and message are compared instead.
@@ -192,6 +194,57 @@ impl ErrorKind {
     }
 }
 
+/// Damage that a transfer of a file, or a tool on its way, has done. It explains why the file cannot be read.
+///
+/// ```
+/// use executorch_format::{Model, TransferDamage};
+///
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let error = Model::parse(&file[..700]).unwrap_err();
+/// assert_eq!(error.transfer_damage(), Some(TransferDamage::Incomplete));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TransferDamage {
+    /// The end is missing.
+    Incomplete,
+    /// A carriage return was inserted before each line feed.
+    LineEnds,
+    /// The bytes were decoded as text and encoded as UTF-8, so that bytes above 127 are lost or became two or three.
+    Decoded,
+    /// All bytes are zero from byte `from` to the end of the metadata.
+    Zeros {
+        /// The offset of the first of them.
+        from: u64,
+    },
+    /// The magic of an extended header was written over a program that has none.
+    HeaderMagic,
+}
+
+/// Names the damage and what to do.
+#[cfg(feature = "std")]
+impl fmt::Display for TransferDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Incomplete => f.write_str("the file is incomplete: fetch it again, and compare its size"),
+            Self::LineEnds => f.write_str(
+                "every line feed follows a carriage return: a transfer as text has damaged the file; fetch it again as binary",
+            ),
+            Self::Decoded => f.write_str(
+                "the file is valid UTF-8: it was decoded as text, and is damaged beyond repair; fetch it again as binary",
+            ),
+            Self::Zeros { from } => {
+                write!(f, "all bytes from byte {from} on are zero: the file was not written to its end; fetch it again")
+            }
+            Self::HeaderMagic => f.write_str(
+                "it is a program without an extended header, over which \"eh00\" was written: set bytes 8 to 11 to zero",
+            ),
+        }
+    }
+}
+
 impl Error {
     /// Returns the kind of fault.
     pub fn kind(&self) -> &ErrorKind {
@@ -208,6 +261,31 @@ impl Error {
         self.0.path.iter().rev().copied().collect()
     }
 
+    /// Returns the damage of a transfer that explains the error, if [`Model::parse`](crate::Model::parse) found one.
+    #[cfg(feature = "std")]
+    pub fn transfer_damage(&self) -> Option<TransferDamage> {
+        self.0.transfer_damage
+    }
+
+    #[cfg(feature = "std")]
+    #[cold]
+    pub(crate) fn with_transfer_damage(mut self, damage: Option<TransferDamage>) -> Self {
+        self.0.transfer_damage = damage;
+        self
+    }
+
+    /// Returns the message without path and offset: the fault, and the damage that explains it.
+    #[cfg(any(feature = "serde", feature = "verify"))]
+    #[cold]
+    pub(crate) fn message(&self) -> String {
+        let detail = self.0.kind.detail();
+        #[cfg(feature = "std")]
+        if let Some(damage) = self.0.transfer_damage {
+            return format!("{detail}: {damage}");
+        }
+        detail
+    }
+
     #[cold]
     pub(crate) fn new(kind: ErrorKind) -> Self {
         Self(Box::new(Inner {
@@ -216,6 +294,8 @@ impl Error {
             path: Vec::new(),
             #[cfg(feature = "std")]
             source: None,
+            #[cfg(feature = "std")]
+            transfer_damage: None,
         }))
     }
 
@@ -330,7 +410,7 @@ impl serde::Serialize for Error {
 
         let mut map = serializer.serialize_struct("Error", 4)?;
         map.serialize_field("rule", self.0.kind.rule())?;
-        map.serialize_field("message", &self.0.kind.detail())?;
+        map.serialize_field("message", &self.message())?;
         map.serialize_field("path", &self.path())?;
         map.serialize_field("offset", &self.0.offset)?;
         map.end()
@@ -344,10 +424,14 @@ impl fmt::Display for Error {
             write!(f, "{path}: ")?;
         }
         write!(f, "{}", self.0.kind)?;
-        match self.0.offset {
-            Some(offset) => write!(f, " (byte {offset})"),
-            None => Ok(()),
+        if let Some(offset) = self.0.offset {
+            write!(f, " (byte {offset})")?;
         }
+        #[cfg(feature = "std")]
+        if let Some(damage) = self.0.transfer_damage {
+            write!(f, ": {damage}")?;
+        }
+        Ok(())
     }
 }
 

@@ -110,7 +110,7 @@
 //! | `verify` | [`verify`]: rules beyond structure; [`delegate`]: the contents of XNNPACK, Vulkan, Ethos-U and Core ML payloads |
 //! | `inspect` | [`inspect`]: answers about files, and differences between them; [`pictures`]: drawn graphs and memory |
 //! | `edit` | [`edit`]: changes to finished files; payloads as files for their backends' own tools |
-//! | `convert` | [`convert`]: safetensors, `.npy`, C arrays; [`naming`]: the model's own names of values and instructions |
+//! | `convert` | [`convert`]: safetensors, `.npy`, C arrays; [`naming`]: sources of the model's own names |
 //! | `etrecord` | reading ETRecords as sources of names |
 //! | `serde`, `schemars` | `Serialize` for the tree (answers always implement it) and `JsonSchema` |
 //! | `json` | [`json`]: a file's tree as JSON with its blobs in files, and back |
@@ -190,6 +190,8 @@ mod write;
 
 #[cfg(feature = "inspect")]
 pub use analysis::Analysis;
+#[cfg(feature = "std")]
+pub use error::TransferDamage;
 pub use error::{Error, ErrorKind, Result};
 pub use file::bpte::Bpte;
 pub use file::etdp::Etdp;

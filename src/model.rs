@@ -2,9 +2,9 @@
 
 #[cfg(feature = "verify")]
 use crate::delegate::Xnnpack;
-use crate::error::Result;
 #[cfg(not(feature = "verify"))]
-use crate::error::{Error, ErrorKind};
+use crate::error::ErrorKind;
+use crate::error::{Error, Result};
 use crate::file::bpte::Bpte;
 use crate::file::etdp::Etdp;
 use crate::file::header::{FileKind, probe};
@@ -12,6 +12,8 @@ use crate::file::options::ParseOptions;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::source::Source;
+#[cfg(feature = "std")]
+use crate::file::transfer;
 use crate::flatbuffer::any::AnyTable;
 #[cfg(not(feature = "verify"))]
 use alloc::format;
@@ -67,13 +69,18 @@ pub(crate) use each_file;
 impl<'a> Model<'a> {
     /// Reads a file of any kind.
     ///
-    /// Fails as [`Pte::parse`] does.
+    /// Fails as [`Pte::parse`] does. The error also tells if a transfer has damaged the file, see
+    /// [`Error::transfer_damage`](crate::Error::transfer_damage).
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
     /// Reads a file of any kind, with options.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
+        Self::read(bytes, options).map_err(|error| explained(error, bytes))
+    }
+
+    fn read(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::parse_with(bytes, options).map(Self::Pte),
             FileKind::Ptd => Ptd::parse_with(bytes, options).map(Self::Ptd),
@@ -88,6 +95,10 @@ impl<'a> Model<'a> {
 
     /// Checks only a file's structure, see [`Pte::verify_structure`].
     pub fn verify_structure(bytes: &[u8]) -> Result<()> {
+        Self::check_structure(bytes).map_err(|error| explained(error, bytes))
+    }
+
+    fn check_structure(bytes: &[u8]) -> Result<()> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::verify_structure(bytes),
             FileKind::Ptd => Ptd::verify_structure(bytes),
@@ -183,6 +194,17 @@ impl<'a> From<Etdp<'a>> for Model<'a> {
 impl<'a> From<Xnnpack<'a>> for Model<'a> {
     fn from(xnnpack: Xnnpack<'a>) -> Self {
         Self::Xnnpack(xnnpack)
+    }
+}
+
+/// Adds the damage of a transfer that explains an error. Firmware does not meet such files.
+fn explained(error: Error, bytes: &[u8]) -> Error {
+    #[cfg(feature = "std")]
+    return transfer::explain(error, bytes);
+    #[cfg(not(feature = "std"))]
+    {
+        let _ = bytes;
+        error
     }
 }
 

@@ -157,11 +157,8 @@ impl<'c> Trace<'c> {
             return Err(Failure::no_method(program.path(), name, &pte));
         }
         let sources = files.sources()?;
-        let analysis = Analysis::new(&pte);
-        let names = files.names(&analysis, &sources)?;
-        let mut values = self.values(&etdp, Some(&analysis), method)?;
-        names.add_to_debug_values(&pte, &mut values);
-        call(values)
+        let analysis = files.analysis(&pte, &sources)?;
+        call(self.values(&etdp, Some(&analysis), method)?)
     }
 
     fn values<'t, 'p: 't>(
@@ -315,7 +312,8 @@ fn compare_with(
     let matches = gaps.iter().flat_map(|run| &run.values).any(|gap| gap.outcome != GapOutcome::OnlyBefore);
     match arrays.first().filter(|_| !matches) {
         Some((name, _)) => {
-            let recorded = values.runs.iter().flat_map(|run| &run.values).filter_map(|value| value.name).collect();
+            let recorded =
+                values.runs.iter().flat_map(|run| &run.values).filter_map(|value| value.name.as_deref()).collect();
             Err(Failure::no_match(trace, "recorded value is called", name, recorded))
         }
         None => Ok((gaps, paths)),

@@ -11,7 +11,7 @@ use crate::names::NameFiles;
 use crate::open::Input;
 use crate::{policy, remote, text};
 use executorch_format::inspect::{Diff, DiffLimits, DiffOptions, Excess, Side};
-use executorch_format::naming::{NameSource, Names};
+use executorch_format::naming::NameSource;
 use executorch_format::{Analysis, Model, Ptd, Pte};
 pub use limits::of_table;
 use serde::Serialize;
@@ -176,12 +176,12 @@ impl Judge {
         let (files, other_files) =
             (NameFiles::of(context, before, before_names)?, NameFiles::of(context, after, after_names)?);
         let (sources, other_sources) = (files.sources()?, other_files.sources()?);
-        let names = names(&files, program.as_deref(), &sources)?;
-        let other_names = self::names(&other_files, other_program.as_deref(), &other_sources)?;
-        let sides = [
-            Side::new(&models[0], &before_data).with_names(&names),
-            Side::new(&models[1], &after_data).with_names(&other_names),
-        ];
+        let analysis = analysis(&files, program.as_deref(), &sources)?;
+        let other_analysis = self::analysis(&other_files, other_program.as_deref(), &other_sources)?;
+        let mut sides = [Side::new(&models[0], &before_data), Side::new(&models[1], &after_data)];
+        for (side, analysis) in sides.iter_mut().zip([&analysis, &other_analysis]) {
+            side.names = analysis.as_ref().map(Analysis::names);
+        }
         let mut options = DiffOptions::default();
         options.tensors = self.tensors;
         let diff = executorch_format::inspect::diff(&sides[0], &sides[1], &options);
@@ -203,13 +203,13 @@ fn program<'m>(model: &'m Model<'_>, path: &Path) -> Result<Option<Cow<'m, Pte<'
     }
 }
 
-/// Returns the names in a program, if there is one.
-fn names<'t>(
+/// Returns the analysis of a program, if there is one.
+fn analysis<'t>(
     files: &NameFiles,
     program: Option<&'t Pte<'_>>,
     sources: &'t [NameSource<'_>],
-) -> Result<Names<'t>, Failure> {
-    program.map_or_else(|| Ok(Names::default()), |pte| files.names(&Analysis::new(pte), sources))
+) -> Result<Option<Analysis<'t>>, Failure> {
+    program.map(|pte| files.analysis(pte, sources)).transpose()
 }
 
 /// Returns the keys of `.ptd` files.

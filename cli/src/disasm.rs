@@ -12,7 +12,6 @@ use crate::json::{self, JsonArguments};
 use crate::names::NamesArguments;
 use crate::remote::Need;
 use crate::text;
-use executorch_format::Analysis;
 use executorch_format::inspect::Disassembly;
 use glob::Pattern;
 use serde::Serialize;
@@ -112,10 +111,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each_program(context, &arguments.files, Need::All, documents.as_mut(), |path, pte, documents| {
         let files = arguments.names.open(context, path)?;
         let sources = files.sources()?;
-        let analysis = Analysis::new(pte);
-        let names = files.names(&analysis, &sources)?;
-        let mut disassembly = analysis.into_disassembly();
-        names.add_to_disassembly(&mut disassembly);
+        let mut disassembly = files.analysis(pte, &sources)?.into_disassembly();
         if !arguments.filter.operator.is_empty() {
             let names = print::names(&disassembly);
             Patterns(&arguments.filter.operator).check(path, "operator like", names.iter().map(String::as_str))?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// The extensions of files that are taken from folders, in upper or lower case.
-const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
+const ENDINGS: [&str; 6] = ["pte", "ptd", "bpte", "bp", "etdp", "etdump"];
 
 /// A help text about files, which mentions URLs if this build supports them.
 macro_rules! files {
@@ -21,7 +21,7 @@ macro_rules! files {
 }
 
 /// The help of FILE for commands that take files of any kind.
-const ANY: &str = files!(".pte, .ptd, .bpte and .etdp (.etdump) files");
+const ANY: &str = files!(".pte, .ptd, .bpte (.bp) and .etdp (.etdump) files");
 
 /// The help of FILE for commands that take programs.
 pub const PROGRAMS: &str = files!(".pte and .bpte files", "; .ptd files named with them hold their external data");

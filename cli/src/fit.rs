@@ -10,14 +10,14 @@ use crate::json::{self, JsonArguments};
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::target;
-use executorch_format::Pte;
 use executorch_format::verify::Fit;
+use executorch_format::{Analysis, Pte};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Check whether programs will load and run on a device
 ///
-/// Lists what the device lacks. Settings that the target file leaves out are not checked. Programs, also in bundles, take
+/// Lists what the device lacks, and what goes wrong on it. Limits that the target file leaves out are not checked. Programs, also in bundles, take
 /// external data from the .ptd files that are named with them, or, with --recursive, from those in the same folder.
 #[derive(clap::Args)]
 #[command(
@@ -41,6 +41,7 @@ include_all_operators) and two optional lists of names, scalar_types and backend
   \"aten::mul.out\" = []
 
 `--init` writes such a file with the needs of models, with comments. Instead of a file, TARGET can be one of these, with a release after it, such as portable-1.2 (else the newest):
+  official   the kernels that the model needs, of all libraries of ExecuTorch, and every backend
   portable   the portable kernels and no backend
   xnnpack    the portable kernels and XNNPACK
   optimized  the portable and the optimized kernels, and XNNPACK
@@ -73,7 +74,7 @@ pub struct Arguments {
 /// The things that a file needs and the device lacks.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Verdict {
+pub struct FileFit {
     file: String,
     /// `true` if everything required is present.
     ok: bool,
@@ -109,12 +110,12 @@ fn check(context: &Context, files: &FileArguments, target: &Path, form: &JsonArg
     let data = opened.parse();
     let mut documents = json::Files::start(context, form);
     let mut lacking = false;
-    let of_program = |path: &Path, pte: &Pte<'_>| pte.fit_with(&target, Some(&serving(&data, path)));
+    let of_program = |path: &Path, pte: &Pte<'_>| Analysis::new(pte).with_data(serving(&data, path)).fit(&target);
     let outcome =
         each_program_at_once(context, files, Need::Scales, documents.as_mut(), of_program, |path, check, documents| {
             lacking |= !check.missing.is_empty();
             match documents {
-                Some(documents) => documents.add(&Verdict {
+                Some(documents) => documents.add(&FileFit {
                     file: path.display().to_string(),
                     ok: check.missing.is_empty(),
                     check,

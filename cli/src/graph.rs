@@ -78,10 +78,8 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = json::Files::start(context, &arguments.form);
     let mut made = Vec::new();
     let outcome = each_program(context, files, Need::All, documents.as_mut(), |path, pte, documents| {
-        let analysis = Analysis::new(pte);
-        arguments.names.with(context, path, &analysis, |names| {
+        arguments.names.with(context, path, pte, |analysis| {
             let mut graphs = analysis.graphs();
-            names.add_to_graphs(&analysis, &mut graphs);
             if let Some(method) = &arguments.method {
                 let there = graphs.iter().map(|graph| graph.method).collect();
                 graphs.retain(|graph| graph.method == method);
@@ -93,7 +91,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 return Err(Failure::usage_of(path, &too_large(graph)));
             }
             if let Some(trace) = &trace {
-                trace.put_on(&analysis, &mut graphs)?;
+                trace.put_on(analysis, &mut graphs)?;
                 if documents.is_none() {
                     graphs.iter_mut().for_each(|graph| graph.label_times(&|ticks| time(ticks, Tick::Ns)));
                 }

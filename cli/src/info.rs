@@ -14,7 +14,7 @@ use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::remote::Need;
 use executorch_format::inspect::{MacsSummary, MethodMemory, PlannedTensor, Summary};
-use executorch_format::verify::{Deployment, MissingData, Releases};
+use executorch_format::verify::{MissingData, Releases, Target, Verdict};
 use executorch_format::{Analysis, Model, ParseOptions};
 use serde::Serialize;
 
@@ -49,6 +49,9 @@ pub struct Info<'t> {
     file_size: u64,
     #[serde(flatten)]
     summary: &'t Summary<'t>,
+    /// What the newest release, with everything in its own libraries, does with the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
     /// The releases that load the file, and the behaviour of each, with the file's `.ptd` files.
     #[serde(flatten)]
     releases: Releases,
@@ -133,7 +136,8 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             _ => (model.summary(), of_program),
         };
         let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
-        let releases = model.releases_with(&Deployment::default().with_data(given));
+        let releases = model.releases(&Target::default(), given);
+        let verdict = releases.releases.last().map(|newest| newest.verdict.clone());
         let external_data = match &model {
             Model::Pte(pte) => pte.missing_data(&ptds),
             _ => None,
@@ -146,6 +150,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             file,
             file_size,
             summary: &summary,
+            verdict,
             releases,
             external_data,
             program: inside.as_ref(),

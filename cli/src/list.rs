@@ -12,7 +12,6 @@ use crate::names::NamesArguments;
 use crate::open::Input;
 use crate::remote::Need;
 use clap::ValueEnum;
-use executorch_format::Analysis;
 use executorch_format::Model;
 use executorch_format::inspect::{
     Blob, BlobKind, BlobUser, Blobs, DelegateConstant, DelegateConstantUser, DelegateConstants, Fault,
@@ -119,21 +118,15 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         let model = input.parse()?;
         match &model {
             Model::Pte(pte) => {
-                let analysis = Analysis::new(pte).with_data(serving(&data, path));
-                arguments.names.with(context, path, &analysis, |names| {
-                    let (mut blobs, mut inside) = (analysis.blobs(), analysis.delegate_constants());
-                    names.add_to_blobs(pte, &mut blobs);
-                    names.add_to_delegate_constants(pte, &mut inside);
-                    print(blobs, inside, pte.methods().len())
-                })
+                let files = arguments.names.open(context, path)?;
+                let sources = files.sources()?;
+                let analysis = files.analysis(pte, &sources)?.with_data(serving(&data, path));
+                print(analysis.blobs(), analysis.delegate_constants(), pte.methods().len())
             }
             Model::Bpte(bpte) => {
                 let program = bpte.program().map_err(|error| Failure::bad(path, &error))?;
-                let analysis = Analysis::new(&program).with_data(serving(&data, path));
-                arguments.names.with(context, path, &analysis, |names| {
-                    let (mut blobs, mut inside) = (bpte.blobs_with(&analysis), bpte.delegate_constants_with(&analysis));
-                    names.add_to_blobs(&program, &mut blobs);
-                    names.add_to_delegate_constants(&program, &mut inside);
+                arguments.names.with(context, path, &program, |analysis| {
+                    let (blobs, inside) = (bpte.blobs_with(analysis), bpte.delegate_constants_with(analysis));
                     print(blobs, inside, program.methods().len())
                 })
             }

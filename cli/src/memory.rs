@@ -13,9 +13,7 @@ use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::text;
 use clap::ValueEnum;
-use executorch_format::Analysis;
 use executorch_format::inspect::{Memory, ModuleTotal};
-use executorch_format::naming::Names;
 use serde::Serialize;
 use std::path::Path;
 
@@ -97,12 +95,8 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = json::Files::start(context, &arguments.form);
     let (mut apart, mut arenas) = (false, String::new());
     let outcome = each_program(context, &arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
-        let analysis = Analysis::new(pte);
-        // Before the names, because both take memory for each instruction while they are found.
-        let memory = analysis.memory();
-        arguments.names.with(context, path, &analysis, |names| {
-            let mut memory = memory;
-            names.add_to_memory(pte, &mut memory);
+        arguments.names.with(context, path, pte, |analysis| {
+            let mut memory = analysis.memory();
             if let Some(name) = &arguments.method {
                 memory.methods.retain(|method| method.name == name);
                 if memory.methods.is_empty() {
@@ -146,7 +140,7 @@ fn modules_of<'t>(memory: &Memory<'t>) -> Vec<BufferModules<'t>> {
     let modules = buffers.map(|(method, buffer)| BufferModules {
         method: method.name,
         memory_id: buffer.buffer.memory_id,
-        modules: modules::known(Names::memory_by_module(buffer)),
+        modules: modules::known(buffer.by_module()),
     });
     modules.filter(|buffer| !buffer.modules.is_empty()).collect()
 }

@@ -7,7 +7,7 @@ use crate::remote;
 use crate::text;
 use executorch_format::edit::Subject;
 use executorch_format::inspect::NamedBy;
-use executorch_format::naming::{NameSource, Names};
+use executorch_format::naming::NameSource;
 use executorch_format::{Analysis, Error, Pte};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -32,18 +32,17 @@ impl NamesArguments {
         !self.names.is_empty()
     }
 
-    /// Calls a function with the names in a program.
+    /// Calls a function with the analysis of a program, whose answers have names.
     pub fn with<R>(
         &self,
         context: &Context,
         path: &Path,
-        analysis: &Analysis<'_>,
-        call: impl FnOnce(&Names<'_>) -> Result<R, Failure>,
+        pte: &Pte<'_>,
+        call: impl FnOnce(&Analysis<'_>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
         let files = self.open(context, path)?;
         let sources = files.sources()?;
-        let names = files.names(analysis, &sources)?;
-        call(&names)
+        call(&files.analysis(pte, &sources)?)
     }
 }
 
@@ -85,26 +84,22 @@ impl<'c> NameFiles<'c> {
         Ok(sources)
     }
 
-    /// Finds the names in a program.
-    pub fn names<'t, 'p: 't>(
-        &self,
-        analysis: &Analysis<'p>,
-        sources: &'t [NameSource<'_>],
-    ) -> Result<Names<'t>, Failure> {
-        let error = match Names::new(analysis, sources) {
-            Ok(names) => return Ok(names),
-            Err(error) => error,
-        };
-        let file = self.inputs.first().map_or(Path::new(""), |input| input.path());
-        self.unless_found(file, &error)?;
-        Names::new(analysis, &[]).map_err(|error| Failure::usage_of(file, &error))
+    /// Creates the analysis of a program, whose answers have names from these [`sources`](Self::sources).
+    pub fn analysis<'t>(&self, pte: &'t Pte<'_>, sources: &'t [NameSource<'_>]) -> Result<Analysis<'t>, Failure> {
+        let analysis = Analysis::new(pte).with_names(sources);
+        if !sources.is_empty() {
+            for (index, error) in &analysis.names().rejected {
+                let input = self.inputs.get(*index);
+                self.unless_found(input.map_or(Path::new(""), Input::path), error)?;
+            }
+        }
+        Ok(analysis)
     }
 
     /// Finds the names that the model's author gave.
     pub fn given(&self, pte: &Pte<'_>) -> Result<GivenNames, Failure> {
         let sources = self.sources()?;
-        let analysis = Analysis::new(pte);
-        Ok(GivenNames::new(&analysis, &self.names(&analysis, &sources)?))
+        Ok(GivenNames::new(&self.analysis(pte, &sources)?))
     }
 
     /// Fails for a given file. For a file that was found, only prints that it is not used.
@@ -148,10 +143,9 @@ pub struct GivenNames {
 
 impl GivenNames {
     /// Selects the names that the author gave to values, and to the constants of delegates that are stored as named data.
-    pub fn new(analysis: &Analysis<'_>, names: &Names<'_>) -> Self {
-        let pte = analysis.pte();
+    pub fn new(analysis: &Analysis<'_>) -> Self {
         let mut given = Vec::new();
-        for (plan, names) in pte.methods().iter().zip(&names.methods) {
+        for (plan, names) in analysis.pte().methods().iter().zip(&analysis.names().methods) {
             for (value, name) in names.values.iter().enumerate() {
                 if let Some(name) = name.as_ref().filter(|name| name.named_by.is_given()) {
                     given.push((plan.name().to_owned(), value, name.name.to_string()));
@@ -159,13 +153,12 @@ impl GivenNames {
             }
         }
         given.sort_unstable();
-        let mut inside = analysis.delegate_constants();
-        names.add_to_delegate_constants(pte, &mut inside);
+        let inside = analysis.delegate_constants();
         let mut keys = BTreeMap::new();
         for user in inside.constants.into_iter().map(|constant| constant.user).filter(|user| !user.scales) {
             let name = user.name.filter(|_| user.named_by.is_some_and(NamedBy::is_given));
             if let (Some(key), Some(name)) = (user.key, name) {
-                keys.entry(key).or_insert_with(|| name.to_owned());
+                keys.entry(key).or_insert_with(|| name.to_string());
             }
         }
         Self { values: given, keys }

@@ -248,15 +248,7 @@ impl Input {
 
     /// Parses the file.
     pub fn parse(&self) -> Result<Model<'_>, Failure> {
-        self.model().map_err(|error| {
-            let mut failure = Failure::bad(&self.path, &error);
-            if let (Failure::Bad { findings, .. }, true) = (&mut failure, has_converted_line_ends(self.bytes())) {
-                findings.push(
-                    "every line feed follows a carriage return: a transfer as text has damaged the file".to_owned(),
-                );
-            }
-            failure
-        })
+        self.model().map_err(|error| Failure::bad(&self.path, &error))
     }
 
     /// Parses the file, and unwraps the program in a bundle.
@@ -278,13 +270,6 @@ impl Input {
             other => Err(Failure::no_program(&self.path, other.kind())),
         }
     }
-}
-
-/// Returns `true` if there are line feeds and each follows a carriage return. In binary data, this holds for one line feed in 256.
-fn has_converted_line_ends(bytes: &[u8]) -> bool {
-    let bytes = bytes.get(..1 << 20).unwrap_or(bytes);
-    let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
-    lines > 1 && bytes.windows(2).filter(|pair| pair == b"\r\n").count() == lines
 }
 
 /// Reads a file with settings, such as a policy, a target or a table of names: up to 16 MiB, also from a pipe or a device.

@@ -111,11 +111,11 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 let macs = arguments.macs.then(|| analysis.macs());
                 documents.add(&FileOperators { file, operators: &operators, modules, macs })?
             }
-            documents if arguments.by.is_some() => arguments.names.with(context, path, &analysis, |names| {
+            documents if arguments.by.is_some() => arguments.names.with(context, path, pte, |analysis| {
                 let macs = arguments.macs.then(|| analysis.macs());
                 let modules = match &macs {
-                    Some(macs) => names.macs_by_module(macs),
-                    None => names.calls_by_module(),
+                    Some(macs) => analysis.macs_by_module(macs),
+                    None => analysis.calls_by_module(),
                 };
                 modules::check(path, &modules)?;
                 match documents {

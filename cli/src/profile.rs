@@ -16,7 +16,6 @@ use clap::ValueEnum;
 use executorch_format::inspect::{
     EventKind, EventProfile, Mismatch, ModuleTotal, OperatorTime, Profile, RunChange, RunProfile, TimelineEvent,
 };
-use executorch_format::naming::Names;
 use executorch_format::{Analysis, Etdp, Model};
 use serde::Serialize;
 use serde_json::json;
@@ -117,7 +116,7 @@ struct RunTimes<'t> {
 impl<'t> RunTimes<'t> {
     fn of(run: &RunProfile<'t>) -> Self {
         let RunProfile { name, test_case, method, count, total, .. } = *run;
-        let modules = modules::known(Names::time_by_module(run));
+        let modules = modules::known(run.by_module());
         Self { name, test_case, method, count, total, operators: run.by_operator(), modules }
     }
 }
@@ -179,20 +178,16 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         let document = timeline(&events, arguments.tick);
         return arguments.output.write_with(context, |out| json::Form::INDENTED.write_line(out, &document));
     }
-    match (&program, &analysis) {
-        (Some(program), Some(analysis)) => arguments
-            .names
-            .with(context, program.path(), analysis, |names| profiles(context, arguments, Some((analysis, names)))),
+    match (&program, &pte) {
+        (Some(program), Some(pte)) => {
+            arguments.names.with(context, program.path(), pte, |analysis| profiles(context, arguments, Some(analysis)))
+        }
         _ => profiles(context, arguments, None),
     }
 }
 
 /// Prints the profile of each trace, with a program and its names if they are given.
-fn profiles(
-    context: &Context,
-    arguments: &Arguments,
-    program: Option<(&Analysis<'_>, &Names<'_>)>,
-) -> Result<(), Failure> {
+fn profiles(context: &Context, arguments: &Arguments, program: Option<&Analysis<'_>>) -> Result<(), Failure> {
     let mut documents = json::Files::start(context, &arguments.form);
     let mut apart = false;
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
@@ -202,18 +197,15 @@ fn profiles(
             _ if arguments.files.recursive => return Ok(()),
             other => etdp(path, other, TIMES)?,
         };
-        let mut profile = etdp.profile(program.map(|(analysis, _)| analysis), arguments.method.as_deref());
+        let mut profile = etdp.profile(program, arguments.method.as_deref());
         check(path, &profile)?;
-        if let Some((analysis, names)) = program {
-            names.add_to_profile(analysis.pte(), &mut profile);
-        }
         if arguments.by == By::Module && arguments.format.is_some() {
             return Err(Failure::Usage(
                 "--format csv has events or operators: modules are a tree, see --json".to_owned(),
             ));
         }
         if arguments.by == By::Module {
-            let modules: Vec<_> = profile.runs.iter().flat_map(Names::time_by_module).collect();
+            let modules: Vec<_> = profile.runs.iter().flat_map(RunProfile::by_module).collect();
             modules::check(path, &modules)?;
         }
         if arguments.longest {
@@ -380,7 +372,7 @@ fn table(
             By::Module => {
                 let most = context.rows(arguments.top, MAX_SHOWN);
                 let show = |ticks| time(ticks as f64, arguments.tick);
-                modules::write(&mut out, &Names::time_by_module(run), "TOTAL", most, show)?;
+                modules::write(&mut out, &run.by_module(), "TOTAL", most, show)?;
                 continue;
             }
         }

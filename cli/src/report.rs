@@ -139,10 +139,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             })
         };
         match &model {
-            Model::Pte(pte) => {
-                let analysis = Analysis::new(pte);
-                arguments.names.with(context, path, &analysis, |names| write(names.report(&analysis)))
-            }
+            Model::Pte(pte) => arguments.names.with(context, path, pte, |analysis| write(analysis.report())),
             _ => write(model.report()),
         }
     })?;

@@ -43,7 +43,7 @@ const EDITS: &[&str] = &[
 /// Every document.
 const DOCUMENTS: &[Document] = &[
     document("bundle", &["bundle"], "", files::<edit::bundle::Listing>),
-    document("fit", &["fit"], "--target", files::<fit::Verdict>),
+    document("fit", &["fit"], "--target", files::<fit::FileFit>),
     document("convert", &["convert"], "", whole::<convert::Outcome>),
     document("dedup-several", &["dedup"], "several files", whole::<edit::dedup::Common>),
     document("debug", &["debug"], "", whole::<debug::Recorded>),
@@ -68,8 +68,8 @@ const DOCUMENTS: &[Document] = &[
     document("rules", &["verify"], "--rules", whole::<verify::Rules>),
     document("size", &["size"], "", files::<size::FileSize>),
     document("size-growth", &["size"], "two files", whole::<size::TwoSizes>),
-    document("verify", &["verify"], "", files::<verify::output::Verdict>),
-    document("verify-runtime", &["verify"], "--runtime", files::<verify::runtimes::Verdict>),
+    document("verify", &["verify"], "", files::<verify::output::CheckedFile>),
+    document("verify-runtime", &["verify"], "--runtime", files::<verify::runtimes::FileReleases>),
 ];
 
 const fn document(

@@ -14,7 +14,7 @@ use crate::text;
 use clap::ValueEnum;
 use executorch_format::edit::{Saving, SavingEdit, SavingKind, Strip};
 use executorch_format::inspect::{Growth, ModuleTotal, SizeReport};
-use executorch_format::{Analysis, Model, PtdOptions, PteOptions};
+use executorch_format::{Model, PtdOptions, PteOptions};
 use serde::Serialize;
 use std::path::Path;
 
@@ -182,7 +182,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(context, path, Need::Graphs)?;
         let file = input.unbundled()?;
-        // Found before the names, as the sizes are, because all of them take memory for each instruction while they are found.
+        // Found before the names, because both take memory for each instruction while they are found.
         let savings = savings(path, &input, &file);
         let print = |size: &SizeReport<'_>, modules: Vec<ModuleTotal<'_>>| {
             let size = FileSize { modules, ..FileSize::new(path, &file, size, savings) };
@@ -193,15 +193,10 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             Failure::unless_sound(path, &size.size.errors)
         };
         match &file.model {
-            Model::Pte(pte) if arguments.need_names() => {
-                let analysis = Analysis::new(pte);
+            Model::Pte(pte) if arguments.need_names() => arguments.names.with(context, path, pte, |analysis| {
                 let size = analysis.size_report().map_err(|error| Failure::bad(path, &error))?;
-                arguments.names.with(context, path, &analysis, |names| {
-                    let mut size = size;
-                    names.add_to_size_report(pte, &mut size);
-                    print(&size, modules::known(names.size_by_module(&analysis, &size)))
-                })
-            }
+                print(&size, modules::known(analysis.size_by_module(&size)))
+            }),
             _ => print(&size(path, &file)?, Vec::new()),
         }
     })?;

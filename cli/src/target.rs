@@ -14,21 +14,23 @@ use std::path::Path;
 
 /// Runtimes with a name, and the kernel libraries and backends of each. The contents of prebuilt libraries for Android and
 /// iOS are unknown to this crate.
-const RUNTIMES: [Runtime; 4] = [
-    Runtime { name: "portable", libraries: &[Library::Portable], backends: Some(&[]) },
-    Runtime { name: "xnnpack", libraries: &[Library::Portable], backends: Some(&["XnnpackBackend"]) },
+const RUNTIMES: [Runtime; 5] = [
+    Runtime { name: "official", libraries: None, backends: None },
+    Runtime { name: "portable", libraries: Some(&[Library::Portable]), backends: Some(&[]) },
+    Runtime { name: "xnnpack", libraries: Some(&[Library::Portable]), backends: Some(&["XnnpackBackend"]) },
     Runtime {
         name: "optimized",
-        libraries: &[Library::Portable, Library::Optimized],
+        libraries: Some(&[Library::Portable, Library::Optimized]),
         backends: Some(&["XnnpackBackend"]),
     },
     // The backends of a wheel depend on its platform.
-    Runtime { name: "python", libraries: &[Library::PythonWheel], backends: None },
+    Runtime { name: "python", libraries: Some(&[Library::PythonWheel]), backends: None },
 ];
 
 struct Runtime {
     name: &'static str,
-    libraries: &'static [Library],
+    /// `None`: all libraries of ExecuTorch.
+    libraries: Option<&'static [Library]>,
     backends: Option<&'static [&'static str]>,
 }
 
@@ -48,7 +50,7 @@ fn named(context: &Context, path: &Path) -> Option<Result<Target, Failure>> {
     Some(release.map(|release| {
         Target::default()
             .with_runtime(Some(release))
-            .with_libraries(Some(libraries.to_vec()))
+            .with_libraries(libraries.map(<[Library]>::to_vec))
             .with_backends(backends.map(|backends| backends.iter().map(|name| (*name).to_owned()).collect()))
     }))
 }
@@ -76,7 +78,7 @@ pub fn read(context: &Context, path: &Path) -> Result<Target, Failure> {
         )));
     }
     let text = read_settings(path)?;
-    let target = match path.extension().and_then(|ending| ending.to_str()) {
+    let mut target = match path.extension().and_then(|ending| ending.to_str()) {
         Some("yaml" | "yml") => selective_build(path, &text)?,
         _ => toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))?,
     };
@@ -87,6 +89,9 @@ pub fn read(context: &Context, path: &Path) -> Result<Target, Failure> {
         return Err(Failure::usage_of(path, &expected));
     }
     target.check().map_err(|error| Failure::usage_of(path, &error))?;
+    if target.runtime.is_some() && target.libraries.is_none() && target.operators.is_none() {
+        target.libraries = Some(vec![Library::Portable]);
+    }
     Ok(target)
 }
 

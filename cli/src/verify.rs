@@ -15,8 +15,7 @@ use crate::remote::{self, Need};
 use crate::save::OutputArguments;
 use crate::{json, parallel, policy, text};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use executorch_format::Model;
-use executorch_format::verify::{Finding, History, Level, Library, Policy, RULES, Release, Rule};
+use executorch_format::verify::{Check, History, Level, Library, Policy, RULES, Release, Rule};
 use output::{Form, Output};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -143,7 +142,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let data: Vec<_> = kept.iter().filter_map(|(opened, file)| Data::of(file, opened.as_ref().ok()?)).collect();
     let mut output = Output::start(context, arguments.form(), policy.level);
     let mut unreadable = 0;
-    let judge = |FilePath { path, found }: &FilePath| -> Result<Vec<Finding>, Arc<Failure>> {
+    let judge = |FilePath { path, found }: &FilePath| -> Result<Check, Arc<Failure>> {
         let late;
         let input = match by_path.get(&**path) {
             Some(kept) => kept.as_ref().map_err(Arc::clone)?,
@@ -154,12 +153,18 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         };
         let folder = found.then(|| folder(path));
         let serving = data.iter().filter(|data| data.folder.is_none() || data.folder == folder);
-        Ok(policy.judge(verify(input, serving, policy.level)))
+        let serving: Vec<_> = serving.map(|data| &data.ptd).collect();
+        let mut check = match input.model() {
+            Ok(model) => model.check(policy.level, &serving),
+            Err(error) => Check::of_error(&error),
+        };
+        check.findings = policy.judge(check.findings);
+        Ok(check)
     };
     for (batch, failed) in batches(files()) {
         parallel::in_order(&batch, judge, |FilePath { path, .. }, result| match result {
-            Ok(findings) => {
-                let printed = output.file(context, path, &findings);
+            Ok(check) => {
+                let printed = output.file(context, path, &check);
                 printed.map_err(|failure| failure.or_found(u8::from(output.errors() > 0).max(unreadable)))
             }
             Err(failure) => {
@@ -186,24 +191,6 @@ type Opened = Result<Input, Arc<Failure>>;
 fn kept(context: &Context, path: &Path) -> Option<Opened> {
     let opens_again = path.is_file() || remote::url(path).is_some();
     (!opens_again || is_data(path)).then(|| Input::open(context, path).map_err(Arc::new))
-}
-
-/// Returns the findings of a file, alone and with the `.ptd` files beside it.
-fn verify<'d>(input: &Input, data: impl Iterator<Item = &'d Data<'d>>, level: Level) -> Vec<Finding> {
-    match input.model() {
-        Ok(Model::Pte(pte)) => {
-            let mut findings = pte.verify(level);
-            findings.extend(pte.verify_with(data.map(|data| &data.ptd), level));
-            findings
-        }
-        Ok(Model::Bpte(bpte)) => {
-            let mut findings = bpte.verify(level);
-            findings.extend(bpte.verify_with(data.map(|data| &data.ptd), level));
-            findings
-        }
-        Ok(model) => model.verify(level),
-        Err(error) => vec![Finding::from(&error)],
-    }
 }
 
 impl Arguments {

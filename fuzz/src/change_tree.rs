@@ -6,7 +6,7 @@ use executorch_format::inspect::{DiffOptions, Side, diff};
 use executorch_format::schema::DataSegment;
 use executorch_format::schema::any::AnyTable;
 use executorch_format::testing::{Choices, Damage};
-use executorch_format::verify::Level;
+use executorch_format::verify::{Level, Target};
 use executorch_format::{Analysis, Model, Ptd, PtdOptions, Pte, PteOptions, Segment};
 
 /// The number of bytes at the end of the input that choose the changes.
@@ -95,7 +95,7 @@ fn ask(model: &Model<'_>, bytes: &[u8]) {
     for level in Level::ALL {
         model.verify(*level);
     }
-    model.releases();
+    model.releases(&Target::default(), None);
     model.summary();
     model.blobs();
     model.savings();

@@ -1,5 +1,5 @@
 use crate::limits::Output;
-use executorch_format::naming::{EtRecord, NameSource, Names};
+use executorch_format::naming::{EtRecord, NameSource};
 use executorch_format::{Analysis, Pte};
 
 const PROGRAM: &[u8] = include_bytes!("../../tests/data/etrecord/net_portable.pte");
@@ -11,7 +11,6 @@ pub fn read_etrecord(bytes: &[u8]) {
     let Ok(source) = source else { return };
     let pte = Pte::parse(PROGRAM).expect("a good file");
     let sources = [source];
-    let analysis = Analysis::new(&pte);
-    let Ok(names) = Names::new(&analysis, &sources) else { return };
-    Output::of(bytes.len() + PROGRAM.len()).json(&names.report(&analysis));
+    let report = Analysis::new(&pte).with_names(&sources).report();
+    Output::of(bytes.len() + PROGRAM.len()).json(&report);
 }

@@ -6,7 +6,7 @@ import builtins
 import html
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Protocol, Self, Union
@@ -26,6 +26,7 @@ from executorch_format.answers import (
     Release,
     Saving,
     Size,
+    Verdict,
 )
 
 if TYPE_CHECKING:
@@ -219,6 +220,13 @@ class Model:
         """Returns the releases of ExecuTorch that load the file, and the kernels that this requires besides the portable ones."""
         return LoadsIn._of(self._native.releases(natives(data))["loads_in"])
 
+    def verdict(self, target: Mapping[str, object] | None = None, *, data: Data | Iterable[Data] = ()) -> Verdict | None:
+        """Returns what ExecuTorch on a target does with the file; `None` for an ETDump, and for a payload in a file of its own. `target` has the
+        keys of a target file of `pte fit`, with sizes in bytes or as text; without it, the target is the newest release with everything in
+        its own libraries. `data` are the `.ptd` files that a program is used with."""
+        found = self._native.verdict(natives(data), target and dict(target))
+        return None if found is None else Verdict._of(found)
+
     def savings(self) -> Answers[Saving]:
         """Returns the parts that can be removed, with the subcommand of `pte` that removes each."""
         return Answers(map(Saving._of, self._native.savings()))
@@ -303,6 +311,13 @@ class Report:
         return self._model.verify("strict")
 
     @cached_property
+    def verdict(self, target: Mapping[str, object] | None = None, *, data: Data | Iterable[Data] = ()) -> Verdict | None:
+        """Returns what ExecuTorch on a target does with the file; `None` for an ETDump, and for a payload in a file of its own. `target` has the
+        keys of a target file of `pte fit`, with sizes in bytes or as text; without it, the target is the newest release with everything in
+        its own libraries. `data` are the `.ptd` files that a program is used with."""
+        found = self._native.verdict(natives(data), target and dict(target))
+        return None if found is None else Verdict._of(found)
+
     def savings(self) -> Answers[Saving]:
         """The parts that can be removed."""
         return self._model.savings()

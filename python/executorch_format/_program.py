@@ -435,8 +435,11 @@ class Program(Model):
         """Stores equal data once."""
         return self._changed(self._native.dedup())
 
-    def set_metadata(self, name: str, value: bool | int | float | str) -> Self:
-        """Sets or adds an entry of the metadata: named data if the name starts with `metadata.`, else a constant method."""
+    def set_metadata(self, name: str, value: bool | int | float | str | list[bool] | list[int] | list[float] | list[str]) -> Self:
+        """Sets or adds an entry of the metadata: named data if the name starts with `metadata.`, else a constant method.
+
+        A list becomes a method with an output for each item, as the exporter writes it.
+        """
         return self._changed(self._native.set_metadata(name, value))
 
     def remove_metadata(self, name: str) -> Self:

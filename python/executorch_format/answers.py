@@ -304,7 +304,8 @@ class MethodMemory(Answer):
     buffers: Answers[Buffer]
     """The buffers, from index 1."""
     unused: int
-    """The number of tensors that have a place in planned memory but are used by no instruction. They are in no list."""
+    """The number of tensors that have a place in planned memory, although no instruction, input or output names them. They are in no list, and
+    neither are tensors without elements and those whose bytes are not used."""
     jumps: bool
     """`true` if an instruction jumps. Times are still positions in the list of instructions: values that a loop carries from one iteration to
     the next are needed in the whole loop, and values that one branch needs are not needed in the other."""
@@ -673,7 +674,7 @@ class Graph(Answer):
     edges: Answers[GraphEdge]
     """The edges. An edge with a value goes from an earlier node to a later one, except from one iteration of a loop to the next."""
     incomplete: str | None
-    """The reason why some edges may be missing or wrong."""
+    """The reason why some edges may be missing or wrong, or why there are no nodes: see `Graph::MAX_NODES`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -890,12 +891,41 @@ class Release(Answer):
     delegates: Support
     """The answer about the contents of delegates' payloads. Only XNNPACK's are read."""
     kernels: Answers[NeededKernels]
-    """The kernels that the file needs from libraries other than the portable one, except those that the deployment has."""
+    """The kernels that the file needs from libraries other than the portable one, except those that the target lists."""
+    verdict: Verdict
+    """What the release does with the file, including what happens when its methods run."""
 
     @property
     def version(self) -> tuple[int, ...]:
         """The numbers of the release, which compare in the order of releases: `(1, 10)` is after `(1, 5)`, but `"1.10"` is before `"1.5"`."""
         return tuple(map(int, self.release.split(".")))
+
+
+@dataclass(frozen=True, repr=False)
+class Cause(Answer):
+    """A reason for a verdict."""
+
+    outcome: str
+    """The outcome that follows from it. One of `does-not-load`, `missing`, `refuses-call`, `dies`, `miscomputes`, `does-not-fit`, `unknown`,
+    `runs`."""
+    name: str
+    """The name of the broken rule, or of one of `FEATURES` or `REASONS`."""
+    path: str
+    """The place in the file; empty if the cause concerns the whole file."""
+    message: str
+    """The explanation."""
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict(Answer):
+    """What ExecuTorch of a release, with a set of kernels and backends and within limits of memory, does with a model. Every answer about this
+    is a view of the verdict: the findings of a check, the behaviour of releases, and what a device lacks."""
+
+    outcome: str
+    """The outcome: the first one of those of the causes. One of `does-not-load`, `missing`, `refuses-call`, `dies`, `miscomputes`, `does-not-
+    fit`, `unknown`, `runs`."""
+    because: Answers[Cause]
+    """All causes, the worst outcome first. Empty if the model runs."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ use executorch_format::schema::ScalarType;
 use executorch_format::schema::flat_tensor::TensorLayout;
 use executorch_format::{Error, Model, Ptd, PtdOptions, Pte};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList};
 use pythonize::pythonize;
 use sha2::Sha256;
 use std::collections::HashMap;
@@ -88,10 +88,8 @@ impl File {
     fn replace<'py>(&self, py: Python<'py>, list: Vec<Replacement>, key: Option<String>) -> PyResult<Changed<'py>> {
         let mut sources = Vec::with_capacity(list.len());
         let mut news = Vec::with_capacity(list.len());
-        let names = match self.0.model() {
-            Model::Pte(pte) => Some(self.analysis(py, pte)?.1),
-            _ => None,
-        };
+        let analysis = self.analysis_of(self.0.model());
+        let names = py.detach(|| analysis.as_ref().map(Analysis::names));
         for (name, value, tensor, source, shared) in list {
             let source = Arc::clone(&source.get().0);
             let layout = tensor.map(|tensor| layout(py, tensor)).transpose()?;
@@ -208,16 +206,7 @@ impl File {
     }
 
     fn set_metadata<'py>(&self, py: Python<'py>, name: &str, value: &Bound<'py, PyAny>) -> PyResult<Changed<'py>> {
-        // A bool is an int in Python, so it is checked first.
-        let value = if value.is_instance_of::<PyBool>() {
-            MetadataValue::Bool(value.extract()?)
-        } else if value.is_instance_of::<PyInt>() {
-            MetadataValue::Int(value.extract()?)
-        } else if value.is_instance_of::<PyFloat>() {
-            MetadataValue::Float(value.extract()?)
-        } else {
-            MetadataValue::String(value.extract()?)
-        };
+        let value = metadata_value(value)?;
         self.change_program(py, &[], |pte| pte.set_metadata(name, value))
     }
 
@@ -274,4 +263,25 @@ pub fn options(alignment: Option<u32>) -> PtdOptions {
 /// Returns the SHA-256 of bytes as the exporter writes it in keys.
 fn sha256(bytes: &[u8]) -> String {
     <Sha256 as sha2::Digest>::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Converts a value of Python, or a list of such values.
+fn metadata_value(value: &Bound<'_, PyAny>) -> PyResult<MetadataValue> {
+    match value.cast::<PyList>() {
+        Ok(items) => items.iter().map(|item| metadata_item(&item)).collect::<PyResult<_>>().map(MetadataValue::List),
+        Err(_) => metadata_item(value),
+    }
+}
+
+fn metadata_item(value: &Bound<'_, PyAny>) -> PyResult<MetadataValue> {
+    // A bool is an int in Python, so it is checked first.
+    Ok(if value.is_instance_of::<PyBool>() {
+        MetadataValue::Bool(value.extract()?)
+    } else if value.is_instance_of::<PyInt>() {
+        MetadataValue::Int(value.extract()?)
+    } else if value.is_instance_of::<PyFloat>() {
+        MetadataValue::Float(value.extract()?)
+    } else {
+        MetadataValue::String(value.extract()?)
+    })
 }

@@ -5,14 +5,13 @@ use crate::held::{OwnedModel, PySource};
 use crate::names::NameFiles;
 use executorch_format::edit::MetadataContent;
 use executorch_format::inspect::{self, DiffOptions, Returned, Side};
-use executorch_format::naming::Names;
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
-use executorch_format::verify::{Deployment, Level};
+use executorch_format::verify::{Level, Target};
 use executorch_format::{Analysis, Error, FileLock, Image, Model, Progress, Ptd, Pte, TensorShape};
 use pyo3::exceptions::{PyIndexError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
-use pythonize::pythonize;
+use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -53,21 +52,16 @@ impl File {
         }
     }
 
-    /// Opens a program, and finds its names in the file itself and in the files with names.
-    pub fn analysis<'t>(&'t self, py: Python<'_>, pte: &'t Pte<'_>) -> PyResult<(Analysis<'t>, Names<'t>)> {
-        let open = || {
-            let analysis = Analysis::new(pte);
-            let names = Names::new(&analysis, &self.1.sources)?;
-            Ok((analysis, names))
-        };
-        py.detach(open).map_err(|error| raise(py, &error))
+    /// Opens a program. Answers have names from the file itself and from the files with names, which belong to the program.
+    pub fn analysis<'t>(&'t self, pte: &'t Pte<'_>) -> Analysis<'t> {
+        Analysis::new(pte).with_names(&self.1.sources)
     }
 
-    /// Returns the names in a file of any kind; empty if it is not a program.
-    fn names_in<'t>(&'t self, py: Python<'_>, model: &'t Model<'_>) -> PyResult<Names<'t>> {
+    /// Opens a program in a file of any kind; `None` if it is not one.
+    pub fn analysis_of<'t>(&'t self, model: &'t Model<'_>) -> Option<Analysis<'t>> {
         match model {
-            Model::Pte(pte) => Ok(self.analysis(py, pte)?.1),
-            _ => Ok(Names::default()),
+            Model::Pte(pte) => Some(self.analysis(pte)),
+            _ => None,
         }
     }
 
@@ -234,13 +228,7 @@ impl File {
 
     fn blobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
-        let Model::Pte(pte) = file else { return ask(py, || Ok(file.blobs())) };
-        let (analysis, names) = self.analysis(py, pte)?;
-        ask(py, || {
-            let mut blobs = analysis.blobs();
-            names.add_to_blobs(pte, &mut blobs);
-            Ok(blobs)
-        })
+        ask(py, || Ok(self.analysis_of(file).map_or_else(|| file.blobs(), |analysis| analysis.blobs())))
     }
 
     /// Returns all tensors with a name, and the blobs of a `.ptd`: its keys, or the weights of a program.
@@ -278,23 +266,12 @@ impl File {
 
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
-        let Model::Pte(pte) = file else { return ask(py, || file.size_report()) };
-        let (analysis, names) = self.analysis(py, pte)?;
-        ask(py, || {
-            let mut report = analysis.size_report()?;
-            names.add_to_size_report(pte, &mut report);
-            Ok(report)
-        })
+        ask(py, || self.analysis_of(file).map_or_else(|| file.size_report(), |analysis| analysis.size_report()))
     }
 
     fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
-        let (analysis, names) = self.analysis(py, pte)?;
-        ask(py, || {
-            let mut memory = analysis.memory();
-            names.add_to_memory(pte, &mut memory);
-            Ok(memory)
-        })
+        ask(py, || Ok(self.analysis(pte).memory()))
     }
 
     fn operators<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -304,22 +281,14 @@ impl File {
 
     fn disassembly<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
-        let (analysis, names) = self.analysis(py, pte)?;
-        ask(py, || {
-            let mut disassembly = analysis.disassembly();
-            names.add_to_disassembly(&mut disassembly);
-            Ok(disassembly)
-        })
+        ask(py, || Ok(self.analysis(pte).into_disassembly()))
     }
 
     /// Returns a method's graph in Graphviz's language or as SVG; `None` for a method that only returns constants.
     fn picture(&self, py: Python<'_>, method: &str, dot: bool) -> PyResult<Option<String>> {
         let pte = self.pte(py)?;
-        let (analysis, names) = self.analysis(py, pte)?;
         Ok(py.detach(|| {
-            let mut graphs = analysis.graphs();
-            names.add_to_graphs(&analysis, &mut graphs);
-            let graph = graphs.into_iter().find(|graph| graph.method == method)?;
+            let graph = self.analysis(pte).graphs().into_iter().find(|graph| graph.method == method)?;
             Some(if dot { graph.dot().to_string() } else { graph.svg().to_string() })
         }))
     }
@@ -327,12 +296,7 @@ impl File {
     /// Returns every method that computes something, as a graph.
     fn graphs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
-        let (analysis, names) = self.analysis(py, pte)?;
-        ask(py, || {
-            let mut graphs = analysis.graphs();
-            names.add_to_graphs(&analysis, &mut graphs);
-            Ok(graphs)
-        })
+        ask(py, || Ok(self.analysis(pte).graphs()))
     }
 
     /// Returns the names and values of a program's metadata.
@@ -379,16 +343,8 @@ impl File {
         if !data.is_empty() && !matches!(model, Model::Pte(_) | Model::Bpte(_)) {
             return Err(unfit(py, format!("a {} has no .ptd files", model.kind())));
         }
-        ask(py, || {
-            let file = self.0.file()?;
-            let mut findings = file.verify(level);
-            findings.extend(match file {
-                Model::Pte(pte) => pte.verify_with(&data, level),
-                Model::Bpte(bundle) => bundle.verify_with(&data, level),
-                _ => Vec::new(),
-            });
-            Ok(findings)
-        })
+        let data: Vec<&Ptd<'_>> = data.iter().collect();
+        ask(py, || Ok(self.0.file()?.check(level, &data).findings))
     }
 
     /// Returns the releases that load the file, and the behaviour of each, with the `.ptd` files if any are given.
@@ -396,7 +352,23 @@ impl File {
         let data = Self::data(py, &data)?;
         let data: Vec<&Ptd<'_>> = data.iter().collect();
         let given = (!data.is_empty()).then_some(&*data);
-        ask(py, || Ok(self.0.file()?.releases_with(&Deployment::default().with_data(given))))
+        ask(py, || Ok(self.0.file()?.releases(&Target::default(), given)))
+    }
+
+    /// Returns what ExecuTorch on a target does with the file and its `.ptd` files.
+    #[pyo3(signature = (data, target=None))]
+    fn verdict<'py>(
+        &self,
+        py: Python<'py>,
+        data: Vec<Py<Self>>,
+        target: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let target: Target =
+            target.map_or_else(|| Ok(Target::default()), |target| Ok::<_, PyErr>(depythonize(target)?))?;
+        target.check().map_err(|error| raise(py, &error))?;
+        let data = Self::data(py, &data)?;
+        let data: Vec<&Ptd<'_>> = data.iter().collect();
+        ask(py, || Ok(self.0.file()?.verdict(&target, &data)))
     }
 
     fn savings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -410,12 +382,15 @@ impl File {
         file(&after.0)?;
         let models = (self.0.file(), after.0.file());
         let (Ok(before), Ok(other)) = models else { return Err(unfit(py, "a file cannot be written".into())) };
-        let (names, other_names) = (self.names_in(py, before)?, after.names_in(py, other)?);
+        let analyses = [self.analysis_of(before), after.analysis_of(other)];
         let mut options = DiffOptions::default();
         options.tensors = tensors;
         ask(py, || {
-            let (before, after) = (Side::new(before, &[]), Side::new(other, &[]));
-            Ok(inspect::diff(&before.with_names(&names), &after.with_names(&other_names), &options))
+            let mut sides = [Side::new(before, &[]), Side::new(other, &[])];
+            for (side, analysis) in sides.iter_mut().zip(&analyses) {
+                side.names = analysis.as_ref().map(Analysis::names);
+            }
+            Ok(inspect::diff(&sides[0], &sides[1], &options))
         })
     }
 
@@ -427,28 +402,19 @@ impl File {
         method: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let pte = program.map(|program| program.pte(py)).transpose()?;
-        let opened = program.zip(pte).map(|(program, pte)| program.analysis(py, pte)).transpose()?;
         let Model::Etdp(trace) = self.model() else {
             return Err(unfit(py, format!("a {} is not an ETDump (.etdp)", self.model().kind())));
         };
-        ask(py, || {
-            let Some((analysis, names)) = &opened else { return Ok(trace.profile(None, method)) };
-            let mut profile = trace.profile(Some(analysis), method);
-            names.add_to_profile(analysis.pte(), &mut profile);
-            Ok(profile)
-        })
+        let analysis = program.zip(pte).map(|(program, pte)| program.analysis(pte));
+        ask(py, || Ok(trace.profile(analysis.as_ref(), method)))
     }
 
     /// Returns the page of `pte report`.
     fn report(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         let size = self.size_in_bytes(py)?;
         let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
-        let opened = match file {
-            Model::Pte(pte) => Some(self.analysis(py, pte)?),
-            _ => None,
-        };
         let html = py.detach(|| {
-            let report = opened.as_ref().map_or_else(|| file.report(), |(analysis, names)| names.report(analysis));
+            let report = self.analysis_of(file).map_or_else(|| file.report(), |analysis| analysis.report());
             pte::page(name, size, file, &report)
         });
         let html = html.map_err(|error| unfit(py, error.to_string()))?;

@@ -6,7 +6,7 @@ use crate::held::{PySource, Source, borrowed};
 use executorch_format::Analysis;
 use executorch_format::Pte;
 use executorch_format::inspect::ConstantNumbers;
-use executorch_format::naming::{NameSource, Names, Strides};
+use executorch_format::naming::{NameSource, Strides};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 use pythonize::pythonize;
@@ -56,14 +56,13 @@ fn layout(strides: &Strides) -> Layout {
 }
 
 /// Returns the author's name of a constant.
-fn name(names: &Names<'_>, constant: &ConstantNumbers<'_>) -> Option<String> {
+fn name(analysis: &Analysis<'_>, constant: &ConstantNumbers<'_>) -> Option<String> {
     if let Some(name) = constant.name {
         return Some(name.to_owned());
     }
-    let method = names.methods.get(constant.method)?;
     let name = match constant.delegate {
-        None => method.values.get(constant.value)?.as_ref()?,
-        Some(delegate) => method.delegates.get(delegate)?.constant(constant.value)?,
+        None => analysis.names().value(constant.method, constant.value)?,
+        Some(delegate) => analysis.names().constant(constant.method, delegate, constant.value)?,
     };
     name.named_by.is_given().then(|| name.name.to_string())
 }
@@ -88,8 +87,9 @@ impl File {
         let parse = || bytes.iter().map(|source| NameSource::parse(borrowed(source))).collect::<Result<Vec<_>, _>>();
         let sources = py.detach(parse).map_err(|error| raise(py, &error))?;
         let file = Self(Arc::clone(&self.0), Arc::new(NameFiles { sources, _bytes: bytes }));
-        file.analysis(py, file.pte(py)?)?;
-        Ok(file)
+        let pte = file.pte(py)?;
+        let misfit = py.detach(|| file.analysis(pte).names().rejected.first().map(|(_, error)| error.clone()));
+        misfit.map_or(Ok(file), |error| Err(raise(py, &error)))
     }
 
     /// Returns the same file with the names of the one that it was made from.
@@ -100,14 +100,15 @@ impl File {
     /// Returns the names that the model's author gave to data in the program.
     fn given(&self, py: Python<'_>) -> PyResult<Vec<Given>> {
         let pte = self.pte(py)?;
-        let (_, names) = self.analysis(py, pte)?;
+        let analysis = self.analysis(pte);
+        let names = py.detach(|| analysis.names());
         let mut keys: Vec<_> = keys(py, pte)?.into_iter().collect();
         keys.sort_unstable();
         let methods: BTreeMap<&str, usize> =
             pte.methods().iter().enumerate().rev().map(|(index, plan)| (plan.name(), index)).collect();
         let mut given = Vec::new();
         for ((method, value), key) in keys {
-            let own = methods.get(&*method).and_then(|index| names.methods.get(*index)?.values.get(value)?.as_ref());
+            let own = methods.get(&*method).and_then(|index| names.value(*index, value));
             if let Some(name) = own.filter(|name| name.named_by.is_given()) {
                 given.push((name.name.to_string(), Some((method, value)), key));
             }
@@ -121,17 +122,17 @@ impl File {
     /// Returns the names of tensors of the model, in the program or not.
     fn tensor_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let pte = self.pte(py)?;
-        Ok(self.analysis(py, pte)?.1.given(pte).into_iter().map(str::to_owned).collect())
+        Ok(py.detach(|| self.analysis(pte).names().given(pte).into_iter().map(str::to_owned).collect()))
     }
 
     /// Returns the constants with known numbers.
     fn numbers(&self, py: Python<'_>) -> PyResult<Vec<Numbers>> {
         let pte = self.pte(py)?;
-        let ((analysis, names), keys) = (self.analysis(py, pte)?, keys(py, pte)?);
+        let (analysis, keys) = (self.analysis(pte), keys(py, pte)?);
         let mut found = Vec::new();
         py.detach(|| {
             let mut models = HashMap::new();
-            names.visit_inside(&analysis, &mut |tensor| {
+            analysis.visit_inside(&mut |tensor| {
                 if let Some(model) = &tensor.model {
                     models.insert((tensor.method, tensor.delegate, tensor.value), layout(model));
                 }
@@ -142,7 +143,7 @@ impl File {
                     let place = constant.delegate.map(|delegate| (constant.method, delegate, constant.value));
                     // The numbers of tensors for CUDA are in the natural order.
                     let model = place.and_then(|place| models.get(&place)).filter(|_| constant.name.is_none());
-                    found.push((key(pte, &keys, constant), name(&names, constant), dims, model.cloned()));
+                    found.push((key(pte, &keys, constant), name(&analysis, constant), dims, model.cloned()));
                 }
             });
         });
@@ -152,9 +153,9 @@ impl File {
     /// Returns the tensors inside payloads, except those of types that PyTorch does not have.
     fn inside<'py>(&self, py: Python<'py>) -> PyResult<Vec<Inside<'py>>> {
         let pte = self.pte(py)?;
-        let (analysis, names) = self.analysis(py, pte)?;
+        let analysis = self.analysis(pte);
         let mut found = Vec::new();
-        names.visit_inside(&analysis, &mut |tensor| {
+        analysis.visit_inside(&mut |tensor| {
             let Some(scalar_type) = tensor.scalar_type else { return };
             let place = (tensor.method, tensor.delegate, tensor.value);
             let made = || {

@@ -130,6 +130,11 @@ def test_metadata_of_each_type() -> None:
         assert changed.metadata["get_it"] == value
         assert type(changed.metadata["get_it"]) is type(value)
         assert "get_it" not in changed.remove_metadata("get_it").metadata
+    for items in ([5, 6], [0.5], [True, False], ["a", "b"]):
+        assert program.set_metadata("get_it", items).metadata["get_it"] == items
+    for bad in ([], [[1]], [None]):
+        with pytest.raises((ef.Error, TypeError)):
+            program.set_metadata("get_it", bad)  # type: ignore[arg-type]
     named = program.set_metadata("metadata.author", "someone")
     assert named.metadata["metadata.author"] == b"someone"
     assert bytes(named.named_data["metadata.author"]) == b"someone"

@@ -2,7 +2,7 @@
 
 use super::constant_methods::{Returned, double};
 use super::delegate_code::DelegateCode;
-use super::{Fault, ValueShape};
+use super::{Fault, NameText, Names, ValueShape};
 use crate::dataflow::{Accesses, Calls, DelegateOutputs, Role, ValueFacts};
 use crate::error::Error;
 use crate::file::pte::{Pte, TensorData};
@@ -85,9 +85,8 @@ pub struct Code<'t> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed: Option<&'static str>,
     /// The operator or backend without its namespace, and the number of earlier instructions of the same kind, such as `convolution.3`.
-    /// `naming::Names` adds this field and the next two.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<&'t str>,
+    pub label: Option<NameText<'t>>,
     /// The path of its module, such as `layers.0.conv`; empty for the model itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<&'t str>,
@@ -226,7 +225,7 @@ pub struct CodeValue<'t> {
     /// The type and shape, if it is a tensor.
     #[serde(flatten)]
     pub tensor: Option<ValueShape<'t>>,
-    /// The origin of the tensor's name. `naming::Names` adds names that the file does not have.
+    /// The origin of the tensor's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
     /// The place of a tensor's bytes.
@@ -278,6 +277,24 @@ pub enum TensorPlace<'t> {
 }
 
 impl<'t> Disassembly<'t> {
+    /// Adds the names, which are found from the code.
+    pub(super) fn with_names(mut self, names: Option<&Names<'t>>) -> Self {
+        let names = names.map(|names| names.methods.as_slice()).unwrap_or_default();
+        for (names, code) in names.iter().zip(&mut self.methods) {
+            for (name, value) in names.values.iter().zip(&mut code.values) {
+                if let (Some(name), Some(tensor)) = (name, &mut value.tensor) {
+                    (tensor.name, value.named_by) = (Some(name.name.clone()), Some(name.named_by));
+                }
+            }
+            for (names, chain) in names.chains.iter().zip(&mut code.chains) {
+                for (name, code) in names.iter().zip(&mut chain.instructions) {
+                    (code.label, code.module, code.source) = (Some(name.label.clone()), name.module, name.source);
+                }
+            }
+        }
+        self
+    }
+
     /// Adds the contents of delegates.
     pub(super) fn with_delegates(mut self, delegates: Vec<Vec<DelegateCode<'t>>>) -> Self {
         for (method, delegates) in self.methods.iter_mut().zip(delegates) {
@@ -364,7 +381,7 @@ fn code_value<'t>(value: &'t EValue<'_>) -> CodeValue<'t> {
         KernelTypes::IntList(list) => code.items = Some(list.items().to_vec()),
         KernelTypes::Tensor(tensor) => {
             let shape = ValueShape::of(tensor);
-            code.named_by = shape.name.map(|_| NamedBy::File);
+            code.named_by = shape.name.as_ref().map(|_| NamedBy::File);
             code.tensor = Some(shape);
         }
         list => code.items = list.tensors().map(wide),

@@ -8,6 +8,7 @@ mod compile_specs;
 mod constant_methods;
 mod delegate_code;
 mod fault;
+pub(crate) mod modules;
 mod names;
 mod training;
 mod value_shape;
@@ -19,7 +20,10 @@ pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
 pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
 pub use fault::Fault;
-pub use names::{DelegateNames, InstructionName, MethodNames, Name, Names};
+pub use names::{
+    DelegateNames, EtRecord, InstructionName, MethodNames, ModelPlace, ModelTensor, Name, NameSource, NameText, Names,
+    Parameter, RecordedMethod, RecordedNode, StateTensor,
+};
 pub use training::{TrainingOutput, TrainingRole};
 pub use value_shape::ValueShape;
 
@@ -28,6 +32,7 @@ use crate::delegate::{NamedBlobs, OpenPayload};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use alloc::vec::Vec;
+use names::Unnamed;
 use std::sync::OnceLock;
 
 pub(crate) use compile_specs::accelerator;
@@ -57,21 +62,40 @@ pub(crate) use training::training_outputs;
 pub struct Analysis<'t> {
     pte: &'t Pte<'t>,
     data: Option<Vec<&'t Ptd<'t>>>,
+    sources: Option<Vec<&'t NameSource<'t>>>,
     payloads: OnceLock<Vec<OpenPayload<'t>>>,
     outputs: OnceLock<DelegateOutputs>,
     code: OnceLock<Disassembly<'t>>,
+    names: OnceLock<Names<'t>>,
 }
 
 impl<'t> Analysis<'t> {
     /// Creates the analysis of a program. Finds nothing yet.
     pub fn new(pte: &'t Pte<'_>) -> Self {
-        Self { pte, data: None, payloads: OnceLock::new(), outputs: OnceLock::new(), code: OnceLock::new() }
+        Self {
+            pte,
+            data: None,
+            sources: None,
+            payloads: OnceLock::new(),
+            outputs: OnceLock::new(),
+            code: OnceLock::new(),
+            names: OnceLock::new(),
+        }
     }
 
     /// Sets the `.ptd` files that the program is loaded with; an empty list if it is loaded without any. By default, all data that it
     /// needs is assumed to be present.
     pub fn with_data(mut self, data: impl IntoIterator<Item = &'t Ptd<'t>>) -> Self {
         self.data = Some(data.into_iter().collect());
+        self
+    }
+
+    /// Sets the sources of names besides the program, ETRecords and state dicts, in the order in which they are asked; an empty list for the
+    /// names in the file alone. All answers then have [names](Self::names); by default, they have only names that need no search.
+    ///
+    /// A source that belongs to another program is not used: [`Names::rejected`] has the reason.
+    pub fn with_names(mut self, sources: impl IntoIterator<Item = &'t NameSource<'t>>) -> Self {
+        self.sources = Some(sources.into_iter().collect());
         self
     }
 
@@ -105,15 +129,33 @@ impl<'t> Analysis<'t> {
         self.code.get_or_init(|| code::code(self.pte, self.outputs()))
     }
 
+    /// Returns the names in the program: those in the file itself, and those from the [given sources](Self::with_names).
+    ///
+    /// Takes time in proportion to the size of the program, of its constants and of the state dicts.
+    pub fn names(&self) -> &Names<'t> {
+        let program = || Unnamed { pte: self.pte, code: self.code(), payloads: self.payloads() };
+        self.names.get_or_init(|| program().names(self.sources.as_deref().unwrap_or_default()))
+    }
+
+    /// Returns the names that answers have; `None` if they were not asked for.
+    pub(crate) fn answer_names(&self) -> Option<&Names<'t>> {
+        self.sources.as_ref().map(|_| self.names())
+    }
+
     /// Returns every instruction of every method. Arguments of known operators have names.
     pub fn disassembly(&self) -> Disassembly<'t> {
-        self.code().clone().with_delegates(delegate_code::contents(self.pte, self.payloads()))
+        self.code()
+            .clone()
+            .with_names(self.answer_names())
+            .with_delegates(delegate_code::contents(self.pte, self.payloads()))
     }
 
     /// Returns every instruction of every method, as [`disassembly`](Self::disassembly) does, without the memory for a copy.
     pub fn into_disassembly(self) -> Disassembly<'t> {
         let delegates = delegate_code::contents(self.pte, self.payloads());
+        self.answer_names();
         self.code();
-        self.code.into_inner().unwrap_or_default().with_delegates(delegates)
+        let names = self.sources.and(self.names.into_inner());
+        self.code.into_inner().unwrap_or_default().with_names(names.as_ref()).with_delegates(delegates)
     }
 }

@@ -1,17 +1,18 @@
 //! The shape of a tensor, as answers show it.
 
+use super::NameText;
 use crate::schema::ScalarType;
 use crate::schema::program::{Tensor, TensorShapeDynamism};
 use crate::tensor::TensorShape;
 
 /// The shape of a tensor of a method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ValueShape<'t> {
     /// The name, if the tensor has one.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
-    pub name: Option<&'t str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<NameText<'t>>,
     /// The type of the elements.
     pub scalar_type: ScalarType,
     /// The size of each dimension: an upper bound if the shape is dynamic.
@@ -29,7 +30,7 @@ pub struct ValueShape<'t> {
 impl<'t> ValueShape<'t> {
     pub(crate) fn of(tensor: &'t Tensor<'_>) -> Self {
         let TensorShape { scalar_type, sizes, dim_order } = tensor.shape();
-        let name = tensor.fully_qualified_name();
+        let name = tensor.fully_qualified_name().map(NameText::from);
         Self { name, scalar_type, sizes, dim_order, shape_dynamism: tensor.shape_dynamism }
     }
 

@@ -1,11 +1,11 @@
 //! New bytes for the constants of XNNPACK: those that have a name in the model, and those that have a key.
 
-use super::model_tensor::{ModelPlace, ModelTensor};
 use super::new_data::NewData;
 use super::replace::replace;
 use super::report::{Action, EditReport, Subject, User};
 use super::segments;
 use super::{NewKey, Selector, payload_keys};
+use crate::analysis::{ModelPlace, ModelTensor};
 use crate::delegate::xnnpack::{Arrangement, ConstantLayout, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::error::{Error, Result};

@@ -287,7 +287,7 @@ pub fn copies<'t>(files: &'t [Model<'_>]) -> Result<Vec<Copies<'t>>> {
     for (file, model) in files.iter().enumerate() {
         for blob in model.blobs().blobs.into_iter().filter(|blob| blob.kind != BlobKind::Segment && blob.size > 0) {
             if let (Some(bytes), Some(data)) = (model.blob_bytes(&blob)?, blob.data) {
-                let users = blob.users.iter().map(|user| CopyUser { file, kind: blob.kind, user: *user });
+                let users = blob.users.iter().map(|user| CopyUser { file, kind: blob.kind, user: user.clone() });
                 found.entry((bytes.len(), bytes)).entry((file, data)).extend(users);
             }
         }

@@ -3,7 +3,7 @@
 use super::report::{Subject, User};
 use crate::error::{Error, Result};
 use crate::file::segment::DataRef;
-use crate::inspect::{Blob, BlobKind, BlobUser, Blobs, NamedBy};
+use crate::inspect::{Blob, BlobKind, BlobUser, Blobs, NameText, NamedBy};
 use crate::keyed::Keyed;
 use crate::model::Model;
 use crate::names::{safe_file_name, shortened, unique_file_name};
@@ -29,7 +29,7 @@ pub struct Extracted<'t> {
     /// The kind of blob.
     pub subject: Subject,
     /// The key or name.
-    pub name: Option<&'t str>,
+    pub name: Option<NameText<'t>>,
     /// All references to the blob.
     pub users: Vec<User>,
     /// The type and shape of a tensor.
@@ -122,7 +122,7 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
         (BlobKind::Program | BlobKind::Input | BlobKind::Expected, _) => return None,
     };
     let name = blob.users.iter().find_map(name);
-    let stem = match (name, first) {
+    let stem = match (&name, first) {
         (Some(name), _) => safe_file_name(name),
         (None, BlobUser::Delegate { method, index, .. }) => format!("{}.delegate{index}", safe_file_name(method)),
         (None, BlobUser::Tensor { method, value, .. }) => format!("{}.{value}", safe_file_name(method)),
@@ -134,10 +134,10 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
     Some(Extracted { file, subject, name, users, shape, offset: blob.offset, size: blob.size, data, unpacked: None })
 }
 
-fn name<'t>(user: &BlobUser<'t>) -> Option<&'t str> {
-    let name = match *user {
-        BlobUser::Key { key, .. } => Some(key),
-        BlobUser::Tensor { name, named_by, .. } => name.filter(|_| named_by.is_some_and(NamedBy::is_given)),
+fn name<'t>(user: &BlobUser<'t>) -> Option<NameText<'t>> {
+    let name = match user {
+        BlobUser::Key { key, .. } => Some((*key).into()),
+        BlobUser::Tensor { name, named_by, .. } => name.clone().filter(|_| named_by.is_some_and(NamedBy::is_given)),
         _ => None,
     };
     name.filter(|name| !name.is_empty())

@@ -58,6 +58,9 @@ pub enum MetadataValue {
     Bool(bool),
     /// A string.
     String(String),
+    /// Several values, each an output of the method, as the exporter writes a list. Allowed in methods only; it may not be empty, or contain
+    /// lists.
+    List(Vec<MetadataValue>),
 }
 
 impl MetadataValue {
@@ -68,24 +71,40 @@ impl MetadataValue {
             Self::Float(float) => Ok(float.to_le_bytes().into()),
             Self::String(text) => Ok(text.into_bytes()),
             Self::Bool(_) => Err(Error::unwritable("named data cannot store a boolean: use a method, or an integer")),
+            Self::List(_) => Err(Error::unwritable("named data cannot store a list: use a method, or a string")),
         }
     }
-}
 
-impl From<MetadataValue> for EValue<'_> {
-    fn from(value: MetadataValue) -> Self {
+    /// Returns the value of one output.
+    fn into_evalue<'a>(self) -> Result<EValue<'a>> {
         use crate::schema::program::String;
-        match value {
-            MetadataValue::Int(int) => int.into(),
-            MetadataValue::Float(float) => float.into(),
-            MetadataValue::Bool(bool) => bool.into(),
-            MetadataValue::String(text) => Self { val: String { string_val: Some(text.into()) }.into() },
-        }
+        Ok(match self {
+            Self::Int(int) => int.into(),
+            Self::Float(float) => float.into(),
+            Self::Bool(bool) => bool.into(),
+            Self::String(text) => EValue { val: String { string_val: Some(text.into()) }.into() },
+            Self::List(_) => {
+                return Err(Error::unwritable("a list inside a list: expected numbers, booleans or strings"));
+            }
+        })
     }
 }
 
 /// PyTorch's description of a single output.
-const ONE_OUTPUT: &str = r#"[1, {"type": null, "context": null, "children_spec": []}]"#;
+const ONE_OUTPUT: &str = r#"{"type": null, "context": null, "children_spec": []}"#;
+
+/// Returns the outputs of a method that returns a value, and PyTorch's description of them: a pytree, with the version of its form.
+fn outputs<'a>(value: MetadataValue) -> Result<(Vec<EValue<'a>>, String)> {
+    let MetadataValue::List(items) = value else {
+        return Ok((vec![value.into_evalue()?], format!("[1, {ONE_OUTPUT}]")));
+    };
+    if items.is_empty() {
+        return Err(Error::unwritable("a method cannot return an empty list, since it would have no output"));
+    }
+    let children = vec![ONE_OUTPUT; items.len()].join(", ");
+    let tree = format!(r#"[1, {{"type": "builtins.list", "context": "null", "children_spec": [{children}]}}]"#);
+    Ok((items.into_iter().map(MetadataValue::into_evalue).collect::<Result<_>>()?, tree))
+}
 
 pub(super) fn entries<'t>(pte: &'t Pte<'_>) -> Vec<Metadata<'t>> {
     let methods = pte
@@ -141,11 +160,13 @@ fn set_named(pte: &mut Pte<'_>, name: &str, bytes: Vec<u8>, report: &mut EditRep
 }
 
 fn set_method(pte: &mut Pte<'_>, name: &str, value: MetadataValue, report: &mut EditReport) -> Result<()> {
-    let mut plan = ExecutionPlan::new(String::from(name), vec![value.into()], Vec::new(), Vec::new(), 0);
-    plan = plan.with_outputs(vec![0]);
+    let (values, tree) = outputs(value)?;
+    let indices: Vec<i32> = (0..).take(values.len()).collect();
+    let mut plan = ExecutionPlan::new(String::from(name), values, Vec::new(), Vec::new(), 0);
+    plan = plan.with_outputs(indices);
     plan.non_const_buffer_sizes = Some(vec![0].into());
     let containers = plan.container_meta_type.get_or_insert_default();
-    containers.encoded_out_str = Some(ONE_OUTPUT.into());
+    containers.encoded_out_str = Some(tree.into());
     let plans = pte.program.execution_plan.get_or_insert_default();
     let action = match plans.iter_mut().find(|plan| plan.name() == name) {
         Some(old) if !old.is_constant() => {

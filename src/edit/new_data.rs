@@ -1,7 +1,7 @@
 //! Selection of the data to replace, and the new data.
 
-use super::model_tensor::ModelTensor;
 use super::report::User;
+use crate::analysis::ModelTensor;
 use crate::error::{Error, Result, counted};
 use crate::file::references::DataUser;
 use crate::schema::flat_tensor::TensorLayout;

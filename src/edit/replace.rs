@@ -2,11 +2,11 @@
 
 use super::change::change;
 use super::constants;
-use super::model_tensor::ModelPlace;
 use super::new_data::{NewData, NewKey, Selector};
 use super::payload_keys;
 use super::report::{EditReport, Subject, User};
 use super::segments;
+use crate::analysis::ModelPlace;
 use crate::error::{Error, Result};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, DataUser, tensor_mut};

@@ -24,6 +24,8 @@ const FORMATS: &[Format] = &[
     format(0, b"GGUF", "a GGUF file, which llama.cpp runs"),
     format(0, b"\x7fELF", "an ELF file: a program or a library"),
     format(0, b"\x28\xb5\x2f\xfd", "a file compressed with zstd: decompress it first"),
+    format(0, b"\xfd7zXZ\0", "a file compressed with xz: decompress it first"),
+    format(0, b"BZh", "a file compressed with bzip2: decompress it first"),
     format(0, b"\x1f\x8b\x08", "a file compressed with gzip: decompress it first"),
     format(4, b"21TE", "a program with the bytes of each 32-bit word reversed"),
     format(4, b"TE21", "a program with the bytes of each 16-bit word reversed"),
@@ -92,12 +94,63 @@ fn of_other_program(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if bytes.get(8) == Some(&b'{') && chunk(bytes, 4) == Some([0; 4]) {
         return Some("a safetensors file: convert it to a .ptd first".into());
     }
+    if bytes.len() >= 8 && bytes.iter().all(|byte| *byte == 0) {
+        let found = format!("its first {} bytes are zero: its content was never written; fetch it again", bytes.len());
+        return Some(found.into());
+    }
     text(bytes).map(Cow::Borrowed)
+}
+
+/// Returns `true` if a file with these first bytes is of a kind that this crate reads, in any version.
+fn is_known(first: &[u8]) -> bool {
+    matches!(first, [_, _, _, _, b'E', b'T', b'0'..=b'9', b'0'..=b'9', ..])
+        || matches!(first, [_, _, _, _, b'F', b'T' | b'P', b'0'..=b'9', b'0'..=b'9', ..])
+        || matches!(first, [_, _, _, _, b'B', b'P', b'0'..=b'9', b'0'..=b'9', ..])
+}
+
+/// Names the encoding of a text if a file that this crate reads is encoded in it.
+fn encoding(text: &[u8]) -> Option<&'static str> {
+    let from_digits = |text: &[u8], bits: u32, value: fn(u8) -> Option<u32>| {
+        let mut digits = text.iter().filter(|byte| !byte.is_ascii_whitespace()).map(|byte| value(*byte));
+        let mut pending = (0, 0);
+        core::array::from_fn::<u8, 8, _>(|_| {
+            while pending.1 < 8 {
+                pending = (pending.0 << bits | digits.next().flatten().unwrap_or_default(), pending.1 + bits);
+            }
+            pending.1 -= 8;
+            (pending.0 >> pending.1) as u8
+        })
+    };
+    if is_known(&from_digits(text, 6, base64_digit)) {
+        return Some("base64 of a file of ExecuTorch: decode it first");
+    }
+    let hex = |byte| char::from(byte).to_digit(16);
+    // `xxd` and `hexdump -C` begin each line with an offset.
+    let digits = text.strip_prefix(b"00000000: ").or(text.strip_prefix(b"00000000  ")).unwrap_or(text);
+    is_known(&from_digits(digits, 4, hex)).then_some("hexadecimal digits of a file of ExecuTorch: decode them first")
+}
+
+fn base64_digit(byte: u8) -> Option<u32> {
+    let value = match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    };
+    Some(value.into())
 }
 
 /// Names the kind of a text. It is often a server's answer instead of the file.
 fn text(bytes: &[u8]) -> Option<&'static str> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    let unmarked = bytes.strip_prefix(b"\xef\xbb\xbf");
+    if unmarked.is_some_and(is_known) {
+        return Some(
+            "a byte order mark before a file of ExecuTorch: a transfer as text has damaged it; fetch it again",
+        );
+    }
+    let bytes = unmarked.unwrap_or(bytes).trim_ascii_start();
     let starts = |start: &str| bytes.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start.as_bytes()));
     match bytes {
         _ if starts("<!doctype html") || starts("<html") || starts("<head") => {
@@ -112,8 +165,18 @@ fn text(bytes: &[u8]) -> Option<&'static str> {
         _ if C_SOURCE.iter().any(|start| bytes.starts_with(start.as_bytes())) => {
             Some("C source, such as a header with a model in it: name the file that it was made from")
         }
-        _ => None,
+        _ => encoding(bytes).or_else(|| is_text(bytes).then_some("a text file")),
     }
+}
+
+/// Returns `true` for UTF-8 that was possibly cut, without control characters.
+fn is_text(bytes: &[u8]) -> bool {
+    let text = match core::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_some() => return false,
+        Err(error) => bytes.get(..error.valid_up_to()).unwrap_or_default(),
+        Ok(_) => bytes,
+    };
+    text.len() >= 8 && text.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
 }
 
 /// The first words of C source that `xxd -i`, ExecuTorch's `pte_to_header.py` and similar tools write.
@@ -197,6 +260,13 @@ mod tests {
         check(b"\x20\0\0\0FT02\0\0\0\0", "version FT02 of the format, expected FT01");
         check(b"\x14\0\0\0ED00\0\0\0\0", "an ETDump without its size");
         check(b"\x2c\0\0\0BP06\0\0\0\0", "version BP06 of the format, expected BP08");
+        check(&[0; 64], "its first 64 bytes are zero");
+        check(b"\xef\xbb\xbf\x3c\0\0\0ET12eh00", "byte order mark");
+        check(b"PAAAAEVUMTJlaDAwIAAAAFgG", "base64");
+        check(b"3c00000045543132 65683030", "hexadecimal");
+        check(b"00000000: 3c00 0000 4554 3132 6568 3030 2000 0000  <...ET12", "hexadecimal");
+        check(b"404: Not Found", "a text file");
+        check("\u{e9}t\u{e9} au caf\u{e9}".as_bytes(), "a text file");
         check(b"\xca\xfe\xba\xbe\x02\x01\x01\0\0\0\0\0", "unknown identifier");
         assert_eq!(name(b"abc"), None);
     }

@@ -2,7 +2,7 @@
 //!
 //! [`header`] identifies a file by its first bytes. [`pte`], [`ptd`], [`bpte`] and [`etdp`] are the kinds. [`segment`] and
 //! [`references`] find data and the references to it, [`named_blobs`] finds blobs by key. [`style`] and [`source`] hold the facts
-//! about a file that are not in its tree.
+//! about a file that are not in its tree. [`foreign`] and [`transfer`] explain why bytes cannot be read.
 
 pub(crate) mod bpte;
 pub(crate) mod etdp;
@@ -18,3 +18,5 @@ pub(crate) mod references;
 pub(crate) mod segment;
 pub(crate) mod source;
 pub(crate) mod style;
+#[cfg(feature = "std")]
+pub(crate) mod transfer;

@@ -25,6 +25,8 @@ pub struct WriteStyle {
     pub constant_alignment: u32,
     /// The alignment of delegate payloads inside the FlatBuffer, in bytes, a power of two.
     pub delegate_alignment: u32,
+    /// The alignment of segments, in bytes, a power of two.
+    pub segment_alignment: u32,
     /// The number of bytes between the FlatBuffer's first 8 bytes and the rest, if there is a header: its length and its padding. `None`
     /// stands for its length, padded to a multiple of the largest alignment above, or of 16.
     pub header_gap: Option<u32>,
@@ -39,6 +41,7 @@ impl WriteStyle {
         interleaved: false,
         constant_alignment: ALIGNMENT,
         delegate_alignment: ALIGNMENT,
+        segment_alignment: SEGMENT_ALIGNMENT,
         header_gap: None,
     };
     /// Like [`PYTHON`](Self::PYTHON), with an older `flatbuffers`, up to 25.9.

@@ -6,7 +6,6 @@
 use super::description::{FieldDescription, FieldKind, NumberKind, TableDescription};
 use super::number::Number;
 use super::read::{Buffer, BufferPlace, Limits, MAX_FIELDS};
-use crate::error::Result;
 use crate::path::Path;
 
 /// A part of a FlatBuffer.
@@ -96,29 +95,39 @@ pub(crate) fn walk_at(
     wanted: Wanted,
     found: &mut dyn FnMut(&Part<'_>),
 ) {
-    // An error here is a limit, or a fault that reading reports.
-    let _ = try_walk_at(position, bytes, root, limits, wanted, found);
+    walk_while(position, bytes, root, limits, wanted, &mut |part| {
+        found(part);
+        Some(())
+    });
 }
 
-fn try_walk_at(
+/// [`walk_at`] until `found` returns `None`. Returns `None` if the walk ends early: because of that, at a limit, or at a fault that
+/// reading reports.
+fn walk_while(
     position: u32,
     bytes: &[u8],
     root: &'static TableDescription,
     limits: &Limits,
     wanted: Wanted,
-    found: &mut dyn FnMut(&Part<'_>),
-) -> Result<()> {
-    let buffer = Buffer::new(bytes, limits)?;
+    found: &mut dyn FnMut(&Part<'_>) -> Option<()>,
+) -> Option<()> {
+    let buffer = Buffer::new(bytes, limits).ok()?;
     let mut walk = Walk { vtables: Vtables([Vtable::NONE; 32], wanted), found };
-    walk.table(buffer.root(position)?, root, &Path::ROOT)
+    walk.table(buffer.root(position).ok()?, root, &Path::ROOT)
 }
 
-/// Returns the end of the last byte that a FlatBuffer at byte `position` refers to. Returns `None` if the walk ends early, at a
-/// limit or because it does not know a member of a union.
-pub(crate) fn end_at(position: u32, bytes: &[u8], root: &'static TableDescription, limits: &Limits) -> Option<usize> {
+/// Returns the end of the last byte that a FlatBuffer at byte `position` refers to, or any later byte that it refers to from `enough` on.
+/// Returns `None` if the walk ends early, at a limit or because it does not know a member of a union.
+pub(crate) fn end_at(
+    position: u32,
+    bytes: &[u8],
+    root: &'static TableDescription,
+    limits: &Limits,
+    enough: usize,
+) -> Option<usize> {
     let mut end = 0;
     let mut is_known = true;
-    let walked = try_walk_at(position, bytes, root, limits, Wanted::ALL, &mut |part| {
+    let walked = walk_while(position, bytes, root, limits, Wanted::ALL, &mut |part| {
         let mut size = part.size;
         if let PartKind::Table(table) = &part.kind {
             // A shared vtable may state a larger size than that of its table.
@@ -127,8 +136,9 @@ pub(crate) fn end_at(position: u32, bytes: &[u8], root: &'static TableDescriptio
             is_known &= !table.has_unknown_member(part.owner, bytes, part.position);
         }
         end = end.max(part.position as usize + size as usize);
+        (end < enough).then_some(())
     });
-    (walked.is_ok() && is_known).then_some(end.min(bytes.len()))
+    (end >= enough || walked.is_some() && is_known).then_some(end.min(bytes.len()))
 }
 
 /// A vtable, as needed for tables of one description.
@@ -174,7 +184,7 @@ struct Vtables([Vtable; 32], Wanted);
 
 struct Walk<'w> {
     vtables: Vtables,
-    found: &'w mut dyn FnMut(&Part<'_>),
+    found: &'w mut dyn FnMut(&Part<'_>) -> Option<()>,
 }
 
 fn word(place: BufferPlace<'_, '_>, position: u32) -> Option<u16> {
@@ -245,16 +255,16 @@ impl Walk<'_> {
         place: BufferPlace<'_, '_>,
         description: &'static TableDescription,
         path: &Path<'_>,
-    ) -> Result<()> {
+    ) -> Option<()> {
         // The FlatBuffer has been read before, so these bytes, and those below, are there. In place of missing ones, a 0 would be skipped
         // or refused.
         let position = place.position;
         let vtable_at = position.wrapping_sub(place.u32(position).unwrap_or_default());
         let wanted = self.vtables.1;
         let Some(vtable) = self.vtables.get(place, vtable_at, description) else {
-            return Ok(());
+            return Some(());
         };
-        place.spend(vtable.extent as usize)?;
+        place.spend(vtable.extent as usize).ok()?;
         let Vtable { extent, count, .. } = *vtable;
         if wanted.tables {
             let part = TablePart {
@@ -264,7 +274,7 @@ impl Walk<'_> {
                 slots: vtable.slots.split_at(description.forms.len()).0,
                 overlaps: vtable.overlaps,
             };
-            (self.found)(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent });
+            (self.found)(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent })?;
         }
         for index in 0..count {
             // The vtables of tables below may have taken its place.
@@ -273,7 +283,7 @@ impl Walk<'_> {
             let Some(Pointer { field, slot, tag }) = pointer else { break };
             let path = &path.field(field.name);
             let at = place.at(position.wrapping_add(slot.into()));
-            let target = at.follow(at.u32(at.position).unwrap_or_default())?;
+            let target = at.follow(at.u32(at.position).unwrap_or_default()).ok()?;
             match field.kind {
                 FieldKind::Table(inner) => self.table(target, inner, path)?,
                 FieldKind::Union(union) => {
@@ -283,32 +293,32 @@ impl Walk<'_> {
                     }
                 }
                 FieldKind::Tables(inner) => {
-                    let (count, first) = target.count()?;
+                    let (count, first) = target.count().ok()?;
                     if !self.vector(target, description, path, PartKind::Tables, u64::from(count) * 4 + 4)? {
                         continue;
                     }
                     for index in 0..count {
                         let element = target.at(first.wrapping_add(index.wrapping_mul(4)));
-                        let item = element.follow_item(element.u32(element.position).unwrap_or_default())?;
+                        let item = element.follow_item(element.u32(element.position).unwrap_or_default()).ok()?;
                         self.table(item, inner, &path.index(index as usize))?;
                     }
                 }
                 FieldKind::Text => {
-                    let (count, _) = target.count()?;
+                    let (count, _) = target.count().ok()?;
                     self.vector(target, description, path, PartKind::Text, u64::from(count) + 5)?;
                 }
                 FieldKind::Numbers { number, alignment } => {
-                    let (count, _) = target.count()?;
+                    let (count, _) = target.count().ok()?;
                     let size = u64::from(count) * number.size() as u64 + 4;
                     self.vector(target, description, path, PartKind::Numbers { number, alignment }, size)?;
                 }
                 FieldKind::Number(_) => {}
             }
         }
-        Ok(())
+        Some(())
     }
 
-    /// Reports a vector or string of `size` bytes. Returns `false` if they are not all inside the FlatBuffer.
+    /// Reports a vector or string of `size` bytes. Returns `Some(false)` if they are not all inside the FlatBuffer.
     fn vector(
         &mut self,
         place: BufferPlace<'_, '_>,
@@ -316,12 +326,12 @@ impl Walk<'_> {
         path: &Path<'_>,
         kind: PartKind<'_>,
         size: u64,
-    ) -> Result<bool> {
+    ) -> Option<bool> {
         let Some(bytes) = usize::try_from(size).ok().and_then(|size| place.get(place.position, size)) else {
-            return Ok(false);
+            return Some(false);
         };
-        place.spend(bytes.len())?;
-        (self.found)(&Part { path, owner, kind, position: place.position, size: bytes.len() as u32 });
-        Ok(true)
+        place.spend(bytes.len()).ok()?;
+        (self.found)(&Part { path, owner, kind, position: place.position, size: bytes.len() as u32 })?;
+        Some(true)
     }
 }

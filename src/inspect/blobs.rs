@@ -1,6 +1,6 @@
 //! The blobs of a file: every range of bytes that something refers to, with its users.
 
-use super::{Fault, NamedBy};
+use super::{Fault, Name, NameText, NamedBy, Names};
 #[cfg(doc)]
 use crate::delegate::Xnnpack;
 use crate::error::Error;
@@ -94,7 +94,7 @@ impl fmt::Display for BlobKind {
 }
 
 /// A user of a blob: a tensor, a delegate, a key or another thing that refers to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(untagged)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -114,8 +114,8 @@ pub enum BlobUser<'t> {
         /// Index of the constant or initial state.
         data_buffer_idx: u32,
         /// The tensor's name, if it is known.
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
-        name: Option<&'t str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<NameText<'t>>,
         /// The origin of the name.
         #[serde(skip_serializing_if = "Option::is_none")]
         named_by: Option<NamedBy>,
@@ -154,8 +154,8 @@ pub enum BlobUser<'t> {
         /// The name.
         key: &'t str,
         /// The model's own name of the constant, if it is a constant inside a delegate and its name is known.
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
-        name: Option<&'t str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<NameText<'t>>,
         /// The origin of that name.
         #[serde(skip_serializing_if = "Option::is_none")]
         named_by: Option<NamedBy>,
@@ -269,7 +269,8 @@ impl<'t> Collector<'t> {
     }
 }
 
-pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Blobs<'t> {
+/// Without `names`, only tensors that have a name in the file have one.
+pub(super) fn of_pte<'t>(pte: &'t Pte<'_>, names: Option<&Names<'t>>) -> Blobs<'t> {
     let mut collector = Collector::default();
     collector.segments(pte.program.segments(), &|index| pte.check_segment(index), &|data| pte.range(data));
     for (user, data) in pte.data_users() {
@@ -290,7 +291,7 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Blobs<'t> {
         match size {
             Ok(size) => {
                 let offset = data.as_ref().and_then(|data| pte.range(data)).map(|range| range.start);
-                collector.add(kind, key, data, offset, size, blob_user(&user, key));
+                collector.add(kind, key, data, offset, size, blob_user(&user, key, names));
             }
             Err(error) => collector.fault(user.path(), error),
         }
@@ -306,28 +307,30 @@ fn kind(user: &DataUser<'_>) -> BlobKind {
     }
 }
 
-fn blob_user<'t>(user: &DataUser<'t>, key: &'t str) -> BlobUser<'t> {
+fn blob_user<'t>(user: &DataUser<'t>, key: &'t str, names: Option<&Names<'t>>) -> BlobUser<'t> {
     match *user {
         DataUser::Tensor { plan, value, tensor, .. } if tensor.is_external() => {
             BlobUser::External { method: plan.name(), value, key, shape: tensor.shape() }
         }
-        DataUser::Tensor { plan, value, tensor, .. } => {
+        DataUser::Tensor { plan, value, tensor, method } => {
             let data_buffer_idx = tensor.data_buffer_idx;
-            let name = tensor.fully_qualified_name().filter(|name| !name.is_empty());
-            let named_by = name.map(|_| NamedBy::File);
+            let (name, named_by) = match names {
+                Some(names) => Name::fields(names.value(method, value)),
+                None => {
+                    let name = tensor.fully_qualified_name().filter(|name| !name.is_empty());
+                    (name.map(NameText::from), name.map(|_| NamedBy::File))
+                }
+            };
             BlobUser::Tensor { method: plan.name(), value, data_buffer_idx, name, named_by, shape: tensor.shape() }
         }
         DataUser::Delegate { plan, index, delegate, .. } => {
             let location = delegate.processed.map_or(DataLocation::INLINE, |processed| processed.location);
             BlobUser::Delegate { method: plan.name(), index, id: delegate.id(), location }
         }
-        DataUser::NamedData { named, .. } => BlobUser::Key {
-            key: named.key(),
-            name: None,
-            named_by: None,
-            segment_index: named.segment_index,
-            shape: None,
-        },
+        DataUser::NamedData { named, .. } => {
+            let (name, named_by) = Name::fields(names.and_then(|names| names.key(named.key())));
+            BlobUser::Key { key: named.key(), name, named_by, segment_index: named.segment_index, shape: None }
+        }
     }
 }
 

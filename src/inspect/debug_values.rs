@@ -3,7 +3,7 @@
 use super::events::{KERNEL, Key, Methods, Times, instruction, plan_of, target};
 use super::numbers::Histogram;
 use super::profile::{EventKind, EventTarget, Mismatch};
-use super::{NamedBy, Returned};
+use super::{Name, NameText, NamedBy, Returned};
 use crate::analysis::Analysis;
 use crate::analysis::double;
 use crate::analysis::{MethodCode, Operation};
@@ -88,9 +88,9 @@ pub struct DebugValue<'t> {
     /// Index into the method's values, if the program is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<usize>,
-    /// The value's name, such as `convolution.3`. `naming::Names` adds this and what follows.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
-    pub name: Option<&'t str>,
+    /// The value's name, such as `convolution.3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<NameText<'t>>,
     /// The source of the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
@@ -150,7 +150,7 @@ impl DebugValue<'_> {
     /// A name to show: `output 0` for an output of the method, otherwise the value's own name, the delegate's name of the step, or what the
     /// instruction runs, with the index in a list of tensors, and with a number if the instruction ran several times.
     pub fn title(&self) -> String {
-        let mut title: String = match (self.name.or(self.delegate_debug_name), self.delegate_debug_id) {
+        let mut title: String = match (self.name.as_deref().or(self.delegate_debug_name), self.delegate_debug_id) {
             _ if self.kind == EventKind::Method => format!("output {}", self.position),
             (Some(name), _) => shortened(name).into(),
             (None, Some(id)) => format!("event {id}"),
@@ -233,7 +233,42 @@ pub(super) fn debug_values<'t, 'p: 't>(
             values,
         });
     }
+    if let Some(program) = program {
+        add_names(&mut runs, program);
+    }
     DebugValues { runs, errors: reader.mismatches }
+}
+
+/// Adds the names of values and their modules. A value that is not known has the label of its instruction.
+fn add_names<'t, 'p: 't>(runs: &mut [DebugRun<'t>], program: &Analysis<'p>) {
+    let Some(names) = program.answer_names() else { return };
+    let methods = names.by_method(program.pte());
+    for run in runs {
+        let Some(names) = run.method.and_then(|method| methods.get(method)) else { continue };
+        let call = |value: &DebugValue<'_>| (value.kind, value.chain, value.instruction, value.repetition);
+        let mut outputs: Keyed<_, usize> = Keyed::new();
+        for value in run.values.iter().filter(|value| !value.input) {
+            *outputs.entry(call(value)) += 1;
+        }
+        for value in &mut run.values {
+            let place = value.chain.zip(value.instruction);
+            if let (Some(EventTarget::Delegate { delegate, .. }), false) = (&value.runs, value.input) {
+                let delegate = usize::try_from(*delegate).ok().and_then(|index| names.delegates.get(index));
+                let nodes = delegate.map(|delegate| delegate.nodes.as_slice()).unwrap_or_default();
+                let last = nodes.iter().rev().find_map(|node| node.module);
+                value.last_module = last.filter(|_| outputs.get(&call(value)) == Some(&1));
+            }
+            let from = place.and_then(|(chain, instruction)| names.instruction(chain, instruction));
+            let own = value.value.and_then(|value| names.value(value));
+            value.module = from.map_or_else(|| own.and_then(|own| own.module), |from| from.module);
+            (value.name, value.named_by) = match (own, from) {
+                (None, Some(from)) if value.kind == EventKind::Instruction && value.position == 0 => {
+                    (Some(from.label.clone()), Some(NamedBy::Operator))
+                }
+                (own, _) => Name::fields(own),
+            };
+        }
+    }
 }
 
 fn address(plan: &ExecutionPlan<'_>) -> usize {

@@ -1,6 +1,6 @@
 //! The contents of delegates: the number of operators of each kind, and every constant.
 
-use super::{BlobCount, Fault, NamedBy, OperatorCalls};
+use super::{BlobCount, Fault, Name, NameText, NamedBy, Names, OperatorCalls};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{AotTensor, NamedBlobs, OpenPayload, Payload, Xnnpack, delegate_at};
 use crate::file::key_index::KeyIndex;
@@ -56,8 +56,8 @@ pub struct DelegateConstantUser<'t> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<usize>,
     /// The value's name, if it is known.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
-    pub name: Option<&'t str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<NameText<'t>>,
     /// The origin of the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
@@ -80,6 +80,7 @@ pub(crate) fn of_pte<'t>(
     pte: &'t Pte<'_>,
     payloads: &[OpenPayload<'t>],
     looked_up: &NamedBlobs<'t>,
+    names: Option<&Names<'t>>,
 ) -> DelegateConstants<'t> {
     let blobs = NamedBlobs::new(pte, []);
     let mut found = DelegateConstants::default();
@@ -138,7 +139,12 @@ pub(crate) fn of_pte<'t>(
                     }
                 },
             };
-            found.constants.extend(uses(&constant, offset, Some(plan.name()), Some(delegate)));
+            let uses = uses(&constant, offset, Some(plan.name()), Some(delegate));
+            found.constants.extend(uses.into_iter().map(|mut used| {
+                let name = used.user.value.and_then(|value| names?.constant(method, delegate, value));
+                (used.user.name, used.user.named_by) = Name::fields(name);
+                used
+            }));
         }
     }
     found
@@ -167,7 +173,7 @@ fn of_key<'t>(
         constant: index,
         key: Some(shortened(key).into()),
         value: None,
-        name,
+        name: name.map(NameText::from),
         named_by: name.map(|_| NamedBy::File),
         scales: false,
         datatype: None,
@@ -314,24 +320,4 @@ pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCall
 /// Sorts the most frequent first.
 pub(super) fn most_first(operators: &mut [OperatorCalls]) {
     sort_by(operators, |left, right| right.calls.cmp(&left.calls));
-}
-
-/// The nodes that take each value, with the argument's name.
-pub(crate) type Takers = Keyed<usize, Vec<(usize, &'static str)>>;
-
-pub(crate) fn takers(xnnpack: &Xnnpack<'_>) -> Takers {
-    let ids = xnnpack.graph.values_by_id();
-    let mut takers = Takers::new();
-    for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
-        for (name, id) in node.xnode_union.ids().inputs {
-            let role = match name.trim_end_matches("_id") {
-                "filter" => "weight",
-                other => other,
-            };
-            if let Some(value) = ids.get(&id) {
-                takers.entry(*value).push((index, role));
-            }
-        }
-    }
-    takers
 }

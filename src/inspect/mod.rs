@@ -18,6 +18,7 @@
 mod blobs;
 mod branch;
 mod bundle;
+mod by_module;
 mod debug_values;
 mod delegates;
 mod dequantized;
@@ -29,7 +30,6 @@ mod linked;
 mod macs;
 mod memory;
 mod model;
-pub(crate) mod modules;
 mod numbers;
 mod numeric_gaps;
 mod operators;
@@ -51,13 +51,14 @@ mod xnnpack;
 
 pub use crate::analysis::{
     Argument, ChainCode, Code, CodeValue, CompileSetting, ConstantMethod, DelegateCode, DelegateNames, Disassembly,
-    Fault, InsideArgument, InsideNode, InstructionName, MethodCode, MethodNames, Name, NamedBy, Names, Operation,
-    Returned, SourceLine, TensorPlace, TrainingOutput, TrainingRole, ValueShape,
+    Fault, InsideArgument, InsideNode, InstructionName, MethodCode, MethodNames, Name, NameText, NamedBy, Names,
+    Operation, Returned, SourceLine, TensorPlace, TrainingOutput, TrainingRole, ValueShape,
 };
 pub use crate::dataflow::Period;
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
 pub use branch::{Branch, BranchEntry};
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
+pub use by_module::ModuleTotal;
 pub use debug_values::{DebugRun, DebugTensor, DebugValue, DebugValues};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
 pub use dequantized::{ConstantNumbers, QuantizedTensor};
@@ -70,7 +71,6 @@ pub use graph::{EdgeRoute, GraphLayout, GroupKind, NodeBox, NodeGroup, Outline};
 pub use linked::ProfiledNode;
 pub use macs::{CallMacs, Macs, MacsSummary, MethodMacs, OperatorMacs};
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};
-pub use modules::ModuleTotal;
 pub use numbers::{Distance, Histogram, HistogramCounter};
 pub use numeric_gaps::{ComparedValue, GapOutcome, NumericGap, RunGaps};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
@@ -89,7 +89,5 @@ pub use timeline::TimelineEvent;
 pub use weights::{Weight, WeightUse};
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
-pub(crate) use delegates::takers;
 pub(crate) use graph::{CHARACTERS, Ends, LINE, MAX_WEIGHTS};
-pub(crate) use modules::common_module;
 pub use times::{OperatorTime, RunChange, TimeChange};

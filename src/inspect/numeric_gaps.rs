@@ -1,10 +1,10 @@
 //! Differences between the values that two runs recorded.
 
 use super::debug_values::{DebugRun, DebugTensor, DebugValue, DebugValues};
-use super::modules::{MAX_DEPTH, modules};
 use super::numbers::{Distance, Values, distance};
 use super::run_pairs::run_pairs;
 use super::{EventKind, Returned};
+use crate::analysis::modules::{MAX_DEPTH, modules};
 use crate::keyed::{Keyed, sort_by, sort_by_key};
 use crate::names::shortened;
 use crate::schema::ScalarType;
@@ -117,9 +117,9 @@ enum MatchKey<'t> {
     Step(&'t str, usize, Option<usize>),
 }
 
-fn key<'t>(value: &DebugValue<'t>, by_place: bool) -> Option<MatchKey<'t>> {
+fn key<'v>(value: &'v DebugValue<'_>, by_place: bool) -> Option<MatchKey<'v>> {
     let DebugValue { item, position, delegate_debug_name, delegate_debug_id, .. } = *value;
-    Some(match (value.kind, value.name, delegate_debug_name) {
+    Some(match (value.kind, value.name.as_deref(), delegate_debug_name) {
         (EventKind::Method, ..) => MatchKey::Output(position, item),
         _ if by_place => {
             let place = value.chain.zip(value.instruction);
@@ -187,7 +187,7 @@ impl<'v> Index<'v> {
             names.or_insert(file.strip_suffix(".npy").unwrap_or(file).into(), value);
         }
         for value in &run.values {
-            if let Some(name) = value.name {
+            if let Some(name) = &value.name {
                 names.or_insert(shortened(name).into(), value);
             }
             names.or_insert(value.title().replace(' ', "."), value);

@@ -1,5 +1,6 @@
 //! Times from an ETDump: the events of similar runs, matched with the program's instructions.
 
+use super::NameText;
 use super::events::{DELEGATE_CALL, Key, Methods, Times, instruction, plan_of, target};
 use super::linked::ProfiledNode;
 use super::macs::{Macs, MethodMacs};
@@ -81,9 +82,9 @@ pub struct EventProfile<'t> {
     pub chain: Option<usize>,
     /// Index of its instruction in the chain.
     pub instruction: Option<usize>,
-    /// The label of the instruction or of the node inside a delegate, such as `convolution.3`. `naming::Names` adds this and `module`.
+    /// The label of the instruction or of the node inside a delegate, such as `convolution.3`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<&'t str>,
+    pub label: Option<NameText<'t>>,
     /// The path of its module, such as `layers.0.conv`; empty for the model itself.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub module: Option<&'t str>,
@@ -226,6 +227,7 @@ pub(super) fn profile<'t, 'p: 't>(
     }
     if let Some(program) = program {
         add_macs(&mut runs, &program.macs());
+        add_names(&mut runs, program);
     }
     Profile { runs, errors: mismatches }
 }
@@ -252,6 +254,31 @@ fn add_macs(runs: &mut [RunProfile<'_>], macs: &Macs<'_>) {
                 }
                 _ => None,
             };
+        }
+    }
+}
+
+/// Adds the names of instructions and of nodes inside delegates, and their modules.
+fn add_names<'t, 'p: 't>(runs: &mut [RunProfile<'t>], program: &Analysis<'p>) {
+    let Some(names) = program.answer_names() else { return };
+    let methods = names.by_method(program.pte());
+    for run in runs {
+        let Some(names) = run.method.and_then(|method| methods.get(method)) else { continue };
+        for event in &mut run.events {
+            let name = match (event.kind, &event.runs, &event.node) {
+                (EventKind::Instruction, ..) => {
+                    let place = event.chain.zip(event.instruction);
+                    place.and_then(|(chain, instruction)| names.instruction(chain, instruction))
+                }
+                (EventKind::Delegate, Some(EventTarget::Delegate { delegate, .. }), Some(node)) => {
+                    let delegate = usize::try_from(*delegate).ok().and_then(|index| names.delegates.get(index));
+                    delegate.and_then(|delegate| delegate.nodes.get(node.index))
+                }
+                _ => None,
+            };
+            if let Some(name) = name {
+                (event.label, event.module) = (Some(name.label.clone()), name.module);
+            }
         }
     }
 }

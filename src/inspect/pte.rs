@@ -18,7 +18,7 @@ impl<'t> Analysis<'t> {
 
     /// Returns every blob of the file, with its users.
     pub fn blobs(&self) -> Blobs<'t> {
-        blobs::of_pte(self.pte())
+        blobs::of_pte(self.pte(), self.answer_names())
     }
 
     /// Reports how the bytes of the source file are used. Later changes to the tree are not included: write the file and read it again.
@@ -56,7 +56,7 @@ impl<'t> Analysis<'t> {
 
     /// Returns the constants inside the payloads that this crate can parse. The payloads themselves are among the [`blobs`](Self::blobs).
     pub fn delegate_constants(&self) -> DelegateConstants<'t> {
-        delegates::of_pte(self.pte(), self.payloads(), &self.named_blobs())
+        delegates::of_pte(self.pte(), self.payloads(), &self.named_blobs(), self.answer_names())
     }
 
     /// Returns the tensors in the file, the largest first, and those that it takes from the `.ptd` files, if these are

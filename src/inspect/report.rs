@@ -18,7 +18,7 @@ pub struct Report<'t> {
     pub summary: Summary<'t>,
     /// The size report; `None` for a tree that was not read from a file.
     pub size: Option<SizeReport<'t>>,
-    /// The bytes of the file by module; empty if the modules are not known. `naming::Names` adds them.
+    /// The bytes of the file by module; empty if the modules are not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<ModuleTotal<'t>>,
     /// The planned memory; `None` for a `.ptd`.
@@ -62,22 +62,18 @@ impl<'t> Drawing<'t> {
 impl<'t> Analysis<'t> {
     /// Returns the contents of a page about the program. Reads the values of weights of up to 16 MiB, 128 MiB in all.
     pub fn report(&self) -> Report<'t> {
-        self.report_of(self.drawings())
-    }
-
-    /// Returns a report with these graphs.
-    pub(crate) fn report_of<'n>(&self, graphs: Vec<Drawing<'n>>) -> Report<'n>
-    where
-        't: 'n,
-    {
+        let size = self.size_report().ok();
+        let named = size.as_ref().filter(|_| self.answer_names().is_some());
+        let modules = named.map(|size| self.size_by_module(size)).unwrap_or_default();
+        let are_known = modules.iter().any(|module| module.path.is_some());
         Report {
             summary: self.summary(),
-            size: self.size_report().ok(),
-            modules: Vec::new(),
+            size,
+            modules: if are_known { modules } else { Vec::new() },
             memory: Some(self.memory()),
             operators: Some(self.operators()),
             macs: self.macs().summary(),
-            graphs,
+            graphs: self.drawings(),
             weights: self.weights(),
         }
     }

@@ -1,10 +1,9 @@
 //! The tensors of a file, and their uses inside delegates.
 
-use super::delegates::{Takers, takers};
 use super::numbers::histogram_of;
-use super::{Blob, BlobKind, BlobUser, Blobs, Histogram, NamedBy, QuantizedTensor};
+use super::{Blob, BlobKind, BlobUser, Blobs, Histogram, NameText, NamedBy, QuantizedTensor};
 use crate::analysis::Analysis;
-use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
+use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse, Takers};
 use crate::delegate::{AotTensor, NamedBlobs, Payload, Xnnpack, delegate_at};
 use crate::file::key_index::KeyIndex;
 use crate::file::ptd::{Entry, Ptd};
@@ -25,9 +24,9 @@ use core::fmt;
 pub struct Weight<'t> {
     /// The kind of blob.
     pub kind: BlobKind,
-    /// The model's name of it, if it is known. `naming::Names` adds this field and the next two.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
-    pub name: Option<&'t str>,
+    /// The model's name of it, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<NameText<'t>>,
     /// The origin of the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
@@ -361,7 +360,7 @@ impl<'t> Collector<'t> {
                             let of = (delegate_at(pte, *place).0.name(), place.1);
                             self.weights[at].inside.push(use_of_tensor(tensor, index, of));
                         }
-                        self.weights[at].name.get_or_insert(tensor.name);
+                        self.weights[at].name.get_or_insert(tensor.name.into());
                         self.weights[at].named_by.get_or_insert(NamedBy::File);
                         let bytes = || tensor.elements(blobs.get(tensor.key).ok()??.bytes).ok();
                         let counted = move || histogram_of(tensor.scalar_type, &bytes()?, Histogram::BINS);
@@ -373,7 +372,7 @@ impl<'t> Collector<'t> {
                 _ => continue,
             };
             let start = pte.range(&opened.data).map(|range| range.start);
-            let takers = takers(payload);
+            let takers = payload.graph.takers();
             let constants = payload.constants();
             let mut counts = Counts::default();
             for constant in &constants {
@@ -401,7 +400,7 @@ impl<'t> Collector<'t> {
 
     /// Adds the uses of constants in a payload in a file of its own.
     fn payload(&mut self, payload: &'t Xnnpack<'_>) {
-        let takers = takers(payload);
+        let takers = payload.graph.takers();
         let places: Keyed<Option<u64>, usize> = self.weights.iter().map(|weight| weight.offset).zip(0..).collect();
         let constants = payload.constants();
         let mut counts = Counts::default();
@@ -460,5 +459,21 @@ pub(super) fn of_pte<'t>(analysis: &Analysis<'t>) -> Vec<Weight<'t>> {
     let mut collector = Collector::new();
     collector.tensors(analysis.blobs(), &quantized, bytes, files.as_ref());
     collector.inside(analysis, files.as_ref());
-    collector.finish()
+    let mut weights = collector.finish();
+    let Some(names) = analysis.answer_names() else { return weights };
+    let methods = names.by_method(pte);
+    for weight in &mut weights {
+        let name = weight.users.iter().find_map(|user| match user {
+            BlobUser::Tensor { method, value, .. } => methods.get(*method)?.value(*value),
+            BlobUser::Key { key, .. } => names.key(key),
+            _ => None,
+        });
+        let mut inside = weight.inside.iter().filter(|used| !used.role.ends_with("scales"));
+        let inside =
+            || inside.find_map(|used| methods.get(used.method?)?.delegates.get(used.delegate?)?.constant(used.value));
+        if let Some(name) = name.or_else(inside) {
+            (weight.name, weight.named_by, weight.module) = (Some(name.name.clone()), Some(name.named_by), name.module);
+        }
+    }
+    weights
 }

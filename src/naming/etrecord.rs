@@ -1,11 +1,11 @@
 //! ETRecords, in which ExecuTorch's devtools store facts about a program when it is exported. They are read as in ExecuTorch 1.5.1
 //! (`devtools/etrecord`, `exir/serde`). Their pickles, with weights and example inputs, are never read.
 
+use crate::analysis::{EtRecord, Parameter, RecordedMethod, RecordedNode, SourceLine};
 use crate::error::{Error, ErrorKind, Result};
-use crate::inspect::SourceLine;
 #[cfg(feature = "etrecord")]
 use crate::keyed::sort;
-use crate::keyed::{Keyed, find, sort_by_key};
+use crate::keyed::{Keyed, sort_by_key};
 use crate::names::shortened;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 use core::fmt;
@@ -68,82 +68,6 @@ fn too_large(most: u64) -> Error {
     bad(format!(
         "it takes more than {most} bytes of memory: {MAX_EXPANSION} times the file, and {BASE_MEMORY} bytes more"
     ))
-}
-
-/// The names and source locations that an ETRecord contains for a program.
-///
-/// ```
-/// use executorch_format::naming::EtRecord;
-///
-/// # fn main() -> executorch_format::Result<()> {
-/// let record = EtRecord::parse(&std::fs::read("tests/data/etrecord/net_portable.etrecord")?)?;
-/// let node = &record.methods[0].nodes[1];
-/// assert_eq!((node.operator.as_str(), node.module.as_str()), ("aten::convolution", "layers.0.conv"));
-/// assert_eq!(node.parameter("weight").unwrap().name, "layers.0.conv.weight");
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct EtRecord {
-    /// The methods, sorted by name.
-    pub methods: Vec<RecordedMethod>,
-}
-
-/// A method as exported, before it was lowered.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct RecordedMethod {
-    /// The name.
-    pub name: String,
-    /// The handles of the nodes that each instruction runs, with the index of the instruction, in order. Instructions without handles
-    /// are left out. Handle 0 means no node.
-    pub handles: Vec<(usize, Vec<u32>)>,
-    /// The operators, in the order of the graph.
-    pub nodes: Vec<RecordedNode>,
-    /// The names of the inputs that a caller passes, in order.
-    pub inputs: Vec<String>,
-}
-
-/// An operator of an exported graph.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct RecordedNode {
-    /// The name in the graph, such as `aten_convolution_default_1`.
-    pub name: String,
-    /// The operator without its overload, such as `aten::convolution`.
-    pub operator: String,
-    /// The handle by which instructions refer to the operator, if it has one.
-    pub handle: Option<u32>,
-    /// The path of the module that contains the operator, such as `layers.0.conv`; empty for the model itself.
-    pub module: String,
-    /// The line of the model's source that the operator comes from.
-    pub source: Option<SourceLine>,
-    /// The parameters, buffers and constants that the operator takes, sorted by argument.
-    pub parameters: Vec<Parameter>,
-    /// The names of the other nodes whose outputs the operator takes.
-    pub producers: Vec<String>,
-}
-
-impl RecordedNode {
-    /// Returns the parameter, buffer or constant that the operator takes as the argument with this name.
-    pub fn parameter(&self, argument: &str) -> Option<&Parameter> {
-        find(&self.parameters, |parameter| parameter.argument.as_str().cmp(argument))
-    }
-}
-
-/// A parameter, buffer or constant of a model.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Parameter {
-    /// The name of the operator's argument, such as `weight`.
-    pub argument: String,
-    /// The name in the model, such as `layers.0.conv.weight`.
-    pub name: String,
-    /// The size of each dimension, in elements; `None` if the record does not have it.
-    pub sizes: Option<Vec<u64>>,
-    /// `true` if the operator takes the dequantized numbers of the parameter.
-    pub quantized: bool,
 }
 
 /// The content of an entry of a ZIP file; `None` if there is no such entry.

@@ -1,6 +1,5 @@
 //! The tensors inside payloads, as the payload has them and as the model has them.
 
-use super::Names;
 use crate::analysis::Analysis;
 use crate::delegate::xnnpack::{ConstantLayout, ConstantPlace, ConstantUse, natural_strides};
 use crate::delegate::{AotInductor, Payload, Xnnpack};
@@ -44,82 +43,80 @@ pub struct Strides {
     pub strides: Vec<u64>,
 }
 
-impl Names<'_> {
+impl Analysis<'_> {
     /// Calls `found` with each tensor inside the payloads of XNNPACK and CUDA whose data is at hand. A payload that several delegates share is
     /// visited for the first of them.
     ///
     /// ```
-    /// use executorch_format::naming::Names;
     /// use executorch_format::{Analysis, Pte};
     ///
     /// # fn main() -> executorch_format::Result<()> {
     /// let file = std::fs::read("tests/data/1.5.1/linear_xnnpack/linear_xnnpack.pte")?;
     /// let pte = Pte::parse(&file)?;
-    /// let analysis = Analysis::new(&pte);
     /// let mut sizes = Vec::new();
-    /// Names::new(&analysis, &[])?.visit_inside(&analysis, &mut |tensor| sizes.push(tensor.stored.sizes.clone()));
+    /// Analysis::new(&pte).visit_inside(&mut |tensor| sizes.push(tensor.stored.sizes.clone()));
     /// assert_eq!(sizes, [vec![5, 8], vec![5]]);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn visit_inside(&self, analysis: &Analysis<'_>, found: &mut dyn FnMut(&InsideTensor<'_>)) {
-        for opened in analysis.payloads() {
+    pub fn visit_inside(&self, found: &mut dyn FnMut(&InsideTensor<'_>)) {
+        for opened in self.payloads() {
             let Some(place) = opened.delegates.first() else { continue };
             match &opened.payload {
-                Ok(Payload::Xnnpack(xnnpack)) => self.xnnpack(analysis, xnnpack, *place, found),
-                Ok(Payload::AotInductor(aot)) => cuda(analysis, aot, *place, found),
+                Ok(Payload::Xnnpack(xnnpack)) => xnnpack_tensors(self, xnnpack, *place, found),
+                Ok(Payload::AotInductor(aot)) => cuda_tensors(self, aot, *place, found),
                 _ => (),
-            }
-        }
-    }
-
-    fn xnnpack(
-        &self,
-        analysis: &Analysis<'_>,
-        xnnpack: &Xnnpack<'_>,
-        (method, delegate): (usize, usize),
-        found: &mut dyn FnMut(&InsideTensor<'_>),
-    ) {
-        let (blobs, layouts) = (analysis.named_blobs(), xnnpack.constant_layouts());
-        let names = self.methods.get(method).and_then(|names| names.delegates.get(delegate));
-        for constant in xnnpack.constants() {
-            let Ok(bytes) = xnnpack.constant_bytes(constant.index, &blobs) else { continue };
-            let key = match constant.place {
-                ConstantPlace::Named { key, .. } => Some(key),
-                _ => None,
-            };
-            for used in &constant.uses {
-                let ConstantUse::Tensor { value, tensor } = *used else { continue };
-                let own = names.and_then(|names| names.constant(value)).filter(|own| own.named_by.is_given());
-                // Data that the exporter computed from several tensors is none of them.
-                let is_computed = |name: &str| find(&self.computed, |(known, _)| (**known).cmp(name)).is_some();
-                let own = own.filter(|own| !is_computed(&own.name));
-                let sizes = own.and_then(|own| own.sizes.as_deref());
-                let sizes: Option<Vec<u32>> =
-                    sizes.and_then(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
-                let layout = ConstantLayout::only(layouts.get(&value).map(Vec::as_slice).unwrap_or_default());
-                let arranged = layout.and_then(|layout| layout.arrange(tensor.dims(), sizes.as_deref()).ok());
-                let model = arranged.and_then(|arranged| arranged.strided());
-                let is_packed = tensor.datatype.element_bits() == Some(4);
-                found(&InsideTensor {
-                    method,
-                    delegate,
-                    value,
-                    key,
-                    name: own.map(|own| &*own.name),
-                    is_named: false,
-                    scalar_type: tensor.datatype.scalar_type().filter(|_| !is_packed),
-                    bytes,
-                    stored: Strides { sizes: tensor.dims().to_vec(), strides: natural_strides(tensor.dims()) },
-                    model: model.map(|(sizes, strides)| Strides { sizes, strides }),
-                });
             }
         }
     }
 }
 
+/// Visits the tensors of a payload for XNNPACK.
+fn xnnpack_tensors(
+    analysis: &Analysis<'_>,
+    xnnpack: &Xnnpack<'_>,
+    (method, delegate): (usize, usize),
+    found: &mut dyn FnMut(&InsideTensor<'_>),
+) {
+    let (blobs, layouts) = (analysis.named_blobs(), xnnpack.constant_layouts());
+    let names = analysis.names();
+    for constant in xnnpack.constants() {
+        let Ok(bytes) = xnnpack.constant_bytes(constant.index, &blobs) else { continue };
+        let key = match constant.place {
+            ConstantPlace::Named { key, .. } => Some(key),
+            _ => None,
+        };
+        for used in &constant.uses {
+            let ConstantUse::Tensor { value, tensor } = *used else { continue };
+            let own = names.constant(method, delegate, value).filter(|own| own.named_by.is_given());
+            // Data that the exporter computed from several tensors is none of them.
+            let is_computed = |name: &str| find(&names.computed, |(known, _)| (**known).cmp(name)).is_some();
+            let own = own.filter(|own| !is_computed(&own.name));
+            let sizes = own.and_then(|own| own.sizes.as_deref());
+            let sizes: Option<Vec<u32>> =
+                sizes.and_then(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
+            let layout = ConstantLayout::only(layouts.get(&value).map(Vec::as_slice).unwrap_or_default());
+            let arranged = layout.and_then(|layout| layout.arrange(tensor.dims(), sizes.as_deref()).ok());
+            let model = arranged.and_then(|arranged| arranged.strided());
+            let is_packed = tensor.datatype.element_bits() == Some(4);
+            found(&InsideTensor {
+                method,
+                delegate,
+                value,
+                key,
+                name: own.map(|own| &*own.name),
+                is_named: false,
+                scalar_type: tensor.datatype.scalar_type().filter(|_| !is_packed),
+                bytes,
+                stored: Strides { sizes: tensor.dims().to_vec(), strides: natural_strides(tensor.dims()) },
+                model: model.map(|(sizes, strides)| Strides { sizes, strides }),
+            });
+        }
+    }
+}
+
 /// Visits the tensors for CUDA, whose payload has the model's layout.
-fn cuda(
+fn cuda_tensors(
     analysis: &Analysis<'_>,
     aot: &AotInductor<'_>,
     (method, delegate): (usize, usize),

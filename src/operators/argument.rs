@@ -1,6 +1,7 @@
 //! The arguments of operators.
 
 use crate::schema::program::KernelTypes;
+use alloc::{string::String, vec::Vec};
 use core::fmt;
 
 /// An argument of an operator.
@@ -16,6 +17,8 @@ pub(crate) struct Argument {
 /// The kind of value that an argument takes. It follows from the type in the operator's schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// Any: the operator looks at it itself.
+    Any,
     Tensor,
     Int,
     Bool,
@@ -70,18 +73,8 @@ impl Argument {
     /// Returns `true` if the argument takes a value of this kind. A value without content is reported elsewhere.
     pub(crate) fn takes(&self, value: &KernelTypes<'_>) -> bool {
         match value {
-            KernelTypes::None | KernelTypes::Unknown(_) => true,
-            KernelTypes::Null(_) => self.or_null,
-            KernelTypes::Int(_) => matches!(self.kind, Kind::Int | Kind::Number),
-            KernelTypes::Bool(_) => matches!(self.kind, Kind::Bool | Kind::Number),
-            KernelTypes::Double(_) => matches!(self.kind, Kind::Double | Kind::Number),
-            KernelTypes::Tensor(_) => self.kind == Kind::Tensor,
-            KernelTypes::String(_) => self.kind == Kind::String,
-            KernelTypes::IntList(_) => self.kind == Kind::IntList,
-            KernelTypes::DoubleList(_) => self.kind == Kind::DoubleList,
-            KernelTypes::BoolList(_) => self.kind == Kind::BoolList,
-            KernelTypes::TensorList(_) => self.kind == Kind::TensorList,
-            KernelTypes::OptionalTensorList(_) => self.kind == Kind::OptionalTensorList,
+            KernelTypes::Null(_) => self.or_null || self.kind == Kind::Any,
+            value => self.kind.takes(value),
         }
     }
 
@@ -90,15 +83,55 @@ impl Argument {
         struct Kinds(Argument);
         impl fmt::Display for Kinds {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self.0.kind {
-                    Kind::Number => f.write_str("Int, Bool or Double")?,
-                    kind => write!(f, "{kind:?}")?,
-                }
-                f.write_str(if self.0.or_null { " or Null" } else { "" })
+                write!(f, "{}{}", self.0.kind.name(), if self.0.or_null { " or Null" } else { "" })
             }
         }
         Kinds(*self)
     }
+}
+
+impl Kind {
+    /// Returns `true` if it includes the kind of a value other than Null. A value without content is reported elsewhere.
+    pub(crate) fn takes(self, value: &KernelTypes<'_>) -> bool {
+        match value {
+            _ if self == Self::Any => true,
+            KernelTypes::None | KernelTypes::Unknown(_) => true,
+            KernelTypes::Null(_) => false,
+            KernelTypes::Int(_) => matches!(self, Self::Int | Self::Number),
+            KernelTypes::Bool(_) => matches!(self, Self::Bool | Self::Number),
+            KernelTypes::Double(_) => matches!(self, Self::Double | Self::Number),
+            KernelTypes::Tensor(_) => self == Self::Tensor,
+            KernelTypes::String(_) => self == Self::String,
+            KernelTypes::IntList(_) => self == Self::IntList,
+            KernelTypes::DoubleList(_) => self == Self::DoubleList,
+            KernelTypes::BoolList(_) => self == Self::BoolList,
+            KernelTypes::TensorList(_) => self == Self::TensorList,
+            KernelTypes::OptionalTensorList(_) => self == Self::OptionalTensorList,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any kind",
+            Self::Tensor => "Tensor",
+            Self::Int => "Int",
+            Self::Bool => "Bool",
+            Self::Double => "Double",
+            Self::Number => "Int, Bool or Double",
+            Self::String => "String",
+            Self::IntList => "IntList",
+            Self::DoubleList => "DoubleList",
+            Self::BoolList => "BoolList",
+            Self::TensorList => "TensorList",
+            Self::OptionalTensorList => "OptionalTensorList",
+        }
+    }
+}
+
+/// Returns the names of kinds, as alternatives.
+pub(crate) fn kind_names(kinds: &[Kind]) -> String {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    names.join(" or ")
 }
 
 macro_rules! inputs {
@@ -110,6 +143,7 @@ macro_rules! inputs {
 }
 
 inputs! {
+    any Any
     tensor Tensor
     int Int
     boolean Bool

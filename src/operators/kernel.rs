@@ -1,5 +1,6 @@
 //! What a kernel demands of a call.
 
+use super::argument::Kind;
 use super::types::Types;
 
 /// A kernel, or several that make the same demands.
@@ -63,6 +64,11 @@ pub(crate) enum Check {
     /// Limits of a quantized type, which are in the range of a tensor's type.
     QuantRange(&'static str, &'static str, &'static str),
 
+    /// Values are of one of these kinds.
+    Kinds(Names, &'static [Kind]),
+    /// A tensor has elements.
+    NotEmpty(&'static str),
+
     /// Tensors have a rank in this set, a bit for each.
     Rank(Names, u32),
     /// Tensors have one rank, or the second has more by this number.
@@ -94,6 +100,10 @@ pub(crate) enum Check {
 
     /// Violations end the process.
     Dies(&'static [Check]),
+    /// Violations make the kernel access memory outside of the tensors, or compute other numbers.
+    Strays(&'static [Check]),
+    /// Violations are refused with another error than for an invalid argument.
+    Fails(u8, &'static [Check]),
     /// Checks under a condition, and others otherwise.
     If(Condition, &'static [Check], &'static [Check]),
 }
@@ -115,6 +125,10 @@ pub(crate) enum Condition {
     Type(&'static str, Types),
     /// An argument is Null.
     Null(&'static str),
+    /// An argument is a Bool.
+    Bool(&'static str),
+    /// `dequantize` of contiguous bytes with a sign, which has code of its own for results of type f32.
+    DequantizesBytes,
     /// A tensor has no element.
     Empty(&'static str),
     /// A list has no item.
@@ -217,6 +231,10 @@ pub(crate) enum Family {
     Transpose(&'static str, &'static str),
     TransposeMatrix,
     View,
+    EtView,
+    CopyIndex,
+    Divisor,
+    Choice,
     Unsqueeze,
     Squeeze,
     Cat,
@@ -255,6 +273,7 @@ pub(crate) enum Family {
     SizeList(&'static str),
     PerChannel(&'static str),
     PerToken,
+    ZeroPoints,
     ChooseQparams,
 }
 

@@ -10,7 +10,7 @@ mod releases;
 mod table;
 mod types;
 
-pub(crate) use argument::{Argument, Effect, Kind};
+pub(crate) use argument::{Argument, Effect, Kind, kind_names};
 pub(crate) use kernel::{
     Alpha, Cast, Check, Common, Complex, Condition, Family, Kernel, Layouts, Names, Often, Only, OrderCheck, Orders,
     OtherNumbers, Promotion, Size,
@@ -25,8 +25,10 @@ use core::cmp::Ordering;
 pub(crate) struct KnownOperator {
     /// The name and the overload, joined by a dot unless there is no overload.
     pub(crate) name: &'static str,
-    /// The arguments in the order of a call, which repeats the results after them; none if they are not known.
+    /// The arguments in the order of a call; none if they are not known.
     pub(crate) arguments: &'static [Argument],
+    /// `true` if a call has its result once more, after the arguments.
+    pub(crate) repeats_result: bool,
     pub(crate) libraries: Libraries,
     /// The kernel in the Python wheel: the optimized one if there is one. `None` if its calls are not checked.
     pub(crate) kernel: Option<&'static Kernel>,
@@ -36,11 +38,16 @@ pub(crate) struct KnownOperator {
 
 impl KnownOperator {
     const fn new(name: &'static str, arguments: &'static [Argument], libraries: Libraries) -> Self {
-        Self { name, arguments, libraries, kernel: None, portable: None }
+        Self { name, arguments, repeats_result: true, libraries, kernel: None, portable: None }
     }
 
     const fn kernel(self, kernel: &'static Kernel) -> Self {
         Self { kernel: Some(kernel), ..self }
+    }
+
+    /// Sets that a call has only these arguments.
+    const fn exact(self) -> Self {
+        Self { repeats_result: false, ..self }
     }
 
     const fn portable(self, kernel: &'static Kernel) -> Self {
@@ -55,6 +62,16 @@ pub(crate) fn find(operator: &Operator<'_>) -> Option<&'static KnownOperator> {
         let index = rows.binary_search_by(|row| compare(row.name, name, overload)).ok()?;
         rows.get(index)
     })
+}
+
+/// The namespaces of the operators that ExecuTorch's libraries contain. Operators in other namespaces have kernels of the application's
+/// own.
+const NAMESPACES: [&str; 6] =
+    ["aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim", "quantized_decomposed"];
+
+/// Returns `true` if an operator is in one of ExecuTorch's own namespaces.
+pub(crate) fn is_official(operator: &Operator<'_>) -> bool {
+    operator.name().split_once("::").is_some_and(|(namespace, _)| NAMESPACES.contains(&namespace))
 }
 
 /// Returns all rows.
@@ -73,6 +90,15 @@ pub(crate) fn compare(full: &str, name: &str, overload: &str) -> Ordering {
 mod tests {
     use super::*;
     use alloc::vec::Vec;
+
+    #[test]
+    fn the_namespaces_are_those_of_the_table() {
+        let rows = all().filter(|row| row.libraries != Libraries::NONE);
+        let mut namespaces: Vec<&str> = rows.filter_map(|row| Some(row.name.split_once("::")?.0)).collect();
+        namespaces.sort_unstable();
+        namespaces.dedup();
+        assert_eq!(namespaces, NAMESPACES);
+    }
 
     fn found(name: &'static str, overload: &'static str) -> Option<&'static str> {
         find(&Operator::new(name, overload)).map(|row| row.name)

@@ -78,6 +78,12 @@ pub(crate) mod versions {
 pub(super) const WHEELS: Spans = &[Span::since(0, 2).until(0, 2), Span::since(0, 4)];
 
 impl Libraries {
+    /// Returns the releases that contain the operator, for each library.
+    pub(crate) fn all(&self) -> [Spans; 5] {
+        let Self { portable, optimized, quantized, wheel, cortex_m } = *self;
+        [portable, optimized, quantized, wheel, cortex_m]
+    }
+
     /// No library.
     pub(crate) const NONE: Self = Self { portable: &[], optimized: &[], quantized: &[], wheel: &[], cortex_m: &[] };
 }

@@ -131,7 +131,7 @@ fn explorer_node<'g>(index: usize, node: &'g Node<'_>, block: &str) -> ExplorerN
     if let Some(place) = node.instruction {
         attrs.push(pair("instruction", format!("{} of chain {}", place.instruction, place.chain)));
     }
-    attrs.extend(node.name.map(|name| pair("name", shortened(name))));
+    attrs.extend(node.name.as_deref().map(|name| pair("name", shortened(name))));
     attrs.extend(node.module.map(|module| pair("module", shortened(module))));
     attrs.extend(node.source.as_deref().map(|source| pair("source", source)));
     let side = |output: bool| {
@@ -169,7 +169,7 @@ fn namespace(node: &Node<'_>, block: &str) -> String {
 fn metadata<'g>(id: usize, argument: &'g GraphArgument<'_>) -> ExplorerMetadata<'g> {
     let mut attrs = vec![pair("value", argument.value_name()), pair("tensor_shape", &*argument.text)];
     attrs.extend(argument.name.map(|name| pair("name", name)));
-    attrs.extend(argument.tensor_name.map(|name| pair("tensor", shortened(name))));
+    attrs.extend(argument.tensor_name.as_deref().map(|name| pair("tensor", shortened(name))));
     attrs.extend(argument.place.map(|place| pair("place", place.to_string())));
     ExplorerMetadata { id: id.to_string(), attrs }
 }

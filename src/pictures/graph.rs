@@ -157,7 +157,7 @@ impl GraphSvg<'_> {
         if let Some(delegate) = node.delegate {
             write!(f, ", inside {}", Xml(delegate))?;
         }
-        if let Some(name) = node.name {
+        if let Some(name) = &node.name {
             write!(f, "\n{}", Xml(&shortened(name)))?;
         }
         if let Some(module) = node.module.filter(|module| !module.is_empty()) {
@@ -170,7 +170,7 @@ impl GraphSvg<'_> {
             let arrow = if argument.output { "→" } else { "←" };
             let name = argument.name.map_or_else(String::new, |name| format!("{name} "));
             write!(f, "\n{arrow} {name}{} {}", argument.value_name(), Xml(&argument.text))?;
-            if let Some(tensor) = argument.tensor_name {
+            if let Some(tensor) = &argument.tensor_name {
                 write!(f, ", {}", Xml(&shortened(tensor)))?;
             }
             if let Some(place) = &argument.place {

@@ -161,7 +161,7 @@ fn box_of(
     let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
     let (value, size) = (tensor.value, format_size(tensor.size));
     let mut tip = format!("value {value}: {shape}, {size} at {}", tensor.offset);
-    if let Some(name) = tensor.shape.name {
+    if let Some(name) = &tensor.shape.name {
         tip = format!("{}, {tip}", shortened(name));
     }
     tip += &if tensor.kept {

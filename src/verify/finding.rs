@@ -1,5 +1,6 @@
 //! Findings, and the level of a check.
 
+use super::outcome::Outcome;
 use super::rule::Rule;
 use crate::error::Error;
 use crate::path::FieldPath;
@@ -91,6 +92,9 @@ pub struct Finding {
     pub message: String,
     /// The corresponding published vulnerability of the official runtime.
     pub cve: Option<&'static str>,
+    /// What the newest release does with the file because of this.
+    #[serde(skip)]
+    pub(crate) outcome: Outcome,
 }
 
 impl Finding {
@@ -111,13 +115,15 @@ impl Finding {
             severity: Severity::Error,
             path: error.path(),
             offset: error.offset(),
-            message: error.kind().detail(),
+            message: error.message(),
             cve: None,
+            outcome: Outcome::DoesNotLoad,
         }
     }
 
     pub(super) fn new(rule: &'static Rule, path: FieldPath, offset: Option<u64>, message: String) -> Self {
-        Self { rule: rule.name, severity: rule.severity, path, offset, message, cve: rule.cve }
+        let Rule { name, severity, cve, outcome, .. } = *rule;
+        Self { rule: name, severity, path, offset, message, cve, outcome }
     }
 }
 

@@ -1,32 +1,31 @@
 //! Rules about instructions. They follow the runtime's `method.cpp` (`Method::init`, `execute_instruction`) and
 //! `register_prim_ops.cpp`.
 
+use super::release::Release;
 use super::report::{Few, Name, Report};
 use super::rule::{self, Rule};
 use super::values::value;
 use crate::error::counted;
 use crate::flatbuffer::text::Text;
+use crate::operators::{self, KnownOperator};
 use crate::path::Path;
 use crate::schema::program::{
     Chain, DelegateCall, EValue, ExecutionPlan, FreeCall, InstructionArguments, JumpFalseCall, KernelCall, KernelTypes,
     MoveCall, Operator,
 };
 use crate::schema::{ScalarType, Unknown};
-use alloc::{format, vec, vec::Vec};
+use alloc::{format, string::ToString, vec, vec::Vec};
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let operators = plan.operators();
     let called = called_operators(plan);
     for (index, (operator, called)) in operators.iter().zip(called).enumerate() {
-        if report.concerns(called) {
-            operator_name(operator, &path.item("operators", index), report);
+        let path = &path.item("operators", index);
+        if report.concerns(called) && operator_name(operator, path, report) && called && report.is_strict() {
+            without_kernel(operator, path, report);
         }
     }
-    let mut prims = Vec::with_capacity(operators.len());
-    for operator in operators {
-        let is = |prim: &&Prim| prim.0 == operator.name() && prim.1 == operator.overload();
-        prims.push(PRIMS.iter().find(is));
-    }
+    let prims = operators.iter().map(prim).collect();
     let method = Method { values: plan.values(), prims, delegates: plan.delegates().len() };
     for (index, chain) in plan.chains().iter().enumerate() {
         let path = &path.item("chains", index);
@@ -54,15 +53,12 @@ pub(super) fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
     called
 }
 
-/// Checks the length of the full name. The runtime joins name and overload with a dot in a buffer of 100 bytes, which ends with a NUL.
-fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+/// Checks the length of the full name, and returns `true` if there is no violation. The runtime joins name and overload with a dot in a buffer of 100 bytes, which ends with a NUL.
+fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) -> bool {
     const MAX_NAME: usize = 99;
     let Some(name) = operator.name.as_ref() else {
-        return report.add(
-            rule::OPERATOR_NAME,
-            &path.field("name"),
-            format_args!("absent, expected an operator's name"),
-        );
+        report.add(rule::OPERATOR_NAME, &path.field("name"), format_args!("absent, expected an operator's name"));
+        return false;
     };
     let overload = operator.overload.as_ref().map_or(0, c_length);
     let length = c_length(name) + overload + usize::from(overload > 0);
@@ -70,6 +66,20 @@ fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'
         let offset = report.offset(Some(name.as_bytes()));
         let found = format!("{} and its overload need {length} bytes, expected at most {MAX_NAME}", Name(name));
         report.add_at(rule::OPERATOR_NAME, &path.field("name"), offset, found);
+    }
+    length <= MAX_NAME
+}
+
+/// Reports an operator in one of ExecuTorch's own namespaces that no library of the newest release has.
+fn without_kernel(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let has = |row: &KnownOperator| row.libraries.all().into_iter().any(|spans| Release::LATEST.is_in(spans));
+    if operators::is_official(operator) && !operators::find(operator).is_some_and(has) {
+        let name = Name(&operator.full_name()).to_string();
+        let found = format!(
+            "{name}, which no kernel library of ExecuTorch {} has: export with a decomposition of it, delegate it, or register a kernel",
+            Release::LATEST
+        );
+        report.add(rule::OPERATOR_WITHOUT_KERNEL, path, found);
     }
 }
 
@@ -285,7 +295,12 @@ fn jump_destination(call: JumpFalseCall, index: usize, instructions: usize, path
 }
 
 /// A built-in operator of the runtime: name, overload, number of arguments.
-type Prim = (&'static str, &'static str, usize);
+pub(super) type Prim = (&'static str, &'static str, usize);
+
+/// Returns the built-in operator whose number of arguments `prim-arguments` checks.
+pub(super) fn prim(operator: &Operator<'_>) -> Option<&'static Prim> {
+    PRIMS.iter().find(|prim| prim.0 == operator.name() && prim.1 == operator.overload())
+}
 
 const PRIMS: &[Prim] = &[
     ("aten::_local_scalar_dense", "", 2),

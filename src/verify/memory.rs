@@ -3,8 +3,8 @@
 //! Memory planners let tensors share memory on purpose: one after the other, the result of an elementwise kernel in its input's memory,
 //! a view in the memory of its base. An overlap is an error only if a value gets bytes that another value wrote.
 
-use super::report::Report;
-use super::{Severity, rule};
+use super::report::{POSSIBLE, Report};
+use super::rule;
 use crate::dataflow::{Branch, Calls, Conflict, Dataflow, DelegateOutputs, Event, Null, Rebound, Reordered, StaleView};
 use crate::keyed::{set, sort, sort_by_key};
 use crate::path::Path;
@@ -144,8 +144,7 @@ impl Method<'_, '_, '_> {
         let tensor = |value: u32| self.plan.tensor(value as usize);
         let (Some(tensor), Some(of), Some(read)) = (tensor(view), tensor(base), self.flow.event(read)) else { return };
         let is_dynamic = [tensor, of].iter().any(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC);
-        let (severity, verb) =
-            if is_dynamic { (Severity::Warning, "may read") } else { (rule::VIEW_LAYOUT.severity, "reads") };
+        let (effect, verb) = if is_dynamic { (POSSIBLE, "may read") } else { (rule::VIEW_LAYOUT.effect(), "reads") };
         let text = format!(
             "{} as a view of value {base}, {}, whose elements are at other places: {} {verb} them in the wrong order; call \
              `.contiguous()` before the view, or export with contiguous inputs",
@@ -154,16 +153,16 @@ impl Method<'_, '_, '_> {
             self.instruction(read)
         );
         let path = self.path.item("values", view as usize);
-        report.add_as(severity, rule::VIEW_LAYOUT, &path.field("val.Tensor.dim_order"), None, text);
+        report.add_as(effect, rule::VIEW_LAYOUT, &path.field("val.Tensor.dim_order"), None, text);
     }
 
     /// Reports a view whose bytes are elsewhere.
     fn stale(&self, found: &StaleView, report: &mut Report<'_>) {
         let StaleView { view, base, moved_by, read, other } = *found;
         let (Some(moved), Some(read)) = (self.flow.event(moved_by), self.flow.event(read)) else { return };
-        let (severity, or, verb) = match other {
-            Some(other) => (Severity::Warning, format!(" or of value {other}"), "may read"),
-            None => (rule::STALE_VIEW.severity, String::new(), "reads"),
+        let (effect, or, verb) = match other {
+            Some(other) => (POSSIBLE, format!(" or of value {other}"), "may read"),
+            None => (rule::STALE_VIEW.effect(), String::new(), "reads"),
         };
         let text = format!(
             "at the place of value {base}, as a view of it{or}, but {} makes value {base} a tensor at another place: {} {verb} \
@@ -172,7 +171,7 @@ impl Method<'_, '_, '_> {
             self.instruction(read)
         );
         let path = self.path.item("values", view as usize);
-        report.add_as(severity, rule::STALE_VIEW, &path.field("val.Tensor.allocation_info"), None, text);
+        report.add_as(effect, rule::STALE_VIEW, &path.field("val.Tensor.allocation_info"), None, text);
     }
 
     /// Reports an output in the caller's memory that is another tensor after a run. The caller then sets that tensor's pointer, to

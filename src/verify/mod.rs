@@ -40,6 +40,7 @@ mod look_ups;
 mod memory;
 mod model;
 mod names;
+mod outcome;
 mod pairing;
 mod payload;
 mod payload_data;
@@ -49,6 +50,7 @@ mod program;
 mod ptd;
 mod pte;
 mod release;
+#[cfg(feature = "inspect")]
 mod releases;
 mod report;
 pub(crate) mod rule;
@@ -60,18 +62,28 @@ mod tensors;
 mod trailing;
 mod training;
 mod values;
+#[cfg(feature = "inspect")]
+mod verdict;
+#[cfg(feature = "inspect")]
+mod views;
 mod wire;
 mod xnnpack;
 
 pub use finding::{Finding, Level, Severity};
 pub use history::{HISTORIES, History};
 pub use kernels::{checked_operators, explain_operator};
+pub use outcome::Outcome;
 pub use policy::Policy;
 pub use release::{Behaviour, Release};
+#[cfg(feature = "inspect")]
 pub use releases::{
-    Answer, Deployment, FEATURES, Feature, Library, LoadsIn, MissingData, NeededKernels, Outcome, REASONS, Reason,
-    ReasonKind, ReleaseVerdict, Releases, releases_of_error,
+    Answer, FEATURES, Feature, Library, LoadsIn, LoadsOutcome, MissingData, NeededKernels, REASONS, Reason, ReasonKind,
+    ReleaseVerdict, Releases, releases_of_error,
 };
 pub use rule::{RULES, Rule};
 #[cfg(feature = "inspect")]
 pub use target::{Fit, Missing, Target, Unknown};
+#[cfg(feature = "inspect")]
+pub use verdict::{Cause, Verdict};
+#[cfg(feature = "inspect")]
+pub use views::Check;

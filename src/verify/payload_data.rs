@@ -3,7 +3,7 @@
 
 use super::report::{Name, Report};
 use super::xnnpack::in_delegate;
-use super::{Severity, rule};
+use super::{Outcome, Severity, rule};
 use crate::delegate::{AotInductor, EthosU, KeyReference, NamedBlob, NamedBlobs, OpenPayload, Payload, PayloadKind};
 use crate::error::counted;
 use crate::file::ptd::Ptd;
@@ -167,7 +167,7 @@ impl<'t, 'p> Check<'t, 'p> {
                 let found =
                     format!("the data of {} is not that of its key: the hash is {hash}", Name(key.unwrap_or("")));
                 // The backend loads it all the same, and it may have been replaced on purpose.
-                report.add_as(Severity::Warning, rule::PAYLOAD_DATA, path, None, found);
+                report.add_as((Severity::Warning, Outcome::Runs), rule::PAYLOAD_DATA, path, None, found);
             }
         }
         let path = &path.field("tensors");

@@ -1,8 +1,8 @@
 //! Checks of a `.ptd` file.
 
+use super::foreign;
 use super::report::Report;
 use super::{Finding, Level, flat_tensor, names, segments, trailing, wire};
-use super::{Releases, foreign, releases};
 use crate::file::ptd::Ptd;
 #[cfg(doc)]
 use crate::file::pte::Pte;
@@ -27,11 +27,6 @@ impl Ptd<'_> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
         runtime_rules(self, &mut report);
         report.finish()
-    }
-
-    /// Returns the behaviour of each release with this file. Only the latest release was tested with `.ptd` files.
-    pub fn releases(&self) -> Releases {
-        releases::of_ptd(self)
     }
 }
 

@@ -1,13 +1,13 @@
 //! Checks of a program.
 
 use super::report::Report;
-use super::{Deployment, MissingData, Releases, delegate_calls, foreign, payload, payload_data, releases, xnnpack};
 use super::{
     Finding, Level, constants, delegates, instructions, kernels, memory, names, pairing, plan, program, segments,
     shared_state, tensors, trailing, training, values, wire,
 };
 #[cfg(feature = "inspect")]
-use super::{Fit, Missing, Target, target};
+use super::{MissingData, releases};
+use super::{delegate_calls, foreign, payload, payload_data, xnnpack};
 use crate::dataflow::DelegateOutputs;
 use crate::delegate::OpenPayload;
 use crate::file::ptd::Ptd;
@@ -52,63 +52,32 @@ impl Pte<'_> {
     /// a single file. Paths are those of the `.pte`. If `data` is empty, a warning states how many tensors need a
     /// `.ptd` file.
     pub fn verify_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
-        let mut report = Report::new(None, level);
-        if level >= Level::Runtime {
-            let data: Vec<&Ptd<'_>> = data.into_iter().collect();
-            pairing::check(self, data.iter().copied(), &mut report);
-            let payloads = self.open_payloads();
-            xnnpack::check_pairing(self, &payloads, &data, &mut report);
-            payload_data::check_pairing(self, &payloads, &data, &mut report);
+        if level < Level::Runtime {
+            return Vec::new();
         }
+        let data: Vec<&Ptd<'_>> = data.into_iter().collect();
+        self.verify_opened_with(&self.open_payloads(), &data, level)
+    }
+
+    /// Does the same as [`verify_with`](Self::verify_with) for the payloads that the file has opened.
+    pub(crate) fn verify_opened_with(
+        &self,
+        payloads: &[OpenPayload<'_>],
+        data: &[&Ptd<'_>],
+        level: Level,
+    ) -> Vec<Finding> {
+        let mut report = Report::new(None, level);
+        pairing::check(self, data.iter().copied(), &mut report);
+        xnnpack::check_pairing(self, payloads, data, &mut report);
+        payload_data::check_pairing(self, payloads, data, &mut report);
         report.finish()
-    }
-
-    /// Returns the needs of the file that the device does not meet, assuming that all external data is present: see
-    /// [`fit_with`](Self::fit_with).
-    #[cfg(feature = "inspect")]
-    pub fn fit(&self, target: &Target) -> Vec<Missing> {
-        self.fit_with(target, None).missing
-    }
-
-    /// Returns the needs of the file that the device does not meet, and those that could not be checked, if the file is loaded with
-    /// `data`; `None` assumes that all external data is present. Does not check the file itself: see
-    /// [`verify`](Self::verify).
-    #[cfg(feature = "inspect")]
-    pub fn fit_with(&self, target: &Target, data: Option<&[&Ptd<'_>]>) -> Fit {
-        target::check(self, target, data)
     }
 
     /// Returns the external data that this program needs and `data` does not contain; `None` if nothing is missing. With empty
     /// `data`, returns everything that it needs. Payloads whose keys only their backends know are left out.
+    #[cfg(feature = "inspect")]
     pub fn missing_data(&self, data: &[&Ptd<'_>]) -> Option<MissingData> {
         releases::missing(self, &self.open_payloads(), data)
-    }
-
-    /// Returns the releases that load this program, and the behaviour of each release, assuming that the required kernels and
-    /// external data are present. Same as [`releases_with`](Self::releases_with) the default deployment.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// // Constants inside the FlatBuffer, as ExecuTorch 0.2 wrote them.
-    /// let file = std::fs::read("tests/data/0.2.1/add_mul_constant_inline/add_mul_constant_inline.pte")?;
-    /// let releases = executorch_format::Pte::parse(&file)?.releases();
-    /// assert_eq!(releases.loads_in.to_string(), "0.2 to 1.2");
-    /// for verdict in releases.releases {
-    ///     if let Some(reason) = verdict.because {
-    ///         println!("{} {} it: {}", verdict.release, verdict.behaviour, reason.message);
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn releases(&self) -> Releases {
-        self.releases_with(&Deployment::default())
-    }
-
-    /// Returns the releases that load this program, and the behaviour of each release, if it is loaded with `deployment`. All backends
-    /// are assumed to be present; payloads of backends other than XNNPACK are not checked.
-    pub fn releases_with(&self, deployment: &Deployment<'_>) -> Releases {
-        releases::of_pte(self, deployment)
     }
 }
 
@@ -134,7 +103,7 @@ fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &Path::ROOT.item("execution_plan", index);
         kept.push(memory::check((index, plan), &outputs, path, report));
-        kernels::check(plan, path, report);
+        kernels::check(pte, plan, path, report);
     }
     shared_state::check(pte, &kept, report);
     training::check(pte, report);

@@ -1,6 +1,6 @@
 //! Collects findings, and formats values from the file for their messages.
 
-use super::{Finding, Level, Rule, Severity};
+use super::{Finding, Level, Outcome, Rule, Severity};
 use crate::error::{Error, counted};
 use crate::keyed::sort_by_key;
 use crate::path::{FieldPath, Path};
@@ -10,6 +10,9 @@ use core::fmt;
 /// The most findings of a rule that are listed. A last finding counts the rest, so that the report on a malicious file is
 /// not many times larger than the file.
 pub(super) const MAX_OF_ONE_RULE: usize = 100;
+
+/// The effect of a fault that may do harm, depending on something unknown.
+pub(super) const POSSIBLE: (Severity, Outcome) = (Severity::Warning, Outcome::Unknown);
 
 /// A name from the file, formatted for a message: quoted, and truncated if it is long.
 pub(super) struct Name<'t>(pub(super) &'t str);
@@ -98,26 +101,26 @@ impl<'f> Report<'f> {
         offset: Option<u64>,
         message: impl fmt::Display,
     ) {
-        self.put(rule, rule.severity, path, offset, &message);
+        self.put(rule, rule.effect(), path, offset, &message);
     }
 
-    /// Adds a finding that is less severe than the rule's other findings.
+    /// Adds a finding that is less severe than the rule's other findings, or has another outcome.
     #[cold]
     pub(super) fn add_as(
         &mut self,
-        severity: Severity,
+        effect: (Severity, Outcome),
         rule: &'static Rule,
         path: &Path<'_>,
         offset: Option<u64>,
         message: impl fmt::Display,
     ) {
-        self.put(rule, severity, path, offset, &message);
+        self.put(rule, effect, path, offset, &message);
     }
 
     fn put(
         &mut self,
         rule: &'static Rule,
-        severity: Severity,
+        (severity, outcome): (Severity, Outcome),
         path: &Path<'_>,
         offset: Option<u64>,
         message: &dyn fmt::Display,
@@ -130,7 +133,7 @@ impl<'f> Report<'f> {
             (Some(cve), None) => format!("{message} ({cve})"),
             (None, _) => message.to_string(),
         };
-        self.findings.push(Finding { severity, ..Finding::new(rule, path.to_field_path(), offset, message) });
+        self.findings.push(Finding { severity, outcome, ..Finding::new(rule, path.to_field_path(), offset, message) });
     }
 
     /// Returns the number of findings, including those that are not listed.

@@ -80,8 +80,11 @@ pub(super) fn in_flatbuffer(
     if !report.is_strict() || source.newer_tables > 0 {
         return;
     }
-    let Some(rest) = end_at(start, bytes, root, &source.limits).and_then(|end| bytes.get(end..)) else { return };
-    if rest.len() > MAX_PADDING || rest.iter().any(|byte| *byte != 0) {
+    // If something refers to a byte from here on, all others are padding.
+    let padding = bytes.iter().rev().take(MAX_PADDING).take_while(|byte| **byte == 0).count();
+    let enough = bytes.len() - padding;
+    let end = end_at(start, bytes, root, &source.limits, enough).filter(|end| *end < enough);
+    if let Some(rest) = end.and_then(|end| bytes.get(end..)) {
         add(bytes, rest, "the last that the FlatBuffer refers to", path, report);
     }
 }

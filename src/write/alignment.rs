@@ -24,6 +24,19 @@ fn kept_by_offset(offset: u64) -> u64 {
     greatest_common_divisor(offset, 3 << 12)
 }
 
+/// Returns the alignment of a file's parts, given as pairs of their start and the end of the part before: the usual one if each part starts
+/// at that end, rounded up to it, else the smallest for which this is so; if there is none, the largest that divides all starts.
+///
+/// A start is often a multiple of more than its alignment, and an edit must not add that much padding.
+pub(crate) fn of_parts(parts: &[(u64, u64)], usual: u32) -> u32 {
+    let explains = |alignment: &u32| {
+        parts.iter().all(|(start, before)| before.checked_next_multiple_of((*alignment).into()) == Some(*start))
+    };
+    let smallest = (0..=12).map(|power| 1 << power);
+    let starts: Vec<u64> = parts.iter().map(|(start, _)| *start).collect();
+    core::iter::once(usual).chain(smallest).find(explains).unwrap_or_else(|| common(&starts, usual))
+}
+
 /// Returns the largest power of two, up to 4096, that divides all offsets; `usual` if all are 0.
 pub(crate) fn common(offsets: &[u64], usual: u32) -> u32 {
     let mut common = 0;
@@ -45,4 +58,20 @@ pub(super) fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alignment_is_no_larger_than_the_parts_need() {
+        assert_eq!(of_parts(&[(4096, 4000), (8192, 8100)], 128), 128);
+        assert_eq!(of_parts(&[(4096, 1000), (8192, 4200)], 128), 4096);
+        assert_eq!(of_parts(&[(1008, 1000), (1200, 1190)], 128), 16);
+        assert_eq!(of_parts(&[(1000, 1000)], 128), 1);
+        // A part with an alignment of its own.
+        assert_eq!(of_parts(&[(1024, 1000), (4096, 1100)], 128), 1024);
+        assert_eq!(of_parts(&[], 128), 128);
+    }
 }

@@ -1,10 +1,11 @@
 //! Compares trees with their sources, and detects the style in which a source was written.
 
+use super::alignment;
 use crate::error::{Error, Result};
 use crate::file::header::{self, FileKind, Header};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::file::style::{ALIGNMENT, WriteStyle};
+use crate::file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle};
 use crate::flatbuffer::any::same;
 use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
 use crate::flatbuffer::form::FieldForm;
@@ -14,7 +15,7 @@ use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
 use crate::keyed::Keyed;
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
 use crate::schema::program::{CONSTANTS, DELEGATES};
-use crate::schema::{Program, program};
+use crate::schema::{DataSegment, Program, program};
 use alloc::vec::Vec;
 
 /// The largest alignment of blobs inside a FlatBuffer to try, as a power of two.
@@ -48,7 +49,9 @@ pub(super) fn pte_style(pte: &Pte<'_>) -> Result<Detected> {
         return Ok(Detected::exact(WriteStyle::PYTHON));
     };
     let metadata = source.metadata();
-    let shown = shown_style(metadata, Program::DESCRIPTION);
+    let base = header.map(|header| (header.segment_base_offset, header.program_size));
+    let segment_alignment = alignment::of_parts(&parts(base, program.segments()), SEGMENT_ALIGNMENT);
+    let shown = WriteStyle { segment_alignment, ..shown_style(metadata, Program::DESCRIPTION) };
     let mut nearest = None;
     for (align_empty, vtable_sharing) in variants(&shown) {
         for [constant_alignment, delegate_alignment] in alignments(metadata, align_empty) {
@@ -64,6 +67,20 @@ pub(super) fn pte_style(pte: &Pte<'_>) -> Result<Detected> {
         }
     }
     Ok(Detected { style: nearest.unwrap_or(shown), exact: false })
+}
+
+/// Returns the starts of the segments with data, and of the first of them in the file, each with the end of the part before it. `base` is
+/// the offset of the segments, and the end of the metadata.
+fn parts(base: Option<(u64, u64)>, table: &[DataSegment]) -> Vec<(u64, u64)> {
+    let mut parts: Vec<(u64, u64)> = base.into_iter().collect();
+    let mut end = 0;
+    for segment in table {
+        if segment.size > 0 {
+            parts.push((segment.offset, end));
+            end = segment.offset.saturating_add(segment.size);
+        }
+    }
+    parts
 }
 
 /// Returns the source's metadata, if header and keys still equal it.
@@ -93,11 +110,13 @@ pub(super) fn ptd_style(ptd: &Ptd<'_>) -> Result<Detected> {
     if let Some(style) = ptd.style {
         return Ok(Detected::exact(style));
     }
-    let (Some(source), Some((_, flat_tensor))) = (&ptd.source, decoded_ptd(ptd)) else {
+    let (Some(source), Some((header, flat_tensor))) = (&ptd.source, decoded_ptd(ptd)) else {
         return Ok(Detected::exact(WriteStyle::FLATC));
     };
     let metadata = source.metadata();
-    let shown = shown_style(metadata, flat_tensor.root());
+    let base = header.map(|header| (header.segment_base_offset, header.flatbuffer_offset + header.flatbuffer_size));
+    let segment_alignment = alignment::of_parts(&parts(base, flat_tensor.segments()), SEGMENT_ALIGNMENT);
+    let shown = WriteStyle { segment_alignment, ..shown_style(metadata, flat_tensor.root()) };
     for vtable_sharing in sharings(&shown) {
         for interleaved in [false, true] {
             let style = WriteStyle { interleaved, vtable_sharing, ..shown };

@@ -1,16 +1,15 @@
 //! Options for the layout of a file.
 
-use super::alignment::common;
+use super::alignment;
 use super::detect::Detected;
 use crate::error::Result;
 use crate::file::header::PteHeader;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle};
-use crate::schema::DataSegment;
 use crate::schema::program::DataLocation;
 use crate::setters::setters;
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 
 /// The layout of a `.pte`. The default is that of ExecuTorch's current exporter, in the file's own style.
 ///
@@ -67,7 +66,6 @@ impl PteOptions {
         let default = Self::default();
         let Detected { style, exact, .. } = pte.write_style()?;
         let segments = pte.program.segments();
-        let starts = starts(segments, pte.segment_base_offset());
         let mut payloads = Vec::new();
         // The offset of a single payload can be a multiple of more than the requested alignment. An exact style states the requested one.
         for index in pte.payload_segments().into_iter().filter(|_| !exact) {
@@ -77,9 +75,9 @@ impl PteOptions {
         }
         let inline_constants = pte.program.constant_buffer().len() > 1;
         Ok(Self {
-            segment_alignment: common(&starts, default.segment_alignment),
+            segment_alignment: style.segment_alignment,
             constant_alignment: inline_constants.then_some(style.constant_alignment),
-            delegate_alignment: common(&payloads, style.delegate_alignment),
+            delegate_alignment: alignment::common(&payloads, style.delegate_alignment),
             style: Some(style),
             header_length: pte.header.map_or(default.header_length, |header| header.length),
             ..default
@@ -124,8 +122,8 @@ impl PtdOptions {
     ///
     /// Fails as [`Pte::write_style`] does.
     pub fn of(ptd: &Ptd<'_>) -> Result<Self> {
-        let starts = starts(ptd.flat_tensor.segments(), ptd.segment_base_offset());
-        Ok(Self { segment_alignment: common(&starts, SEGMENT_ALIGNMENT), style: Some(ptd.write_style()?.style) })
+        let style = ptd.write_style()?.style;
+        Ok(Self { segment_alignment: style.segment_alignment, style: Some(style) })
     }
 }
 
@@ -133,15 +131,4 @@ impl Default for PtdOptions {
     fn default() -> Self {
         Self { segment_alignment: SEGMENT_ALIGNMENT, style: None }
     }
-}
-
-/// Returns the file offsets of the segments with data, and the base offset.
-fn starts(table: &[DataSegment], base: u64) -> Vec<u64> {
-    let mut starts = vec![base];
-    for segment in table {
-        if segment.size > 0 {
-            starts.push(segment.offset);
-        }
-    }
-    starts
 }

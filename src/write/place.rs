@@ -74,7 +74,9 @@ pub(super) fn place_pte<'a>(mut pte: Pte<'a>, alignments: &[u64], options: &PteO
         Some(style) => style,
         None => pte.write_style()?.style,
     };
-    let style = WriteStyle { constant_alignment, delegate_alignment, header_gap: None, ..style };
+    let segments = options.segment_alignment;
+    let aligned = WriteStyle { constant_alignment, delegate_alignment, segment_alignment: segments, ..style };
+    let style = WriteStyle { header_gap: None, ..aligned };
     pte.style = Some(style);
     let expected = expected_size(&pte);
     pte.header = None;
@@ -114,6 +116,7 @@ pub(super) fn place_ptd<'a>(mut ptd: Ptd<'a>, alignments: &[u64], options: &PtdO
         Some(style) => style,
         None => ptd.write_style()?.style,
     };
+    let style = WriteStyle { segment_alignment: options.segment_alignment, ..style };
     ptd.style = Some(style);
     if let Some(table) = ptd.flat_tensor.segments.as_mut() {
         *table = placed.table;

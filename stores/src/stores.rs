@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use url::{Position, Url};
 
 /// The extensions of model files.
-const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
+const ENDINGS: [&str; 6] = ["pte", "ptd", "bpte", "bp", "etdp", "etdump"];
 
 /// Returns `true` if a name is a URL rather than a path.
 pub fn is_url(name: &str) -> bool {

@@ -64,7 +64,7 @@ fn blobs_of_an_earlier_call_are_extracted_alike() {
     let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let model = Model::parse(file.bytes()).unwrap();
     let names = |extraction: Extraction<'_>| {
-        extraction.files.iter().map(|file| file.name.map(str::to_owned)).collect::<Vec<_>>()
+        extraction.files.iter().map(|file| file.name.as_deref().map(str::to_owned)).collect::<Vec<_>>()
     };
     let found = names(model.extraction_of(model.blobs()).unwrap());
     assert!(!found.is_empty());

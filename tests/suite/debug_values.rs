@@ -2,7 +2,7 @@
 
 use crate::damage::{each, stride};
 use executorch_format::inspect::{DebugValues, EventKind, GapOutcome, NumericGap};
-use executorch_format::naming::{NameSource, Names};
+use executorch_format::naming::NameSource;
 use executorch_format::schema::etdump::{Tensor, Value};
 use executorch_format::{Analysis, Etdp, Pte};
 use executorch_format_support::fixtures::fixture;
@@ -40,10 +40,8 @@ impl Recorded {
     fn values_of<R>(&self, buffer: &[u8], call: impl FnOnce(DebugValues<'_>) -> R) -> R {
         let (etdp, pte) = (Etdp::parse(&self.trace).unwrap(), Pte::parse(&self.program).unwrap());
         let sources: Vec<_> = self.record.iter().map(|record| NameSource::parse(record).unwrap()).collect();
-        let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
-        let mut values = etdp.debug_values(Some(buffer), Some(&Analysis::new(&pte)), None);
-        names.add_to_debug_values(&pte, &mut values);
-        call(values)
+        let analysis = Analysis::new(&pte).with_names(&sources);
+        call(etdp.debug_values(Some(buffer), Some(&analysis), None))
     }
 
     /// The values after a change of the ETDump.

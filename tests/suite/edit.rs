@@ -346,6 +346,49 @@ fn metadata_is_set_and_removed() {
 }
 
 #[test]
+fn a_list_is_set_as_the_exporter_writes_it() {
+    use executorch_format::edit::MetadataValue::{self, Bool, Float, Int, List, String};
+    let fixture = fixture("metadata/metadata_lists.pte");
+    let original = Pte::parse(fixture.bytes()).unwrap();
+    let mut pte = original.clone();
+    let texts = ["a", "b"].map(|text| String(text.into())).into();
+    let lists: [(&str, Vec<MetadataValue>); 4] = [
+        ("get_eos_ids", [5, 6, 7].map(Int).into()),
+        ("get_d", [0.5, 2.25].map(Float).into()),
+        ("get_b", [true, false].map(Bool).into()),
+        ("get_s", texts),
+    ];
+    for (name, items) in lists {
+        pte.set_metadata(name, Int(0)).unwrap();
+        assert!(pte.program != original.program);
+        pte.set_metadata(name, List(items)).unwrap();
+        assert!(pte.program.execution_plan == original.program.execution_plan, "{name}");
+    }
+    assert_eq!(written(&pte).unwrap(), fixture.bytes());
+    for refused in [List(Vec::new()), List(vec![List(vec![Int(1)])])] {
+        assert!(pte.set_metadata("get_it", refused).is_err());
+    }
+    assert!(pte.set_metadata("metadata.ids", List(vec![Int(1)])).is_err());
+}
+
+/// After the first change, the constants begin at byte 4,096, which says nothing about the alignment of the file.
+#[test]
+fn changes_one_after_another_do_not_raise_the_alignment() {
+    use executorch_format::edit::MetadataValue::Int;
+    let fixture = fixture("metadata/llm_metadata.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    pte.set_metadata("get_eos_ids", Int(5)).unwrap();
+    pte.set_metadata("metadata.b", Int(2)).unwrap();
+    let size = written(&pte).unwrap().len();
+    assert!(size < fixture.bytes().len() + 1024, "{size} bytes");
+    assert_eq!(PteOptions::of(&pte).unwrap().segment_alignment, 128);
+    // A requested alignment stays.
+    let mut wide = pte.lay_out(&PteOptions::default().with_segment_alignment(4096)).unwrap();
+    wide.set_metadata("metadata.c", Int(3)).unwrap();
+    assert_eq!(PteOptions::of(&wide).unwrap().segment_alignment, 4096);
+}
+
+#[test]
 fn splitting_and_merging_keeps_keys_and_bytes() {
     for_each(&data_files(), |fixture| {
         let ptd = Ptd::parse(fixture.bytes()).map_err(text)?;

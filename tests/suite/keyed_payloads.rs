@@ -3,7 +3,6 @@
 use executorch_format::convert::{Safetensors, Unsupported};
 use executorch_format::delegate::{AotInductor, NamedBlobs, Payload, PayloadKind};
 use executorch_format::inspect::{BlobCount, DiffOptions, Side, diff};
-use executorch_format::naming::Names;
 use executorch_format::schema::ScalarType;
 use executorch_format::verify::{Finding, Level};
 use executorch_format::{Analysis, ErrorKind, Model, Ptd, Pte};
@@ -68,14 +67,18 @@ fn weights_for_cuda_have_their_names_types_and_keys() {
     }
     // The same names in every answer.
     let analysis = Analysis::new(&pte).with_data([&ptd]);
-    let inside: Vec<_> = analysis.delegate_constants().constants.iter().map(|found| found.user.name.unwrap()).collect();
+    let inside: Vec<_> = analysis
+        .delegate_constants()
+        .constants
+        .iter()
+        .map(|found| found.user.name.clone().unwrap().to_string())
+        .collect();
     assert_eq!(inside, names);
     let weights = analysis.weights();
     let weights: Vec<_> = weights.iter().filter(|weight| weight.name.is_some()).collect();
     assert_eq!(weights.iter().map(|weight| weight.size).collect::<Vec<_>>(), [96, 72, 24, 12]);
     assert!(weights.iter().all(|weight| weight.histogram.is_some() && weight.data == Some(0)));
-    let names = Names::new(&analysis, &[]).unwrap();
-    assert_eq!(names.key("cuda_fqn_weight:cuda:up.bias").unwrap().name, "up.bias");
+    assert_eq!(analysis.names().key("cuda_fqn_weight:cuda:up.bias").unwrap().name, "up.bias");
     assert_eq!(analysis.macs().methods[0].parameters, 51);
 }
 
@@ -151,7 +154,7 @@ fn missing_and_wrong_data_of_payloads_is_found() {
         assert_eq!(rules(&pte.verify_with([], Level::Strict)), ["payload-unchecked"]);
         assert!(pte.missing_data(&[]).is_some() && pte.missing_data(&[&own]).is_none());
         // An older runtime does not look for the data.
-        assert_eq!(pte.releases().loads_in.to_string(), "1.5");
+        assert_eq!(Analysis::new(&pte).releases(&Default::default()).loads_in.to_string(), "1.5");
     }
     let ([pte, ptd], [other, other_ptd]) = (cuda(), ethos_u());
     let (pte, other) = (Pte::parse(&pte).unwrap(), Pte::parse(&other).unwrap());
@@ -268,10 +271,9 @@ fn weights_inside_payloads_are_views_in_the_layout_of_the_model() {
             continue;
         };
         let (pte, state) = (Pte::parse(&file).unwrap(), Safetensors::parse(&state).unwrap());
-        let analysis = Analysis::new(&pte);
         let sources = [NameSource::parse(&record).unwrap()];
-        let names = Names::new(&analysis, &sources).unwrap();
-        names.visit_inside(&analysis, &mut |tensor| {
+        let analysis = Analysis::new(&pte).with_names(&sources);
+        analysis.visit_inside(&mut |tensor| {
             let expected = state.tensors.iter().find(|own| Some(&*own.name) == tensor.name);
             let (Some(expected), Some(model), Some(ScalarType::FLOAT)) = (expected, &tensor.model, tensor.scalar_type)
             else {

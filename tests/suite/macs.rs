@@ -1,7 +1,7 @@
 //! Multiply-accumulates, compared with numbers computed by hand.
 
 use executorch_format::inspect::{EventKind, MethodMacs};
-use executorch_format::naming::{NameSource, Names};
+use executorch_format::naming::NameSource;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
     EValue, ExecutionPlan, Instruction, KernelTypes, Null, Operator, Program, Tensor, TensorShapeDynamism,
@@ -29,8 +29,8 @@ fn products_are_counted_in_kernels_and_inside_delegates() {
         assert_eq!((first.calls, first.macs), (3, stem + 2 * layer), "{name}");
         let record = std::fs::read(data().join("etrecord").join(name.replace(".pte", ".etrecord"))).unwrap();
         let sources = [NameSource::parse(&record).unwrap()];
-        let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
-        let modules = names.macs_by_module(&macs);
+        let analysis = Analysis::new(&pte).with_names(&sources);
+        let modules = analysis.macs_by_module(&macs);
         let of = |path: &str| modules.iter().find(|module| module.path == Some(path)).map(|module| module.total);
         assert_eq!([of("stem"), of("layers.1"), of("head")], [Some(stem), Some(layer), Some(head)], "{name}");
     }

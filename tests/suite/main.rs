@@ -49,6 +49,7 @@ mod size;
 mod tensors;
 mod training;
 mod traits;
+mod verdicts;
 mod verify;
 mod weights;
 mod writing;

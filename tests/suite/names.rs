@@ -1,7 +1,7 @@
 //! Names of values and instructions, from real ETRecords and state dicts, and from damaged ones.
 
 use executorch_format::inspect::{BlobUser, EventKind, Graph, ModuleTotal, NamedBy, Node};
-use executorch_format::naming::{EtRecord, NameSource, Names, RecordedMethod, RecordedNode};
+use executorch_format::naming::{EtRecord, NameSource, RecordedMethod, RecordedNode};
 use executorch_format::pictures::model_explorer;
 use executorch_format::{Analysis, ErrorKind, Etdp, Model, Pte};
 use executorch_format_support::fixtures::fixture;
@@ -15,7 +15,8 @@ fn file(name: &str) -> Vec<u8> {
 
 /// Returns the names of a program's values, and their sources.
 fn values(pte: &Pte<'_>, sources: &[NameSource<'_>]) -> Vec<(usize, String, NamedBy)> {
-    let names = Names::new(&Analysis::new(pte), sources).unwrap();
+    let analysis = Analysis::new(pte).with_names(sources);
+    let names = analysis.names();
     let values = names.methods[0].values.iter().enumerate();
     values.filter_map(|(index, name)| name.as_ref().map(|name| (index, name.name.to_string(), name.named_by))).collect()
 }
@@ -47,7 +48,8 @@ fn an_etrecord_names_every_constant_that_an_instruction_takes() {
         "x",
     ];
     assert_eq!(recorded, expected);
-    let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let names = analysis.names();
     let modules: Vec<_> = names.methods[0].chains[0].iter().map(|code| code.module.unwrap()).collect();
     assert_eq!(modules[..4], ["stem", "layers.0.conv", "layers.0.bn", "layers.0"]);
     assert_eq!(modules[9..], ["", "head", "head"]);
@@ -60,17 +62,18 @@ fn an_etrecord_names_the_constants_inside_delegates() {
     let (program, record) = (file("net_xnnpack.pte"), file("net_xnnpack.etrecord"));
     let pte = Pte::parse(&program).unwrap();
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
-    let mut constants = Analysis::new(&pte).delegate_constants();
-    names.add_to_delegate_constants(&pte, &mut constants);
-    let found: Vec<_> = constants.constants.iter().map(|constant| constant.user.name.unwrap()).collect();
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let names = analysis.names();
+    let constants = analysis.delegate_constants();
+    let found: Vec<_> = constants.constants.iter().map(|constant| constant.user.name.as_deref().unwrap()).collect();
     let layers = ["layers.0.conv.weight", "layers.0.conv.bias", "layers.1.conv.weight", "layers.1.conv.bias"];
     assert_eq!(found, [&["stem.weight", "stem.bias"][..], &layers, &["head.weight", "head.bias"]].concat());
     // A delegate's module contains all of its nodes.
     let modules: Vec<_> = names.methods[0].chains[0].iter().map(|code| code.module.unwrap()).collect();
     assert_eq!(modules, ["", "", "head"]);
     // Without an ETRecord, names come from nodes.
-    let names = Names::new(&Analysis::new(&pte), &[]).unwrap();
+    let analysis = Analysis::new(&pte).with_names([]);
+    let names = analysis.names();
     assert_eq!(
         names.methods[0].delegates[1].constants.iter().flatten().next().unwrap().name,
         "XNNFullyConnected 0 weight"
@@ -108,8 +111,11 @@ fn an_etrecord_of_another_program_is_refused_with_the_reason() {
     let refused = |program: &[u8], record: EtRecord| {
         let pte = Pte::parse(program).unwrap();
         let sources = [NameSource::Record(record)];
-        let error = Names::new(&Analysis::new(&pte), &sources).unwrap_err();
+        let analysis = Analysis::new(&pte).with_names(&sources);
+        let [(0, error)] = &*analysis.names().rejected else { panic!("{:?}", analysis.names().rejected) };
         assert!(matches!(error.kind(), ErrorKind::Reference(_)), "{error}");
+        // The names in the file itself are used.
+        assert_eq!(analysis.names().methods, Analysis::new(&pte).names().methods);
         error.to_string()
     };
     let record = |name: &str| EtRecord::parse(&file(name)).unwrap();
@@ -225,7 +231,7 @@ fn damaged_etrecords_never_panic() {
     let pte = Pte::parse(&program).unwrap();
     let try_one = |bytes: &[u8]| {
         let Ok(source) = NameSource::parse(bytes) else { return false };
-        Names::new(&Analysis::new(&pte), &[source]).is_ok()
+        Analysis::new(&pte).with_names([&source]).names().rejected.is_empty()
     };
     assert!(try_one(&record));
     let mut damaged = record.clone();
@@ -247,19 +253,19 @@ fn rows<'t>(modules: &[ModuleTotal<'t>]) -> Vec<(Option<&'t str>, usize, u64, u6
     modules.iter().map(|module| (module.path, module.depth, module.own, module.total)).collect()
 }
 
-/// Calls a function with a program and the names in its ETRecord.
-fn with_record(name: &str, call: impl FnOnce(&Pte<'_>, &Names<'_>)) {
+/// Calls a function with the analysis of a program that has the names in its ETRecord.
+fn with_record(name: &str, call: impl FnOnce(&Analysis<'_>)) {
     let (program, record) = (file(&format!("{name}.pte")), file(&format!("{name}.etrecord")));
     let pte = Pte::parse(&program).unwrap();
     let sources = [NameSource::parse(&record).unwrap()];
-    call(&pte, &Names::new(&Analysis::new(&pte), &sources).unwrap());
+    call(&Analysis::new(&pte).with_names(&sources));
 }
 
 #[test]
 fn each_byte_of_a_file_is_counted_for_one_module() {
-    with_record("net_portable", |pte, names| {
-        let report = Analysis::new(pte).size_report().unwrap();
-        let modules = names.size_by_module(&Analysis::new(pte), &report);
+    with_record("net_portable", |analysis| {
+        let report = analysis.size_report().unwrap();
+        let modules = analysis.size_by_module(&report);
         let found = rows(&modules);
         assert_eq!(found.iter().map(|(.., own, _)| own).sum::<u64>(), report.file_size);
         assert!(found.contains(&(Some("layers.0.bn"), 3, 64, 64)), "{found:?}");
@@ -267,9 +273,9 @@ fn each_byte_of_a_file_is_counted_for_one_module() {
         assert_eq!(found[1].0, Some("layers"), "the largest comes first");
     });
     // The weights are named data; the rest of a payload belongs to the module that contains the delegate.
-    with_record("net_xnnpack", |pte, names| {
-        let report = Analysis::new(pte).size_report().unwrap();
-        let modules = names.size_by_module(&Analysis::new(pte), &report);
+    with_record("net_xnnpack", |analysis| {
+        let report = analysis.size_report().unwrap();
+        let modules = analysis.size_by_module(&report);
         let found = rows(&modules);
         assert_eq!(found.iter().map(|(.., own, _)| own).sum::<u64>(), report.file_size);
         assert!(found.contains(&(Some("layers.0.conv"), 3, 2336, 2336)), "{found:?}");
@@ -280,24 +286,21 @@ fn each_byte_of_a_file_is_counted_for_one_module() {
 
 #[test]
 fn tensors_in_memory_have_the_instructions_that_write_and_need_them() {
-    with_record("net_portable", |pte, names| {
-        let mut memory = Analysis::new(pte).memory();
-        names.add_to_memory(pte, &mut memory);
+    with_record("net_portable", |analysis| {
+        let memory = analysis.memory();
         let buffer = &memory.methods[0].buffers[0];
         let of = |value: usize| buffer.tensors.iter().find(|tensor| tensor.value == value).unwrap();
         assert_eq!(
-            (of(34).made_by, of(34).last_used_by),
+            (of(34).made_by.as_deref(), of(34).last_used_by.as_deref()),
             (Some("convolution.1"), Some("_native_batch_norm_legit_no_training.0"))
         );
-        assert_eq!((of(34).module, of(34).shape.name), (Some("layers.0.conv"), Some("convolution.1")));
-        assert_eq!((of(18).made_by, of(18).shape.name), (None, Some("x")));
-        let modules = Names::memory_by_module(buffer);
+        assert_eq!((of(34).module, of(34).shape.name.as_deref()), (Some("layers.0.conv"), Some("convolution.1")));
+        assert_eq!((of(18).made_by.as_deref(), of(18).shape.name.as_deref()), (None, Some("x")));
+        let modules = buffer.by_module();
         assert_eq!(modules.iter().map(|module| module.own).sum::<u64>(), buffer.needed);
         assert!(rows(&modules).contains(&(Some("stem"), 1, 1152, 1152)), "{modules:?}");
     });
-    with_record("net_xnnpack", |pte, _| {
-        assert_eq!(Analysis::new(pte).memory().methods[0].not_counted, ["XnnpackBackend"])
-    });
+    with_record("net_xnnpack", |analysis| assert_eq!(analysis.memory().methods[0].not_counted, ["XnnpackBackend"]));
 }
 
 /// Returns Model Explorer's layers of the nodes of the first graph.
@@ -309,27 +312,28 @@ fn namespaces(graphs: &[Graph<'_>]) -> Vec<String> {
 
 #[test]
 fn nodes_of_graphs_have_modules_and_the_names_of_their_weights() {
-    with_record("net_portable", |pte, names| {
-        let mut graphs = Analysis::new(pte).graphs();
-        names.add_to_graphs(&Analysis::new(pte), &mut graphs);
-        let node = graphs[0].nodes.iter().find(|node| node.name == Some("convolution.1")).unwrap();
+    with_record("net_portable", |analysis| {
+        let graphs = analysis.graphs();
+        let node = graphs[0].nodes.iter().find(|node| node.name.as_deref() == Some("convolution.1")).unwrap();
         assert_eq!(node.module, Some("layers.0.conv"));
         assert!(node.source.as_ref().unwrap().starts_with("net.py:"));
         let weight = node.arguments.iter().find(|argument| argument.name == Some("weight")).unwrap();
-        assert_eq!((weight.tensor_name, weight.named_by), (Some("layers.0.conv.weight"), Some(NamedBy::Record)));
-        assert_eq!(graphs[0].nodes[0].name, Some("x"));
+        assert_eq!(
+            (weight.tensor_name.as_deref(), weight.named_by),
+            (Some("layers.0.conv.weight"), Some(NamedBy::Record))
+        );
+        assert_eq!(graphs[0].nodes[0].name.as_deref(), Some("x"));
         let namespaces = namespaces(&graphs);
         assert!(namespaces.contains(&"layers/0/conv".to_owned()), "{namespaces:?}");
     });
-    with_record("net_xnnpack", |pte, names| {
-        let mut graphs = Analysis::new(pte).graphs();
-        names.add_to_graphs(&Analysis::new(pte), &mut graphs);
+    with_record("net_xnnpack", |analysis| {
+        let graphs = analysis.graphs();
         let takes = |node: &&Node<'_>| {
-            node.arguments.iter().any(|argument| argument.tensor_name == Some("layers.0.conv.weight"))
+            node.arguments.iter().any(|argument| argument.tensor_name.as_deref() == Some("layers.0.conv.weight"))
         };
         let node = graphs[0].nodes.iter().find(takes).unwrap();
         assert_eq!((node.label.as_str(), node.module), ("XNNConv2d", Some("layers.0.conv")));
-        assert!(node.name.unwrap().starts_with("XNNConv2d "));
+        assert!(node.name.as_ref().unwrap().starts_with("XNNConv2d "));
         let namespaces = namespaces(&graphs);
         assert!(namespaces.contains(&"layers/0/conv/XnnpackBackend 0.0".to_owned()), "{namespaces:?}");
     });
@@ -341,12 +345,12 @@ fn a_report_has_the_names_in_all_its_answers() {
     let model = Model::parse(&program).unwrap();
     let Model::Pte(pte) = &model else { panic!("{}", model.kind()) };
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(&Analysis::new(pte), &sources).unwrap();
-    let report = names.report(&Analysis::new(pte));
-    let weight = report.weights.iter().find(|weight| weight.name == Some("layers.1.conv.weight")).unwrap();
+    let analysis = Analysis::new(pte).with_names(&sources);
+    let report = analysis.report();
+    let weight = report.weights.iter().find(|weight| weight.name.as_deref() == Some("layers.1.conv.weight")).unwrap();
     assert_eq!((weight.module, weight.named_by), (Some("layers.1.conv"), Some(NamedBy::Record)));
     assert!(report.modules.iter().any(|module| module.path == Some("layers.1.conv")));
-    assert_eq!(report.memory.unwrap().methods[0].buffers[0].tensors[0].shape.name, Some("x"));
+    assert_eq!(report.memory.unwrap().methods[0].buffers[0].tensors[0].shape.name.as_deref(), Some("x"));
     let outline = report.graphs[0].outline.as_ref().unwrap();
     assert!(outline.graph.nodes.iter().any(|node| node.module.is_some()));
 }
@@ -368,12 +372,11 @@ fn ticks_are_counted_for_the_modules_of_instructions_and_of_steps_inside_delegat
     let mut record = EtRecord::default();
     record.methods.push(method);
     let sources = [NameSource::Record(record)];
-    let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
-    let mut profile = etdp.profile(Some(&Analysis::new(&pte)), None);
-    names.add_to_profile(&pte, &mut profile);
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let profile = etdp.profile(Some(&analysis), None);
     let run = profile.runs.iter().find(|run| run.method == Some("forward")).unwrap();
     let instructions = run.events.iter().filter(|event| event.kind == EventKind::Instruction);
-    let modules = Names::time_by_module(run);
+    let modules = run.by_module();
     assert_eq!(
         modules.iter().map(|module| module.own).sum::<u64>(),
         instructions.map(|event| event.total).sum::<u64>()
@@ -381,35 +384,38 @@ fn ticks_are_counted_for_the_modules_of_instructions_and_of_steps_inside_delegat
     let found = rows(&modules);
     assert!(found.iter().any(|(path, ..)| *path == Some("cumsum")), "{found:?}");
     assert!(found.iter().any(|(path, depth, ..)| (*path, *depth) == (Some("head"), 1)), "{found:?}");
-    let calls = names.calls_by_module();
+    let calls = analysis.calls_by_module();
     assert_eq!(calls[0].path, Some(""));
 }
 
 #[test]
-fn names_are_added_to_every_answer() {
+fn every_answer_has_names() {
     let (program, record) = (file("net_portable.pte"), file("net_portable.etrecord"));
     assert!(EtRecord::is_zip(&record) && !EtRecord::is_zip(&program));
     let model = Model::parse(&program).unwrap();
     let Model::Pte(pte) = &model else { panic!("{model:?}") };
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(&Analysis::new(pte), &sources).unwrap();
-    let (mut code, mut blobs, mut size, mut weights) = (
-        Analysis::new(pte).disassembly(),
-        Analysis::new(pte).blobs(),
-        Analysis::new(pte).size_report().unwrap(),
-        model.weights(),
-    );
-    names.add_to_disassembly(&mut code);
-    names.add_to_blobs(pte, &mut blobs);
-    names.add_to_size_report(pte, &mut size);
-    names.add_to_weights(pte, &mut weights);
+    let analysis = Analysis::new(pte).with_names(&sources);
+    let (code, blobs, size, weights) =
+        (analysis.disassembly(), analysis.blobs(), analysis.size_report().unwrap(), analysis.weights());
+    assert_eq!(Analysis::new(pte).with_names(&sources).into_disassembly(), code);
+    // Without a source, a tensor is named by its place only if names are asked for.
+    let is_named = |analysis: Analysis<'_>| analysis.weights().iter().any(|weight| weight.name.is_some());
+    assert!(!is_named(Analysis::new(pte)) && is_named(Analysis::new(pte).with_names([])));
     let stem = Some("stem.weight");
-    let given = |user: &BlobUser<'_>| matches!(user, BlobUser::Tensor { name, named_by: Some(NamedBy::Record), .. } if *name == stem);
+    let given = |user: &BlobUser<'_>| matches!(user, BlobUser::Tensor { name, named_by: Some(NamedBy::Record), .. } if name.as_deref() == stem);
     assert_eq!(code.methods[0].chains[0].instructions[0].module, Some("stem"));
-    assert!(code.methods[0].values.iter().any(|value| value.tensor.as_ref().is_some_and(|tensor| tensor.name == stem)));
+    assert!(
+        code.methods[0]
+            .values
+            .iter()
+            .any(|value| value.tensor.as_ref().is_some_and(|tensor| tensor.name.as_deref() == stem))
+    );
     assert!(blobs.blobs.iter().flat_map(|blob| &blob.users).any(given));
     assert!(size.parts.iter().flat_map(|part| &part.users).any(given));
-    assert!(weights.iter().any(|weight| weight.name == stem && weight.named_by.is_some_and(NamedBy::is_given)));
+    assert!(
+        weights.iter().any(|weight| weight.name.as_deref() == stem && weight.named_by.is_some_and(NamedBy::is_given))
+    );
     assert!(!NamedBy::Operator.is_given());
 }
 
@@ -432,4 +438,34 @@ fn a_record_is_read_from_its_entries() {
     assert!(matches!(takes(&asked[0], 1 << 40).unwrap_err().kind(), ErrorKind::Other { .. }));
     let missing = EtRecord::from_entries(0, &mut |_| Ok(None)).unwrap_err().to_string();
     assert!(missing.contains("ETRECORD_V0"), "{missing}");
+}
+
+#[test]
+fn a_source_of_another_program_is_rejected_and_the_others_are_used() {
+    let (portable, other) = (file("net_portable.etrecord"), file("net_xnnpack.etrecord"));
+    let sources = [&other, &portable].map(|bytes| NameSource::parse(bytes).unwrap());
+    let program = file("net_portable.pte");
+    let pte = Pte::parse(&program).unwrap();
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let [(0, error)] = &*analysis.names().rejected else { panic!("{:?}", analysis.names().rejected) };
+    assert!(error.to_string().contains("other operators"), "{error}");
+    assert_eq!(analysis.names().value(0, 2).unwrap().name, "layers.0.conv.weight");
+    assert!(analysis.names().constant(0, 0, 0).is_none(), "the program has no delegate");
+}
+
+#[test]
+fn answers_outlive_the_analysis_and_are_shared_by_threads() {
+    fn is_shared<T: Send + Sync>(_: &T) {}
+    let (program, record) = (file("net_portable.pte"), file("net_portable.etrecord"));
+    let pte = Pte::parse(&program).unwrap();
+    let sources = [NameSource::parse(&record).unwrap()];
+    let memory = {
+        let analysis = Analysis::new(&pte).with_names(&sources);
+        is_shared(&analysis);
+        analysis.memory()
+    };
+    let names: Vec<_> =
+        memory.methods[0].buffers[0].tensors.iter().filter_map(|tensor| tensor.shape.name.clone()).collect();
+    assert!(names.iter().any(|name| *name == "convolution.1"), "{names:?}");
+    assert!(names.iter().any(|name| format!("{name:>3}") == "  x"), "{names:?}");
 }

@@ -83,7 +83,8 @@ fn two_models_together_need_the_union_of_their_needs() {
 fn a_target_lacks_everything_that_it_does_not_list() {
     let unmet = |name: &str, target: &Target| {
         let fixture = fixture(name);
-        let missing = Pte::parse(fixture.bytes()).unwrap().fit(target);
+        let pte = Pte::parse(fixture.bytes()).unwrap();
+        let missing = Analysis::new(&pte).fit(target).missing;
         missing.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let model = "1.5.1/linear/linear.pte";
@@ -121,15 +122,16 @@ fn a_target_with_a_runtime_has_the_operators_of_its_libraries() {
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let told = |target: &Target| {
         target.check().unwrap();
-        pte.fit(target).iter().map(ToString::to_string).collect::<Vec<_>>()
+        Analysis::new(&pte).fit(target).missing.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    let old = Target::default().with_runtime(Some("0.5".parse().unwrap()));
+    let portable = || Some(vec![Library::Portable]);
+    let old = Target::default().with_runtime(Some("0.5".parse().unwrap())).with_libraries(portable());
     assert!(told(&old)[0].contains("0.5 refuses: missing-operators"), "{:?}", told(&old));
     // A list without libraries is complete; with libraries, it lists additional operators.
     let upsample = || Some([("aten::upsample_bilinear2d.vec_out".to_owned(), vec![])].into());
-    let listed = old.clone().with_operators(upsample());
+    let listed = old.clone().with_libraries(None).with_operators(upsample());
     assert!(told(&listed).iter().all(|lack| lack.contains("no operator")), "{:?}", told(&listed));
-    let besides = listed.with_libraries(Some(vec![Library::Portable]));
+    let besides = listed.with_libraries(portable());
     assert_eq!(told(&besides), [""; 0]);
     assert_eq!(told(&old.with_all_operators()), [""; 0]);
     assert!(Target::default().with_libraries(Some(vec![])).check().is_err());
@@ -139,7 +141,8 @@ fn a_target_with_a_runtime_has_the_operators_of_its_libraries() {
 fn unknown_needs_are_not_reported_as_met() {
     let fixture = fixture("1.5.1/blob_inline/blob_inline.pte");
     let target = Target::default().with_runtime(Some("1.2".parse().unwrap())).with_method_allocator(Some(1 << 20));
-    let check = Pte::parse(fixture.bytes()).unwrap().fit_with(&target, None);
+    let pte = Pte::parse(fixture.bytes()).unwrap();
+    let check = Analysis::new(&pte).fit(&target);
     let unknown: Vec<String> = check.unknown.iter().map(ToString::to_string).collect();
     assert!(check.missing.is_empty() && unknown.len() == 3, "{check:?}");
     assert!(unknown[0].contains("1.2 loads: not checked: payloads of FxBlobBackend"), "{unknown:?}");
@@ -169,8 +172,8 @@ fn a_method_allocator_that_is_too_small_is_missing_memory() {
             let target = |available| {
                 Target::default().with_method_allocator(Some(available)).with_temp_allocator(temp_allocator)
             };
-            assert_eq!(pte.fit(&target(taken)), [], "{name}");
-            let missing = pte.fit(&target(taken - 1));
+            assert_eq!(Analysis::new(&pte).fit(&target(taken)).missing, [], "{name}");
+            let missing = Analysis::new(&pte).fit(&target(taken - 1)).missing;
             assert!(
                 matches!(&missing[..], [Missing::MethodAllocator { needed, .. }] if *needed == taken),
                 "{name}: {missing:?}"
@@ -202,7 +205,9 @@ fn a_freed_value_is_described_as_freed() {
     let instruction = Instruction { instr_args: FreeCall { value_index: 3 }.into() };
     let plan = ExecutionPlan::new("forward", vec![1.into(); 4], Vec::new(), vec![instruction], 0);
     let pte = Pte { program: Program { execution_plan: Some(vec![plan]), ..Program::default() }, ..Pte::default() };
-    let code = Analysis::new(&pte).disassembly();
+    let analysis = Analysis::new(&pte);
+    let code = analysis.disassembly();
+    assert_eq!(analysis.into_disassembly(), code);
     let operation = &code.methods[0].chains[0].instructions[0].operation;
     assert_eq!(*operation, Operation::Free { value: 3 });
     assert_eq!(operation.values().collect::<Vec<_>>(), [3]);

@@ -7,9 +7,10 @@ use executorch_format::schema::xnnpack::{
     XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
 };
 use executorch_format::verify::{
-    Behaviour, Deployment, FEATURES, HISTORIES, Library, REASONS, RULES, Release, ReleaseVerdict, releases_of_error,
+    Behaviour, FEATURES, HISTORIES, Library, REASONS, RULES, Release, ReleaseVerdict, Releases, Target,
+    releases_of_error,
 };
-use executorch_format::{Model, Pte, PteOptions};
+use executorch_format::{Analysis, Model, Ptd, Pte, PteOptions};
 use executorch_format_support::{corpus, data, fixtures};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,11 +117,20 @@ impl Table {
 
 /// Returns verdicts for the conditions of the runs: with the kernels of the wheels, and without a `.ptd` file.
 fn verdicts(bytes: &[u8]) -> Vec<ReleaseVerdict> {
-    let deployment =
-        Deployment::default().with_libraries(Some(&[Library::PythonWheel])).with_custom(false).with_data(Some(&[]));
+    let target = linked(&[Library::PythonWheel]);
     let releases =
-        Model::parse(bytes).map_or_else(|error| releases_of_error(&error), |model| model.releases_with(&deployment));
+        Model::parse(bytes).map_or_else(|error| releases_of_error(&error), |model| model.releases(&target, Some(&[])));
     releases.releases
+}
+
+/// Returns a target with these libraries.
+fn linked(libraries: &[Library]) -> Target {
+    Target::default().with_libraries(Some(libraries.to_vec()))
+}
+
+/// Returns the releases for a target that has everything.
+fn releases(pte: &Pte<'_>) -> Releases {
+    Analysis::new(pte).releases(&Target::default())
 }
 
 fn difference(file: &str, release: Release) -> Option<&'static str> {
@@ -169,7 +179,7 @@ fn every_history_names_a_rule_and_the_files_that_show_it() {
 
 #[test]
 fn constants_moved_into_a_segment_make_an_old_program_load_in_the_latest_release() {
-    let latest = |pte: &Pte<'_>| pte.releases().releases.pop().unwrap();
+    let latest = |pte: &Pte<'_>| releases(pte).releases.pop().unwrap();
     let mut moved = 0;
     for fixture in fixtures::fixtures().iter().filter(|fixture| fixture.is_pte()) {
         let pte = Pte::parse(fixture.bytes()).unwrap();
@@ -191,35 +201,35 @@ fn release(name: &str) -> Release {
 }
 
 /// Returns the verdict about one release with a fixture.
-fn verdict(name: &str, release_name: &str, deployment: &Deployment<'_>) -> ReleaseVerdict {
+fn verdict(name: &str, release_name: &str, target: &Target, data: Option<&[&Ptd<'_>]>) -> ReleaseVerdict {
     let fixture = fixtures::fixture(name);
-    let verdicts = Pte::parse(fixture.bytes()).unwrap().releases_with(deployment);
+    let verdicts = Model::parse(fixture.bytes()).unwrap().releases(target, data);
     verdicts.releases.into_iter().find(|verdict| verdict.release == release(release_name)).unwrap()
 }
 
 #[test]
 fn a_release_whose_library_lacks_an_operator_refuses_and_names_it() {
     let name = "1.5.1/evalue_kinds/evalue_kinds.pte";
-    let portable = Deployment::default().with_libraries(Some(&[Library::Portable]));
-    let old = verdict(name, "0.5", &portable);
+    let portable = linked(&[Library::Portable]);
+    let old = verdict(name, "0.5", &portable, None);
     assert_eq!((old.behaviour, old.format.behaviour), (Behaviour::Refuses, Behaviour::Loads));
     let reason = old.operators.because.unwrap();
     assert_eq!(reason.name, "missing-operators");
     assert!(reason.path.to_string().starts_with("execution_plan[0].operators["), "{reason}");
     assert_eq!(reason.message, "no aten::upsample_bilinear2d.vec_out (since 0.6) in its portable kernels");
-    assert_eq!(verdict(name, "0.6", &portable).behaviour, Behaviour::Loads);
+    assert_eq!(verdict(name, "0.6", &portable, None).behaviour, Behaviour::Loads);
     // With custom kernels.
-    let kernels = portable.with_kernels(&["aten::upsample_bilinear2d.vec_out", "zzz::last"]);
-    assert_eq!(verdict(name, "0.5", &kernels).behaviour, Behaviour::Loads);
+    let upsample = [("aten::upsample_bilinear2d.vec_out".to_owned(), vec![])];
+    let kernels = portable.clone().with_operators(Some(upsample.into()));
+    assert_eq!(verdict(name, "0.5", &kernels, None).behaviour, Behaviour::Loads);
     // The optimized library alone has few operators.
-    let optimized = portable.with_libraries(Some(&[Library::Optimized]));
-    assert_eq!(verdict(name, "1.5", &optimized).operators.behaviour, Behaviour::Refuses);
-    // Custom kernels are listed, unless the deployment has none.
+    assert_eq!(verdict(name, "1.5", &linked(&[Library::Optimized]), None).operators.behaviour, Behaviour::Refuses);
+    // Custom kernels are listed, unless the target states all libraries and kernels that it has.
     let name = "1.5.1/evalue_custom/evalue_custom.pte";
-    let custom = verdict(name, "1.5", &portable);
+    let custom = verdict(name, "1.5", &Target::default(), None);
     let needed = "1.5 loads: needs kernels outside the portable library: custom: fx::probe.out";
     assert_eq!((custom.behaviour, custom.to_string().as_str()), (Behaviour::Loads, needed));
-    let without = verdict(name, "1.5", &portable.with_custom(false));
+    let without = verdict(name, "1.5", &portable, None);
     assert_eq!(without.because.unwrap().message, "no fx::probe.out (in no release) in its portable kernels");
 }
 
@@ -242,28 +252,29 @@ fn kernels_of_other_libraries_are_named_and_bound_the_releases() {
         ("quantized_decomposed::dequantize_per_channel", "out"),
         ("my::kernel", "out"),
     ]);
-    let operators = |libraries| {
-        let deployment = Deployment::default().with_libraries(libraries);
-        let verdicts = pte.releases_with(&deployment).releases;
+    let operators = |target| {
+        let verdicts = Analysis::new(&pte).releases(&target).releases;
         verdicts.into_iter().map(|verdict| (verdict.release.name(), verdict.operators.behaviour)).collect::<Vec<_>>()
     };
     let takes = |verdicts: Vec<(&'static str, Behaviour)>| {
         verdicts.into_iter().find(|(_, behaviour)| *behaviour == Behaviour::Loads).map(|(release, _)| release)
     };
     // `pad` was added in 1.2.
-    assert_eq!(takes(operators(None)), Some("1.2"));
-    assert_eq!(takes(operators(Some(&[Library::Portable]))), None);
-    assert_eq!(takes(operators(Some(&[Library::Portable, Library::Quantized, Library::CortexM]))), Some("1.2"));
-    let latest = pte.releases_with(&Deployment::default().with_libraries(Some(&[Library::Portable])));
+    assert_eq!(takes(operators(Target::default())), Some("1.2"));
+    assert_eq!(takes(operators(linked(&[Library::Portable]))), None);
+    let all = linked(&[Library::Portable, Library::Quantized, Library::CortexM]);
+    let custom = [("my::kernel.out".to_owned(), vec![])];
+    assert_eq!(takes(operators(all.with_operators(Some(custom.into())))), Some("1.2"));
+    let latest = Analysis::new(&pte).releases(&linked(&[Library::Portable]));
     let message = latest.releases.last().unwrap().operators.because.clone().unwrap().message;
     assert!(message.starts_with("no cortex_m::quantize_per_tensor.out (a kernel of cortex_m)"), "{message}");
-    let kernels = pte.releases().loads_in;
+    let kernels = releases(&pte).loads_in;
     let needs = "needs kernels outside the portable library: quantized: dequantize_per_channel; \
                  cortex_m: pad, quantize_per_tensor; custom: my::kernel.out";
     assert_eq!(kernels.needs_kernels().as_deref(), Some(needs));
     assert_eq!(kernels.kernels[1].operators, ["cortex_m::pad.out", "cortex_m::quantize_per_tensor.out"]);
     // Operators of ExecuTorch's own namespaces that are in no library are refused.
-    let nowhere = calling(&[("aten::bucketize", "Tensor_out")]).releases();
+    let nowhere = releases(&calling(&[("aten::bucketize", "Tensor_out")]));
     assert!(nowhere.loads_in.kernels.is_empty());
     let reason = nowhere.releases.last().unwrap().operators.because.clone().unwrap();
     assert_eq!(reason.message, "no aten::bucketize.Tensor_out (in no release) in its kernel libraries");
@@ -271,7 +282,7 @@ fn kernels_of_other_libraries_are_named_and_bound_the_releases() {
     let names = "abcdefghijklmnopqrstuvwxyz".split_inclusive(|_| true).map(|letter| (letter, "x"));
     let names: Vec<_> =
         names.flat_map(|(name, _)| [(name, "1"), (name, "2"), (name, "3"), (name, "4"), (name, "5")]).collect();
-    let many = calling(&names).releases().loads_in.kernels;
+    let many = releases(&calling(&names)).loads_in.kernels;
     assert_eq!((many.len(), many[0].count, many[0].operators.len()), (1, 130, 100));
     assert_eq!(many[0].to_string(), "custom: a.1, a.2, a.3, a.4, … (130)");
 }
@@ -290,14 +301,17 @@ fn every_reason_of_a_verdict_is_documented() {
     let bytes =
         files.iter().map(|fixture| fixture.bytes().to_vec()).chain(malformed.into_iter().map(|(_, bytes)| bytes));
     for bytes in bytes {
-        for deployment in [Deployment::default(), Deployment::default().with_data(Some(&[])).with_libraries(Some(&[]))]
-        {
-            let releases = Model::parse(&bytes)
-                .map_or_else(|error| releases_of_error(&error), |model| model.releases_with(&deployment));
+        for (target, data) in [(Target::default(), None), (linked(&[]).with_arena(Some(0)), Some(&[][..]))] {
+            let (releases, verdict) = match Model::parse(&bytes) {
+                Ok(model) => (model.releases(&target, data), model.verdict(&target, &[])),
+                Err(error) => (releases_of_error(&error), releases_of_error(&error).into_verdict()),
+            };
+            found.extend(verdict.into_iter().flat_map(|verdict| verdict.because).map(|cause| cause.name));
             for verdict in releases.releases {
                 let reasons =
                     [verdict.because, verdict.format.because, verdict.operators.because, verdict.delegates.because];
                 found.extend(reasons.into_iter().flatten().map(|reason| reason.name));
+                found.extend(verdict.verdict.because.into_iter().map(|cause| cause.name));
             }
         }
     }
@@ -311,19 +325,18 @@ fn every_reason_of_a_verdict_is_documented() {
 fn prim_operators_are_part_of_every_runtime() {
     let name = "1.5.1/dynamic_bounded/dynamic_bounded.pte";
     for library in Library::ALL {
-        let libraries = [Library::Portable, *library];
-        let deployment = Deployment::default().with_libraries(Some(&libraries));
-        assert_eq!(verdict(name, "1.5", &deployment).operators.behaviour, Behaviour::Loads, "{library}");
+        let target = linked(&[Library::Portable, *library]);
+        assert_eq!(verdict(name, "1.5", &target, None).operators.behaviour, Behaviour::Loads, "{library}");
     }
 }
 
 #[test]
 fn untested_releases_and_other_backends_are_unknown() {
     let name = "1.5.1/blob_inline/blob_inline.pte";
-    let unseen = verdict(name, "0.3", &Deployment::default());
+    let unseen = verdict(name, "0.3", &Target::default(), None);
     let parts = [&unseen.format, &unseen.operators, &unseen.delegates];
     assert!(parts.iter().all(|answer| answer.behaviour == Behaviour::Unknown), "{unseen}");
-    let latest = verdict(name, "1.5", &Deployment::default());
+    let latest = verdict(name, "1.5", &Target::default(), None);
     assert_eq!((latest.format.behaviour, latest.delegates.behaviour), (Behaviour::Loads, Behaviour::Unknown));
     assert_eq!(latest.to_string(), "1.5 loads: not checked: payloads of FxBlobBackend");
 }
@@ -332,13 +345,11 @@ fn untested_releases_and_other_backends_are_unknown() {
 fn missing_external_data_is_reported() {
     let (tensors, weights) =
         ("1.5.1/add_mul_external/add_mul_external.pte", "1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte");
-    let none = Deployment::default().with_data(Some(&[]));
     let given = fixtures::fixture("1.5.1/add_mul_external/_default_external_constant.ptd");
     let ptd = executorch_format::Ptd::parse(given.bytes()).unwrap();
     let list = [&ptd];
-    let with = none.with_data(Some(&list));
     let behaviours = |name, release| {
-        [&Deployment::default(), &none, &with].map(|deployment| verdict(name, release, deployment).behaviour)
+        [None, Some(&[][..]), Some(&list[..])].map(|data| verdict(name, release, &Target::default(), data).behaviour)
     };
     use Behaviour::{Dies, Loads, Miscomputes, Refuses, Unknown};
     assert_eq!(behaviours(tensors, "1.5"), [Loads, Refuses, Loads]);
@@ -372,7 +383,7 @@ fn with_graph(graph: XNNGraph<'static>) -> Vec<(Release, Behaviour, Option<Strin
         let reason = verdict.delegates.because.map(|reason| format!("{}: {}", reason.name, reason.message));
         (verdict.release, verdict.delegates.behaviour, reason)
     };
-    pte.releases().releases.into_iter().map(told).collect()
+    releases(&pte).releases.into_iter().map(told).collect()
 }
 
 /// Returns the last release with this behaviour for that reason.

@@ -5,7 +5,7 @@ use executorch_format::convert::{Safetensors, Unsupported};
 use executorch_format::delegate::xnnpack::ConstantUse;
 use executorch_format::delegate::{NamedBlobs, Payload};
 use executorch_format::edit::{Digest, NewData, NewKey, Selector};
-use executorch_format::naming::{NameSource, Names};
+use executorch_format::naming::NameSource;
 use executorch_format::schema::ScalarType;
 use executorch_format::{Analysis, NewEntry, Ptd, PtdOptions, Pte};
 use executorch_format_support::data;
@@ -26,7 +26,8 @@ fn replaced(name: &str) -> Result<(Vec<u8>, Vec<String>), String> {
     let weights = read(&format!("{name}.safetensors"));
     let before = Pte::parse(&file).map_err(text)?;
     let sources = [NameSource::parse(&record).map_err(text)?];
-    let names = Names::new(&Analysis::new(&before), &sources).map_err(text)?;
+    let analysis = Analysis::new(&before).with_names(&sources);
+    let names = analysis.names();
     let (mut pte, mut notes) = (before.clone(), Vec::new());
     for weight in Safetensors::parse(&weights).map_err(text)?.tensors {
         let tensor = names.tensor(&weight.name).ok_or_else(|| format!("no {}", weight.name))?;
@@ -112,7 +113,8 @@ fn weights_that_the_exporter_computed_from_several_are_refused_with_these() {
         let (file, record) = (read(&format!("{name}.old.pte")), read(&format!("{name}.etrecord")));
         let mut pte = Pte::parse(&file).unwrap();
         let (before, sources) = (pte.clone(), [NameSource::parse(&record).unwrap()]);
-        let names = Names::new(&Analysis::new(&before), &sources).unwrap();
+        let analysis = Analysis::new(&before).with_names(&sources);
+        let names = analysis.names();
         let tensor = names.tensor(weight).unwrap();
         let new = NewData::from(NewEntry::from_slice("new", vec![4], &[1f32; 4])).with_key(sha256());
         let error = pte.replace(&Selector::Tensor(&tensor), &new).unwrap_err().to_string();
@@ -176,7 +178,8 @@ fn check(case: &Case<'_>) {
     let (file, record) = (read(&format!("{}.old.pte", case.model)), read(&format!("{}.etrecord", case.model)));
     let before = Pte::parse(&file).unwrap();
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(&Analysis::new(&before), &sources).unwrap();
+    let analysis = Analysis::new(&before).with_names(&sources);
+    let names = analysis.names();
     let (mut pte, new) = (before.clone(), case.new.clone().with_key(sha256()));
     // The first key is that of the weight.
     let result = match case.name {
@@ -210,7 +213,8 @@ fn external_weights_are_replaced_with_the_program_that_uses_them() {
     let weights = read("external.safetensors");
     let pte = Pte::parse(&file).unwrap();
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let names = analysis.names();
     let tensors = Safetensors::parse(&weights).unwrap().tensors;
 
     // With the keys that they have.
@@ -289,7 +293,8 @@ fn a_state_dict_names_the_constants_of_xnnpack_by_their_values() {
         let (file, state) = (read(&format!("{name}.new.pte")), read(&format!("{name}.safetensors")));
         let pte = Pte::parse(&file).unwrap();
         let sources = [NameSource::parse(&state).unwrap()];
-        let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
+        let analysis = Analysis::new(&pte).with_names(&sources);
+        let names = analysis.names();
         for tensor in Safetensors::parse(&state).unwrap().tensors {
             let found = names.tensor(&tensor.name).unwrap();
             assert_eq!((found.places.len(), &found.computed), (1, &None), "{name}: {}", tensor.name);
@@ -320,8 +325,9 @@ fn a_constant_in_a_payload_is_replaced_in_place() {
     let entry = |bytes: Vec<u8>| NewEntry::tensor("fc.weight", ScalarType::FLOAT, sizes.clone(), bytes);
     let state = Ptd::build([entry(old.to_vec())], &PtdOptions::default()).unwrap();
     let (state, _) = Safetensors::of_ptd(&state, Unsupported::Refuse).unwrap();
-    let sources = [NameSource::StateDict(state)];
-    let names = Names::new(&Analysis::new(&pte), &sources).unwrap();
+    let sources = [NameSource::from(state)];
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let names = analysis.names();
     let new: Vec<u8> = old.iter().map(|byte| byte ^ 1).collect();
     let mut changed = pte.clone();
     let tensor = names.tensor("fc.weight").unwrap();
@@ -339,7 +345,8 @@ fn a_constant_keeps_its_bytes_when_another_with_equal_bytes_is_replaced() {
     let (file, record) = (read("zeros.old.pte"), read("zeros.etrecord"));
     let before = Pte::parse(&file).unwrap();
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(&Analysis::new(&before), &sources).unwrap();
+    let analysis = Analysis::new(&before).with_names(&sources);
+    let names = analysis.names();
     let mut expected = constants(&file);
     let place = expected.iter().position(|bytes| *bytes == [0; 16]).unwrap();
     expected[place] = 0.5f32.to_le_bytes().repeat(4);

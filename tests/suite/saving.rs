@@ -183,6 +183,21 @@ fn a_save_waits_for_the_lock_of_the_file_and_removes_its_own() {
     assert_eq!(kind(prepared.commit_locked(&other)), io::ErrorKind::InvalidInput);
 }
 
+#[cfg(feature = "lock")]
+#[test]
+fn waiting_for_a_lock_ends_when_the_caller_gives_up() {
+    use executorch_format::FileLock;
+    let folder = TempFolder::new("give-up");
+    let path = folder.0.join("model.pte");
+    let _held = FileLock::acquire(&path).unwrap();
+    let mut attempts = 0;
+    let waited = FileLock::acquire_with(&path, |_| {
+        attempts += 1;
+        attempts < 3
+    });
+    assert_eq!((kind(waited.map(drop)), attempts), (io::ErrorKind::Interrupted, 3));
+}
+
 /// Windows limits paths to 260 characters, unless they are absolute and in a special form.
 #[test]
 fn a_file_with_a_long_path_is_saved_and_replaced() {

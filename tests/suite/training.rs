@@ -58,11 +58,11 @@ fn indices_and_names_that_do_not_fit_are_ignored() {
 }
 
 #[test]
-#[cfg(feature = "convert")]
 fn values_are_called_by_the_parameters() {
     let file = program(&PARAMETERS);
     let pte = Pte::parse(&file).unwrap();
-    let names = executorch_format::naming::Names::new(&Analysis::new(&pte), &[]).unwrap();
+    let analysis = Analysis::new(&pte);
+    let names = analysis.names();
     let of = |value: usize| names.methods[0].values[value].as_ref().map(|name| name.name.to_string());
     assert_eq!(
         [3, 5].map(of),

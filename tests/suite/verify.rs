@@ -3,7 +3,7 @@
 use crate::damage::{scaled, stride};
 use executorch_format::Pte;
 use executorch_format::schema::program::{Chain, ExecutionPlan, Instruction, InstructionArguments, KernelCall};
-use executorch_format::verify::{Finding, Level, Severity};
+use executorch_format::verify::{Finding, Level, Severity, checked_operators, explain_operator};
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures};
 use executorch_format_support::verdict;
 
@@ -262,4 +262,14 @@ fn missing_memory_lists_only_users_of_memory() {
     assert!(!lack(0, 0, 0).contains(';'), "{}", lack(0, 0, 0));
     assert!(lack(3, 0, 0).ends_with("; 3 of them for XNNPACK's delegates"), "{}", lack(3, 0, 0));
     assert!(lack(0, 0, 1).ends_with("; 1 delegate of other backends may take more"), "{}", lack(0, 0, 1));
+}
+
+#[test]
+fn each_operator_whose_calls_are_checked_has_an_explanation() {
+    let names = checked_operators();
+    assert!(names.contains(&"aten::cat.out") && names.is_sorted());
+    for name in names {
+        assert!(explain_operator(name).is_some_and(|text| text.contains("Demands of")), "{name}");
+    }
+    assert_eq!(explain_operator("aten::no_such_operator"), None);
 }

@@ -13,8 +13,11 @@
       const kernels = page.kernelsText(loads_in.kernels);
       const notChecked = loads_in.not_checked ? ` Not checked: ${loads_in.not_checked}.` : "";
       const checked = `Checked: ${loads_in.checked.join(", ")}.${notChecked} Every backend is assumed to be linked.`;
+      const { release, verdict } = releases[releases.length - 1];
       main.append(
         element("p", {}, element("b", {}, "Loads in: "), page.releasesText(loads_in)),
+        element("p", {}, element("b", {}, `In ${release}: `), page.verdictText(verdict)),
+        ...verdict.because.map((cause) => note(`${page.outcomes[cause.outcome]}: ${cause.name}: ${page.reason(cause)}`)),
         kernels ? note(`Needs kernels outside the portable library: ${kernels}.`) : "",
         note(checked),
         viewer.table(columns, [...releases].reverse()),
@@ -33,10 +36,25 @@
   const columns = [
     { name: "release", words: true, of: (row) => row.release },
     { name: "the file", words: true, of: (row) => word(row.behaviour) },
+    { name: "verdict", words: true, of: (row) => page.verdictText(row.verdict) },
     { name: "format", wide: true, of: (row) => answer(row.format) },
     { name: "delegates", wide: true, of: (row) => answer(row.delegates) },
     { name: "operators", wide: true, of: (row) => answer(row.operators) },
   ];
+
+  // The outcomes of a verdict, as the command prints them.
+  page.outcomes = {
+    "does-not-load": "does not load",
+    missing: "lacks an operator, a backend or data",
+    "refuses-call": "refuses a call when it runs",
+    dies: "dies or corrupts memory when it runs",
+    miscomputes: "computes wrong results",
+    "does-not-fit": "does not fit",
+    unknown: "not known",
+    runs: "runs",
+  };
+
+  page.verdictText = ({ outcome }) => page.outcomes[outcome] || outcome;
 
   // The reason of a behaviour, as text.
   page.reason = (because) => {

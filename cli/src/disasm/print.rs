@@ -251,8 +251,8 @@ fn module(context: &Context, code: &Code<'_>) -> String {
 }
 
 /// Returns the name that the model's author gave to a tensor.
-pub(super) fn given_name<'t>(value: &CodeValue<'t>) -> Option<&'t str> {
-    value.tensor.as_ref()?.name.filter(|_| value.named_by.is_some_and(NamedBy::is_given))
+pub(super) fn given_name<'t>(value: &'t CodeValue<'_>) -> Option<&'t str> {
+    value.tensor.as_ref()?.name.as_deref().filter(|_| value.named_by.is_some_and(NamedBy::is_given))
 }
 
 /// Prints why the marks of an instruction's outputs may be wrong.

@@ -83,8 +83,8 @@ fn common(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
 /// Describes a user of a blob: its file, and its value, delegate or key.
 #[expect(clippy::indexing_slicing, reason = "the models were opened from these files, in this order")]
 fn place(context: &Context, user: &CopyUser<'_>, files: &[PathBuf]) -> String {
-    let name = match user.user {
-        BlobUser::Tensor { method, value, .. } => text::value(&context.name(method, 20), value, true),
+    let name = match &user.user {
+        BlobUser::Tensor { method, value, .. } => text::value(&context.name(method, 20), *value, true),
         BlobUser::Delegate { method, index, .. } => format!("{} delegate {index}", context.name(method, 20)),
         BlobUser::Key { key, .. } => context.quoted(key, NAME),
         _ => user.kind.to_string(),

@@ -15,8 +15,7 @@ use crate::{text, value};
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
 use executorch_format::edit::{Extracted, Extraction, Subject, Unpacked, User, default_key};
-use executorch_format::naming::Names;
-use executorch_format::{Analysis, ErrorKind, Model, NewEntry, Ptd, PtdOptions, TensorShape, TensorView};
+use executorch_format::{ErrorKind, Model, NewEntry, Ptd, PtdOptions, TensorShape, TensorView};
 use glob::Pattern;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -119,26 +118,24 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         _ => NameFiles::open(context, &[])?,
     };
     let sources = files.sources()?;
-    let names = match &model {
-        Model::Pte(pte) => files.names(&Analysis::new(pte), &sources)?,
-        _ => Names::default(),
+    let (blobs, given) = match &model {
+        Model::Pte(pte) => {
+            let analysis = files.analysis(pte, &sources)?;
+            (analysis.blobs(), GivenNames::new(&analysis))
+        }
+        model => (model.blobs(), GivenNames::default()),
     };
-    let (mut blobs, mut given) = (model.blobs(), GivenNames::default());
-    if let Model::Pte(pte) = &model {
-        names.add_to_blobs(pte, &mut blobs);
-        given = GivenNames::new(&Analysis::new(pte), &names);
-    }
     let opened = super::open(context, &arguments.data)?;
     let data = opened.iter().map(super::data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
     let mut extraction = model.extraction_of(blobs).map_err(|error| Failure::bad(input.path(), &error))?;
     let patterns = Patterns(&arguments.name);
     let mut matches = patterns.matches();
     for file in &extraction.files {
-        matches.see(file.name.unwrap_or(&file.file), &called(file, several, &given));
+        matches.see(file.name.as_deref().unwrap_or(&file.file), &called(file, several, &given));
     }
     matches.check(input.path(), "blob like")?;
     extraction.files.retain(|file| {
-        patterns.allow(file.name.unwrap_or(&file.file))
+        patterns.allow(file.name.as_deref().unwrap_or(&file.file))
             || called(file, several, &given).iter().any(|name| patterns.any(name))
     });
     if arguments.unpack {
@@ -367,8 +364,8 @@ pub fn output_array(
 
 /// Returns the blob's name, or the key that `externalize` would give it.
 fn key(model: &Model<'_>, file: &Extracted<'_>) -> String {
-    match (file.name, file.users.first(), model) {
-        (Some(name), ..) => Some(name.to_owned()),
+    match (&file.name, file.users.first(), model) {
+        (Some(name), ..) => Some(name.to_string()),
         (None, Some(User::Value { method, value }), Model::Pte(pte)) => {
             pte.method(method).map(|plan| default_key(plan, *value))
         }

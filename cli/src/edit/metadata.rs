@@ -6,12 +6,14 @@ use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
+use crate::open::read_settings;
 use crate::remote::Need;
 use crate::save::Pending;
 use crate::text;
 use executorch_format::Pte;
 use executorch_format::edit::{Metadata, MetadataContent, MetadataValue};
 use serde::Serialize;
+use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 
@@ -20,12 +22,14 @@ use std::path::Path;
 #[command(after_help = "Examples:
   pte metadata model.pte
   pte metadata model.pte --set get_vocab_size=32000 --set metadata.author=someone -i
+  pte metadata model.pte --set get_eos_ids=[128009,128001] --set get_template=@chat.jinja -i
   pte metadata model.pte --remove metadata.author -o new.pte")]
 #[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
-    /// A new value: an integer, a float, true or false; anything else is a string
+    /// A new value: an integer, a float, true or false, or a list of such as JSON, [5,6]; @FILE stands for the text in a file; anything else is
+    /// a string
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// A new value that is always a string
@@ -74,7 +78,13 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         let Some((name, value)) = pair.split_once('=') else {
             return Err(Failure::Usage(format!("{pair}: expected NAME=VALUE")));
         };
-        let value = if typed { typed_value(value) } else { MetadataValue::String(value.into()) };
+        let value = match value.strip_prefix('@') {
+            _ if !typed => MetadataValue::String(value.into()),
+            Some(file) => MetadataValue::String(read_settings(Path::new(file))?),
+            None if value.starts_with('[') => list_value(value)
+                .map_err(|fault| Failure::Usage(format!("{pair}: {fault}; --set-string sets a text")))?,
+            None => typed_value(value),
+        };
         report.changes.append(&mut after.set_metadata(name, value).map_err(bad)?.changes);
         let shown = |pte: &Pte<'_>| {
             let entry = pte.metadata().into_iter().find(|entry| entry.name == name);
@@ -95,6 +105,22 @@ fn typed_value(text: &str) -> MetadataValue {
     let bool = || text.parse().ok().map(MetadataValue::Bool);
     let float = || text.parse().ok().map(MetadataValue::Float);
     int.or_else(bool).or_else(float).unwrap_or_else(|| MetadataValue::String(text.into()))
+}
+
+/// Reads a list as JSON.
+fn list_value(text: &str) -> Result<MetadataValue, String> {
+    let items: Vec<Value> = serde_json::from_str(text).map_err(|error| format!("it is not a list as JSON: {error}"))?;
+    let item = |value: Value| match value {
+        Value::Bool(value) => Ok(MetadataValue::Bool(value)),
+        Value::String(value) => Ok(MetadataValue::String(value)),
+        Value::Number(value) => match (value.as_i64(), value.as_f64().filter(|_| value.is_f64())) {
+            (Some(int), _) => Ok(MetadataValue::Int(int)),
+            (_, Some(float)) => Ok(MetadataValue::Float(float)),
+            _ => Err(format!("{value} does not fit a signed integer of 64 bits")),
+        },
+        other => Err(format!("{other} in the list, expected a number, true, false or a string")),
+    };
+    items.into_iter().map(item).collect::<Result<_, _>>().map(MetadataValue::List)
 }
 
 fn list(context: &Context, files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {

@@ -10,8 +10,8 @@ use crate::open::Input;
 use crate::save::Pending;
 use crate::{text, value};
 use executorch_format::edit::{Digest, NewData, NewKey, Selector, User};
-use executorch_format::naming::Names as GivenNames;
-use executorch_format::{Analysis, DataUser, Error, Model, Ptd, Pte};
+use executorch_format::inspect::Names as GivenNames;
+use executorch_format::{DataUser, Error, Model, Ptd, Pte};
 use sha2::Sha256;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,8 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
             let mut pte = before.clone();
             let files = arguments.names.open(context, input.path())?;
             let name_sources = files.sources()?;
-            let given = files.names(&Analysis::new(&before), &name_sources)?;
+            let analysis = files.analysis(&before, &name_sources)?;
+            let given = analysis.names();
             for (text, source) in &sources {
                 let new = arguments.asked_of(source.read(text)?);
                 let bytes = new.bytes.clone();
@@ -100,7 +101,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
                     Some(tensor) if value::parse(text, &before).is_none() => {
                         pte.replace(&Selector::Tensor(&tensor), &new)
                     }
-                    _ => pte.replace(&target(text, &before, &given, input.path())?, &new),
+                    _ => pte.replace(&target(text, &before, given, input.path())?, &new),
                 };
                 done.add(text, bytes, more.map_err(bad)?, input.path())?;
             }
@@ -143,7 +144,8 @@ fn replace_for<'t>(
     };
     let files = arguments.names.open(context, path)?;
     let name_sources = files.sources()?;
-    let given = files.names(&Analysis::new(&pte), &name_sources)?;
+    let analysis = files.analysis(&pte, &name_sources)?;
+    let given = analysis.names();
     for (text, source) in sources {
         let new = arguments.asked_of(source.read(text)?);
         let bytes = new.bytes.clone();

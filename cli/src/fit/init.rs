@@ -5,7 +5,7 @@ use executorch_format::inspect::{PointerSize, TempAllocator};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::DeviceType;
 use executorch_format::text::is_deceptive;
-use executorch_format::verify::{Behaviour, Library, Release};
+use executorch_format::verify::{Behaviour, Library, Release, Target};
 use executorch_format::{Analysis, Pte};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,14 +32,14 @@ impl Needs {
     /// Adds a model.
     pub fn add(&mut self, path: &Path, pte: &Pte<'_>) {
         self.files.push(path.to_owned());
-        let verdicts = pte.releases().releases.into_iter();
+        let analysis = Analysis::new(pte);
+        let verdicts = analysis.releases(&Target::default()).releases.into_iter();
         let loads = verdicts.filter(|verdict| verdict.behaviour == Behaviour::Loads).map(|verdict| verdict.release);
         let loads: BTreeSet<Release> = loads.collect();
         self.releases = Some(match self.releases.take() {
             Some(others) => others.intersection(&loads).copied().collect(),
             None => loads,
         });
-        let analysis = Analysis::new(pte);
         let needed = analysis.operators();
         for (name, operator) in needed.operators.into_iter().filter(|(_, operator)| operator.calls > 0) {
             let tensors = operator.kernels.values().flat_map(|kernel| &kernel.tensors);

@@ -12,7 +12,7 @@ use executorch_format::inspect::{
     PointerSize, ProgramSummary, Returned, SegmentCount, Summary, TempAllocator, TrainingRole, Value, ValueShape,
 };
 use executorch_format::schema::program::DeviceType;
-use executorch_format::verify::{Behaviour, LoadsIn, Outcome, ReleaseVerdict, Releases};
+use executorch_format::verify::{Behaviour, LoadsIn, LoadsOutcome, Outcome, Release, ReleaseVerdict, Releases};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -100,8 +100,13 @@ fn loads_in(out: &mut Out, info: &Info<'_>) -> io::Result<()> {
     if let Some(not_checked) = &loads_in.not_checked {
         line(out, &format!("not checked: {not_checked}"))?;
     }
-    match &info.external_data {
-        Some(data) => row(out, "external data", &text::message(&data.to_string())),
+    if let Some(data) = &info.external_data {
+        row(out, "external data", &text::message(&data.to_string()))?;
+    }
+    match info.verdict.as_ref().filter(|verdict| verdict.outcome != Outcome::Runs) {
+        Some(verdict) => {
+            row(out, &format!("in {}", Release::LATEST), &out.context.cut(&text::message(&verdict.to_string()), 18))
+        }
         None => Ok(()),
     }
 }
@@ -112,8 +117,8 @@ fn releases(loads_in: &LoadsIn, verdicts: &[ReleaseVerdict]) -> String {
         Some(format!("{}: {}", verdict.behaviour, reason.name))
     };
     match loads_in.outcome {
-        Outcome::Loads => {}
-        Outcome::None => {
+        LoadsOutcome::Loads => {}
+        LoadsOutcome::None => {
             let latest = verdicts.last().and_then(reason);
             return format!("no release of ExecuTorch ({})", latest.as_deref().unwrap_or("unknown"));
         }
@@ -326,7 +331,7 @@ fn type_text(context: &Context, value: &Value<'_>) -> String {
 
 fn tensor_text(context: &Context, tensor: &ValueShape<'_>) -> String {
     let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
-    tensor.name.map_or(shape.clone(), |name| format!("{shape} {}", context.name(name, NAME)))
+    tensor.name.as_ref().map_or(shape.clone(), |name| format!("{shape} {}", context.name(name, NAME)))
 }
 
 fn constant(context: &Context, value: &Returned<'_>) -> String {

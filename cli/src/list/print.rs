@@ -136,7 +136,7 @@ fn what(context: &Context, user: &User<'_>) -> String {
         BlobUser::Delegate { id, location, .. } => format!("{} ({location})", context.name(id, NAME)),
         BlobUser::Key { key, shape, name, .. } => {
             let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
-            names::of_key(context, *name, key, LONG_NAME) + &shape
+            names::of_key(context, name.as_deref(), key, LONG_NAME) + &shape
         }
         BlobUser::External { key, shape, .. } => format!("{} {shape}", context.name(key, LONG_NAME)),
         BlobUser::Bundle { version } => format!("version {version}"),
@@ -147,7 +147,7 @@ fn what(context: &Context, user: &User<'_>) -> String {
 
 /// Describes the role of a constant in its payload.
 fn inside_payload(context: &Context, user: &DelegateConstantUser<'_>) -> String {
-    let value = match (user.name, user.value) {
+    let value = match (&user.name, user.value) {
         (Some(name), _) => context.name(name, LONG_NAME),
         (None, Some(value)) => format!("value {value}"),
         (None, None) => "unused".to_owned(),

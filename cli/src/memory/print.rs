@@ -7,7 +7,6 @@ use crate::modules;
 use crate::table::{Column, Table, percent};
 use crate::text;
 use executorch_format::inspect::{BufferMemory, Memory, MethodMemory, NamedBy, PlannedBuffer, PlannedTensor};
-use executorch_format::naming::Names;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
@@ -28,7 +27,7 @@ pub(super) fn text(
 ) -> Result<(), Failure> {
     let (planned, none): (Vec<_>, Vec<_>) = memory.methods.iter().partition(|method| !method.buffers.is_empty());
     if arguments.by == Some(By::Module) {
-        let all: Vec<_> = planned.iter().flat_map(|method| &method.buffers).flat_map(Names::memory_by_module).collect();
+        let all: Vec<_> = planned.iter().flat_map(|method| &method.buffers).flat_map(BufferMemory::by_module).collect();
         modules::check(path, &all)?;
     }
     let mut out = context.out();
@@ -139,7 +138,7 @@ fn print_modules(
 ) -> io::Result<()> {
     writeln!(out, "\n  buffer {}, needed at {:#}", buffer.buffer, method.moment(buffer.needed_at))?;
     let most = out.context.rows(top, 2 * MAX_SHOWN);
-    modules::write(out, &Names::memory_by_module(buffer), "BYTES", most, text::size)
+    modules::write(out, &buffer.by_module(), "BYTES", most, text::size)
 }
 
 /// Prints the tensors that are live at the peak, the largest first.
@@ -173,15 +172,16 @@ fn print_tensors(
         // A name derived from an instruction is that of the instruction that writes the tensor.
         let is_given = tensor.named_by.is_some_and(NamedBy::is_given);
         let kept = if tensor.kept { " mutable buffer" } else { "" };
-        let maker = tensor.made_by.filter(|_| is_given);
+        let maker = tensor.made_by.as_ref().filter(|_| is_given);
         let maker = maker.map(|maker| format!(", from {}", context.name(maker, NAME))).unwrap_or_default();
         let name = tensor
             .shape
             .name
+            .as_ref()
             .filter(|_| is_given || !tensor.kept)
             .map(|name| format!(" {}{maker}", context.name(name, NAME)))
             .unwrap_or_default();
-        let user = match (tensor.last_used_by, method.moment(tensor.last)) {
+        let user = match (&tensor.last_used_by, method.moment(tensor.last)) {
             (Some(user), _) => context.name(user, NAME),
             (None, moment) => moment.to_string(),
         };

@@ -118,7 +118,7 @@ fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Res
 fn user(context: &Context, part: &SizePart<'_>, several: bool) -> String {
     let mut text = match part.users.first() {
         Some(BlobUser::Tensor { method, value, shape, name, .. }) => {
-            let name = name.map(|name| format!(" {}", context.name(name, NAME))).unwrap_or_default();
+            let name = name.as_ref().map(|name| format!(" {}", context.name(name, NAME))).unwrap_or_default();
             format!("{}{name} {shape}", text::value(&context.name(method, 20), *value, several))
         }
         Some(BlobUser::Delegate { method, index, id, .. }) => {
@@ -127,7 +127,7 @@ fn user(context: &Context, part: &SizePart<'_>, several: bool) -> String {
         }
         Some(BlobUser::Key { key, shape, name, .. }) => {
             let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
-            names::of_key(context, *name, key, NAME) + &shape
+            names::of_key(context, name.as_deref(), key, NAME) + &shape
         }
         _ => String::new(),
     };

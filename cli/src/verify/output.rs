@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::OutputArguments;
 use crate::{json, text};
-use executorch_format::verify::{Finding, Level, Severity};
+use executorch_format::verify::{Check, Finding, Level, Outcome, Release, Severity, Verdict};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -26,12 +26,15 @@ pub enum Form {
 /// The findings in a file, as JSON.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Verdict<'f> {
+pub struct CheckedFile<'f> {
     file: String,
     level: Level,
     /// `true` if no finding is an error.
     ok: bool,
     findings: &'f [Finding],
+    /// What the newest release, with everything in its own libraries, does with the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'f Verdict>,
     errors: json::None,
 }
 
@@ -64,7 +67,8 @@ impl Output {
     }
 
     /// Adds the findings in a file.
-    pub fn file(&mut self, context: &Context, path: &Path, findings: &[Finding]) -> Result<(), Failure> {
+    pub fn file(&mut self, context: &Context, path: &Path, check: &Check) -> Result<(), Failure> {
+        let Check { findings, verdict, .. } = check;
         let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
         self.files += 1;
@@ -72,13 +76,14 @@ impl Output {
         self.errors += errors;
         self.warnings += warnings;
         match &mut self.writer {
-            Writer::Text => lines(context, path, findings, errors, warnings),
+            Writer::Text => lines(context, path, check, errors, warnings),
             Writer::Json(documents) => {
                 let file = path.display().to_string();
-                documents.add(&Verdict { file, level: self.level, ok: errors == 0, findings, errors: [] })
+                let (ok, verdict) = (errors == 0, verdict.as_ref());
+                documents.add(&CheckedFile { file, level: self.level, ok, findings, verdict, errors: [] })
             }
             Writer::Sarif(sarif) => {
-                sarif.add(path, findings);
+                sarif.add(path, check);
                 Ok(())
             }
         }
@@ -117,16 +122,22 @@ impl Output {
 }
 
 /// Prints a file's findings, one on each line. With `--quiet`, nothing is printed for a file without findings.
-fn lines(context: &Context, path: &Path, findings: &[Finding], errors: usize, warnings: usize) -> Result<(), Failure> {
+fn lines(context: &Context, path: &Path, check: &Check, errors: usize, warnings: usize) -> Result<(), Failure> {
     if errors + warnings == 0 && context.quiet {
         return Ok(());
     }
     let mut out = context.plain_out();
     let verdict = if errors + warnings == 0 { "ok".to_owned() } else { counts(errors, warnings) };
     writeln!(out, "{}: {verdict}", text::path(path))?;
-    for finding in findings {
+    for finding in &check.findings {
         let hint = if finding.rule == "external-unchecked" { " (give one too, or use --data X.ptd)" } else { "" };
         writeln!(out, "  {}{hint}", text::message(&finding.to_string()))?;
+    }
+    if let Some(verdict) = check.verdict.as_ref().filter(|verdict| verdict.outcome != Outcome::Runs) {
+        // The findings above have the other causes.
+        let cause = verdict.because.first().filter(|_| !verdict.outcome.is_bad());
+        let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+        writeln!(out, "  in {}: {}{}", Release::LATEST, verdict.outcome, text::message(&cause))?;
     }
     Ok(out.flush()?)
 }

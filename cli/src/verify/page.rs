@@ -1,7 +1,7 @@
 //! A page of Markdown about a rule, a feature or a reason: for `--explain`, for SARIF, and for `docs/rules.md`.
 
 use executorch_format::verify::{
-    Behaviour, FEATURES, Feature, History, Level, REASONS, RULES, Release, Rule, Severity, checked_operators,
+    Behaviour, FEATURES, Feature, History, Level, Outcome, REASONS, RULES, Release, Rule, Severity, checked_operators,
     explain_operator,
 };
 
@@ -66,6 +66,9 @@ pub fn page(rule: &Rule) -> String {
     page += &format!("- Checked from level {level}.\n- Severity: {severity}.\n");
     if let Some(cve) = rule.cve {
         page += &format!("- Published as {cve}.\n");
+    }
+    if rule.outcome != Outcome::Runs {
+        page += &format!("- Verdict on ExecuTorch {}: {}.\n", Release::LATEST, rule.outcome);
     }
     if let Some(since) = rule.refused_since() {
         page += &format!("- Refused by ExecuTorch since {since}.\n");

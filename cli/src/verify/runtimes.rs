@@ -8,7 +8,7 @@ use crate::files::{FilePath, batches};
 use crate::open::Input;
 use crate::remote::Need;
 use crate::{json, parallel, text};
-use executorch_format::verify::{Behaviour, Deployment, Library, Release, ReleaseVerdict, releases_of_error};
+use executorch_format::verify::{Behaviour, Library, Outcome, Release, ReleaseVerdict, Target, releases_of_error};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -48,15 +48,15 @@ pub fn span(text: &str) -> Result<Span, String> {
 /// The behaviour of releases with a file, as JSON.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Verdict {
+pub struct FileReleases {
     file: String,
-    /// `true` if each of them loads it.
+    /// `true` if each of them loads it, and as far as is known runs it.
     ok: bool,
     releases: Vec<ReleaseVerdict>,
     errors: json::None,
 }
 
-/// Prints what each release does with each file. Fails if a release refuses a file or crashes on it.
+/// Prints what each release does with each file. Fails if a release does not run a file as it should.
 pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
     context: &Context,
     files: impl Fn() -> Files,
@@ -68,16 +68,15 @@ pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
         return Err(Failure::Usage("--runtime prints no SARIF".to_owned()));
     }
     let mut documents = (form != Form::Text).then(|| json::Files::new(context, form == Form::Jsonl));
-    let libraries = (!libraries.is_empty()).then_some(libraries);
+    let target = Target::default().with_libraries((!libraries.is_empty()).then(|| libraries.to_vec()));
     let opened = DataFiles::open(context, files().flatten());
     let data = opened.parse();
     let mut code = 0;
     let verdicts = |FilePath { path, .. }: &FilePath| -> Result<Vec<ReleaseVerdict>, Failure> {
         let input = Input::open_for(context, path, Need::Scales)?;
         let ptds = serving(&data, path);
-        let deployment = Deployment::default().with_libraries(libraries).with_data(Some(&ptds));
         let mut verdicts = match input.model() {
-            Ok(model) => model.releases_with(&deployment).releases,
+            Ok(model) => model.releases(&target, Some(&ptds)).releases,
             Err(error) => releases_of_error(&error).releases,
         };
         verdicts.retain(|verdict| spans.iter().any(|span| span.holds(verdict.release)));
@@ -86,12 +85,13 @@ pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
     for (batch, failed) in batches(files()) {
         parallel::in_order(&batch, verdicts, |FilePath { path, .. }, result| match result {
             Ok(chosen) => {
-                let fails = |verdict: &ReleaseVerdict| verdict.behaviour > Behaviour::Unknown;
+                let fails = |verdict: &ReleaseVerdict| verdict.verdict.outcome.is_bad();
+                let loads = |verdict: &ReleaseVerdict| verdict.behaviour == Behaviour::Loads;
                 code = code.max(chosen.iter().any(fails).into());
                 match &mut documents {
-                    Some(documents) => documents.add(&Verdict {
+                    Some(documents) => documents.add(&FileReleases {
                         file: path.display().to_string(),
-                        ok: chosen.iter().all(|verdict| verdict.behaviour == Behaviour::Loads),
+                        ok: chosen.iter().all(|verdict| loads(verdict) && !fails(verdict)),
                         releases: chosen,
                         errors: [],
                     }),
@@ -111,9 +111,8 @@ pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
 /// Prints one line for all releases that do the same for the same reason.
 fn lines(context: &Context, path: &Path, verdicts: &[ReleaseVerdict]) -> Result<(), Failure> {
     let mut out = context.plain_out();
-    let is_plain = |verdict: &ReleaseVerdict| verdict.kernels.is_empty() && verdict.not_checked().is_none();
-    let said =
-        |verdict: &&ReleaseVerdict| !context.quiet || verdict.behaviour != Behaviour::Loads || !is_plain(verdict);
+    let is_plain = |verdict: &ReleaseVerdict| verdict.kernels.is_empty() && verdict.verdict.outcome == Outcome::Runs;
+    let said = |verdict: &&ReleaseVerdict| !context.quiet || !is_plain(verdict);
     if verdicts.iter().any(|verdict| said(&verdict)) {
         writeln!(out, "{}:", text::path(path))?;
     }

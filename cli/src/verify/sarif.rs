@@ -3,7 +3,7 @@
 use super::page;
 use crate::failure::Failure;
 use crate::json::Form;
-use executorch_format::verify::{Finding, RULES, Severity};
+use executorch_format::verify::{Check, Finding, RULES, Severity};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -40,12 +40,15 @@ impl Location {
 #[derive(Default)]
 pub struct Sarif {
     results: Vec<Value>,
+    artifacts: Vec<Value>,
     unreadable: Vec<Value>,
 }
 
 impl Sarif {
     /// Adds the findings in a file.
-    pub fn add(&mut self, path: &Path, findings: &[Finding]) {
+    pub fn add(&mut self, path: &Path, Check { findings, verdict, .. }: &Check) {
+        let properties = json!({"verdict": verdict});
+        self.artifacts.push(json!({"location": {"uri": uri(path)}, "properties": properties}));
         self.results.extend(findings.iter().map(|finding| {
             json!({
                 "ruleId": finding.rule,
@@ -98,6 +101,7 @@ impl Sarif {
                     "executionSuccessful": self.unreadable.is_empty(),
                     "toolExecutionNotifications": self.unreadable,
                 }],
+                "artifacts": self.artifacts,
                 "results": self.results,
             }],
         });

@@ -3,7 +3,6 @@
 use crate::cli::{TempFile, pte, slashes};
 use crate::see::golden;
 use executorch_format::inspect::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff};
-use executorch_format::naming::Names;
 use executorch_format::schema::program::{Instruction, InstructionArguments, KernelTypes};
 use executorch_format::testing::{Damage, damage_word};
 use executorch_format::{Analysis, Bpte, Etdp, Model, Ptd, PtdOptions, Pte, PteOptions};
@@ -453,10 +452,11 @@ fn json_agrees_with_the_library() {
     let output = pte().args(["diff", "--json", "--tensors"]).arg(&one.path).arg(&other.path).output().unwrap();
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let programs = [&one, &other].map(|file| Pte::parse(file.bytes()).unwrap());
-    let names = programs.each_ref().map(|pte| Names::new(&Analysis::new(pte), &[]).unwrap());
+    let analyses = programs.each_ref().map(Analysis::new);
     let (before, after) = (Model::parse(one.bytes()).unwrap(), Model::parse(other.bytes()).unwrap());
     let (before, after) = (Side::new(&before, &[]), Side::new(&after, &[]));
-    let diff = diff(&before.with_names(&names[0]), &after.with_names(&names[1]), &DiffOptions::default());
+    let diff =
+        diff(&before.with_names(analyses[0].names()), &after.with_names(analyses[1].names()), &DiffOptions::default());
     assert_eq!(json["same"], false);
     assert_eq!(json["sizes"], serde_json::json!([one.bytes().len(), other.bytes().len()]));
     assert_eq!(json["differences"], serde_json::to_value(&diff.differences).unwrap());

@@ -3,7 +3,7 @@
 use crate::cli::{TempFile, pte};
 use executorch_format::delegate::{NamedBlobs, Payload};
 use executorch_format::inspect::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff};
-use executorch_format::naming::{NameSource, Names};
+use executorch_format::naming::NameSource;
 use executorch_format::schema::ScalarType;
 use executorch_format::{Analysis, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
 use executorch_format_support::data;
@@ -14,11 +14,11 @@ use serde_json::Value;
 fn compare(before: (&[u8], &[u8]), after: (&[u8], &[u8])) -> Diff {
     let programs = [before.0, after.0].map(|bytes| Pte::parse(bytes).unwrap());
     let sources = [before.1, after.1].map(|bytes| [NameSource::parse(bytes).unwrap()]);
-    let names: Vec<Names<'_>> =
-        (0..2).map(|side| Names::new(&Analysis::new(&programs[side]), &sources[side]).unwrap()).collect();
+    let analyses = [0, 1].map(|side| Analysis::new(&programs[side]).with_names(&sources[side]));
     let models = [before.0, after.0].map(|bytes| Model::parse(bytes).unwrap());
     let (one, other) = (Side::new(&models[0], &[]), Side::new(&models[1], &[]));
-    diff(&one.with_names(&names[0]), &other.with_names(&names[1]), &DiffOptions::default().with_tensors())
+    let (one, other) = (one.with_names(analyses[0].names()), other.with_names(analyses[1].names()));
+    diff(&one, &other, &DiffOptions::default().with_tensors())
 }
 
 fn record(name: &str) -> (Vec<u8>, Vec<u8>) {
@@ -81,10 +81,9 @@ fn one_changed_weight_inside_a_delegate_is_named_and_measured() {
     let (file, record) = record("net_xnnpack");
     let program = Pte::parse(&file).unwrap();
     let sources = [NameSource::parse(&record).unwrap()];
-    let names = Names::new(&Analysis::new(&program), &sources).unwrap();
-    let mut inside = Analysis::new(&program).delegate_constants();
-    names.add_to_delegate_constants(&program, &mut inside);
-    let weight = inside.constants.iter().find(|constant| constant.user.name == Some("head.weight")).unwrap();
+    let analysis = Analysis::new(&program).with_names(&sources);
+    let inside = analysis.delegate_constants();
+    let weight = inside.constants.iter().find(|constant| constant.user.name.as_deref() == Some("head.weight")).unwrap();
     let at = weight.offset.unwrap() as usize;
     let mut other = file.clone();
     let value = f32::from_le_bytes(file[at..at + 4].try_into().unwrap());

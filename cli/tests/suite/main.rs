@@ -43,3 +43,4 @@ mod savings;
 mod schemas;
 mod see;
 mod shape;
+mod verdicts;

@@ -79,7 +79,30 @@ impl<'a> XNNGraph<'a> {
         }
         ids
     }
+
+    /// Returns the nodes that take each value, with the argument's name.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn takers(&self) -> Takers {
+        let ids = self.values_by_id();
+        let mut takers = Takers::new();
+        for (index, node) in self.xnodes().iter().enumerate() {
+            for (name, id) in node.xnode_union.ids().inputs {
+                let role = match name.trim_end_matches("_id") {
+                    "filter" => "weight",
+                    other => other,
+                };
+                if let Some(value) = ids.get(&id) {
+                    takers.entry(*value).push((index, role));
+                }
+            }
+        }
+        takers
+    }
 }
+
+/// The nodes that take each value, with the argument's name.
+#[cfg(feature = "inspect")]
+pub(crate) type Takers = Keyed<usize, Vec<(usize, &'static str)>>;
 
 /// Displays it as `qcint8[5, 3]`.
 impl fmt::Display for XNNTensorValue<'_> {

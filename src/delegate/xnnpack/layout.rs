@@ -74,6 +74,7 @@ fn of_argument(node: &XNodeUnion<'_>, field: &str) -> ConstantLayout {
 
 impl ConstantLayout {
     /// Returns the one layout of a value that nodes take in these; `None` if there are several, or no node takes it.
+    #[cfg(feature = "edit")]
     pub(crate) fn only(layouts: &[Self]) -> Option<Self> {
         match layouts {
             [layout] => Some(*layout),
@@ -142,6 +143,7 @@ impl ConstantLayout {
     }
 }
 
+#[cfg(feature = "convert")]
 impl Arrangement {
     /// Returns the sizes of the model's tensor and its strides in the constant, in elements; `None` if one stride cannot describe a dimension,
     /// because its groups are apart.
@@ -173,6 +175,7 @@ impl Arrangement {
 }
 
 /// Returns the strides of a tensor whose last dimension is innermost, in elements.
+#[cfg(feature = "convert")]
 pub(crate) fn natural_strides(sizes: &[u32]) -> Vec<u64> {
     let mut strides = Vec::with_capacity(sizes.len());
     let mut stride = 1u64;
@@ -252,6 +255,7 @@ mod tests {
         assert!(ConstantLayout::Transposed { groups: 0 }.arrange(&[5, 1, 1, 4], None).is_err());
     }
 
+    #[cfg(feature = "convert")]
     #[test]
     fn weights_are_views_of_constants() {
         let strided =

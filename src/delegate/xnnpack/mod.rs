@@ -13,11 +13,15 @@ mod layout;
 
 pub(crate) use constants::scales_constant;
 pub use constants::{Constant, ConstantPlace, ConstantUse};
+#[cfg(feature = "inspect")]
+pub(crate) use graph::Takers;
 pub use graph::{NodeIds, tensor_bytes};
 pub(in crate::delegate) use header::MAGIC as HEADER;
 pub use header::XnnpackHeader;
 #[cfg(feature = "edit")]
-pub(crate) use layout::{Arrangement, ConstantLayout, natural_strides};
+#[cfg(feature = "convert")]
+pub(crate) use layout::natural_strides;
+pub(crate) use layout::{Arrangement, ConstantLayout};
 
 use crate::error::Result;
 use crate::file::named_blobs::NamedBlobs;

@@ -6,7 +6,6 @@ use crate::analysis::Name;
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse, scales_constant};
 use crate::delegate::{Payload, Xnnpack};
 use crate::inspect::numbers::Values;
-use crate::inspect::takers;
 use crate::keyed::Keyed;
 use crate::schema::program::ExecutionPlan;
 use crate::schema::xnnpack::XNNTensorValue;
@@ -71,7 +70,7 @@ impl<'s> Comparer<'s> {
     ) -> Vec<Inside<'s>> {
         let blobs = side.of(&self.blobs);
         let names = self.method_names(side, method).and_then(|names| names.delegates.get(delegate));
-        let takers = takers(payload);
+        let takers = payload.graph.takers();
         let key = |index: u32| match payload.constant(index) {
             Some(ConstantPlace::Named { key, .. }) => Some(key),
             _ => None,

@@ -4,7 +4,7 @@ use super::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind, value_
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Kind, Role, UNKNOWN_DELEGATE, size};
 use crate::delegate::Xnnpack;
 use crate::file::pte::Pte;
-use crate::inspect::TensorPlace;
+use crate::inspect::{InstructionName, MethodNames, Name, NameText, NamedBy, SourceLine, TensorPlace};
 use crate::keyed::{Keyed, equal_range, sort, sort_by_key};
 use crate::names::short;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
@@ -14,6 +14,7 @@ use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 pub(super) fn graph<'t>(
     pte: &'t Pte<'_>,
     (method, plan): (usize, &'t ExecutionPlan<'_>),
+    names: &MethodNames<'t>,
     delegates: &DelegateOutputs,
     opened: Opened<'_, 't>,
 ) -> Graph<'t> {
@@ -25,6 +26,7 @@ pub(super) fn graph<'t>(
     let mut flow = Flow {
         pte,
         plan,
+        names,
         opened,
         operators: operators.collect(),
         texts: Keyed::new(),
@@ -45,8 +47,9 @@ pub(super) fn graph<'t>(
     for (((chain, index), instruction), time) in plan.instructions().zip(1..) {
         let before = flow.graph.nodes.len();
         flow.instruction(InstructionPlace { chain, instruction: index }, instruction, time, &calls);
-        let source = source(plan, chain, index);
-        flow.graph.nodes.iter_mut().skip(before).for_each(|node| node.source.clone_from(&source));
+        if let Some(source) = source(plan, chain, index) {
+            flow.graph.nodes.iter_mut().skip(before).for_each(|node| node.source = Some(source.clone()));
+        }
     }
     for (position, output) in plan.outputs().iter().enumerate() {
         let node = flow.node(NodeKind::Output, format!("output {position}"), None, [takes(*output)]);
@@ -68,6 +71,11 @@ fn source(plan: &ExecutionPlan<'_>, chain: usize, index: usize) -> Option<String
     let path = frame.filename();
     let file = path.rsplit_once(['/', '\\']).map_or(path, |(_, name)| name);
     Some(short(&format!("{file}:{} {}", frame.lineno, frame.name())))
+}
+
+/// Formats the line of Python that a record has for an instruction.
+pub(super) fn line_text(line: &SourceLine) -> String {
+    short(&format!("{}:{} {}", line.file, line.line, line.function))
 }
 
 /// Returns the indices of all events, sorted within each time by argument.
@@ -101,6 +109,7 @@ struct Reader {
 pub(super) struct Flow<'f, 't, 'a> {
     pte: &'t Pte<'a>,
     plan: &'t ExecutionPlan<'a>,
+    pub(super) names: &'f MethodNames<'t>,
     dataflow: &'f Dataflow,
     /// The known payloads. Each is removed at its first call: later calls show the delegate as one node.
     opened: Opened<'f, 't>,
@@ -138,31 +147,44 @@ impl<'f, 't> Flow<'f, 't, '_> {
         let argument = |taken: Taken| {
             use TensorPlace::{Constant, External, InitialState};
             let place = self.place_of(taken.value);
+            let (tensor_name, named_by) = self.name_of(taken.value);
             GraphArgument {
                 value: taken.value,
                 name: taken.name,
-                tensor_name: None,
-                named_by: None,
+                tensor_name,
+                named_by,
                 text: texts.or_insert_with(taken.value, || value_text(self.plan, taken.value).into()).clone(),
                 output: taken.output,
                 weight: matches!(place, Some(Constant { .. } | InitialState { .. } | External { .. })),
                 place,
             }
         };
-        let arguments = arguments.into_iter().map(argument).collect();
+        let arguments: Vec<GraphArgument<'t>> = arguments.into_iter().map(argument).collect();
         self.texts = texts;
+        let own = instruction.and_then(|at| self.name_of_instruction(at));
+        let of_value = || arguments.first().and_then(|argument| argument.tensor_name.clone());
         self.graph.nodes.push(Node {
             kind,
             label,
-            name: None,
-            module: None,
+            name: own.map(|own| own.label.clone()).or_else(of_value),
+            module: own.and_then(|own| own.module),
             delegate: None,
             instruction,
-            source: None,
+            source: own.and_then(|own| own.source).map(line_text),
             arguments,
             time: None,
         });
         self.graph.nodes.len() - 1
+    }
+
+    /// Returns the name of a value of the method, and its origin.
+    pub(super) fn name_of(&self, value: i32) -> (Option<NameText<'t>>, Option<NamedBy>) {
+        Name::fields(usize::try_from(value).ok().and_then(|value| self.names.value(value)))
+    }
+
+    /// Returns the name of an instruction.
+    pub(super) fn name_of_instruction(&self, at: InstructionPlace) -> Option<&'f InstructionName<'t>> {
+        self.names.instruction(at.chain, at.instruction)
     }
 
     /// Returns the place of a tensor's bytes.
@@ -199,7 +221,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             InstructionArguments::DelegateCall(call) => {
                 let index = usize::try_from(call.delegate_index).ok();
                 let delegate = index.and_then(|index| self.plan.delegates().get(index));
-                let payload = index.and_then(|index| self.opened.get_mut(&index)?.take());
+                let payload = index.and_then(|index| Some((index, self.opened.get_mut(&index)?.take()?)));
                 if let (Some(delegate), Some(payload)) = (delegate, payload) {
                     return self.inside(payload, delegate.id(), (at, time), call.args());
                 }

@@ -1,7 +1,7 @@
 //! Groups of nodes in a graph: the nodes of a delegate, and repeated parts such as the blocks of a transformer.
 
 use super::{Edge, Ends, Graph, GraphArgument, GraphLayout, InstructionPlace, Node, NodeKind};
-use crate::inspect::modules::common_module;
+use crate::analysis::modules::common_module;
 use crate::keyed::{Keyed, sort};
 use alloc::{format, string::String, vec, vec::Vec};
 use core::ops::Range;

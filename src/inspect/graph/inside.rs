@@ -1,10 +1,11 @@
 //! The nodes inside a delegate's payload, as nodes of the method's graph.
 
-use super::flow::{Flow, Opened};
+use super::flow::{Flow, Opened, line_text};
 use super::{Edge, GraphArgument, InstructionPlace, Node, NodeKind};
 use crate::delegate::OpenPayload;
 use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
+use crate::inspect::Name;
 use crate::keyed::Keyed;
 use crate::schema::xnnpack::NO_ID;
 use alloc::{string::String, string::ToString, vec, vec::Vec};
@@ -27,32 +28,41 @@ pub(super) fn opened<'o, 't>(pte: &Pte<'_>, payloads: &'o [OpenPayload<'t>]) -> 
 }
 
 impl<'t> Flow<'_, 't, '_> {
-    /// Adds a node for each node of a payload. `args` are the values that the delegate is called with.
+    /// Adds a node for each node of the payload of a delegate with that index. `args` are the values that the delegate is called with.
     pub(super) fn inside(
         &mut self,
-        payload: &Xnnpack<'_>,
+        (index, payload): (usize, &Xnnpack<'_>),
         delegate: &'t str,
         (place, time): (InstructionPlace, usize),
         args: &[i32],
     ) {
         let tensors = payload.graph.tensors_by_id();
         let tensor = |id: u32| tensors.get(&id).copied();
+        let (names, values) = (self.names.delegates.get(index), payload.graph.values_by_id());
+        let of_call = self.name_of_instruction(place);
+        let constant = |id: u32| names?.constant(*values.get(&id)?);
         let external = |id: u32| {
             let position = tensor(id).filter(|tensor| tensor.is_external())?.external_id;
             args.get(usize::try_from(position).ok()?).copied()
         };
-        let argument = |name: &'static str, id: u32, output: bool| GraphArgument {
-            value: external(id).unwrap_or_else(|| inner(id)),
-            name: Some(name.trim_end_matches("_id")),
-            tensor_name: None,
-            named_by: None,
-            text: tensor(id).map_or_else(String::new, ToString::to_string).into(),
-            output,
-            weight: tensor(id).is_some_and(|tensor| tensor.constant_buffer_idx > 0),
-            place: external(id).and_then(|value| self.place_of(value)),
+        let argument = |name: &'static str, id: u32, output: bool| {
+            let external = external(id);
+            let (tensor_name, named_by) =
+                external.map_or_else(|| Name::fields(constant(id)), |value| self.name_of(value));
+            GraphArgument {
+                value: external.unwrap_or_else(|| inner(id)),
+                name: Some(name.trim_end_matches("_id")),
+                tensor_name,
+                named_by,
+                text: tensor(id).map_or_else(String::new, ToString::to_string).into(),
+                output,
+                weight: tensor(id).is_some_and(|tensor| tensor.constant_buffer_idx > 0),
+                place: external.and_then(|value| self.place_of(value)),
+            }
         };
         let mut found: Vec<(Node<'t>, Vec<u32>, Vec<u32>)> = Vec::new();
-        for node in payload.graph.xnodes() {
+        for (position, node) in payload.graph.xnodes().iter().enumerate() {
+            let own = names.and_then(|names| names.nodes.get(position)).or(of_call);
             let ids = node.xnode_union.ids();
             let present = |list: Vec<(&'static str, u32)>| list.into_iter().filter(|(_, id)| *id != NO_ID);
             let inputs: Vec<_> = present(ids.inputs).collect();
@@ -64,11 +74,11 @@ impl<'t> Flow<'_, 't, '_> {
             let node = Node {
                 kind,
                 label,
-                name: None,
-                module: None,
+                name: own.map(|own| own.label.clone()),
+                module: own.and_then(|own| own.module).or(of_call.and_then(|call| call.module)),
                 delegate: Some(delegate),
                 instruction: Some(place),
-                source: None,
+                source: own.and_then(|own| own.source).map(line_text),
                 arguments,
                 time: None,
             };

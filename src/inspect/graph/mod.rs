@@ -12,7 +12,7 @@ pub use groups::{GroupKind, NodeGroup, Outline};
 pub(crate) use layout::{CHARACTERS, LINE, MAX_WEIGHTS};
 pub use layout::{EdgeRoute, GraphLayout, NodeBox};
 
-use super::{NamedBy, TensorPlace};
+use super::{MethodNames, NameText, NamedBy, TensorPlace};
 use crate::analysis::Analysis;
 use crate::names::short;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
@@ -62,9 +62,9 @@ pub struct Node<'t> {
     /// The operator with its overload, the backend, or the kind and index of an input or output.
     pub label: String,
     /// The label of the instruction or of the node inside a delegate, such as `convolution.3`; for an input, a state or an output, the
-    /// name of the value. `naming::Names` adds this and `module`.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
-    pub name: Option<&'t str>,
+    /// name of the value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<NameText<'t>>,
     /// The path of its module, such as `layers.0.conv`; empty for the model itself.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub module: Option<&'t str>,
@@ -151,9 +151,9 @@ pub struct GraphArgument<'t> {
     /// The name, if the operator is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'static str>,
-    /// The name of a tensor, such as `layers.0.conv.weight`. `naming::Names` adds it.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
-    pub tensor_name: Option<&'t str>,
+    /// The name of a tensor, such as `layers.0.conv.weight`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tensor_name: Option<NameText<'t>>,
     /// The origin of that name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
@@ -198,7 +198,10 @@ pub(super) fn of_pte<'t>(analysis: &Analysis<'t>) -> Vec<Graph<'t>> {
     let mut left = Graph::MAX_NODES;
     let mut graphs = Vec::new();
     let (opened, inside) = inside::opened(pte, analysis.payloads());
-    for (((method, plan), opened), inside) in pte.methods().iter().enumerate().zip(opened).zip(inside) {
+    let nameless = MethodNames::default();
+    for ((method, opened), inside) in pte.methods().iter().enumerate().zip(opened).zip(inside) {
+        let (index, plan) = method;
+        let names = analysis.answer_names().and_then(|names| names.methods.get(index)).unwrap_or(&nameless);
         if plan.is_constant() {
             continue;
         }
@@ -206,7 +209,7 @@ pub(super) fn of_pte<'t>(analysis: &Analysis<'t>) -> Vec<Graph<'t>> {
         graphs.push(match left.checked_sub(nodes) {
             Some(rest) => {
                 left = rest;
-                flow::graph(pte, (method, plan), analysis.outputs(), opened)
+                flow::graph(pte, method, names, analysis.outputs(), opened)
             }
             None => Graph { method: plan.name(), incomplete: Some(TOO_LARGE), ..Graph::default() },
         });
@@ -228,7 +231,7 @@ impl Node<'_> {
 impl GraphArgument<'_> {
     /// Formats a weight for pictures: `layers.0.conv.weight f32[8, 3, 3, 3]`, or with the name of the argument if its own is not known.
     pub fn weight_text(&self) -> String {
-        let name = self.tensor_name.filter(|_| self.named_by.is_some_and(NamedBy::is_given));
+        let name = self.tensor_name.as_deref().filter(|_| self.named_by.is_some_and(NamedBy::is_given));
         match name.or(self.name) {
             Some(name) => format!("{} {}", short(name), self.text),
             None => String::from(&*self.text),

@@ -3,7 +3,7 @@
 mod cover;
 mod sharing;
 
-use super::{Fault, NamedBy, PlannedBuffer, ValueShape};
+use super::{Fault, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape};
 use crate::analysis::Analysis;
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
 use crate::delegate::{Payload, PayloadKind, delegate_at};
@@ -178,15 +178,15 @@ pub struct PlannedTensor<'t> {
     /// The type and shape.
     #[serde(flatten)]
     pub shape: ValueShape<'t>,
-    /// The origin of its name. `naming::Names` adds this field and the next three.
+    /// The origin of its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_by: Option<NamedBy>,
     /// The instruction that first writes it, such as `convolution.3`; `None` for an input.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub made_by: Option<&'t str>,
+    pub made_by: Option<NameText<'t>>,
     /// The instruction that needs it last; `None` for an output.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_used_by: Option<&'t str>,
+    pub last_used_by: Option<NameText<'t>>,
     /// The path of the module of the instruction that first writes it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub module: Option<&'t str>,
@@ -215,7 +215,8 @@ pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
     let mut scratch = scratch(analysis);
     for (index, plan) in analysis.pte().methods().iter().enumerate() {
-        let (mut method, errors) = method(index, plan, analysis.outputs());
+        let names = analysis.answer_names().and_then(|names| names.methods.get(index));
+        let (mut method, errors) = method(index, plan, analysis.outputs(), names);
         method.scratch = scratch.remove(&index).flatten();
         if method.scratch.is_some() {
             method.not_counted.retain(|id| *id != PayloadKind::EthosU.id());
@@ -257,6 +258,7 @@ fn method<'t>(
     index: usize,
     plan: &'t ExecutionPlan<'_>,
     delegates: &DelegateOutputs,
+    names: Option<&MethodNames<'t>>,
 ) -> (MethodMemory<'t>, Vec<Fault>) {
     let planned = plan.planned_memory();
     let mut tensors: Vec<Vec<PlannedTensor<'t>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
@@ -272,6 +274,12 @@ fn method<'t>(
         }
         (needs, kept, flow.unknown, instructions, is_named)
     };
+    // Times are counted from 1 over the instructions of all chains.
+    let labels: Vec<&NameText<'t>> = {
+        let chains = names.map(|names| names.chains.as_slice()).unwrap_or_default();
+        chains.iter().flatten().map(|instruction| &instruction.label).collect()
+    };
+    let label = |time: usize| labels.get(time.checked_sub(1)?).map(|label| (*label).clone());
     let (mut periods, mut views) = (needs.periods.as_slice(), needs.views.as_slice());
     for (value, tensor) in plan.tensors() {
         let needed = part(&mut periods, value);
@@ -290,7 +298,7 @@ fn method<'t>(
         let ends = needed.first().zip(needed.last());
         match (placed, ends) {
             (Ok((buffer, bytes)), Some(((_, start), (_, end)))) => {
-                let (offset, shape) = (place.memory_offset(), ValueShape::of(tensor));
+                let (offset, mut shape) = (place.memory_offset(), ValueShape::of(tensor));
                 let kept = all_kept.binary_search(&(value as u32)).is_ok();
                 let mut idle = Vec::new();
                 for pair in needed.windows(2) {
@@ -301,8 +309,11 @@ fn method<'t>(
                 let views = bases.iter().take(MAX_VIEWS).map(|(_, base)| *base as usize).collect();
                 let (first, last) = (start.first, end.last);
                 let (shares_with, replaces) = Default::default();
-                let named_by = shape.name.map(|_| NamedBy::File);
-                let (made_by, last_used_by, module) = (None, None, None);
+                let name = names.and_then(|names| names.value(value));
+                let mut named_by = shape.name.as_ref().map(|_| NamedBy::File);
+                if let Some(name) = name {
+                    (shape.name, named_by) = (Some(name.name.clone()), Some(name.named_by));
+                }
                 buffer.push(PlannedTensor {
                     value,
                     offset,
@@ -314,9 +325,9 @@ fn method<'t>(
                     views,
                     shape,
                     named_by,
-                    made_by,
-                    last_used_by,
-                    module,
+                    made_by: label(first),
+                    last_used_by: label(last),
+                    module: name.and_then(|name| name.module),
                     shares_with,
                     replaces,
                 });

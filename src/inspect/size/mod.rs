@@ -276,7 +276,7 @@ pub(super) fn of_pte<'t>(analysis: &Analysis<'t>) -> Result<SizeReport<'t>> {
     ledger.segments(pte.segment_base_offset(), pte.program.segments(), &referenced);
     ledger.trailing(pte.trailing_bytes());
     ledger.starts(&constant_starts(pte));
-    let Blobs { blobs, errors } = crate::inspect::blobs::of_pte(pte);
+    let Blobs { blobs, errors } = analysis.blobs();
     for blob in blobs {
         ledger.blob(blob);
     }

@@ -69,7 +69,7 @@ pub struct Method<'t> {
 }
 
 /// An input or output.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Value<'t> {
@@ -128,7 +128,7 @@ pub struct Backend<'t> {
 
 pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
     let pte = analysis.pte();
-    let Blobs { blobs, mut errors } = crate::inspect::blobs::of_pte(pte);
+    let Blobs { blobs, mut errors } = crate::inspect::blobs::of_pte(pte, None);
     let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
     let opened = analysis.payloads();
     let operators = delegates::operators(pte, opened);

@@ -46,7 +46,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     .kernel(&Kernel {
         source: "optimized/cpu/op_add.cpp",
         orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[Promotes(&Promotion { alpha: Alpha::Add, ..BESIDE_NUMBER }), Like("self", &["out"])],
+        checks: &[Promotes(&Promotion { cast: Cast::Any, alpha: Alpha::Add, ..BESIDE_NUMBER }), Like("self", &["out"])],
         other_numbers: &[],
     })
     .portable(&Kernel {

@@ -4,7 +4,8 @@ use super::super::KnownOperator;
 use super::super::argument::{boolean, in_place, int, ints, number, optional_tensors, output, outputs, tensor};
 use super::super::kernel::{
     Check::{
-        By, Dies, Dim, Dims, FirstOfType, If, Is, Like, MoreRank, NumberFits, OfType, Range, Rank, SameType, StrictDim,
+        By, Dies, Dim, Dims, FirstOfType, If, Is, Like, MoreRank, NumberFits, OfType, Range, Rank, SameType, Strays,
+        StrictDim,
     },
     Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::{Contiguous, Same},
@@ -396,6 +397,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             By(Family::SplitSizes),
             OfType(&["self"], Types::REAL_OR_BOOL),
             FirstOfType("out", Types::REAL_OR_BOOL),
+            Strays(&[SameType(&["out"])]),
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Inner)],
     }),

@@ -5,7 +5,8 @@ use super::super::argument::{boolean, booleans, double, doubles, in_place, int, 
 use super::super::kernel::{
     Check,
     Check::{
-        Between, BroadcastTo, By, Count, If, Is, Like, MoreRank, OfType, Range, Rank, SameSize, SameType, SizeIs, Sizes,
+        Between, BroadcastTo, By, Count, If, Is, Like, MoreRank, OfType, Range, Rank, SameSize, SameType, SizeIs,
+        Sizes, Strays,
     },
     Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::{Contiguous, Either, Same},
@@ -311,6 +312,11 @@ pub(super) const ROWS: &[KnownOperator] = &[
                 Sizes("out", &[Size::Of("self", 0), Size::Of("self", 1), Size::Of("mat2", 2)]),
                 SameType(&["self", "mat2", "out"]),
                 OfType(&["self"], Types::REAL.and(Types::COMPLEX)),
+                If(
+                    Condition::Empty("self"),
+                    &[],
+                    &[If(Condition::Empty("mat2"), &[], &[Strays(&[SameSize("self", 2, "mat2", 1)])])],
+                ),
             ],
             other_numbers: &[
                 OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),

@@ -5,7 +5,7 @@ use super::super::argument::{double, elementwise, int, output, tensor};
 use super::super::kernel::{
     Check::{
         Absent, By, Dies, Dim, Elements, If, Like, MoreRank, OfType, Ordered, QuantRange, Range, Rank, SameShape,
-        SameSize, SameType, Sizes, TypeSetting,
+        SameSize, SameType, Sizes, Strays, TypeSetting,
     },
     Condition, Family, Kernel, Layouts, Often, Only, OtherNumbers, Size,
 };
@@ -93,6 +93,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         source: "quantized/cpu/op_choose_qparams.cpp",
         orders: &[],
         checks: &[Dies(&[
+            Rank(&["input"], 0x1fffe),
             By(Family::ChooseQparams),
             OfType(&["input"], Types::FLOAT32),
             OfType(&["scale_out"], Types::DOUBLE),
@@ -131,7 +132,11 @@ pub(super) const ROWS: &[KnownOperator] = &[
             TypeSetting("dtype", "input"),
             TypeSetting("out_dtype", "out"),
             Ordered("quant_min", "quant_max", false),
-            OfType(&["out"], Types::of(&[ScalarType::HALF, ScalarType::FLOAT, ScalarType::DOUBLE])),
+            If(
+                Condition::DequantizesBytes,
+                &[Strays(&[OfType(&["out"], Types::FLOAT32)]), By(Family::ZeroPoints)],
+                &[OfType(&["out"], Types::FLOAT.without(Types::of(&[ScalarType::BFLOAT16])))],
+            ),
             OfType(&["scales"], Types::of(&[ScalarType::FLOAT, ScalarType::DOUBLE])),
         ])],
         other_numbers: &[OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always)],
@@ -219,7 +224,11 @@ pub(super) const ROWS: &[KnownOperator] = &[
             TypeSetting("dtype", "input"),
             TypeSetting("output_dtype", "out"),
             Ordered("quant_min", "quant_max", false),
-            OfType(&["out"], Types::of(&[ScalarType::HALF, ScalarType::FLOAT, ScalarType::DOUBLE])),
+            If(
+                Condition::DequantizesBytes,
+                &[Strays(&[OfType(&["out"], Types::FLOAT32)]), By(Family::ZeroPoints)],
+                &[OfType(&["out"], Types::FLOAT.without(Types::of(&[ScalarType::BFLOAT16])))],
+            ),
             OfType(&["scales"], Types::of(&[ScalarType::FLOAT, ScalarType::DOUBLE])),
         ])],
         other_numbers: &[

@@ -4,7 +4,10 @@ use super::super::KnownOperator;
 use super::super::argument::{boolean, int, ints, number, output, tensor};
 use super::super::kernel::{
     Alpha, Cast,
-    Check::{By, Dim, Dims, If, Is, Like, OfType, Promotes, Rank, SameShape, SameType, Sizes, StrictDim, TypeSetting},
+    Check::{
+        By, Dies, Dim, Dims, If, Is, Like, NotEmpty, OfType, Promotes, Rank, SameShape, SameType, Sizes, StrictDim,
+        TypeSetting,
+    },
     Common, Complex, Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::{Contiguous, Either, Same},
     OtherNumbers, Promotion,
@@ -106,6 +109,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             SameType(&["self", "out"]),
             By(Family::Reduction("self", Some("dim"), Some("keepdim"), &["out"])),
             OfType(&["self"], Types::REAL_OR_BOOL),
+            Dies(&[NotEmpty("self")]),
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Sometimes, Only::Result)],
     }),
@@ -122,6 +126,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             SameType(&["self", "out"]),
             By(Family::Reduction("self", Some("dim"), Some("keepdim"), &["out"])),
             OfType(&["self"], Types::REAL_OR_BOOL),
+            Dies(&[NotEmpty("self")]),
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Sometimes, Only::Result)],
     }),
@@ -187,6 +192,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             OfType(&["out"], Types::LONG),
             By(Family::Reduction("self", Some("dim"), Some("keepdim"), &["out"])),
             OfType(&["self"], Types::REAL),
+            If(Condition::Null("dim"), &[Dies(&[NotEmpty("self")])], &[]),
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Sometimes, Only::Result)],
     }),
@@ -204,6 +210,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             OfType(&["out"], Types::LONG),
             By(Family::Reduction("self", Some("dim"), Some("keepdim"), &["out"])),
             OfType(&["self"], Types::REAL),
+            If(Condition::Null("dim"), &[Dies(&[NotEmpty("self")])], &[]),
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Sometimes, Only::Result)],
     }),

@@ -13,8 +13,12 @@ use core::fmt::Write;
 #[derive(Clone, Copy)]
 pub(super) struct View<'t> {
     pub(super) sizes: &'t [i32],
+    /// `true` if it can be resized.
     pub(super) is_dynamic: bool,
+    /// `true` if its sizes are not known: they are upper bounds.
+    pub(super) is_open: bool,
     pub(super) scalar_type: ScalarType,
+    pub(super) tensor: &'t Tensor<'t>,
 }
 
 /// A number in a call.
@@ -26,14 +30,20 @@ pub(super) enum Number {
 }
 
 impl<'t> View<'t> {
-    fn new(tensor: &'t Tensor<'_>) -> Option<Self> {
+    fn new(tensor: &'t Tensor<'t>, at_bound: bool) -> Option<Self> {
         let is_dynamic = tensor.shape_dynamism != TensorShapeDynamism::STATIC;
         let sizes = tensor.sizes();
         // Other rules report tensors that the runtime does not load.
         let size = |bytes: i64, size: &i32| bytes.checked_mul(i64::from(*size)).filter(|bytes| *bytes >= 0);
         let element = i64::try_from(tensor.scalar_type.element_size()?).ok()?;
         let is_valid = sizes.len() <= 16 && sizes.iter().try_fold(element, size).is_some();
-        is_valid.then_some(Self { sizes, is_dynamic, scalar_type: tensor.scalar_type })
+        is_valid.then_some(Self {
+            sizes,
+            is_dynamic,
+            is_open: is_dynamic && !at_bound,
+            scalar_type: tensor.scalar_type,
+            tensor,
+        })
     }
 
     pub(super) fn rank(self) -> usize {
@@ -41,7 +51,7 @@ impl<'t> View<'t> {
     }
 
     fn sized(self, size: i64) -> Size {
-        if self.is_dynamic { Size::UpTo(size) } else { Size::Is(size) }
+        if self.is_open { Size::UpTo(size) } else { Size::Is(size) }
     }
 
     /// Returns a size; negative dimensions count from the end.
@@ -51,8 +61,13 @@ impl<'t> View<'t> {
         Some(self.sized(i64::from(size)))
     }
 
+    /// Returns each size.
+    pub(super) fn each(self) -> impl DoubleEndedIterator<Item = Size> + ExactSizeIterator + use<'t> {
+        self.sizes.iter().map(move |size| self.sized(i64::from(*size)))
+    }
+
     pub(super) fn shape(self) -> Vec<Size> {
-        self.sizes.iter().map(|size| self.sized(i64::from(*size))).collect()
+        self.each().collect()
     }
 
     /// Returns the number of elements.
@@ -94,21 +109,20 @@ impl<'t> Call<'t, '_> {
     /// Returns a tensor; `None` if the argument is Null or a list.
     pub(super) fn tensor(&self, name: &str) -> Option<View<'t>> {
         match self.named(name)? {
-            KernelTypes::Tensor(tensor) => View::new(tensor),
+            KernelTypes::Tensor(tensor) => View::new(tensor, self.at_bound),
             _ => None,
         }
     }
 
     /// Returns a tensor, or the items of a list of tensors; `None` for an item that is absent.
-    pub(super) fn views(&self, name: &str) -> Vec<Option<View<'t>>> {
-        match self.named(name) {
-            Some(KernelTypes::Tensor(tensor)) => [View::new(tensor)].into(),
-            Some(other) => {
-                let items = other.tensors().unwrap_or_default().iter().take(super::call::MAX_ITEMS);
-                items.map(|item| View::new(self.plan.tensor(*item)?)).collect()
-            }
-            None => Vec::new(),
-        }
+    pub(super) fn views(&self, name: &str) -> impl Iterator<Item = Option<View<'t>>> + use<'t, '_> {
+        let (single, items) = match self.named(name) {
+            Some(KernelTypes::Tensor(tensor)) => (Some(View::new(tensor, self.at_bound)), &[][..]),
+            Some(other) => (None, other.tensors().unwrap_or_default()),
+            None => (None, &[][..]),
+        };
+        let items = items.iter().take(super::call::MAX_ITEMS);
+        single.into_iter().chain(items.map(|item| View::new(self.plan.tensor(*item)?, self.at_bound)))
     }
 
     pub(super) fn is_null(&self, name: &str) -> bool {
@@ -119,10 +133,16 @@ impl<'t> Call<'t, '_> {
         usize::try_from(*self.args.get(self.position(name)?)?).ok()
     }
 
+    /// Returns an integer whose value in the file is `constant`.
+    fn value_of(&self, value: usize, constant: i64) -> Size {
+        let size = self.ints.get(value, constant);
+        if self.at_bound { size.at_bound() } else { size }
+    }
+
     /// Returns an Int; `None` if it is Null or of another kind.
     pub(super) fn int(&self, name: &str) -> Option<Size> {
         match self.named(name)? {
-            KernelTypes::Int(int) => Some(self.ints.get(self.index_of(name)?, int.int_val)),
+            KernelTypes::Int(int) => Some(self.value_of(self.index_of(name)?, int.int_val)),
             _ => None,
         }
     }
@@ -141,7 +161,7 @@ impl<'t> Call<'t, '_> {
         let items = list.items().iter().take(super::call::MAX_ITEMS);
         let item = |index: &i64| match value(self.plan.values(), *index) {
             Some(KernelTypes::Int(int)) => {
-                usize::try_from(*index).map_or(Size::Any, |index| self.ints.get(index, int.int_val))
+                usize::try_from(*index).map_or(Size::Any, |index| self.value_of(index, int.int_val))
             }
             _ => Size::Any,
         };
@@ -153,12 +173,14 @@ impl<'t> Call<'t, '_> {
         self.list(name)?.into_iter().map(|size| if let Size::Is(value) = size { Some(value) } else { None }).collect()
     }
 
-    pub(super) fn number(&self, name: &str) -> Option<Number> {
+    /// Returns an argument that nothing sets.
+    pub(super) fn constant(&self, name: &str) -> Option<&'t KernelTypes<'t>> {
         let index = self.index_of(name)?;
-        if !self.ints.is_constant(index) {
-            return None;
-        }
-        match self.named(name)? {
+        if self.ints.is_constant(index) { self.named(name) } else { None }
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<Number> {
+        match self.constant(name)? {
             KernelTypes::Int(int) => Some(Number::Int(int.int_val)),
             KernelTypes::Double(double) => Some(Number::Double(double.double_val)),
             KernelTypes::Bool(value) => Some(Number::Bool(value.bool_val)),

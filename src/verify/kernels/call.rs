@@ -1,17 +1,19 @@
 //! Checks a single call.
 
 use super::Violation;
-use super::fault::Fault;
+use super::constants::Constants;
+use super::fault::{Fault, Reaction};
 use super::ints::Ints;
 use super::operator::Called;
 use super::tensors::{BROADCAST, CHANNELS_LAST, CONTIGUOUS, INNER, OTHER, SIZES, Shapes, Tensors};
 use crate::error::counted;
 use crate::operators::{Kernel, Layouts, Names, Often, Only, OrderCheck, Orders, OtherNumbers};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Operator};
-use crate::verify::Severity;
-use crate::verify::report::Few;
+use crate::verify::instructions::prim;
+use crate::verify::report::{Few, POSSIBLE};
 use crate::verify::rule::{self, Rule};
 use crate::verify::values::value;
+use crate::verify::{Outcome, Severity};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
@@ -23,6 +25,9 @@ pub(super) struct Call<'t, 'a> {
     pub(super) args: &'t [i32],
     pub(super) tensors: &'t [Tensors<'t>],
     pub(super) ints: &'t Ints,
+    pub(super) constants: &'t Constants<'t, 'a>,
+    /// `true` if dynamic sizes are taken to be their upper bounds, `false` if any smaller ones are possible.
+    pub(super) at_bound: bool,
 }
 
 /// The most items of a list that are looked at.
@@ -56,8 +61,9 @@ impl Which {
         }
     }
 
-    fn severity(self, rule: &Rule) -> Severity {
-        if self == Self::Every { rule.severity } else { Severity::Warning }
+    /// Returns the effect of a violation that all these kernels do not accept.
+    fn effect(self, rule: &Rule) -> (Severity, Outcome) {
+        if self == Self::Every { rule.effect() } else { POSSIBLE }
     }
 }
 
@@ -73,8 +79,8 @@ impl fmt::Display for Which {
 }
 
 impl Call<'_, '_> {
-    /// Returns the violations. `has_orders` is `true` if any tensor of the method is not contiguous.
-    pub(super) fn judge(&self, has_orders: bool) -> Vec<Violation> {
+    /// Returns the violations. `has_orders` is `true` if any tensor of the method is not contiguous, `is_dynamic` if any is dynamic.
+    pub(super) fn judge(&self, has_orders: bool, is_dynamic: bool) -> Vec<Violation> {
         let mut found = Vec::new();
         // With a wrong count, arguments cannot be matched.
         if self.count(&mut found) {
@@ -84,7 +90,11 @@ impl Call<'_, '_> {
             }
             // A value of another kind has neither sizes nor a type.
             if found.iter().all(|violation| violation.rule != rule::KERNEL_ARGUMENT_KIND) {
+                let others = found.len();
                 self.demands(&mut found);
+                if is_dynamic && found.len() == others {
+                    Call { at_bound: true, ..*self }.demands(&mut found);
+                }
             }
         }
         found
@@ -108,7 +118,7 @@ impl Call<'_, '_> {
             first.into_iter().flatten().for_each(|fault| found.push(self.violation(fault, Which::Every)));
             return;
         };
-        let is_refused = |faults: &[Option<Fault>; 2]| faults.iter().flatten().any(|fault| !fault.at_bound);
+        let is_refused = |faults: &[Option<Fault>; 2]| faults.iter().any(Option::is_some);
         let both = is_refused(&first) && is_refused(&portable);
         for (fault, other) in first.into_iter().zip(portable) {
             match (fault, other) {
@@ -124,16 +134,23 @@ impl Call<'_, '_> {
     }
 
     fn violation(&self, fault: Fault, which: Which) -> Violation {
-        let severity = if fault.at_bound { Severity::Warning } else { which.severity(fault.rule) };
-        let bound = if fault.at_bound { " at the upper bounds of the sizes" } else { "" };
-        let outcome = if fault.dies { "ends the process" } else { "refuses the call" };
-        let code = if fault.dies { "" } else { " (error 0x12)" };
+        let reaction = fault.reaction;
+        let (severity, outcome) = match which.effect(fault.rule) {
+            _ if self.at_bound => POSSIBLE,
+            (severity, Outcome::RefusesCall) => (severity, reaction.outcome()),
+            effect => effect,
+        };
+        let bound = if self.at_bound { " at the upper bounds of the sizes" } else { "" };
+        let code = match reaction {
+            Reaction::Refuses(code) => format!(" (error 0x{code:x})"),
+            _ => String::new(),
+        };
         Violation {
             rule: fault.rule,
             severity,
-            is_certain: !fault.at_bound,
+            outcome,
             argument: fault.argument.and_then(|name| self.position(name)),
-            message: format!("{}: {}: {TESTED} {outcome} when it runs{which}{bound}{code}", self.name(), fault.text),
+            message: format!("{}: {}: {TESTED} {reaction} when it runs{which}{bound}{code}", self.name(), fault.text),
         }
     }
 
@@ -185,21 +202,26 @@ impl Call<'_, '_> {
 
     /// Returns `true` if the call has as many arguments as the kernel takes; otherwise adds a violation.
     fn count(&self, found: &mut Vec<Violation>) -> bool {
-        let expected = self.called.arguments.len() + 1;
+        let repeats = self.called.repeats_result;
+        let expected = self.called.argument_count();
         if self.args.len() == expected {
             return true;
+        }
+        // `prim-arguments` reports these.
+        if prim(self.operator).is_some() {
+            return false;
         }
         let every: Vec<usize> = (0..self.called.arguments.len()).collect();
         let (have, names) = (counted(self.args.len(), "argument"), self.names(&every));
         found.push(Violation {
             rule: rule::KERNEL_ARGUMENT_COUNT,
             severity: rule::KERNEL_ARGUMENT_COUNT.severity,
-            is_certain: true,
+            outcome: rule::KERNEL_ARGUMENT_COUNT.outcome,
             argument: None,
             message: format!(
-                "{have} for {}, expected {expected}: {names}, then the result again; {} refuses the call when it runs (error 0x23)",
+                "{have} for {}, expected {expected}: {names}{}; {TESTED} refuses the call when it runs (error 0x23)",
                 self.name(),
-                TESTED
+                if repeats { ", then the result again" } else { "" }
             ),
         });
         false
@@ -216,7 +238,7 @@ impl Call<'_, '_> {
             found.push(Violation {
                 rule: rule::KERNEL_ARGUMENT_KIND,
                 severity: rule::KERNEL_ARGUMENT_KIND.severity,
-                is_certain: true,
+                outcome: rule::KERNEL_ARGUMENT_KIND.outcome,
                 argument: Some(at),
                 message: format!(
                     "{name} of {} is of kind {kind}, expected {}: {} ends the process when it runs",
@@ -232,10 +254,11 @@ impl Call<'_, '_> {
         let layouts = self.of_arguments().fold(0, |layouts, tensors| layouts | tensors.layouts);
         let refused = Which::of(self.called, |kernel| self.refused_order(kernel));
         if let Some((which, (argument, message))) = &refused {
+            let (severity, outcome) = which.effect(rule::KERNEL_DIM_ORDER);
             found.push(Violation {
                 rule: rule::KERNEL_DIM_ORDER,
-                severity: which.severity(rule::KERNEL_DIM_ORDER),
-                is_certain: true,
+                severity,
+                outcome,
                 argument: Some(*argument),
                 message: format!("{message}: {} refuses the call when it runs{which} (error 0x12); {HELP}", TESTED),
             });
@@ -261,7 +284,11 @@ impl Call<'_, '_> {
             found.push(Violation {
                 rule: rule::KERNEL_WRONG_VALUES,
                 severity: rule::KERNEL_WRONG_VALUES.severity,
-                is_certain: often != Often::Sometimes,
+                outcome: match (which, often) {
+                    (Which::Every, Often::Always) => Outcome::Miscomputes,
+                    (Which::Every, Often::Crash) => Outcome::Dies,
+                    (_, Often::Sometimes) | (Which::Portable | Which::Optimized, _) => Outcome::Unknown,
+                },
                 argument: Some(argument),
                 message: format!("{has}, expected contiguous tensors: when it runs{which}, {} {what}; {HELP}", TESTED),
             });

@@ -2,10 +2,11 @@
 
 use super::arguments::{Number, View, text_of};
 use super::call::Call;
-use super::fault::{Checked, Fault, demand, of_rank, of_setting, of_shape};
-use super::sizes::{Fit, Size, product};
-use crate::operators::{self, Check, Condition, Names};
+use super::fault::{Checked, Fault, Reaction, demand, of_kind, of_rank, of_setting, of_shape};
+use super::sizes::{Size, product};
+use crate::operators::{self, Check, Condition, Kind, Names, kind_names};
 use crate::schema::ScalarType;
+use crate::schema::program::KernelTypes;
 use alloc::{format, vec::Vec};
 
 impl<'t> Call<'t, '_> {
@@ -13,7 +14,7 @@ impl<'t> Call<'t, '_> {
         match *check {
             Check::SameType(names) => self.same_type(names),
             Check::OfType(names, types) => self.types_in(names, types),
-            Check::FirstOfType(name, types) => match self.views(name).first().copied().flatten() {
+            Check::FirstOfType(name, types) => match self.views(name).next().flatten() {
                 Some(view) if !types.contains(view.scalar_type) => {
                     let found = view.scalar_type.short_name().unwrap_or("a type without a name");
                     let expected = super::types::names(types);
@@ -42,7 +43,7 @@ impl<'t> Call<'t, '_> {
                 None => Ok(()),
             },
             Check::Word(name, words) => match self.named(name) {
-                Some(crate::schema::program::KernelTypes::String(text)) => {
+                Some(KernelTypes::String(text)) => {
                     let found = text.string_val.as_deref().unwrap_or_default();
                     demand(words.contains(&found), || {
                         of_setting(name, format!("{name} is another word than {}", words.join(" and ")))
@@ -89,7 +90,7 @@ impl<'t> Call<'t, '_> {
             Check::StrictDim(name, tensor) => self.dim(name, tensor, true),
             Check::Dims(name, tensor) => self.dims(name, tensor),
             Check::SameSize(left, i, right, j) => match (self.size(left, i), self.size(right, j)) {
-                (Some(one), Some(other)) => demand(one.equals(other), || {
+                (Some(one), Some(other)) => demand(one.can_equal(other), || {
                     of_shape(
                         left,
                         format!(
@@ -100,13 +101,13 @@ impl<'t> Call<'t, '_> {
                 _ => Ok(()),
             },
             Check::SizeIs(name, dim, expected) => match self.size(name, dim) {
-                Some(size) => demand(size.equals(Size::Is(expected)), || {
+                Some(size) => demand(size.can_equal(Size::Is(expected)), || {
                     of_shape(name, format!("dimension {dim} of {name} has size {size}, expected {expected}"))
                 }),
                 None => Ok(()),
             },
             Check::Elements(name, expected) => match self.tensor(name) {
-                Some(view) => demand(view.elements().equals(Size::Is(expected)), || {
+                Some(view) => demand(view.elements().can_equal(Size::Is(expected)), || {
                     of_shape(name, format!("{name} has sizes {}, expected {expected} elements", view.text()))
                 }),
                 None => Ok(()),
@@ -131,6 +132,8 @@ impl<'t> Call<'t, '_> {
                 let expected: Vec<Size> = sizes.iter().map(size).collect();
                 self.resize(out, &expected)
             }
+            // Most calls have one shape.
+            Check::Broadcast(names, out) if self.have_one_shape(names, out) => Ok(()),
             Check::Broadcast(names, out) => match self.broadcast(names)? {
                 Some(sizes) => self.resize(out, &sizes),
                 None => Ok(()),
@@ -140,27 +143,51 @@ impl<'t> Call<'t, '_> {
                 _ => Ok(()),
             },
             Check::By(family) => self.family(family),
-            Check::Dies(checks) => {
-                checks.iter().try_for_each(|check| self.check(check)).map_err(|fault| Fault { dies: true, ..fault })
-            }
-            Check::If(condition, then, otherwise) => {
-                let Some(holds) = self.holds(condition) else { return Ok(()) };
-                (if holds { then } else { otherwise }).iter().try_for_each(|check| self.check(check))
-            }
+            Check::Kinds(names, kinds) => self.kinds_are(names, kinds),
+            Check::NotEmpty(name) => match self.tensor(name) {
+                Some(view) => demand(!view.is_empty(), || {
+                    of_shape(name, format!("{name} has sizes {}, expected elements", view.text()))
+                }),
+                None => Ok(()),
+            },
+            Check::Dies(checks) => self.meets(checks).map_err(Fault::dies),
+            Check::Strays(checks) => self.meets(checks).map_err(|fault| fault.with(Reaction::Strays)),
+            Check::Fails(code, checks) => self.meets(checks).map_err(|fault| fault.with(Reaction::Refuses(code))),
+            Check::If(condition, then, otherwise) => match self.holds(condition) {
+                Some(holds) => self.meets(if holds { then } else { otherwise }),
+                None => Ok(()),
+            },
         }
+    }
+
+    fn meets(&self, checks: &[Check]) -> Checked {
+        checks.iter().try_for_each(|check| self.check(check))
+    }
+
+    /// Checks that arguments are of one of these kinds. An instruction may set a number to one of another kind.
+    fn kinds_are(&self, names: Names, kinds: &[Kind]) -> Checked {
+        for name in names {
+            let other = self.named(name).filter(|value| !Kind::Number.takes(value));
+            let Some(value) = self.constant(name).or(other) else { continue };
+            demand(kinds.iter().any(|kind| kind.takes(value)), || {
+                let (found, expected) = (value.name().unwrap_or("unknown"), kind_names(kinds));
+                of_kind(name, format!("{name} is of kind {found}, expected {expected}"))
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns `true` if a condition holds; `None` if that is known only when it runs.
     fn holds(&self, condition: Condition) -> Option<bool> {
         Some(match condition {
-            Condition::Type(name, types) => {
-                self.views(name).iter().flatten().any(|view| types.contains(view.scalar_type))
-            }
+            Condition::Type(name, types) => self.views(name).flatten().any(|view| types.contains(view.scalar_type)),
             Condition::SameTypes(names) => self.same_type(names).is_ok(),
             Condition::Null(name) => self.is_null(name),
+            Condition::Bool(name) => matches!(self.constant(name)?, KernelTypes::Bool(_)),
+            Condition::DequantizesBytes => self.dequantizes_bytes(),
             Condition::Empty(name) => {
                 let view = self.tensor(name)?;
-                if view.is_dynamic {
+                if view.is_open {
                     return None;
                 }
                 view.is_empty()
@@ -168,7 +195,7 @@ impl<'t> Call<'t, '_> {
             Condition::EmptyList(name) => self.list(name).is_some_and(|items| items.is_empty()),
             Condition::Copies(name, other) => {
                 let (left, right) = (self.tensor(name)?, self.tensor(other)?);
-                if left.is_dynamic || right.is_dynamic {
+                if left.is_open || right.is_open {
                     return None;
                 }
                 let trimmed = |view: View<'_>| {
@@ -178,14 +205,13 @@ impl<'t> Call<'t, '_> {
                 left.scalar_type == right.scalar_type && trimmed(left) == trimmed(right) && !right.is_empty()
             }
             Condition::OneIndex(name) => {
-                let items = self.views(name);
-                let mut present = items.iter().flatten();
+                let mut present = self.views(name).flatten();
                 let first = present.next()?;
                 let is_integer = matches!(first.scalar_type, ScalarType::INT | ScalarType::LONG);
                 present.next().is_none() && is_integer && first.rank() == 1
             }
             Condition::Mask(name, at) => {
-                let crate::schema::program::KernelTypes::BoolList(list) = self.named(name)? else { return None };
+                let KernelTypes::BoolList(list) = self.named(name)? else { return None };
                 *list.items.as_deref()?.get(at)?
             }
         })
@@ -233,7 +259,7 @@ impl<'t> Call<'t, '_> {
 
     pub(super) fn rank(&self, names: Names, ranks: u32) -> Checked {
         for name in names {
-            for view in self.views(name).into_iter().flatten() {
+            for view in self.views(name).flatten() {
                 demand(ranks >> view.rank() & 1 == 1, || {
                     let taken: Vec<u32> = (0..=16).filter(|rank| ranks >> rank & 1 == 1).collect();
                     let expected = match taken.as_slice() {
@@ -278,29 +304,27 @@ impl<'t> Call<'t, '_> {
     }
 
     pub(super) fn has_sizes(&self, name: &'static str, view: View<'_>, expected: &[Size]) -> Checked {
-        let mut fit = Fit::from(view.rank() == expected.len());
-        if fit == Fit::Yes {
-            fit = view.shape().iter().zip(expected).fold(fit, |fit, (size, expected)| fit.and(size.equals(*expected)));
-        }
-        demand(fit, || of_shape(name, format!("{name} has sizes {}, expected {}", view.text(), text_of(expected))))
+        let mut sizes = view.each().zip(expected);
+        let fits = view.rank() == expected.len() && sizes.all(|(size, expected)| size.can_equal(*expected));
+        demand(fits, || of_shape(name, format!("{name} has sizes {}, expected {}", view.text(), text_of(expected))))
     }
 
     /// Checks that a result can have these sizes.
     pub(super) fn resize(&self, name: &'static str, expected: &[Size]) -> Checked {
-        self.views(name).into_iter().flatten().try_for_each(|view| self.resize_view(name, view, expected))
+        self.views(name).flatten().try_for_each(|view| self.resize_view(name, view, expected))
     }
 
     pub(super) fn resize_view(&self, name: &'static str, view: View<'_>, expected: &[Size]) -> Checked {
         if !view.is_dynamic || view.rank() != expected.len() {
             return self.has_sizes(name, view, expected);
         }
+        if let Some(negative) = expected.iter().find(|size| matches!(size, Size::Is(..0))) {
+            return Err(of_shape(name, format!("{name} would get the size {negative}, expected at least 0")));
+        }
         let (Some(capacity), needed) = (view.elements().bound(), product(expected)) else { return Ok(()) };
-        let fit = match needed {
-            Size::Is(needed) => Fit::from(needed <= capacity),
-            Size::UpTo(needed) if needed > capacity => Fit::AtBound,
-            _ => Fit::Yes,
-        };
-        demand(fit, || {
+        // Fewer elements may be needed than at the bounds.
+        let fits = !matches!(needed, Size::Is(needed) if needed > capacity);
+        demand(fits, || {
             of_shape(name, format!("{name} has sizes {}, too few elements for {}", view.text(), text_of(expected)))
         })
     }
@@ -345,33 +369,33 @@ impl<'t> Call<'t, '_> {
                 other
             } else {
                 // A dynamic size may be 1.
-                let fit = match (one, other) {
-                    (Size::Is(_), Size::Is(_)) => one.equals(other),
-                    _ => Fit::Yes,
-                };
-                demand(fit, || {
+                let may_be_1 = |size: Size| Size::Is(1).can_equal(size);
+                demand(one.can_equal(other) || may_be_1(one) || may_be_1(other), || {
                     let (left, right) =
                         (if first.rank() == left.len() { first.text() } else { text_of(left) }, text_of(right));
                     of_shape(name, format!("sizes {left} and {right} do not broadcast (dimension {dim})"))
                 })?;
-                if matches!(one, Size::Is(_)) { one } else { other }
+                match (one, other) {
+                    (Size::UpTo(one), Size::UpTo(other)) => Size::UpTo(one.max(other)),
+                    (Size::Is(_), _) => one,
+                    _ => other,
+                }
             });
         }
         Ok(result)
     }
 
+    /// Returns `true` if tensors and the result have the same sizes.
+    fn have_one_shape(&self, names: Names, out: &str) -> bool {
+        let Some(result) = self.tensor(out) else { return false };
+        names.iter().all(|name| self.tensor(name).is_some_and(|view| view.sizes == result.sizes))
+    }
+
     pub(super) fn broadcast_to(&self, name: &'static str, view: View<'_>, target: &str, sizes: &[Size]) -> Checked {
         let more = sizes.len().checked_sub(view.rank());
-        let mut fit = Fit::from(more.is_some());
-        for (size, expected) in view.shape().iter().zip(sizes.iter().skip(more.unwrap_or_default())) {
-            let of_size = match size {
-                Size::Is(1) => Fit::Yes,
-                Size::Is(_) => size.equals(*expected),
-                _ => Fit::Yes,
-            };
-            fit = fit.and(of_size);
-        }
-        demand(fit, || {
+        let mut pairs = view.shape().into_iter().zip(sizes.iter().skip(more.unwrap_or_default()));
+        let fits = |(size, expected): (Size, &Size)| Size::Is(1).can_equal(size) || size.can_equal(*expected);
+        demand(more.is_some() && pairs.all(fits), || {
             of_shape(
                 name,
                 format!("{name} with sizes {} does not broadcast to {target} with {}", view.text(), text_of(sizes)),

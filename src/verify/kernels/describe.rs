@@ -25,7 +25,7 @@ pub fn explain_operator(name: &str) -> Option<String> {
         text += if at > 0 { ", " } else { " " };
         text += &format!("`{}` ({})", argument.name, argument.kinds());
     }
-    text += ", then the result again.\n\n";
+    text += if row.repeats_result { ", then the result again.\n\n" } else { ".\n\n" };
     text += &of_kernel(kernel);
     if let Some(portable) = row.portable {
         text += "\n";
@@ -120,8 +120,14 @@ fn of_check(check: &Check) -> String {
         }
         Check::Broadcast(names, out) => format!("`{out}`: the sizes to which {} are broadcast", list(names)),
         Check::BroadcastTo(name, target) => format!("`{name}`: sizes that can be broadcast to those of `{target}`"),
+        Check::Kinds(names, kinds) => format!("{}, if constant: {}", list(names), operators::kind_names(kinds)),
+        Check::NotEmpty(name) => format!("`{name}`: elements"),
         Check::By(family) => String::from(of_family(family)),
         Check::Dies(checks) => format!("a violation ends the process: {}", all(checks)),
+        Check::Strays(checks) => {
+            format!("a violation accesses memory outside of the tensors, or computes other numbers: {}", all(checks))
+        }
+        Check::Fails(code, checks) => format!("a violation is error 0x{code:x}: {}", all(checks)),
         Check::If(condition, then, otherwise) => {
             let otherwise =
                 if otherwise.is_empty() { String::new() } else { format!("; otherwise: {}", all(otherwise)) };
@@ -149,6 +155,8 @@ fn of_condition(condition: Condition) -> String {
         Condition::Type(name, types) => format!("`{name}` is one of {}", super::types::names(types)),
         Condition::SameTypes(names) => format!("{} have one type", list(names)),
         Condition::Null(name) => format!("`{name}` is Null"),
+        Condition::Bool(name) => format!("`{name}` is a Bool"),
+        Condition::DequantizesBytes => String::from("`input` is contiguous and i8, and `out_dtype` f32 or Null"),
         Condition::Empty(name) => format!("`{name}` has no element"),
         Condition::EmptyList(name) => format!("`{name}` has no item"),
         Condition::Copies(name, other) => format!("`{name}` and `{other}` have the same type and sizes"),
@@ -196,7 +204,14 @@ fn of_family(family: Family) -> &'static str {
         Family::Repeat => "`repeats` has at least the rank of `self` and no negative item; `out` has the product",
         Family::Permute => "`dims` lists each dimension of `self` once; `out` has the sizes in that order",
         Family::Transpose(..) | Family::TransposeMatrix => "`out` has the sizes of `self` with two exchanged",
-        Family::View => "`size` has the elements of `self`, with at most one -1; `out` has these sizes",
+        Family::View | Family::EtView => {
+            "`size` has the elements of `self`, with at most one -1; `out` has these sizes"
+        }
+        Family::Divisor => "`b`: not 0 if both are integers",
+        Family::Choice => "the chosen one of `t` and `f`: Int, Bool or Double",
+        Family::CopyIndex => {
+            "`copy_to` has one dimension more than `copy_from`, and else its sizes; `index` is at least 0"
+        }
         Family::Unsqueeze => "`out` has a further dimension of size 1",
         Family::Squeeze => "`out` has no listed dimension of size 1",
         Family::Cat => {
@@ -243,6 +258,7 @@ fn of_family(family: Family) -> &'static str {
         }
         Family::SizeList(_) => "`out` has the sizes in the list",
         Family::PerChannel(_) => "a scale and a zero point for each channel",
+        Family::ZeroPoints => "zero points, if constant or Null (0): `quant_min` to `quant_max`",
         Family::PerToken => "a scale and a zero point for each token",
         Family::ChooseQparams => "the results have the sizes of `input`, with 1 at the end",
     }

@@ -85,6 +85,17 @@ impl Ints {
             let is_static = tensor.shape_dynamism == TensorShapeDynamism::STATIC;
             return Some(if is_static { Size::Is(size) } else { Size::UpTo(size) });
         }
+        if name == "aten::sym_numel" {
+            let tensor = plan.tensor(*args.first()?)?;
+            let elements =
+                tensor.sizes().iter().try_fold(1_i64, |product, size| product.checked_mul(i64::from(*size)))?;
+            let is_static = tensor.shape_dynamism == TensorShapeDynamism::STATIC;
+            return Some(if is_static { Size::Is(elements) } else { Size::UpTo(elements) });
+        }
+        if name == "executorch_prim::neg.Scalar" {
+            let Size::Is(value) = int(0)? else { return None };
+            return value.checked_neg().map(Size::Is);
+        }
         let (left, right) = (int(0)?, int(1)?);
         let fixed = |compute: fn(i64, i64) -> Option<i64>| match (left, right) {
             (Size::Is(left), Size::Is(right)) => compute(left, right).map(Size::Is),
@@ -98,7 +109,12 @@ impl Ints {
             "executorch_prim::add.Scalar" => fixed(i64::checked_add),
             "executorch_prim::mul.Scalar" if is_natural(left) && is_natural(right) => Some(left.times(right)),
             "executorch_prim::mul.Scalar" => fixed(i64::checked_mul),
-            "executorch_prim::sub.Scalar" => fixed(i64::checked_sub),
+            "executorch_prim::sub.Scalar" => match right {
+                Size::Is(right @ 0..) => Some(left.map(|left| left.saturating_sub(right))),
+                _ => fixed(i64::checked_sub),
+            },
+            "executorch_prim::mod.Scalar" | "executorch_prim::mod.int" => fixed(i64::checked_rem),
+            "executorch_prim::floordiv.int" => fixed(i64::checked_div),
             "executorch_prim::floordiv.Scalar" => match right {
                 Size::Is(right @ 1..) => Some(left.map(|left| left.div_euclid(right))),
                 _ => None,

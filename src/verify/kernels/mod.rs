@@ -4,9 +4,11 @@
 //! every dim order, rank, type and kind of its arguments, 185,013 calls in all: with the kernels of the Python wheel, and with those
 //! portable kernels that optimized ones replace there. Other operators, which may have kernels of any kind, are not checked.
 
+mod alike;
 mod arguments;
 mod call;
 mod checks;
+mod constants;
 mod describe;
 mod families;
 mod fault;
@@ -16,13 +18,17 @@ mod sizes;
 mod tensors;
 mod types;
 
-use super::Severity;
 use super::report::Report;
 use super::rule::Rule;
+use super::{Outcome, Severity};
+use crate::file::pte::Pte;
 use crate::path::Path;
-use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelCall, Operator};
-use alloc::{string::String, vec::Vec};
+use crate::schema::program::{
+    EValue, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes, Operator, TensorShapeDynamism,
+};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use call::Call;
+use constants::Constants;
 pub use describe::{checked_operators, explain_operator};
 use ints::Ints;
 use operator::Called;
@@ -47,31 +53,31 @@ pub(super) struct Violation {
     pub(super) rule: &'static Rule,
     /// The rule's severity, or a warning if some kernel of the release accepts the call.
     pub(super) severity: Severity,
-    /// `true` if the behaviour of the kernel is certain.
-    pub(super) is_certain: bool,
+    /// What the kernels do; unknown if they may do it, or only some of them.
+    pub(super) outcome: Outcome,
     /// The index of the argument in the call.
     pub(super) argument: Option<usize>,
     pub(super) message: String,
 }
 
 /// Reports violations in the calls of a method.
-pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let calls = Calls::new(plan, Kernels::Any);
+pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let mut calls = Calls::new(pte, plan, Kernels::Any);
     for ((chain, index), instruction) in plan.instructions() {
         let InstructionArguments::KernelCall(call) = instruction else { continue };
         for found in calls.judge(call) {
             let path = path.item("chains", chain);
             let path = path.item("instructions", index);
             let path = path.field("instr_args.KernelCall");
-            let args = call.args();
+            let (args, effect) = (call.args(), (found.severity, found.outcome));
             match found.argument {
                 Some(at) => {
                     let offset = report.offset_of(args, at);
-                    report.add_as(found.severity, found.rule, &path.item("args", at), offset, &found.message);
+                    report.add_as(effect, found.rule, &path.item("args", at), offset, &found.message);
                 }
                 None => {
                     let offset = report.offset(Some(args));
-                    report.add_as(found.severity, found.rule, &path.field("args"), offset, &found.message);
+                    report.add_as(effect, found.rule, &path.field("args"), offset, &found.message);
                 }
             }
         }
@@ -86,28 +92,64 @@ pub(super) struct Calls<'t, 'a> {
     /// The properties of the tensors that each value stands for.
     tensors: Vec<Tensors<'t>>,
     ints: Ints,
+    constants: Constants<'t, 'a>,
     /// `true` if any of these tensors is not contiguous.
     has_orders: bool,
+    /// `true` if any tensor has a dynamic shape.
+    is_dynamic: bool,
+    /// For each value, the first one that no kernel can tell apart from it.
+    alike: Vec<u32>,
+    /// The violations of judged calls, by operator and arguments.
+    judged: BTreeMap<Vec<u32>, Vec<Violation>>,
 }
 
 impl<'t, 'a> Calls<'t, 'a> {
-    pub(super) fn new(plan: &'t ExecutionPlan<'a>, kernels: Kernels) -> Self {
+    pub(super) fn new(pte: &'t Pte<'a>, plan: &'t ExecutionPlan<'a>, kernels: Kernels) -> Self {
         let find = |operator| Some((operator, Called::find(operator, kernels)?));
         let operators: Vec<_> = plan.operators().iter().map(find).collect();
         let is_known = operators.iter().any(Option::is_some);
         let tensors = if is_known { tensors::of_values(plan) } else { Vec::new() };
         let has_orders = tensors.iter().any(Tensors::has_orders);
-        Self { plan, operators, tensors, ints: Ints::new(plan), has_orders }
+        let is_resized = |value: &EValue<'_>| matches!(&value.val, KernelTypes::Tensor(tensor) if tensor.shape_dynamism != TensorShapeDynamism::STATIC);
+        let is_dynamic = plan.values().iter().any(is_resized);
+        let (ints, constants) = (Ints::new(plan), Constants::new(pte));
+        let alike = if is_known { alike::of_values(plan, &ints) } else { Vec::new() };
+        Self { plan, operators, tensors, ints, constants, has_orders, is_dynamic, alike, judged: BTreeMap::new() }
     }
 
-    /// Returns the violations of a call; none for an operator that is not in the tables.
-    pub(super) fn judge(&self, call: &KernelCall<'_>) -> Vec<Violation> {
+    /// Returns the violations of a call; none for an operator that is not in the tables. Of calls that no kernel can tell apart, only the
+    /// first is judged.
+    pub(super) fn judge(&mut self, call: &KernelCall<'_>) -> Vec<Violation> {
         let operator = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index));
         let (Some(Some((operator, called))), Some(args)) = (operator, call.args.as_deref()) else {
             return Vec::new();
         };
-        Call { operator, called, plan: self.plan, args, tensors: &self.tensors, ints: &self.ints }
-            .judge(self.has_orders)
+        let key = self.key(call.op_index, called, args);
+        if let Some(found) = key.as_ref().and_then(|key| self.judged.get(key)) {
+            return found.clone();
+        }
+        let (plan, tensors, ints, constants) = (self.plan, &self.tensors, &self.ints, &self.constants);
+        let found = Call { operator, called, plan, args, tensors, ints, constants, at_bound: false }
+            .judge(self.has_orders, self.is_dynamic);
+        if let Some(key) = key {
+            self.judged.insert(key, found.clone());
+        }
+        found
+    }
+
+    /// Returns the key of a call in `judged`: the operator, and for each argument, the value that it is like and the first argument that is
+    /// the same value. `None` for a call with another number of arguments, which may be long, or with values that do not exist.
+    fn key(&self, operator: i32, called: &Called, args: &[i32]) -> Option<Vec<u32>> {
+        if args.len() != called.argument_count() {
+            return None;
+        }
+        let mut key = Vec::with_capacity(2 * args.len() + 1);
+        key.push(operator as u32);
+        for arg in args {
+            key.push(*self.alike.get(usize::try_from(*arg).ok()?)?);
+            key.extend(args.iter().position(|other| other == arg).map(|at| at as u32));
+        }
+        Some(key)
     }
 }
 
@@ -115,8 +157,7 @@ impl<'t, 'a> Calls<'t, 'a> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::file::pte::Pte;
-    use crate::schema::program::KernelTypes;
+    use alloc::vec;
 
     #[test]
     fn a_result_that_is_given_again_as_another_tensor_does_not_name_the_violation() {
@@ -133,9 +174,41 @@ mod tests {
             value.val = KernelTypes::Tensor(tensor);
         }
         plan.operators = Some([Operator::new("aten::bmm", "out")].into());
+        let plan = pte.methods().first().unwrap();
         let call = KernelCall { op_index: 0, args: Some([0, 1, 2, 3][..].into()) };
-        let found = Calls::new(plan, Kernels::Any).judge(&call);
+        let found = Calls::new(&pte, plan, Kernels::Any).judge(&call);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found.iter().all(|violation| violation.message.starts_with("self of aten::bmm.out is ")), "{found:?}");
+    }
+
+    #[test]
+    fn calls_with_the_same_key_have_the_same_violations() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        let mut folders = vec![folder];
+        let (mut calls, mut keys, mut violations) = (0, 0, 0);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if entry.is_dir() {
+                    folders.push(entry);
+                    continue;
+                }
+                let file = std::fs::read(&entry).unwrap();
+                let Ok(pte) = Pte::parse(&file) else { continue };
+                for plan in pte.methods() {
+                    let mut kept = Calls::new(&pte, plan, Kernels::Any);
+                    for (_, instruction) in plan.instructions() {
+                        let InstructionArguments::KernelCall(call) = instruction else { continue };
+                        let first = kept.judge(call);
+                        let judged = core::mem::take(&mut kept.judged);
+                        assert_eq!(kept.judge(call), first, "{}", entry.display());
+                        kept.judged = judged;
+                        calls += 1;
+                        violations += first.len();
+                    }
+                    keys += kept.judged.len();
+                }
+            }
+        }
+        assert!(keys < calls && violations > 0, "{keys} keys, {calls} calls, {violations} violations");
     }
 }

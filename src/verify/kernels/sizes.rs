@@ -2,23 +2,14 @@
 
 use core::fmt;
 
-/// A size, or another integer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A size, or another integer. The order, for keys of maps, is not that of the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Size {
     Is(i64),
     /// At most this, if it is a size of a tensor with a dynamic shape.
     UpTo(i64),
     /// Known only when it runs.
     Any,
-}
-
-/// The answer to a demand on sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
-    Yes,
-    /// Not at the upper bounds.
-    AtBound,
-    No,
 }
 
 impl Size {
@@ -54,21 +45,20 @@ impl Size {
         self.with(other, i64::saturating_mul)
     }
 
-    /// Compares two sizes.
-    pub(super) fn equals(self, other: Self) -> Fit {
+    /// Returns `true` if both can be the same.
+    pub(super) fn can_equal(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Is(left), Self::Is(right)) => {
-                if left == right {
-                    Fit::Yes
-                } else {
-                    Fit::No
-                }
-            }
-            (Self::Is(fixed), Self::UpTo(bound)) | (Self::UpTo(bound), Self::Is(fixed)) if fixed > bound => Fit::No,
-            (Self::Is(fixed), Self::UpTo(bound)) | (Self::UpTo(bound), Self::Is(fixed)) if fixed < bound => {
-                Fit::AtBound
-            }
-            _ => Fit::Yes,
+            (Self::Is(left), Self::Is(right)) => left == right,
+            (Self::Is(fixed), Self::UpTo(bound)) | (Self::UpTo(bound), Self::Is(fixed)) => fixed <= bound,
+            _ => true,
+        }
+    }
+
+    /// Returns the size if sizes of dynamic shapes are at their upper bounds.
+    pub(super) fn at_bound(self) -> Self {
+        match self {
+            Self::UpTo(value) => Self::Is(value),
+            other => other,
         }
     }
 
@@ -91,21 +81,4 @@ impl fmt::Display for Size {
 /// Returns the product of sizes.
 pub(super) fn product(sizes: &[Size]) -> Size {
     sizes.iter().fold(Size::Is(1), |product, size| product.times(*size))
-}
-
-impl Fit {
-    /// Returns the worse of two answers.
-    pub(super) fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::No, _) | (_, Self::No) => Self::No,
-            (Self::AtBound, _) | (_, Self::AtBound) => Self::AtBound,
-            _ => Self::Yes,
-        }
-    }
-}
-
-impl From<bool> for Fit {
-    fn from(holds: bool) -> Self {
-        if holds { Self::Yes } else { Self::No }
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::arguments::Number;
 use super::call::Call;
-use super::fault::{Checked, Fault, demand, of_setting, of_type};
+use super::fault::{Checked, demand, of_setting, of_type};
 use crate::operators::{Alpha, Cast, Common, Complex, Names, Promotion, Types};
 use crate::schema::ScalarType;
 use alloc::{format, string::String};
@@ -110,7 +110,7 @@ impl Call<'_, '_> {
     /// Checks that each tensor has a type of a set.
     pub(super) fn types_in(&self, arguments: Names, set: Types) -> Checked {
         for argument in arguments {
-            for view in self.views(argument).into_iter().flatten() {
+            for view in self.views(argument).flatten() {
                 demand(is(set, view.scalar_type), || {
                     of_type(
                         argument,
@@ -125,7 +125,7 @@ impl Call<'_, '_> {
     pub(super) fn same_type(&self, arguments: Names) -> Checked {
         let mut first: Option<(&str, ScalarType)> = None;
         for argument in arguments {
-            for view in self.views(argument).into_iter().flatten() {
+            for view in self.views(argument).flatten() {
                 let (other, expected) = *first.get_or_insert((argument, view.scalar_type));
                 demand(view.scalar_type == expected, || {
                     let (found, expected) = (name(view.scalar_type), name(expected));
@@ -211,10 +211,8 @@ impl Call<'_, '_> {
             }
             let Some(both) = promoted(common, other.scalar_type) else {
                 let (left, right) = (name(common), name(other.scalar_type));
-                return Err(Fault {
-                    dies: true,
-                    ..of_type(argument, format!("{argument} is {right}, which is not promoted with {left}"))
-                });
+                let text = format!("{argument} is {right}, which is not promoted with {left}");
+                return Err(of_type(argument, text).dies());
             };
             common = both;
         }

@@ -1,7 +1,7 @@
 //! The external data that a program needs, and the behaviour of releases if it is missing.
 
 use super::super::report::Name;
-use super::super::{Behaviour, Release};
+use super::super::{Behaviour, Cause, Outcome, Release};
 use super::{KnownBehaviour, Reason, reasons};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, PayloadKind};
 use crate::error::counted;
@@ -86,6 +86,13 @@ impl MissingData {
             self.first = format!("{}", Name(name));
             self.path = path.to_field_path();
         }
+    }
+
+    /// Returns the cause of a verdict if no `.ptd` file was given; `None` for releases that do not look up names.
+    pub(super) fn cause(&self, release: Release) -> Option<Cause> {
+        let message = format!("{self}, and none was given");
+        let cause = || Cause::new(Outcome::Missing, Reason::new(&reasons::EXTERNAL_DATA, self.path.clone(), message));
+        (release >= Release::V0_6).then(cause)
     }
 
     /// Returns the behaviour of a release with the program, with `.ptd` files (`given`) or without: for the format, and for the

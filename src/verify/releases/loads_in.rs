@@ -1,7 +1,7 @@
 //! The releases that load a file: the answer about all releases together.
 
 use super::contents::BACKEND;
-use super::{Behaviour, Deployment, NeededKernels, Release, ReleaseVerdict, operators};
+use super::{Behaviour, NeededKernels, Release, ReleaseVerdict, Target, operators};
 use crate::file::pte::Pte;
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
@@ -13,7 +13,7 @@ use core::fmt;
 #[non_exhaustive]
 pub struct LoadsIn {
     /// The combined outcome for all releases.
-    pub outcome: Outcome,
+    pub outcome: LoadsOutcome,
     /// The releases that load the file: the first and the last of each range without a gap. An untested release does not split a
     /// range.
     pub ranges: Vec<(Release, Release)>,
@@ -32,7 +32,7 @@ pub struct LoadsIn {
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum LoadsOutcome {
     /// At least one release loads it.
     Loads,
     /// No release loads it.
@@ -44,7 +44,7 @@ pub enum Outcome {
 impl LoadsIn {
     /// The answer for files that runtimes do not load as a program or data.
     pub(super) const NOTHING: Self = Self {
-        outcome: Outcome::Unknown,
+        outcome: LoadsOutcome::Unknown,
         ranges: Vec::new(),
         unknown: Vec::new(),
         checked: Vec::new(),
@@ -56,9 +56,9 @@ impl LoadsIn {
         let ranges = ranges_of(verdicts, Behaviour::Loads);
         let unknown = ranges_of(verdicts, Behaviour::Unknown);
         let outcome = match (ranges.is_empty(), unknown.is_empty()) {
-            (false, _) => Outcome::Loads,
-            (true, true) => Outcome::None,
-            (true, false) => Outcome::Unknown,
+            (false, _) => LoadsOutcome::Loads,
+            (true, true) => LoadsOutcome::None,
+            (true, false) => LoadsOutcome::Unknown,
         };
         let latest = verdicts.last();
         let not_checked = latest.and_then(|latest| latest.not_checked()).map(|reason| reason.message.clone());
@@ -77,9 +77,9 @@ impl LoadsIn {
 impl fmt::Display for LoadsIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.outcome {
-            Outcome::None => return f.write_str("none"),
-            Outcome::Unknown => return f.write_str("not known"),
-            Outcome::Loads => {}
+            LoadsOutcome::None => return f.write_str("none"),
+            LoadsOutcome::Unknown => return f.write_str("not known"),
+            LoadsOutcome::Loads => {}
         }
         for (at, (first, last)) in self.ranges.iter().enumerate() {
             f.write_str(if at > 0 { ", " } else { "" })?;
@@ -93,8 +93,8 @@ impl fmt::Display for LoadsIn {
 }
 
 /// Returns the subjects that are checked in a program.
-pub(super) fn checked(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Vec<String> {
-    let operators = match deployment.libraries {
+pub(super) fn checked(pte: &Pte<'_>, target: &Target) -> Vec<String> {
+    let operators = match &target.libraries {
         None => "portable operators".to_owned(),
         Some(libraries) => {
             let names: Vec<&str> = libraries.iter().map(|library| library.name()).collect();

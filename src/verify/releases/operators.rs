@@ -3,7 +3,7 @@
 use super::super::instructions::called_operators;
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
-use super::{Deployment, KnownBehaviour, Reason, reasons};
+use super::{KnownBehaviour, Reason, Target, reasons};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::keyed::Keyed;
@@ -13,10 +13,6 @@ use crate::schema::program::Operator;
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
 use core::str::FromStr;
-
-/// The namespaces of the table. Operators in other namespaces have custom kernels.
-const NAMESPACES: [&str; 6] =
-    ["aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim", "quantized_decomposed"];
 
 /// The most operators to name in a sentence.
 const MAX_SHOWN: usize = 4;
@@ -173,11 +169,15 @@ pub(super) struct Missing {
 
 impl Missing {
     /// Finds the missing operators among those that instructions call: an operator that a method only lists is not looked up on loading.
-    pub(super) fn of(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Self {
+    pub(super) fn of(pte: &Pte<'_>, target: &Target) -> Self {
         let mut missing = Self { libraries: String::new(), rare: Vec::new(), kernels: Vec::new() };
-        for library in deployment.libraries.into_iter().flatten() {
+        for library in target.libraries.iter().flatten() {
             missing.libraries += if missing.libraries.is_empty() { "" } else { " + " };
             missing.libraries += library.name();
+        }
+        // Without libraries, the target's list is complete: it is compared with the calls.
+        if target.all_operators || (target.operators.is_some() && target.libraries.is_none()) {
+            return missing;
         }
         let mut seen = Keyed::new();
         for (method, plan) in pte.methods().iter().enumerate() {
@@ -185,7 +185,7 @@ impl Missing {
                 if called && seen.add((operator.name(), operator.overload())) {
                     let path = Path::ROOT;
                     let path = path.item("execution_plan", method);
-                    missing.add(operator, deployment, &path.item("operators", index));
+                    missing.add(operator, target, &path.item("operators", index));
                 }
             }
         }
@@ -196,22 +196,20 @@ impl Missing {
         missing
     }
 
-    fn add(&mut self, operator: &Operator<'_>, deployment: &Deployment<'_>, path: &Path<'_>) {
-        let (name, overload) = (operator.name(), operator.overload());
-        if deployment.kernels.binary_search_by(|kernel| operators::compare(kernel, name, overload)).is_ok() {
+    fn add(&mut self, operator: &Operator<'_>, target: &Target, path: &Path<'_>) {
+        if target.lists(operator) {
             return;
         }
         let libraries =
             operators::find(operator).map(|row| &row.libraries).filter(|libraries| **libraries != Libraries::NONE);
         let Some(libraries) = libraries else {
-            let namespace = name.split_once("::").map_or("", |(namespace, _)| namespace);
-            if deployment.custom && !NAMESPACES.contains(&namespace) {
+            if target.libraries.is_none() && !operators::is_official(operator) {
                 return self.need(NeededKernels::CUSTOM, operator);
             }
             return self.lacks(operator, Vec::new(), None, path);
         };
         let library = Library::ALL.iter().copied().find(|library| !library.releases(libraries).is_empty());
-        match (deployment.libraries, library) {
+        match (&target.libraries, library) {
             _ if is_prim(libraries) => self.lacks(operator, vec![libraries.wheel], None, path),
             (Some(linked), _) => {
                 let known = linked.iter().map(|library| library.releases(libraries)).collect();
@@ -288,18 +286,4 @@ fn short(operator: &Operator<'_>) -> String {
         return format!("{}", Name(operator.name()));
     }
     operator.full_name()
-}
-
-#[cfg(test)]
-mod table_tests {
-    use super::*;
-
-    #[test]
-    fn the_namespaces_are_those_of_the_table() {
-        let rows = operators::all().filter(|row| row.libraries != Libraries::NONE);
-        let mut namespaces: Vec<&str> = rows.filter_map(|row| Some(row.name.split_once("::")?.0)).collect();
-        namespaces.sort_unstable();
-        namespaces.dedup();
-        assert_eq!(namespaces, NAMESPACES);
-    }
 }

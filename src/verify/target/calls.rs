@@ -1,45 +1,82 @@
 //! Calls that the kernels of a device refuse, end the process on, or compute other numbers for.
 
 use super::super::kernels::{Calls, Kernels, Violation};
-use super::super::release::Release;
 use super::super::releases::Library;
+use super::super::{Cause, Outcome};
 use super::Target;
-use super::missing::{Missing, Unknown};
+use crate::error::counted;
+use crate::file::pte::Pte;
 use crate::keyed::Keyed;
-use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use crate::path::{FieldPath, Path};
+use crate::schema::program::InstructionArguments;
 use alloc::{format, string::String, vec::Vec};
 
-/// Checks each call of a method with the kernels of the latest release. Calls of the same operator that break the same rule are
-/// reported together.
-pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
-    let (Some(runtime), Some(kernels)) = (target.runtime, kernels(target)) else { return };
-    let calls = Calls::new(plan, kernels);
-    let mut found = Keyed::new();
-    for ((chain, instruction), arguments) in plan.instructions() {
-        let InstructionArguments::KernelCall(call) = arguments else { continue };
-        let index = usize::try_from(call.op_index).ok();
-        let Some((index, operator)) = index.and_then(|index| Some((index, plan.operators().get(index)?))) else {
-            continue;
-        };
-        for violation in calls.judge(call) {
-            let place = || format!("chains[{chain}].instructions[{instruction}]");
-            let of_rule = found.or_insert_with((index, violation.rule.name), || (operator, 0, place(), violation));
-            of_rule.1 += 1;
+/// Calls of an operator that break the same rule.
+pub(in crate::verify) struct CallFault {
+    pub(super) method: String,
+    pub(super) operator: String,
+    pub(super) rule: &'static str,
+    /// What the newest release does.
+    pub(in crate::verify) outcome: Outcome,
+    /// The number of calls.
+    pub(super) calls: usize,
+    /// The first call.
+    pub(super) place: String,
+    path: FieldPath,
+    /// The behaviour of the kernel with the first call.
+    pub(super) message: String,
+}
+
+impl From<&CallFault> for Cause {
+    fn from(fault: &CallFault) -> Self {
+        let CallFault { rule, outcome, calls, path, message, .. } = fault;
+        let calls = counted(*calls, "call");
+        Self { outcome: *outcome, name: rule, path: path.clone(), message: format!("{message} ({calls})") }
+    }
+}
+
+/// Checks each call with the kernels of the newest release. Calls of the same operator that break the same rule are put together. Empty if
+/// the device has kernels of its own.
+pub(in crate::verify) fn faults(pte: &Pte<'_>, target: &Target) -> Vec<CallFault> {
+    let Some(kernels) = kernels(target) else { return Vec::new() };
+    let mut faults = Vec::new();
+    for (method, plan) in pte.methods().iter().enumerate() {
+        let mut calls = Calls::new(pte, plan, kernels);
+        let mut found = Keyed::new();
+        for (place, arguments) in plan.instructions() {
+            let InstructionArguments::KernelCall(call) = arguments else { continue };
+            let index = usize::try_from(call.op_index).ok();
+            let Some((index, operator)) = index.and_then(|index| Some((index, plan.operators().get(index)?))) else {
+                continue;
+            };
+            for violation in calls.judge(call) {
+                let key = (index, violation.rule.name, violation.outcome);
+                found.or_insert_with(key, || (operator, 0, place, violation)).1 += 1;
+            }
+        }
+        for ((_, rule, outcome), (operator, calls, (chain, instruction), Violation { message, .. })) in
+            found.into_sorted()
+        {
+            // The device may have a kernel of its own.
+            if target.lists(operator) {
+                continue;
+            }
+            let path = Path::ROOT.item("execution_plan", method);
+            let path = path.item("chains", chain);
+            let path = path.item("instructions", instruction);
+            faults.push(CallFault {
+                method: plan.name().into(),
+                operator: operator.full_name(),
+                rule,
+                outcome,
+                calls,
+                place: format!("chains[{chain}].instructions[{instruction}]"),
+                path: path.field("instr_args.KernelCall").to_field_path(),
+                message,
+            });
         }
     }
-    for ((_, rule), (operator, calls, place, Violation { is_certain, message, .. })) in found.into_sorted() {
-        let operator = operator.full_name();
-        // The device may have a kernel of its own.
-        if target.operators.as_ref().is_some_and(|operators| operators.contains_key(&operator)) {
-            continue;
-        }
-        let (method, message) = (String::from(plan.name()), format!("{place}: {message}"));
-        if is_certain && runtime == Release::LATEST {
-            missing.push(Missing::Call { method, operator, rule, calls, message });
-        } else {
-            unknown.push(Unknown::Call { method, operator, rule, calls, message, runtime });
-        }
-    }
+    faults
 }
 
 /// Returns the official kernels that a device has; `None` if it has other kernels.
@@ -48,7 +85,7 @@ fn kernels(target: &Target) -> Option<Kernels> {
     match &target.libraries {
         Some(libraries) if libraries.iter().any(optimized) => Some(Kernels::Optimized),
         Some(_) => Some(Kernels::Portable),
-        None if target.operators.is_none() => Some(Kernels::Portable),
+        None if target.operators.is_none() => Some(Kernels::Any),
         None => None,
     }
 }

@@ -1,13 +1,14 @@
 //! Checks whether a device meets the needs of a program.
 
 use super::super::release::{Behaviour, Release};
-use super::super::releases::{Deployment, Library, ReleaseVerdict};
+use super::super::releases::Facts;
 use super::super::report::Name;
+use super::super::{Cause, Level, Outcome, Verdict};
+use super::calls::CallFault;
 use super::missing::{Fit, Missing, Unknown};
-use super::{Target, calls, scalar_type};
-use crate::analysis::accelerator;
+use super::{Target, scalar_type};
+use crate::analysis::{Analysis, accelerator};
 use crate::delegate::Payload;
-use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::inspect::{Operators, PointerSize, TempAllocator};
 use crate::keyed::{Keyed, set};
@@ -16,30 +17,48 @@ use crate::schema::ScalarType;
 use crate::schema::program::{DeviceType, ExecutionPlan};
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
-pub(in crate::verify) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[&Ptd<'_>]>) -> Fit {
-    let Fit { mut missing, mut unknown } = Fit::default();
+pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit {
+    let (pte, data) = (analysis.pte(), analysis.data().unwrap_or_default());
+    let (mut missing, mut unknown) = (Vec::new(), Vec::new());
+    let runtime = target.runtime.unwrap_or(Release::LATEST);
     if let (Some(source), Some(available)) = (&pte.source, target.largest_file) {
         let needed = source.bytes.len() as u64;
         missing.extend((needed > available).then_some(Missing::FileSize { needed, available }));
     }
-    if let Some(keys) = data.and_then(|data| pte.missing_data(data)) {
-        missing.push(Missing::ExternalData(keys));
+    missing.extend(pte.missing_data(data).map(Missing::ExternalData));
+    let strict = pte.verify_opened(analysis.payloads(), Level::Strict);
+    let facts = Facts::new(analysis, strict, target);
+    let verdict = facts.verdict(runtime);
+    let mut causes = verdict.verdict.because.clone();
+    // Missing data is reported above, and calls below.
+    let is_other = |cause: &&Cause| cause.outcome > Outcome::Missing && !cause.name.starts_with("kernel-");
+    let others: Vec<Cause> =
+        causes.iter().filter(is_other).filter(|cause| !verdict.is_answered(cause)).cloned().collect();
+    match verdict.behaviour {
+        Behaviour::Loads if verdict.not_checked().is_none() => {}
+        Behaviour::Loads | Behaviour::Unknown => unknown.push(Unknown::Runtime(Box::new(verdict))),
+        _ => missing.push(Missing::Runtime(Box::new(verdict))),
     }
-    // Missing data is reported above.
-    let given = data.filter(|data| !data.is_empty());
-    if let Some(verdict) = verdict(target, pte, given) {
-        match verdict.behaviour {
-            Behaviour::Loads if verdict.not_checked().is_none() => {}
-            Behaviour::Loads | Behaviour::Unknown => unknown.push(Unknown::Runtime(Box::new(verdict))),
-            _ => missing.push(Missing::Runtime(Box::new(verdict))),
+    for cause in others {
+        match cause.outcome.is_bad() {
+            true => missing.push(Missing::Run(cause)),
+            false => unknown.push(Unknown::Run(cause)),
         }
     }
+    for CallFault { method, operator, rule, outcome, calls, place, message, .. } in facts.calls {
+        let message = format!("{place}: {message}");
+        if outcome.is_bad() && runtime == Release::LATEST {
+            missing.push(Missing::Call { method, operator, rule, calls, message });
+        } else {
+            unknown.push(Unknown::Call { method, operator, rule, calls, message, runtime });
+        }
+    }
+    let (found, gaps) = (missing.len(), unknown.len());
     for plan in pte.methods() {
         let mut needed = Operators::default();
         needed.add(plan, &Path::ROOT);
         check_operators(plan.name(), &needed, target, &mut missing);
         check_backends(plan.name(), &needed, target, &mut missing);
-        calls::check(plan, target, &mut missing, &mut unknown);
         let method = || String::from(plan.name());
         if let Some(available) = target.arena {
             let buffers = plan.planned_memory().buffers;
@@ -58,25 +77,14 @@ pub(in crate::verify) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[&P
         }
     }
     if target.accelerator.is_some() || target.scratch.is_some() {
-        check_ethos_u(pte, target, &mut missing, &mut unknown);
+        check_ethos_u(analysis, target, &mut missing, &mut unknown);
     }
-    if let (Some(_), Some(runtime)) = (target.method_allocator, target.runtime) {
+    if target.method_allocator.is_some() {
         unknown.extend((runtime != Release::LATEST).then_some(Unknown::RuntimeMemory { runtime }));
     }
-    Fit { missing, unknown }
-}
-
-/// Returns the verdict of the device's runtime on a program.
-fn verdict(target: &Target, pte: &Pte<'_>, data: Option<&[&Ptd<'_>]>) -> Option<ReleaseVerdict> {
-    let runtime = target.runtime?;
-    let kernels: Vec<&str> = target.operators.iter().flatten().map(|(name, _)| name.as_str()).collect();
-    let libraries = target.libraries.as_deref().unwrap_or(&[Library::Portable]);
-    // The list of the device's kernels is complete.
-    let deployment = Deployment { libraries: Some(libraries), custom: false, kernels: &kernels, data };
-    let verdict = pte.releases_with(&deployment).releases.into_iter().find(|verdict| verdict.release == runtime)?;
-    // Without libraries, the list of operators is complete.
-    let listed = target.all_operators || (target.libraries.is_none() && target.operators.is_some());
-    Some(if listed { verdict.with_operators() } else { verdict })
+    causes.extend(missing.iter().skip(found).map(Missing::cause));
+    causes.extend(unknown.iter().skip(gaps).map(Unknown::cause));
+    Fit { verdict: Verdict::new(causes), missing, unknown }
 }
 
 fn check_operators(method: &str, needed: &Operators, target: &Target, missing: &mut Vec<Missing>) {
@@ -161,8 +169,9 @@ fn check_allocator(
 }
 
 /// Checks that payloads were compiled for the device's Ethos-U, and that it has enough scratch memory.
-fn check_ethos_u(pte: &Pte<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
-    for opened in pte.open_payloads() {
+fn check_ethos_u(analysis: &Analysis<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
+    let pte = analysis.pte();
+    for opened in analysis.payloads() {
         for (method, delegate) in &opened.delegates {
             let Some(plan) = pte.methods().get(*method) else { continue };
             let Some(backend) = plan.delegates().get(*delegate).filter(|backend| backend.backend() == ETHOS_U) else {

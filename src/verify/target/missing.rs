@@ -1,10 +1,17 @@
 //! The needs of a file that a device does not meet.
 
 use super::super::release::Release;
-use super::super::releases::{MissingData, ReleaseVerdict};
+use super::super::releases::{Loading, MissingData, Reason, ReleaseVerdict, reasons};
+use super::super::{Cause, Outcome, Verdict};
 use crate::error::counted;
+use crate::path::FieldPath;
 use crate::schema::ScalarType;
-use alloc::{boxed::Box, format, string::String, vec::Vec};
+use alloc::{
+    boxed::Box,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 use core::fmt;
 
 /// A need of a file that a device does not meet.
@@ -114,6 +121,8 @@ pub enum Missing {
     },
     /// A runtime that loads the file, with the verdict on the device's runtime.
     Runtime(Box<ReleaseVerdict>),
+    /// A runtime that runs the file, which it loads.
+    Run(Cause),
     /// External data.
     ExternalData(MissingData),
     /// Space for the file.
@@ -123,6 +132,20 @@ pub enum Missing {
         /// The available size, in bytes.
         available: u64,
     },
+}
+
+impl Missing {
+    /// Returns the cause of a verdict, for a need that the verdict on the runtime does not have.
+    pub(super) fn cause(&self) -> Cause {
+        let (outcome, kind) = match self {
+            Self::Operator { .. } | Self::OperatorType { .. } | Self::OperatorKernel { .. } => {
+                (Outcome::Missing, &reasons::MISSING_OPERATORS)
+            }
+            Self::Backend { .. } | Self::Accelerator { .. } => (Outcome::Missing, &reasons::MISSING_BACKEND),
+            _ => (Outcome::DoesNotFit, &reasons::MEMORY),
+        };
+        Cause::new(outcome, Reason::new(kind, FieldPath::default(), self.to_string()))
+    }
 }
 
 impl fmt::Display for Missing {
@@ -168,7 +191,8 @@ impl fmt::Display for Missing {
             Self::Scratch { method, delegate, needed, available } => {
                 write!(f, "method {method:?}: scratch memory of delegate {delegate}: {}", missing(*needed, *available))
             }
-            Self::Runtime(verdict) => write!(f, "runtime: {verdict}"),
+            Self::Runtime(verdict) => write!(f, "runtime: {}", Loading(verdict)),
+            Self::Run(cause) => write!(f, "runtime: {}: {cause}", cause.outcome),
             Self::ExternalData(data) => write!(f, "external data: {data}, and none that was given has it"),
             Self::FileSize { needed, available } => write!(f, "file: {}", missing(*needed, *available)),
         }
@@ -183,6 +207,8 @@ impl fmt::Display for Missing {
 pub enum Unknown {
     /// The behaviour of the runtime with the file, with the reason why it is unknown.
     Runtime(Box<ReleaseVerdict>),
+    /// What happens when the file runs, which the runtime loads.
+    Run(Cause),
     /// The accelerator that a delegate for Ethos-U was compiled for, or its scratch memory.
     Accelerator {
         /// The method.
@@ -221,10 +247,22 @@ pub enum Unknown {
     },
 }
 
+impl Unknown {
+    /// Returns the cause of a verdict, for a gap that the verdict on the runtime does not have.
+    pub(super) fn cause(&self) -> Cause {
+        let kind = match self {
+            Self::Accelerator { .. } => &reasons::MISSING_BACKEND,
+            _ => &reasons::MEMORY,
+        };
+        Cause::new(Outcome::Unknown, Reason::new(kind, FieldPath::default(), self.to_string()))
+    }
+}
+
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Runtime(verdict) => write!(f, "runtime: {verdict}"),
+            Self::Runtime(verdict) => write!(f, "runtime: {}", Loading(verdict)),
+            Self::Run(cause) => write!(f, "runtime: {cause}"),
             Self::Accelerator { method, delegate, what } => {
                 write!(f, "method {method:?}: {what} of delegate {delegate}")
             }
@@ -245,11 +283,13 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// The needs of a file that a device does not meet, and those that could not be checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+/// A verdict in detail: the needs of a file that a device does not meet, and those that could not be checked.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fit {
+    /// What ExecuTorch on the device does with the file: that something is missing, or not known, follows from the lists.
+    pub verdict: Verdict,
     /// The needs that the device does not meet.
     pub missing: Vec<Missing>,
     /// The needs that could not be checked. If both lists are empty, the file loads on the device, as far as the target describes it.

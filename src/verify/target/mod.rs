@@ -6,14 +6,18 @@ mod missing;
 
 pub use missing::{Fit, Missing, Unknown};
 
+pub(super) use calls::{CallFault, faults};
 pub(super) use check::check;
 
 use super::release::Release;
 use super::releases::Library;
+#[cfg(doc)]
+use crate::analysis::Analysis;
 use crate::error::{Error, Result};
 #[cfg(doc)]
 use crate::file::pte::Pte;
 use crate::schema::ScalarType;
+use crate::schema::program::Operator;
 use crate::setters::setters;
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -23,18 +27,19 @@ use alloc::{
 };
 use check::is_key;
 
-/// A description of a device. Fields that are `None` are not checked.
+/// A description of ExecuTorch on a device: a release, kernels, backends, and limits of memory. The default is the newest release with
+/// everything that its own libraries contain, and without limits.
 ///
 /// ```
-/// use executorch_format::{Pte, verify::Target};
+/// use executorch_format::{Analysis, Pte, verify::Target};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
 /// let pte = Pte::parse(&file)?;
 /// let operators = [("aten::mul.out".into(), vec!["FLOAT".into()])].into();
 /// let target = Target::default().with_operators(Some(operators)).with_arena(Some(64));
-/// for lack in pte.fit(&target) {
-///     println!("{lack}");
+/// for cause in Analysis::new(&pte).verdict(&target).because {
+///     println!("{cause}");
 /// }
 /// # Ok(())
 /// # }
@@ -68,8 +73,8 @@ use check::is_key;
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Target {
-    /// The kernel libraries that are linked to the runtime, with the operators that `runtime` has in them. If `runtime`
-    /// is set and `operators` is not, `None` means the portable library.
+    /// The kernel libraries that are linked to the runtime, with the operators that `runtime` has in them. `None` means those that the
+    /// program needs, of all libraries of ExecuTorch, or no library if `operators` is set.
     pub libraries: Option<Vec<Library>>,
     /// The kernels of the device besides those of `libraries`, by name and overload, such as `aten::add.out`. Each has
     /// a list of what it supports: types such as `f32` (or the schema's `FLOAT`), or combinations in the form of
@@ -79,7 +84,7 @@ pub struct Target {
     pub all_operators: bool,
     /// The types that kernels support, such as `f32` or the schema's `FLOAT`.
     pub scalar_types: Option<BTreeSet<String>>,
-    /// The backends of the device.
+    /// The backends of the device. `None` means all.
     pub backends: Option<BTreeSet<String>>,
     /// The size of the planned memory for a method on the CPU, in bytes.
     #[serde(deserialize_with = "crate::sizes::deserialize_size")]
@@ -98,7 +103,7 @@ pub struct Target {
     pub scratch: Option<u64>,
     /// The number of bits in a pointer, 32 or 64. `None` means 64.
     pub pointer_bits: Option<u32>,
-    /// The release of ExecuTorch's runtime, such as `1.2`.
+    /// The release of ExecuTorch's runtime, such as `1.2`. `None` means the newest.
     pub runtime: Option<Release>,
     /// The largest size of a file, in bytes.
     #[serde(deserialize_with = "crate::sizes::deserialize_size")]
@@ -130,6 +135,11 @@ fn scalar_type(name: &str) -> Result<ScalarType> {
 }
 
 impl Target {
+    /// Returns `true` if an operator is in the list of kernels besides those of libraries.
+    pub(super) fn lists(&self, operator: &Operator<'_>) -> bool {
+        self.operators.as_ref().is_some_and(|operators| operators.contains_key(&operator.full_name()))
+    }
+
     /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if the name of a type, or the number of bits of a pointer,
     /// is not valid.
     pub fn check(&self) -> Result<()> {

@@ -11,10 +11,9 @@ use executorch_format::inspect::{
     Blob, BlobKind, BlobUser, CompileSetting, ConstantMethod, Content, Method, PointerSize, Returned, Summary,
     TempAllocator, Value as MethodValue,
 };
-use executorch_format::naming::Names;
 use executorch_format::schema::program::{ExecutionPlan, KernelTypes};
 use executorch_format::verify::{
-    Behaviour, Finding, Level, NeededKernels, ReleaseVerdict, Releases, releases_of_error,
+    Behaviour, Finding, Level, NeededKernels, ReleaseVerdict, Releases, Target, releases_of_error,
 };
 use executorch_format::{Analysis, FileKind, Model, PROBE_SIZE, Pte, probe};
 use serde::Serialize;
@@ -111,6 +110,8 @@ fn add_file(
     let kernels = kernels.collect();
     let (metadata_size, metadata_sha256) = facts.metadata.clone().unzip();
     let (error_kind, error) = facts.error.clone().unzip();
+    let verdict = facts.releases.last().map(|newest| &newest.verdict);
+    let because = verdict.iter().flat_map(|verdict| verdict.because.iter().map(ToString::to_string));
     rows.add(
         "files",
         name,
@@ -128,6 +129,8 @@ fn add_file(
             of(Behaviour::Refuses),
             of(Behaviour::Dies),
             of(Behaviour::Miscomputes),
+            verdict.and_then(|verdict| word(verdict.outcome)).into(),
+            Value::Texts(because.collect()),
             facts.native_code.into(),
             read.into(),
             requests.into(),
@@ -154,7 +157,7 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
             return Ok(Facts { error: Some(("invalid", error.to_string())), releases, sha256, ..Facts::default() });
         }
     };
-    let Releases { loads_in, releases: verdicts, .. } = model.releases();
+    let Releases { loads_in, releases: verdicts, .. } = model.releases(&Target::default(), None);
     let mut facts = Facts { releases: verdicts, kernels: loads_in.kernels, ..Facts::default() };
     facts.metadata = model.source().map(|source| (source.metadata_size, hex(&Sha256::digest(source.metadata()))));
     model.verify(Level::Runtime).into_iter().for_each(|finding| add_finding(rows, name, finding));
@@ -164,7 +167,7 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
         _ => None,
     };
     let analysis = match (&model, &program) {
-        (Model::Pte(pte), _) | (_, Some(pte)) => Some(Analysis::new(pte)),
+        (Model::Pte(pte), _) | (_, Some(pte)) => Some(Analysis::new(pte).with_names([])),
         _ => None,
     };
     if let Some(analysis) = &analysis {
@@ -173,15 +176,11 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
             _ => add_program(rows, name, analysis, &analysis.summary(), &mut facts),
         }
     }
-    // This can fail only for an ETRecord, which is not used here.
-    let names = analysis.as_ref().and_then(|analysis| Names::new(analysis, &[]).ok());
-    let mut blobs = match (&model, &analysis) {
+    let blobs = match (&model, &analysis) {
         (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(program),
+        (_, Some(program)) => program.blobs(),
         _ => model.blobs(),
     };
-    if let Some((analysis, names)) = analysis.as_ref().zip(names.as_ref()) {
-        names.add_to_blobs(analysis.pte(), &mut blobs);
-    }
     let ranges: Vec<Range<u64>> =
         if hash { blobs.blobs.iter().filter_map(range).chain([whole.clone()]).collect() } else { Vec::new() };
     let hashes = file.hash(&ranges, |_| ()).await?;
@@ -316,7 +315,7 @@ fn add_method(rows: &mut Rows, name: &str, method: &Method<'_>) {
 }
 
 fn add_value(rows: &mut Rows, name: &str, method: &str, direction: &str, index: usize, value: &MethodValue<'_>) {
-    let tensor = value.tensor;
+    let tensor = value.tensor.as_ref();
     let sizes = tensor.map(|tensor| Value::Ints(tensor.sizes.iter().map(|size| i64::from(*size)).collect()));
     let order = tensor.map(|tensor| Value::Ints(tensor.dim_order.iter().map(|dim| i64::from(*dim)).collect()));
     rows.add(
@@ -327,7 +326,7 @@ fn add_value(rows: &mut Rows, name: &str, method: &str, direction: &str, index: 
             direction.into(),
             index.into(),
             value.kind.into(),
-            tensor.and_then(|tensor| tensor.name).into(),
+            tensor.and_then(|tensor| tensor.name.as_deref()).into(),
             tensor.map(|tensor| tensor.scalar_type.to_string()).into(),
             sizes.unwrap_or(Value::Null),
             order.unwrap_or(Value::Null),
@@ -384,7 +383,9 @@ fn add_blob(rows: &mut Rows, name: &str, blob: &Blob<'_>, hashes: &Hashes, keys:
     };
     let shape = blob.users.iter().find_map(BlobUser::shape);
     let named = blob.users.iter().find_map(|user| match user {
-        BlobUser::Tensor { name, named_by, .. } | BlobUser::Key { name, named_by, .. } => name.zip(*named_by),
+        BlobUser::Tensor { name, named_by, .. } | BlobUser::Key { name, named_by, .. } => {
+            name.as_deref().zip(*named_by)
+        }
         _ => None,
     });
     rows.add(

@@ -106,6 +106,12 @@ pub const TABLES: &[Table] = &[
             column("refuses", Texts, "The releases that report an error"),
             column("dies", Texts, "The releases that crash"),
             column("miscomputes", Texts, "The releases that load it, but compute wrong results"),
+            maybe(
+                "verdict",
+                Text,
+                "What the newest release with everything in its own libraries does with it: does-not-load, missing (an operator, a backend or external data), refuses-call, dies, miscomputes, unknown, runs; null for traces and unknown kinds",
+            ),
+            column("because", Texts, "The reasons for the verdict, the worst first"),
             column("native_code", Bool, "True if a payload has machine code that runs on the CPU when it is loaded"),
             column("bytes_read", Int, "Bytes read for its rows, except for hashes"),
             column("requests", Int, "The number of requests for these bytes"),

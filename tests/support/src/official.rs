@@ -82,9 +82,13 @@ impl Server {
 
     /// Returns the runtime's output and log about the files: it loads them and, if `run`, runs each method.
     pub fn judge(&mut self, files: &[PathBuf], run: bool) -> String {
+        self.judge_with(files, if run { "" } else { "--no-exec" })
+    }
+
+    /// Returns the runtime's output and log about the files, with an option of `etcheck --serve`.
+    pub fn judge_with(&mut self, files: &[PathBuf], option: &str) -> String {
         let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-        let option = if run { "" } else { "--no-exec\t" };
-        writeln!(self.child.stdin.as_mut().unwrap(), "{option}{}", names.join("\t")).unwrap();
+        writeln!(self.child.stdin.as_mut().unwrap(), "{option}\t{}", names.join("\t")).unwrap();
         let mut text = Vec::new();
         while !text.ends_with(b"\nend\n") {
             assert!(self.answers.read_until(b'\n', &mut text).unwrap() > 0, "the runtime's process ended");

@@ -31,13 +31,6 @@ pub fn findings(files: &[&[u8]], level: Level) -> Vec<Finding> {
 }
 
 fn alone(file: &[u8], ptds: &[Ptd<'_>], level: Level) -> Result<Vec<Finding>, Error> {
-    let model = Model::parse(file)?;
-    let mut findings = model.verify(level);
-    if let Model::Pte(pte) = &model {
-        findings.extend(pte.verify_with(ptds, level));
-    }
-    if let Model::Bpte(bpte) = &model {
-        findings.extend(bpte.verify_with(ptds, level));
-    }
-    Ok(findings)
+    let ptds: Vec<&Ptd<'_>> = ptds.iter().collect();
+    Ok(Model::parse(file)?.check(level, &ptds).findings)
 }

@@ -56,7 +56,9 @@ pub struct File {
     /// The contents that could be recovered, if it cannot be parsed.
     pub remains: Option<Salvage>,
     /// The names in it, if it is an ETRecord or a state dict.
-    pub names: Option<Result<NameSource<'static>, String>>,
+    pub names: Option<Result<&'static NameSource<'static>, String>>,
+    /// The same program or `.ptd` file once more, which nothing changes, so that what is found in it can be kept.
+    pub fixed: Option<&'static Model<'static>>,
 }
 
 impl File {
@@ -99,11 +101,25 @@ impl File {
         if let (Ok(Model::Pte(pte)), false) = (&mut file.model, whole) {
             read_payloads(pte, storage)?;
         }
+        if let Ok(model @ (Model::Pte(_) | Model::Ptd(_))) = &file.model {
+            file.fixed = Some(Box::leak(Box::new(model.clone())));
+        }
         Ok(file)
     }
 
     fn new(name: String, size: u64, kind: Option<FileKind>, whole: bool, model: Result<Model<'static>, Error>) -> Self {
-        Self { name, size, kind, whole, model, bundle: None, program_offset: None, remains: None, names: None }
+        Self {
+            name,
+            size,
+            kind,
+            whole,
+            model,
+            bundle: None,
+            program_offset: None,
+            remains: None,
+            names: None,
+            fixed: None,
+        }
     }
 
     /// Takes the program out of a bundle.
@@ -135,12 +151,12 @@ fn names(
     first: &[u8],
     size: u64,
     storage: &(impl Storage + ?Sized),
-) -> Option<Result<NameSource<'static>, String>> {
+) -> Option<Result<&'static NameSource<'static>, String>> {
     let is_zip = EtRecord::is_zip(first);
     if !is_zip && !name.ends_with(".safetensors") {
         return None;
     }
-    let read = || -> Result<NameSource<'static>, String> {
+    let read = || -> Result<&'static NameSource<'static>, String> {
         if size > MAX_WHOLE {
             return Err(format!("{size} bytes, and {MAX_WHOLE} is the most that is read for names"));
         }
@@ -149,9 +165,9 @@ fn names(
             let mut content = |name: &str| Ok(entries.get(name).map(|content| content.as_slice().into()));
             EtRecord::from_entries(size, &mut content).map(NameSource::Record)
         } else {
-            Safetensors::parse(storage.read(0, size)?.leak()).map(NameSource::StateDict)
+            Safetensors::parse(storage.read(0, size)?.leak()).map(NameSource::from)
         };
-        names.map_err(|error| error.to_string())
+        names.map(|names| &*Box::leak(Box::new(names))).map_err(|error| error.to_string())
     };
     Some(read())
 }

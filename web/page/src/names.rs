@@ -1,12 +1,14 @@
-//! Parts of a program's report with names: from the file itself, and from matching ETRecords and state dicts.
+//! Parts of a program's report, with names from the file itself and from matching ETRecords and state dicts.
 
+use crate::file::File;
 use crate::report::Times;
 use crate::session::{Session, json};
-use executorch_format::naming::{NameSource, Names};
-use executorch_format::{Analysis, Model, Ptd, Pte};
+use executorch_format::inspect::RunProfile;
+use executorch_format::naming::NameSource;
+use executorch_format::{Analysis, Model};
 use serde::Serialize;
 
-/// A part of the report that contains names.
+/// A part of the report about a program.
 pub enum Part {
     /// The files with names, and whether they are used.
     Names,
@@ -16,6 +18,8 @@ pub enum Part {
     Memory,
     Weights,
     Graphs,
+    Operators,
+    Macs,
     Profile,
 }
 
@@ -29,6 +33,8 @@ impl Part {
             "memory" => Self::Memory,
             "weights" => Self::Weights,
             "graphs" => Self::Graphs,
+            "operators" => Self::Operators,
+            "macs" => Self::Macs,
             "profile" => Self::Profile,
             _ => return None,
         })
@@ -44,84 +50,65 @@ pub(crate) struct NameFile<'f> {
 }
 
 impl Session {
-    /// Collects the names of a program from the file itself and from other files that match it, and returns the state of each such file.
-    pub(crate) fn name_sources(
-        &self,
-        analysis: &Analysis<'_>,
-    ) -> Result<(Vec<NameSource<'static>>, Vec<NameFile<'_>>), String> {
-        let (mut sources, mut files) = (Vec::new(), Vec::new());
-        for index in self.roles().names {
-            let file = self.file(index)?;
-            let error = match &file.names {
+    /// Returns the files with names that match the roles of the files, and the names in them that can be read.
+    fn name_sources(&self) -> Vec<(&File, Option<&'static NameSource<'static>>)> {
+        let files = self.roles().names.into_iter().filter_map(|index| self.file(index).ok());
+        files.map(|file| (file, file.names.as_ref().and_then(|names| names.as_ref().ok().copied()))).collect()
+    }
+
+    /// Opens a program of the page, with its `.ptd` files. Answers have names from the file itself and from other files that match it.
+    pub(crate) fn open(&self, file: &File) -> Option<Analysis<'static>> {
+        let Some(Model::Pte(pte)) = file.fixed else { return None };
+        let data = self.roles().data.into_iter().filter_map(|index| match self.file(index).ok()?.fixed {
+            Some(Model::Ptd(ptd)) => Some(ptd),
+            _ => None,
+        });
+        let sources = self.name_sources().into_iter().filter_map(|(_, source)| source);
+        Some(Analysis::new(pte).with_data(data).with_names(sources))
+    }
+
+    /// Returns the state of each file with names.
+    fn name_files(&self, analysis: &Analysis<'_>) -> Vec<NameFile<'_>> {
+        let (mut files, mut rejected) = (Vec::new(), analysis.names().rejected.iter().peekable());
+        let mut used = 0..;
+        for (file, source) in self.name_sources() {
+            let error = match (&file.names, source) {
+                (Some(Err(error)), _) => Some(error.clone()),
                 // A file for another program has no names for this one.
-                Some(Ok(source)) => match Names::new(analysis, std::slice::from_ref(source)) {
-                    Ok(_) => {
-                        sources.push(source.clone());
-                        None
-                    }
-                    Err(error) => Some(error.to_string()),
-                },
-                Some(Err(error)) => Some(error.clone()),
-                None => None,
+                (_, Some(_)) => {
+                    let index = used.next();
+                    rejected.next_if(|(rejected, _)| Some(*rejected) == index).map(|(_, error)| error.to_string())
+                }
+                _ => None,
             };
             files.push(NameFile { file: &file.name, error });
         }
-        Ok((sources, files))
+        files
     }
 
-    /// Returns the files with names that match a model.
-    pub(crate) fn sources_of(&self, model: &Model<'static>) -> Result<Vec<NameSource<'static>>, String> {
-        match model {
-            Model::Pte(pte) => Ok(self.name_sources(&Analysis::new(pte))?.0),
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    pub(crate) fn named_part(&self, part: Part, pte: &Pte<'static>, data: &[&Ptd<'static>]) -> Result<String, String> {
-        let analysis = Analysis::new(pte).with_data(data.iter().copied());
-        let (sources, files) = self.name_sources(&analysis)?;
-        let names = Names::new(&analysis, &sources).map_err(|error| error.to_string())?;
+    pub(crate) fn named_part(&self, part: Part, analysis: &Analysis<'static>) -> Result<String, String> {
+        let size = || analysis.size_report().map_err(|error| error.to_string());
         match part {
-            Part::Names => json(&files),
-            Part::Size => {
-                let mut size = analysis.size_report().map_err(|error| error.to_string())?;
-                names.add_to_size_report(pte, &mut size);
-                json(&size)
-            }
+            Part::Names => json(&self.name_files(analysis)),
+            Part::Size => json(&size()?),
             Part::Modules => {
-                let size = analysis.size_report().map_err(|error| error.to_string())?;
-                let mut modules = names.size_by_module(&analysis, &size);
+                let mut modules = analysis.size_by_module(&size()?);
                 modules.retain(|module| module.path.is_some());
                 json(&modules)
             }
-            Part::Memory => {
-                let mut memory = analysis.memory();
-                names.add_to_memory(pte, &mut memory);
-                json(&memory)
-            }
-            Part::Weights => {
-                let mut weights = analysis.weights();
-                names.add_to_weights(pte, &mut weights);
-                json(&weights)
-            }
-            Part::Graphs => json(&self.graphs(&analysis, |graphs| names.add_to_graphs(&analysis, graphs))?),
+            Part::Memory => json(&analysis.memory()),
+            Part::Weights => json(&analysis.weights()),
+            Part::Graphs => json(&self.graphs(analysis)?),
+            Part::Operators => json(&analysis.operators()),
+            Part::Macs => json(&analysis.macs().summary()),
             Part::Profile => {
                 let Some(etdp) = self.trace()? else { return Ok("null".into()) };
-                let mut profile = etdp.profile(Some(&analysis), None);
-                names.add_to_profile(pte, &mut profile);
-                let by_module = profile.runs.iter().map(Names::time_by_module).collect();
+                let profile = etdp.profile(Some(analysis), None);
+                let by_module = profile.runs.iter().map(RunProfile::by_module).collect();
                 let mut times = Times::of(profile);
                 times.by_module = by_module;
                 json(&times)
             }
         }
-    }
-}
-
-/// Returns the names of a program.
-pub(crate) fn names_of<'t>(model: &'t Model<'static>, sources: &'t [NameSource<'static>]) -> Option<Names<'t>> {
-    match model {
-        Model::Pte(pte) => Names::new(&Analysis::new(pte), sources).ok(),
-        _ => None,
     }
 }

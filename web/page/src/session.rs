@@ -5,10 +5,11 @@ use crate::file::{File, Storage};
 use crate::jobs::{Plain, Spread};
 use crate::quantized::{Files, Quantized};
 use crate::report;
-use executorch_format::inspect::{DiffOptions, Drawing, Graph, Growth, Side, diff};
-use executorch_format::verify::{Deployment, Finding, Level, Releases, releases_of_error};
+use executorch_format::inspect::{DiffOptions, Drawing, Growth, Side, diff};
+use executorch_format::verify::{Finding, Level, Releases, Target, releases_of_error};
 use executorch_format::{Analysis, FileKind, Model, Ptd, Segment};
 use serde::Serialize;
+use std::cell::OnceCell;
 
 /// Formats an answer as JSON.
 pub fn json(value: &(impl Serialize + ?Sized)) -> Result<String, String> {
@@ -19,6 +20,8 @@ pub fn json(value: &(impl Serialize + ?Sized)) -> Result<String, String> {
 #[derive(Default)]
 pub struct Session {
     files: Vec<File>,
+    /// The program that the views show, with everything that was found in it; empty until it is needed.
+    main: OnceCell<Option<Analysis<'static>>>,
 }
 
 /// The roles of the files, as indices in the order in which they were added.
@@ -65,6 +68,8 @@ impl Session {
     /// Adds a file, and returns its kind, or why it cannot be read, as JSON.
     pub fn add(&mut self, name: String, size: u64, storage: &(impl Storage + ?Sized)) -> Result<String, String> {
         self.files.push(File::open(name, size, storage)?);
+        // The file may have another role than those before it.
+        self.main.take();
         let index = self.files.len() - 1;
         let file = self.file(index)?;
         json(&Opened {
@@ -137,19 +142,17 @@ impl Session {
             }
         };
         let data = self.data();
-        if let (Some(pte), Some(part)) = (file.program(), crate::names::Part::of(name)) {
-            return self.named_part(part, pte, &data);
+        if let (Some(program), Some(part)) = (self.main.get_or_init(|| self.open(file)), crate::names::Part::of(name)) {
+            return self.named_part(part, program);
         }
         match name {
             "first" => json(&report::First::of(file, model)),
             "size" => json(&model.size_report().ok()),
-            "operators" => json(&file.program().map(|pte| Analysis::new(pte).operators())),
-            "macs" => json(&file.program().map(|pte| Analysis::new(pte).macs().summary())),
             "findings" => json(&self.findings(file, model, &data)),
             "weights" => json(&model.weights()),
             "releases" => json(&self.releases(model, &data)),
             "graphs" => Ok("[]".into()),
-            "memory" | "names" | "modules" => Ok("null".into()),
+            "memory" | "names" | "modules" | "operators" | "macs" => Ok("null".into()),
             "cases" => json(&file.bundle.as_ref().map(Model::summary)),
             "profile" => self.profile(model),
             _ => Err(format!("no part is called {name}")),
@@ -178,17 +181,16 @@ impl Session {
 
     fn releases(&self, model: &Model<'static>, data: &[&Ptd<'static>]) -> Releases {
         let given = Some(data).filter(|data| !data.is_empty());
-        model.releases_with(&Deployment::default().with_data(given))
+        model.releases(&Target::default(), given)
     }
 
     /// Compares the main program with a device, a `Target` as JSON.
     #[cfg(feature = "fit")]
     pub fn fit(&self, target: &str) -> Result<String, String> {
-        let target: executorch_format::verify::Target =
-            serde_json::from_str(target).map_err(|error| format!("target: {error}"))?;
+        let target: Target = serde_json::from_str(target).map_err(|error| format!("target: {error}"))?;
         let program = self.main()?.program().ok_or("only a program can be compared with a device")?;
         let data = self.data();
-        json(&program.fit_with(&target, Some(&data[..]).filter(|data| !data.is_empty())))
+        json(&Analysis::new(program).with_data(data).fit(&target))
     }
 
     /// Returns the trace, if there is one.
@@ -201,14 +203,9 @@ impl Session {
         }
     }
 
-    /// Returns the graphs of a program with the times of its trace, after `add` has extended them.
-    pub(crate) fn graphs<'t, 'p: 't>(
-        &'t self,
-        analysis: &Analysis<'p>,
-        add: impl FnOnce(&mut [Graph<'t>]),
-    ) -> Result<Vec<Drawing<'t>>, String> {
-        let mut graphs: Vec<Graph<'t>> = analysis.graphs();
-        add(&mut graphs);
+    /// Returns the graphs of a program with the times of its trace.
+    pub(crate) fn graphs(&self, analysis: &Analysis<'static>) -> Result<Vec<Drawing<'static>>, String> {
+        let mut graphs = analysis.graphs();
         if let Some(etdp) = self.trace()? {
             let profile = etdp.profile(Some(analysis), None);
             for graph in graphs.iter_mut().filter(|_| profile.errors.is_empty()) {
@@ -235,9 +232,11 @@ impl Session {
         let models = [opened(left)?, opened(right)?];
         let data: Vec<Ptd<'static>> = self.data().into_iter().cloned().collect();
         let [mut before, mut after] = models.each_ref().map(|model| Side::new(model, &data));
-        let sources = [self.sources_of(&models[0])?, self.sources_of(&models[1])?];
-        let names = [crate::names::names_of(&models[0], &sources[0]), crate::names::names_of(&models[1], &sources[1])];
-        (before.names, after.names) = (names[0].as_ref(), names[1].as_ref());
+        let other = self.open(right);
+        (before.names, after.names) = (
+            self.main.get_or_init(|| self.open(left)).as_ref().map(Analysis::names),
+            other.as_ref().map(Analysis::names),
+        );
         let found = diff(&before, &after, &DiffOptions::default().with_tensors());
         let sizes = models.each_ref().map(|model| model.size_report());
         let growth = match &sizes {

@@ -115,7 +115,7 @@ impl<'s> Pair<'_, 's> {
         let name = side.of(&self.names).and_then(|names| names.chains.get(place.0)?.get(place.1));
         let mut change = Difference::new(DifferenceSubject::Instruction, kind, Some(self.name), number(place));
         if let Some(name) = name {
-            change.tensor_name = Some(name.label.clone());
+            change.tensor_name = Some(name.label.to_string());
             change.named_by = Some(NamedBy::Operator);
             change.module = name.module.map(|module| shortened(module).into_owned());
         }

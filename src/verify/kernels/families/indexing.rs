@@ -2,8 +2,9 @@
 
 use super::super::arguments::View;
 use super::super::call::Call;
-use super::super::fault::{Checked, Fault, demand, of_rank, of_setting, of_shape};
-use super::super::sizes::{Fit, Size, product};
+use super::super::fault::{Checked, Fault, Reaction, demand, of_rank, of_setting, of_shape};
+use super::super::sizes::{Size, product};
+use crate::operators::Types;
 use crate::schema::ScalarType;
 use alloc::{format, vec::Vec};
 
@@ -37,11 +38,11 @@ impl Call<'_, '_> {
         if let Some(place) = expected.get_mut(dim) {
             *place = match self.slice_length(size) {
                 Some(length) => Size::Is(length),
-                None if view.is_dynamic => Size::UpTo(size.bound().unwrap_or(i64::MAX)),
+                None if view.is_open => Size::UpTo(size.bound().unwrap_or(i64::MAX)),
                 None => Size::Any,
             };
         }
-        if view.is_dynamic {
+        if view.is_open {
             return demand(self.tensor("out").is_none_or(|out| out.rank() == expected.len()), || {
                 of_rank("out", format!("out has another rank than self, {}", view.rank()))
             });
@@ -105,13 +106,58 @@ impl Call<'_, '_> {
         }
     }
 
+    /// Checks that constant indices are in a dimension of this size. `wraps` if negative ones count from the end.
+    fn indices_in(&self, name: &'static str, index: View<'_>, size: Size, wraps: bool) -> Checked {
+        let Some(most) = size.bound().filter(|_| !index.is_open && !index.is_empty()) else { return Ok(()) };
+        demand(most > 0, || {
+            of_shape(name, format!("{name} has elements, but the dimension that is indexed has none"))
+        })?;
+        let Some((low, high)) = self.constants.range(index) else { return Ok(()) };
+        let least = if wraps { -most } else { 0 };
+        demand(least <= low && high < most, || {
+            let found = if low < least { low } else { high };
+            of_setting(name, format!("{name} contains {found}, but the dimension has size {size}"))
+        })
+    }
+
+    /// Checks a piece that is copied to a place of a list.
+    pub(super) fn copy_index(&self) -> Checked {
+        let (Some(list), Some(piece)) = (self.tensor("copy_to"), self.tensor("copy_from")) else { return Ok(()) };
+        let index = self.int("index").unwrap_or(Size::Any);
+        // `copy-index` reports an end outside of the list.
+        let (room, piece_size) = (list.tensor.byte_size().ok(), piece.tensor.byte_size().ok());
+        let end = index.bound().and_then(|index| piece_size?.checked_mul(u64::try_from(index.max(0)).ok()? + 1));
+        if end > room {
+            return Ok(());
+        }
+        demand(!matches!(index, Size::Is(..0)), || {
+            of_setting("index", format!("index is {index}, expected at least 0"))
+        })?;
+        demand(list.rank() == piece.rank() + 1, || {
+            of_rank(
+                "copy_to",
+                format!("copy_to has rank {}, expected {}, one more than copy_from", list.rank(), piece.rank() + 1),
+            )
+        })?;
+        let (own, mut expected) = (list.shape(), piece.shape());
+        demand(own.iter().skip(1).zip(&expected).all(|(size, expected)| size.can_equal(*expected)), || {
+            of_shape(
+                "copy_from",
+                format!("copy_from has sizes {}, expected those of a piece of copy_to, {}", piece.text(), list.text()),
+            )
+        })?;
+        let Size::Is(index) = index else { return Ok(()) };
+        expected.insert(0, Size::Is(index.saturating_add(1)));
+        self.resize("copy_to", &expected).map_err(|fault| fault.with(Reaction::Refuses(0x2)))
+    }
+
     /// Checks the sizes of `index`, and those of a source that is scattered.
     pub(super) fn gather(&self, source: Option<&'static str>) -> Checked {
         let (Some(view), Some(index), Some(dim)) = (self.tensor("self"), self.tensor("index"), self.known("dim"))
         else {
             return Ok(());
         };
-        if index.is_dynamic || view.is_dynamic {
+        if index.is_open || view.is_open {
             return Ok(());
         }
         let rank = view.rank().max(1);
@@ -132,7 +178,7 @@ impl Call<'_, '_> {
         }
         for at in 0..rank {
             let own = size(index, at);
-            if let Some((name, values)) = sources.filter(|(_, values)| !values.is_dynamic) {
+            if let Some((name, values)) = sources.filter(|(_, values)| !values.is_open) {
                 demand(own <= size(values, at), || {
                     of_shape(
                         "index",
@@ -155,13 +201,18 @@ impl Call<'_, '_> {
                 )
             })?;
         }
-        Ok(())
+        let indexed = usize::try_from(dim).ok().filter(|dim| *dim < rank);
+        match indexed {
+            Some(dim) => self.indices_in("index", index, Size::Is(i64::from(size(view, dim))), false),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn index_select(&self) -> Checked {
-        let (Some((view, dim, _)), Some(index)) = (self.dim_of_self(), self.tensor("index")) else { return Ok(()) };
+        let (Some((view, dim, size)), Some(index)) = (self.dim_of_self(), self.tensor("index")) else { return Ok(()) };
+        self.indices_in("index", index, size, false)?;
         if index.rank() > 0 && view.rank() == 0 {
-            demand(index.elements().equals(Size::Is(1)), || {
+            demand(index.elements().can_equal(Size::Is(1)), || {
                 of_shape("index", format!("index has sizes {}, expected 1 element", index.text()))
             })?;
         }
@@ -174,7 +225,8 @@ impl Call<'_, '_> {
 
     /// Returns the sizes of what indices select.
     fn indexed(&self) -> Result<Selected, Fault> {
-        let (Some(input), items) = (self.tensor("self"), self.views("indices")) else { return Ok(None) };
+        let Some(input) = self.tensor("self") else { return Ok(None) };
+        let items: Vec<_> = self.views("indices").collect();
         demand(items.len() <= input.rank(), || {
             of_setting("indices", format!("indices has {} items, but self has rank {}", items.len(), input.rank()))
         })?;
@@ -201,7 +253,7 @@ impl Call<'_, '_> {
                             format!("indices has more dimensions than self, {}", input.rank()),
                         ));
                     };
-                    demand(size.equals(own), || {
+                    demand(size.can_equal(own), || {
                         of_shape(
                             "indices",
                             format!("a mask has size {size} for dimension {} of self with size {own}", at + dim),
@@ -229,6 +281,7 @@ impl Call<'_, '_> {
     }
 
     pub(super) fn index(&self) -> Checked {
+        self.single_index_in(true)?;
         match self.indexed()? {
             Some(expected) => self.resize("out", &expected),
             None => Ok(()),
@@ -243,10 +296,8 @@ impl Call<'_, '_> {
     }
 
     pub(super) fn index_put_in_place(&self) -> Checked {
-        let (Some(input), Some(values), items) = (self.tensor("self"), self.tensor("values"), self.views("indices"))
-        else {
-            return Ok(());
-        };
+        let (Some(input), Some(values)) = (self.tensor("self"), self.tensor("values")) else { return Ok(()) };
+        let items: Vec<_> = self.views("indices").collect();
         demand(items.len() <= input.rank(), || {
             of_setting("indices", format!("indices has {} items, but self has rank {}", items.len(), input.rank()))
         })?;
@@ -257,11 +308,23 @@ impl Call<'_, '_> {
         demand(index.rank() == 1, || {
             of_rank("indices", format!("indices contains a tensor of rank {}, expected 1", index.rank()))
         })?;
+        self.single_index_in(false)?;
         let mut expected = input.shape();
         if let (Some(place), Some(size)) = (expected.get_mut(at), index.size(0)) {
             *place = size;
         }
         self.has_sizes("values", values, &expected)
+    }
+
+    /// Checks a single index of rank 1, for which the kernels have code of its own.
+    fn single_index_in(&self, wraps: bool) -> Checked {
+        let mut present = self.views("indices").enumerate().filter_map(|(at, item)| Some((at, item?)));
+        match (present.next(), present.next(), self.tensor("self")) {
+            (Some((at, index)), None, Some(input)) if index.rank() == 1 && Types::INDEX.contains(index.scalar_type) => {
+                self.indices_in("indices", index, input.size(at as i64).unwrap_or(Size::Any), wraps)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks that a result whose rows are found when it runs has no more than there can be.
@@ -276,7 +339,7 @@ impl Call<'_, '_> {
     pub(super) fn nonzero(&self) -> Checked {
         let (Some(input), Some(out)) = (self.tensor("self"), self.tensor("out")) else { return Ok(()) };
         self.at_most(input.elements())?;
-        match out.size(1) {
+        match out.size(1).filter(|_| !out.is_dynamic) {
             Some(Size::Is(columns)) => demand(columns == input.rank() as i64, || {
                 of_shape("out", format!("out has sizes {}, but self has rank {}", out.text(), input.rank()))
             }),
@@ -295,7 +358,8 @@ impl Call<'_, '_> {
         let (Some(indices), Some(width)) = (self.tensor("indices"), self.size("weight", 1)) else { return Ok(()) };
         let mut expected = indices.shape();
         expected.push(width);
-        self.resize("out", &expected)
+        self.resize("out", &expected)?;
+        self.indices_in("indices", indices, self.size("weight", 0).unwrap_or(Size::Any), false)
     }
 
     pub(super) fn quantized_embedding(&self, bits: i64) -> Checked {
@@ -309,21 +373,22 @@ impl Call<'_, '_> {
         expected.push(width);
         self.resize("out", &expected)?;
         let (rows, own) = (weight.size(0).unwrap_or(Size::Any), scales.size(0).unwrap_or(Size::Any));
-        demand(own.equals(rows), || {
+        demand(own.can_equal(rows), || {
             of_shape(
                 "weight_scales",
                 format!("weight_scales has sizes {}, expected {rows} rows as weight", scales.text()),
             )
         })?;
         if let (Some(Size::Is(groups)), Size::Is(width)) = (scales.size(1), width) {
-            let fit = if groups == 0 { Fit::No } else { Fit::from(width % groups == 0) };
-            demand(fit, || {
+            demand(groups != 0 && width % groups == 0, || {
                 of_shape("weight_scales", format!("weight_scales has {groups} groups, expected a divisor of {width}"))
             })?;
         }
-        match self.tensor("weight_zero_points") {
-            Some(points) => self.has_sizes("weight_zero_points", points, &scales.shape()),
-            None => Ok(()),
+        if let Some(points) = self.tensor("weight_zero_points") {
+            self.has_sizes("weight_zero_points", points, &scales.shape())?;
         }
+        // Kernels of packed weights do not look at indices.
+        let reaction = if bits == 8 { Reaction::Dies } else { Reaction::Strays };
+        self.indices_in("indices", indices, rows, false).map_err(|fault| fault.with(reaction))
     }
 }

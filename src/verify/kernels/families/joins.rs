@@ -20,7 +20,7 @@ fn with(mut sizes: Vec<Size>, dim: usize, size: Size) -> Vec<Size> {
 impl Call<'_, '_> {
     /// Returns the tensors of a list; `None` if one is not known.
     fn all(&self, name: &str) -> Option<Vec<View<'_>>> {
-        self.views(name).into_iter().collect()
+        self.views(name).collect()
     }
 
     /// Checks that each input can be cast to the result.
@@ -64,7 +64,7 @@ impl Call<'_, '_> {
                     sum = sum.with(*size, i64::saturating_add);
                     continue;
                 }
-                demand(size.equals(expected), || {
+                demand(size.can_equal(expected), || {
                     of_shape(
                         "tensors",
                         format!(
@@ -142,7 +142,7 @@ impl Call<'_, '_> {
             of_setting("out", format!("out has {} tensors, expected {}", outs.len(), sizes.len()))
         })?;
         let sum = sizes.iter().fold(0, |sum: i64, size| sum.saturating_add(*size));
-        demand(size.equals(Size::Is(sum)), || {
+        demand(size.can_equal(Size::Is(sum)), || {
             of_setting("split_sizes", format!("split_sizes add up to {sum}, but the dimension has size {size}"))
         })?;
         for (out, own) in outs.iter().zip(sizes) {
@@ -158,7 +158,7 @@ impl Call<'_, '_> {
         else {
             return Ok(());
         };
-        demand(size.equals(Size::Is(outs.len() as i64)), || {
+        demand(size.can_equal(Size::Is(outs.len() as i64)), || {
             of_setting("out", format!("out has {} tensors, expected {size}", outs.len()))
         })?;
         let mut expected = input.shape();
@@ -210,7 +210,14 @@ impl Call<'_, '_> {
                 )
             })?;
         }
-        self.padded(input, &pad)
+        self.padded(input, &pad)?;
+        // There is nothing to replicate.
+        let is_padded = |(size, pair): (&i32, &[i64])| *size == 0 && pair.iter().any(|pad| *pad > 0);
+        let is_empty = !input.is_open && input.sizes.iter().rev().zip(pad.chunks(2)).any(is_padded);
+        let has_result = self.tensor("out").is_some_and(|out| !out.is_empty());
+        demand(!(is_empty && has_result), || {
+            of_shape("self", format!("self has sizes {}, expected elements beside padding", input.text())).dies()
+        })
     }
 
     pub(super) fn roll(&self) -> Checked {

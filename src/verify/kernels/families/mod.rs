@@ -2,6 +2,7 @@
 
 mod indexing;
 mod joins;
+mod numbers;
 mod products;
 mod quantized;
 mod reductions;
@@ -42,6 +43,10 @@ impl Call<'_, '_> {
             Family::Transpose(first, second) => self.transpose(first, second),
             Family::TransposeMatrix => self.transpose_matrix(),
             Family::View => self.view_copy(),
+            Family::EtView => self.et_view(),
+            Family::Divisor => self.divisor(),
+            Family::Choice => self.choice(),
+            Family::CopyIndex => self.copy_index(),
             Family::Unsqueeze => self.unsqueeze(),
             Family::Squeeze => self.squeeze(),
             Family::Cat => self.cat(),
@@ -75,6 +80,7 @@ impl Call<'_, '_> {
             Family::DimOrder => self.dim_order(),
             Family::SizeList(name) => self.size_list(name),
             Family::PerChannel(axis) => self.per_channel(axis),
+            Family::ZeroPoints => self.zero_points(),
             Family::PerToken => self.per_token(),
             Family::ChooseQparams => self.choose_qparams(),
         }

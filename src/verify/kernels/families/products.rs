@@ -2,7 +2,7 @@
 //! `upsample_util.cpp`, `optimized/cpu/op_fft_r2c.cpp`.
 
 use super::super::call::Call;
-use super::super::fault::{Checked, Fault, demand, of_rank, of_setting, of_shape, of_type};
+use super::super::fault::{Checked, Reaction, demand, of_rank, of_setting, of_shape, of_type};
 use super::super::sizes::{Size, product};
 use crate::operators::Types;
 use crate::schema::ScalarType;
@@ -23,7 +23,7 @@ impl Call<'_, '_> {
                 if size.is(1) {
                     return Ok(());
                 }
-                demand(size.equals(outputs), || {
+                demand(size.can_equal(outputs), || {
                     of_shape("bias", format!("bias has size {size}, expected {outputs} or 1"))
                 })
             }
@@ -41,7 +41,7 @@ impl Call<'_, '_> {
         })?;
         let kept = input.rank() - normalized.len();
         for (at, (size, expected)) in input.shape().iter().skip(kept).zip(&normalized).enumerate() {
-            demand(size.equals(*expected), || {
+            demand(size.can_equal(*expected), || {
                 of_shape(
                     "input",
                     format!(
@@ -75,7 +75,7 @@ impl Call<'_, '_> {
             let (Some(channels), Some(size)) = (view.size(1), of_channels.size(0)) else {
                 return Err(of_rank(input, format!("{input} has rank {}, expected at least 2", view.rank())));
             };
-            demand(size.equals(channels), || {
+            demand(size.can_equal(channels), || {
                 of_shape(name, format!("{name} has size {size}, expected {channels}, the channels of {input}"))
             })?;
         }
@@ -86,18 +86,17 @@ impl Call<'_, '_> {
         let Some(input) = self.tensor("input") else { return Ok(()) };
         let [batch, channels, inner, groups] =
             ["N", "C", "HxW", "group"].map(|name| self.int(name).unwrap_or(Size::Any));
-        demand(input.rank() >= 2, || Fault {
-            dies: true,
-            ..of_rank("input", format!("input has rank {}, expected at least 2", input.rank()))
+        demand(input.rank() >= 2, || {
+            of_rank("input", format!("input has rank {}, expected at least 2", input.rank())).dies()
         })?;
         for (dim, name, expected) in [(0, "N", batch), (1, "C", channels)] {
             let size = input.size(dim).unwrap_or(Size::Any);
-            demand(size.equals(expected), || {
+            demand(size.can_equal(expected), || {
                 of_setting(name, format!("{name} is {expected}, but dimension {dim} of input has size {size}"))
             })?;
         }
         let elements = product(&[batch, channels, inner]);
-        demand(input.elements().equals(elements), || {
+        demand(input.elements().can_equal(elements), || {
             of_setting("HxW", format!("N * C * HxW is {elements}, but input has sizes {}", input.text()))
         })?;
         if let Size::Is(groups) = groups {
@@ -161,8 +160,17 @@ impl Call<'_, '_> {
                 )
             })?;
         }
-        if let Some(dim) = dims.iter().find(|dim| !(0..rank).contains(*dim)) {
-            return Err(of_setting("dim", format!("dim contains {dim}, expected 0 to {}", rank - 1)));
+        let mut seen = 0_u32;
+        for dim in dims {
+            demand((0..rank).contains(&dim), || {
+                of_setting("dim", format!("dim contains {dim}, expected 0 to {}", rank - 1))
+            })?;
+            // The library for transforms throws an exception.
+            let is_empty = input.is_open || input.is_empty();
+            demand(is_empty || seen >> dim & 1 == 0, || {
+                of_setting("dim", format!("dim contains dimension {dim} twice")).with(Reaction::Refuses(0x1))
+            })?;
+            seen |= 1 << dim;
         }
         let mut expected = input.shape();
         if let Some(size) = usize::try_from(last).ok().and_then(|last| expected.get_mut(last)) {

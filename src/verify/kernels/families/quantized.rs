@@ -1,8 +1,10 @@
 //! Scales and zero points: `quantized/cpu/op_quantize.cpp`, `op_dequantize.cpp`, `op_choose_qparams.cpp`.
 
+use super::super::arguments::View;
 use super::super::call::Call;
-use super::super::fault::{Checked, demand, of_rank, of_shape};
+use super::super::fault::{Checked, demand, of_rank, of_setting, of_shape};
 use super::super::sizes::{Size, product};
+use crate::schema::ScalarType;
 use alloc::format;
 
 impl Call<'_, '_> {
@@ -11,7 +13,7 @@ impl Call<'_, '_> {
         for name in ["scales", "zero_points"] {
             if let Some(view) = self.tensor(name) {
                 let found = view.elements();
-                demand(found.equals(expected), || {
+                demand(found.can_equal(expected), || {
                     of_shape(name, format!("{name} has {found} elements, expected {expected}"))
                 })?;
             }
@@ -33,6 +35,37 @@ impl Call<'_, '_> {
             Some((_, tokens)) => self.one_for_each(product(tokens)),
             None => Err(of_rank("input", "input has rank 0, expected at least 1".into())),
         }
+    }
+
+    /// Returns `true` if `dequantize` uses its code for contiguous bytes with a sign.
+    pub(in super::super) fn dequantizes_bytes(&self) -> bool {
+        let wanted = self.int("out_dtype").or_else(|| self.int("output_dtype"));
+        let is_f32 = wanted.is_none_or(|number| number.is(i64::from(ScalarType::FLOAT.0)));
+        let is_bytes = |view: View<'_>| view.scalar_type == ScalarType::CHAR && view.tensor.shape().is_natural();
+        is_f32 && self.tensor("input").is_some_and(is_bytes)
+    }
+
+    /// Checks that zero points are in the range of quantized numbers.
+    pub(super) fn zero_points(&self) -> Checked {
+        let (Some(input), Some(low), Some(high)) =
+            (self.tensor("input"), self.known("quant_min"), self.known("quant_max"))
+        else {
+            return Ok(());
+        };
+        let (first, last) = match self.tensor("zero_points") {
+            None if self.is_null("zero_points") => (0, 0),
+            points => match points.and_then(|points| self.constants.range(points)) {
+                Some(range) => range,
+                None => return Ok(()),
+            },
+        };
+        demand(input.is_open || input.is_empty() || low <= first && last <= high, || {
+            let found = if low <= first { last } else { first };
+            of_setting(
+                "zero_points",
+                format!("zero_points contains {found}, expected quant_min, {low}, to quant_max, {high}"),
+            )
+        })
     }
 
     pub(super) fn choose_qparams(&self) -> Checked {

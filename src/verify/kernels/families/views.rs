@@ -1,9 +1,9 @@
 //! Other shapes of the same elements, and tensors that are created: `portable/cpu/util/copy_ops_util.cpp`, `repeat_util.cpp`.
 
-use super::super::arguments::Number;
+use super::super::arguments::{Number, text_of};
 use super::super::call::Call;
-use super::super::fault::{Checked, demand, of_rank, of_setting, of_shape};
-use super::super::sizes::{Fit, Size, product};
+use super::super::fault::{Checked, Fault, Reaction, demand, of_rank, of_setting, of_shape};
+use super::super::sizes::{Size, product};
 use alloc::{format, vec::Vec};
 
 impl Call<'_, '_> {
@@ -25,7 +25,7 @@ impl Call<'_, '_> {
             if size.is(-1) {
                 *size = own;
             } else if let Size::Is(own @ (0 | 2..)) = own {
-                demand(size.equals(Size::Is(own)), || {
+                demand(size.can_equal(Size::Is(own)), || {
                     of_setting(
                         "size",
                         format!("size contains {size} for dimension {} of self with size {own}", at - more),
@@ -89,37 +89,48 @@ impl Call<'_, '_> {
     }
 
     pub(super) fn view_copy(&self) -> Checked {
+        let Some(sizes) = self.viewed(Reaction::Dies)? else { return Ok(()) };
+        self.has_elements_of_self(&sizes)?;
+        self.resize("out", &sizes)
+    }
+
+    pub(super) fn et_view(&self) -> Checked {
+        let Some(sizes) = self.viewed(Reaction::Refuses(0x12))? else { return Ok(()) };
+        self.resize("out", &sizes).map_err(|fault| fault.with(Reaction::Refuses(0x1)))?;
+        self.has_elements_of_self(&sizes)
+    }
+
+    /// Returns the sizes of a view, with that in the place of -1. A size of 0 beside it has a reaction of its own.
+    fn viewed(&self, on_zero: Reaction) -> Result<Option<Vec<Size>>, Fault> {
         let (Some(input), Some(out), Some(mut sizes)) = (self.tensor("self"), self.tensor("out"), self.list("size"))
         else {
-            return Ok(());
+            return Ok(None);
         };
         demand(sizes.len() == out.rank(), || {
             of_rank("out", format!("out has rank {}, expected {}, the items of size", out.rank(), sizes.len()))
         })?;
         let rest: Vec<Size> = sizes.iter().copied().filter(|size| !size.is(-1)).collect();
         demand(rest.len() + 1 >= sizes.len(), || of_setting("size", "size contains -1 twice".into()))?;
-        let elements = input.elements();
-        if let (Some(inferred), Some(known)) = (sizes.iter_mut().find(|size| size.is(-1)), product(&rest).bound()) {
-            if known == 0 {
-                let fault = of_setting("size", "size contains 0 and -1".into());
-                return Err(super::super::fault::Fault { dies: true, ..fault });
-            }
-            *inferred = match product(&rest) {
-                Size::Is(known) => elements.map(|elements| elements / known),
+        if let Some(negative) = rest.iter().find(|size| matches!(size, Size::Is(..-1))) {
+            return Err(of_setting("size", format!("size contains {negative}, expected at least -1")));
+        }
+        if let Some(inferred) = sizes.iter_mut().find(|size| size.is(-1)) {
+            let known = product(&rest);
+            demand(known.bound() != Some(0), || of_setting("size", "size contains 0 and -1".into()).with(on_zero))?;
+            *inferred = match known {
+                Size::Is(known) => input.elements().map(|elements| elements / known),
                 _ => Size::Any,
             };
         }
-        let fit = match (product(&sizes), elements) {
-            (Size::Is(found), Size::Is(expected)) => Fit::from(found == expected),
-            _ => Fit::Yes,
-        };
-        demand(fit, || {
-            of_setting(
-                "size",
-                format!("size is {}, but self has sizes {}", super::super::arguments::text_of(&sizes), input.text()),
-            )
-        })?;
-        self.resize("out", &sizes)
+        Ok(Some(sizes))
+    }
+
+    /// Checks that a view with these sizes has the elements of `self`.
+    fn has_elements_of_self(&self, sizes: &[Size]) -> Checked {
+        let Some(input) = self.tensor("self") else { return Ok(()) };
+        demand(product(sizes).can_equal(input.elements()), || {
+            of_setting("size", format!("size is {}, but self has sizes {}", text_of(sizes), input.text()))
+        })
     }
 
     pub(super) fn unsqueeze(&self) -> Checked {
@@ -140,7 +151,7 @@ impl Call<'_, '_> {
         let Some(dims) = self.known_list("dim").or_else(|| self.known("dim").map(|dim| [dim].into())) else {
             return Ok(());
         };
-        if input.is_dynamic {
+        if input.is_open {
             return Ok(());
         }
         let is_named = |at: usize| dims.iter().any(|dim| (if *dim < 0 { dim + rank } else { *dim }) == at as i64);
@@ -153,6 +164,13 @@ impl Call<'_, '_> {
         let Some(input) = self.tensor("self") else { return Ok(()) };
         let mut expected = input.shape();
         expected.push(Size::Is(2));
+        if let Some(out) = self.tensor("out") {
+            // The kernel looks only at as many sizes as `out` has.
+            demand(out.rank() == expected.len(), || {
+                of_rank("out", format!("out has rank {}, expected {}", out.rank(), expected.len()))
+                    .with(Reaction::Strays)
+            })?;
+        }
         self.resize("out", &expected)
     }
 
@@ -173,6 +191,11 @@ impl Call<'_, '_> {
                 Number::Bool(_) => None,
             },
         };
+        for name in ["start", "end", "step"] {
+            demand(self.boolean(name).is_none(), || {
+                of_setting(name, format!("{name} is a Bool, expected an Int or a Double"))
+            })?;
+        }
         let (Some(start), Some(end), Some(step)) = (number("start", 0.0), number("end", 0.0), number("step", 1.0))
         else {
             return Ok(());

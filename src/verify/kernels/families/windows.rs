@@ -3,7 +3,7 @@
 use super::super::arguments::View;
 use super::super::call::Call;
 use super::super::fault::{Checked, Fault, demand, of_rank, of_setting, of_shape};
-use super::super::sizes::{Fit, Size};
+use super::super::sizes::Size;
 use crate::operators::Names;
 use alloc::{format, vec::Vec};
 
@@ -58,15 +58,8 @@ impl Call<'_, '_> {
 
     /// Checks that the spatial sizes of a result are positive.
     fn is_positive(&self, name: &'static str, sizes: &[Size], from: usize) -> Checked {
-        let fit = sizes.iter().enumerate().fold(Fit::Yes, |fit, (at, size)| {
-            let least = if at < from { 0 } else { 1 };
-            fit.and(match size {
-                Size::Is(size) if *size < least => Fit::No,
-                Size::UpTo(size) if *size < least => Fit::No,
-                _ => Fit::Yes,
-            })
-        });
-        demand(fit, || {
+        let is_too_small = |(at, size): (usize, &Size)| size.bound().is_some_and(|size| size < i64::from(at >= from));
+        demand(!sizes.iter().enumerate().any(is_too_small), || {
             of_shape(name, format!("the sizes of the result would be {}", super::super::arguments::text_of(sizes)))
         })
     }
@@ -117,7 +110,7 @@ impl Call<'_, '_> {
         let (first, second, channels) = (size(weight, 0), size(weight, 1), size(input, 1));
         if groups == 0 {
             let fault = of_setting("groups", "groups is 0, by which sizes are divided".into());
-            return Err(Fault { dies: true, ..fault });
+            return Err(fault.dies());
         }
         if let Size::Is(first) = first {
             demand(first >= groups && first % groups == 0, || {
@@ -128,7 +121,7 @@ impl Call<'_, '_> {
             })?;
         }
         let expected = if transposed { first } else { second.map(|size| size.saturating_mul(groups)) };
-        demand(channels.equals(expected), || {
+        demand(channels.can_equal(expected), || {
             of_shape(
                 "input",
                 format!("input has {channels} channels, expected {expected} for weight with sizes {}", weight.text()),
@@ -210,7 +203,7 @@ impl Call<'_, '_> {
             let stride = item(&stride, at, kernel);
             if stride == 0 {
                 let fault = of_setting("stride", "stride contains 0, by which sizes are divided".into());
-                return Err(Fault { dies: true, ..fault });
+                return Err(fault.dies());
             }
             let (padding, dilation) = (item(&padding, at, 0), item(&dilation, at, 1));
             let window = Window { kernel: Size::Is(kernel), stride, padding, dilation, output_padding: None, ceil };

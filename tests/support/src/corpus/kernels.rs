@@ -38,6 +38,13 @@ pub fn cases() -> Vec<Case> {
             kernel(pte, 0).args = list(&[0, dims, 2, 2]);
             four_dimensions(pte, &[0, 2]);
         }),
+        pte(
+            "operator-without-kernel",
+            "operator-without-kernel",
+            ADD,
+            "aten::_upsample_bicubic2d_aa, which no library has",
+            |pte| built_in(pte, "aten::_upsample_bicubic2d_aa", "out"),
+        ),
         pte("training-mode", "training-mode", ADD, "aten::native_dropout that trains", |pte| {
             built_in(pte, "aten::native_dropout", "out");
             let mut mask = tensor(pte, 1).clone();

@@ -1,10 +1,9 @@
 //! The model's tensors by name: their places in the program, and those that have none.
 
-use super::{EtRecord, Name, NameSource, Names, RecordedMethod, RecordedNode};
-use crate::edit::{ModelPlace, ModelTensor};
+use super::{EtRecord, ModelPlace, ModelTensor, Name, NameSource, Names, Parameter, RecordedMethod, RecordedNode};
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, find, set};
-use alloc::{borrow::Cow, format, string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
 /// The most names that a reason lists.
 const MAX_SHOWN: usize = 8;
@@ -14,7 +13,7 @@ impl Names<'_> {
     ///
     /// ```
     /// use executorch_format::edit::{NewData, Selector};
-    /// use executorch_format::naming::{NameSource, Names};
+    /// use executorch_format::naming::NameSource;
     /// use executorch_format::{Analysis, NewEntry, Pte};
     ///
     /// # fn main() -> executorch_format::Result<()> {
@@ -23,8 +22,8 @@ impl Names<'_> {
     /// let mut pte = Pte::parse(&file)?;
     /// let sources = [NameSource::parse(&record)?];
     /// let original = pte.clone();
-    /// let names = Names::new(&Analysis::new(&original), &sources)?;
-    /// let bias = names.tensor("head.bias").unwrap();
+    /// let analysis = Analysis::new(&original).with_names(&sources);
+    /// let bias = analysis.names().tensor("head.bias").unwrap();
     /// let new = NewData::from(NewEntry::from_slice("zeros", vec![5], &[0f32; 5]));
     /// assert_eq!(pte.replace(&Selector::Tensor(&bias), &new)?.changes.len(), 1);
     /// # Ok(())
@@ -51,7 +50,7 @@ impl Names<'_> {
                 }
             }
         }
-        let computed = find(&self.computed, |(own, _)| (**own).cmp(name));
+        let computed = find(&self.computed, |(own, _)| (*own).cmp(name));
         tensor.computed = computed.map(|(_, reason)| reason.clone());
         tensor.name = name.into();
         (!tensor.places.is_empty() || tensor.computed.is_some()).then_some(tensor)
@@ -65,7 +64,7 @@ impl Names<'_> {
         });
         let constants = self.methods.iter().flat_map(|method| &method.delegates).flat_map(|names| &names.constants);
         let names = values.chain(constants).flatten().filter(|name| name.named_by.is_given()).map(|name| &*name.name);
-        set(names.chain(self.computed.iter().map(|(name, _)| &**name)).collect())
+        set(names.chain(self.computed.iter().map(|(name, _)| *name)).collect())
     }
 }
 
@@ -73,8 +72,8 @@ impl Names<'_> {
 pub(super) fn computed<'t>(
     names: &Names<'_>,
     pte: &Pte<'_>,
-    sources: &'t [NameSource<'_>],
-) -> Vec<(Cow<'t, str>, String)> {
+    sources: impl Iterator<Item = &'t NameSource<'t>>,
+) -> Vec<(&'t str, String)> {
     let known = names.given(pte);
     let is_known = |name: &str| known.binary_search(&name).is_ok();
     let mut computed: Keyed<&'t str, String> = Keyed::new();
@@ -93,13 +92,13 @@ pub(super) fn computed<'t>(
                 }
             }
             NameSource::StateDict(state) => {
-                for tensor in state.tensors.iter().filter(|tensor| !is_known(&tensor.name)) {
+                for tensor in state.iter().filter(|tensor| !is_known(&tensor.name)) {
                     computed.or_insert_with(&*tensor.name, no_copy);
                 }
             }
         }
     }
-    computed.into_sorted().into_iter().map(|(name, reason)| (name.into(), reason)).collect()
+    computed.into_sorted()
 }
 
 fn no_copy() -> String {
@@ -116,7 +115,7 @@ fn folded<'t>(method: &'t RecordedMethod, is_known: &dyn Fn(&str) -> bool, compu
         node.producers.iter().for_each(|producer| *users.entry(&**producer) += 1);
     }
     for node in &method.nodes {
-        let is_own = |parameter: &super::Parameter| is_known(&parameter.name);
+        let is_own = |parameter: &Parameter| is_known(&parameter.name);
         if !node.operator.contains("batch_norm") || node.parameters.is_empty() || node.parameters.iter().any(is_own) {
             continue;
         }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use alloc::{format, string::String, vec::Vec};
 
-/// A tensor of the model, by the name that its author gave: a parameter or buffer. `Names::tensor` (feature `names`) finds it.
+/// A tensor of the model, by the name that its author gave: a parameter or buffer. [`Names::tensor`](super::Names::tensor) finds it.
 ///
 /// New data for it is in PyTorch's layout, and is permuted to that of each place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub enum ModelPlace {
 
 impl ModelTensor {
     /// Fails if the program has no copy of the tensor.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let name = &self.name;
         match &self.computed {
             Some(reason) => Err(Error::unwritable(format!("{name} cannot be replaced: {reason}"))),
@@ -55,7 +55,7 @@ impl ModelTensor {
     }
 
     /// Returns `true` if a value is a copy of the tensor, with whether it is transposed.
-    pub(super) fn at(&self, method: usize, value: usize) -> Option<bool> {
+    pub(crate) fn at(&self, method: usize, value: usize) -> Option<bool> {
         self.places.iter().find_map(|place| match *place {
             ModelPlace::Value { method: own, value: index, transposed } if (own, index) == (method, value) => {
                 Some(transposed)

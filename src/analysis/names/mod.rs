@@ -1,6 +1,23 @@
-//! The names in a program, as plain data. The module `naming` finds them.
+//! The names in a program: those in the file itself, and those from ETRecords and state dicts.
+
+mod find;
+mod model_tensor;
+mod sources;
+mod state_dict;
+mod tensors;
+mod text;
+
+pub use model_tensor::{ModelPlace, ModelTensor};
+pub use sources::{EtRecord, NameSource, Parameter, RecordedMethod, RecordedNode, StateTensor};
+pub use text::NameText;
+
+pub(super) use find::Unnamed;
 
 use super::code::{NamedBy, SourceLine};
+use super::modules::outer;
+use crate::error::Error;
+use crate::file::pte::Pte;
+use crate::keyed::{Keyed, find};
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// A name and its origin.
@@ -9,28 +26,33 @@ use alloc::{borrow::Cow, string::String, vec::Vec};
 #[non_exhaustive]
 pub struct Name<'t> {
     /// The name.
-    pub name: Cow<'t, str>,
+    pub name: NameText<'t>,
     /// The origin of the name.
     pub named_by: NamedBy,
     /// The path of its module, such as `layers.0.conv`: the module that has a parameter or buffer, and for other tensors the module of the
     /// instruction that writes the tensor.
     pub module: Option<&'t str>,
     /// The sizes of the model's own tensor, if the source of the name has them.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     pub sizes: Option<Cow<'t, [u64]>>,
     /// `true` if the program has the model's matrix transposed.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     pub transposed: bool,
 }
 
 impl<'t> Name<'t> {
     /// Creates a name of a tensor whose sizes in the model are not known.
-    pub(crate) fn new(name: Cow<'t, str>, named_by: NamedBy, module: Option<&'t str>) -> Self {
+    fn new(name: NameText<'t>, named_by: NamedBy, module: Option<&'t str>) -> Self {
         Self { name, named_by, module, sizes: None, transposed: false }
+    }
+
+    /// Returns the name and its origin as two fields of an answer.
+    pub(crate) fn fields(name: Option<&Self>) -> (Option<NameText<'t>>, Option<NamedBy>) {
+        (name.map(|name| name.name.clone()), name.map(|name| name.named_by))
     }
 }
 
-/// The names in a program. The feature `convert` finds them: `Names::new`.
+/// The names in a program: see [`Analysis::names`](super::Analysis::names).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Names<'t> {
@@ -40,7 +62,41 @@ pub struct Names<'t> {
     /// left out.
     pub keys: Vec<(String, Name<'t>)>,
     /// The tensors of the model that the program has no copy of, sorted by name, each with the reason.
-    pub computed: Vec<(Cow<'t, str>, String)>,
+    pub computed: Vec<(&'t str, String)>,
+    /// The sources that are not used because they belong to another program, by their indices, each with the reason.
+    pub rejected: Vec<(usize, Error)>,
+}
+
+impl<'t> Names<'t> {
+    /// Returns the values with a name, as indices of the method and the value.
+    pub fn values(&self, name: &str) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        for (method, names) in self.methods.iter().enumerate() {
+            let is = |(_, own): &(usize, &Option<Name<'_>>)| own.as_ref().is_some_and(|own| own.name == name);
+            found.extend(names.values.iter().enumerate().filter(is).map(|(value, _)| (method, value)));
+        }
+        found
+    }
+
+    /// Returns the name of a value.
+    pub fn value(&self, method: usize, value: usize) -> Option<&Name<'t>> {
+        self.methods.get(method)?.value(value)
+    }
+
+    /// Returns the name of a constant inside a delegate that is stored as named data.
+    pub fn key(&self, key: &str) -> Option<&Name<'t>> {
+        find(&self.keys, |(own, _)| own.as_str().cmp(key)).map(|(_, name)| name)
+    }
+
+    /// Returns the name of a constant inside a delegate.
+    pub fn constant(&self, method: usize, delegate: usize, value: usize) -> Option<&Name<'t>> {
+        self.methods.get(method)?.delegates.get(delegate)?.constant(value)
+    }
+
+    /// Returns the names in each method of a program by the method's name. Among several of one name, the first counts.
+    pub(crate) fn by_method<'n, 'p>(&'n self, pte: &'p Pte<'_>) -> Keyed<&'p str, &'n MethodNames<'t>> {
+        pte.methods().iter().map(|plan| plan.name()).zip(&self.methods).rev().collect()
+    }
 }
 
 /// The names in a method.
@@ -53,6 +109,18 @@ pub struct MethodNames<'t> {
     pub chains: Vec<Vec<InstructionName<'t>>>,
     /// The names inside each delegate; empty unless its payload is XNNPACK's and not shared with an earlier delegate.
     pub delegates: Vec<DelegateNames<'t>>,
+}
+
+impl<'t> MethodNames<'t> {
+    /// Returns the name of a value.
+    pub(crate) fn value(&self, value: usize) -> Option<&Name<'t>> {
+        self.values.get(value)?.as_ref()
+    }
+
+    /// Returns the name of an instruction.
+    pub(crate) fn instruction(&self, chain: usize, instruction: usize) -> Option<&InstructionName<'t>> {
+        self.chains.get(chain)?.get(instruction)
+    }
 }
 
 /// The names inside a delegate.
@@ -75,11 +143,11 @@ impl<'t> DelegateNames<'t> {
 }
 
 /// The name of an instruction and its place in the model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstructionName<'t> {
     /// The operator or backend without its namespace, and the number of earlier instructions of the same kind: `convolution.3`.
-    pub label: String,
+    pub label: NameText<'t>,
     /// The path of the module, such as `layers.0.conv`, if a record has it; empty for the model itself. For a delegate, the module that
     /// contains all of its nodes.
     pub module: Option<&'t str>,

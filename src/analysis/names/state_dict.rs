@@ -1,9 +1,9 @@
 //! Names from a state dict: constants with the same bytes as one of its tensors.
 
-use super::{Name, NamedBy, Names};
-use crate::convert::{SafeTensor, Safetensors};
+use super::{Name, Names, StateTensor, outer};
+use crate::analysis::NamedBy;
 use crate::delegate::xnnpack::{ConstantLayout, ConstantUse};
-use crate::delegate::{NamedBlobs, Payload, Xnnpack};
+use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
 use crate::keyed::Keyed;
@@ -14,14 +14,19 @@ use alloc::{borrow::Cow, vec::Vec};
 const MAX_EQUAL: usize = 64;
 
 /// A tensor of the state dict, and whether the bytes are those of its transposed matrix.
-type Candidate<'t> = (&'t SafeTensor<'t>, bool);
+type Candidate<'t> = (&'t StateTensor<'t>, bool);
 
 /// Names the constants and initial states that have the same bytes as a tensor, or as a transposed matrix, and the constants of XNNPACK that
 /// have them in the layout of their node. Among several tensors with the same bytes, the only one whose name ends in that of the argument
 /// (`weight`) is chosen.
-pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safetensors<'_>) {
+pub(super) fn add<'t>(
+    names: &mut Names<'t>,
+    pte: &'t Pte<'_>,
+    payloads: &[OpenPayload<'_>],
+    state: &'t [StateTensor<'t>],
+) {
     let mut by_bytes: Keyed<Cow<'t, [u8]>, Vec<Candidate<'t>>> = Keyed::new();
-    for tensor in &state.tensors {
+    for tensor in state {
         let forms = [(Some(Cow::Borrowed(&*tensor.bytes)), false), (transposed(tensor).map(Cow::Owned), true)];
         for (bytes, transposed) in forms {
             let Some(bytes) = bytes else { continue };
@@ -48,13 +53,18 @@ pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safete
             }
         }
     }
-    add_inside(names, pte, &by_bytes);
+    add_inside(names, pte, payloads, &by_bytes);
 }
 
 /// Names the constants of XNNPACK.
-fn add_inside<'t>(names: &mut Names<'t>, pte: &Pte<'_>, by_bytes: &Keyed<Cow<'t, [u8]>, Vec<Candidate<'t>>>) {
+fn add_inside<'t>(
+    names: &mut Names<'t>,
+    pte: &Pte<'_>,
+    payloads: &[OpenPayload<'_>],
+    by_bytes: &Keyed<Cow<'t, [u8]>, Vec<Candidate<'t>>>,
+) {
     let blobs = NamedBlobs::new(pte, []);
-    for opened in pte.open_payloads() {
+    for opened in payloads {
         let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
         else {
             continue;
@@ -98,10 +108,10 @@ fn as_in_the_model<'t>(
     TensorView::new(shape, view.bytes()).ok()?.in_dim_order(&natural).ok().map(Cow::Owned)
 }
 
-fn name_of<'t>(tensor: &'t SafeTensor<'t>, transposed: bool) -> Name<'t> {
-    let module = super::outer(&tensor.name);
-    let name = Name::new(Cow::Borrowed(&*tensor.name), NamedBy::StateDict, Some(module));
-    Name { sizes: Some(Cow::Borrowed(&tensor.shape)), transposed, ..name }
+fn name_of<'t>(tensor: &'t StateTensor<'t>, transposed: bool) -> Name<'t> {
+    let module = outer(&tensor.name);
+    let name = Name::new((&*tensor.name).into(), NamedBy::StateDict, Some(module));
+    Name { sizes: Some(Cow::Borrowed(&tensor.sizes)), transposed, ..name }
 }
 
 /// Chooses a tensor by the argument in the name that a constant has so far.
@@ -117,9 +127,10 @@ fn chosen<'t>(same: &[Candidate<'t>], own: Option<&Name<'_>>) -> Option<Candidat
     };
     found.filter(|_| same.len() < MAX_EQUAL)
 }
+
 /// Returns the bytes of the transposed matrix; `None` if the tensor is not a matrix, or its bytes would not change.
-fn transposed(tensor: &SafeTensor<'_>) -> Option<Vec<u8>> {
-    let [rows, columns] = <[u64; 2]>::try_from(tensor.shape.as_slice()).ok()?;
+fn transposed(tensor: &StateTensor<'_>) -> Option<Vec<u8>> {
+    let [rows, columns] = <[u64; 2]>::try_from(tensor.sizes.as_slice()).ok()?;
     let elements = usize::try_from(rows.checked_mul(columns)?).ok().filter(|_| rows > 1 && columns > 1)?;
     let size = tensor.bytes.len() / elements;
     // Elements smaller than a byte are not transposed.

@@ -1,0 +1,434 @@
+//! Finds the names in a program.
+
+use super::{
+    DelegateNames, EtRecord, InstructionName, MethodNames, Name, NameSource, NameText, Names, Parameter,
+    RecordedMethod, RecordedNode, outer, state_dict, tensors,
+};
+use crate::analysis::code::{Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, TensorPlace};
+use crate::analysis::modules::common_module;
+use crate::analysis::training::{TrainingOutput, TrainingRole, training_outputs};
+use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
+use crate::delegate::{OpenPayload, Payload};
+use crate::error::{Error, Result};
+use crate::file::pte::Pte;
+use crate::keyed::{Keyed, find, set};
+use crate::names::short;
+use crate::schema::xnnpack::XNodeUnion;
+use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
+
+/// A program whose names are to be found.
+#[derive(Clone, Copy)]
+pub(crate) struct Unnamed<'c, 't> {
+    pub pte: &'t Pte<'t>,
+    pub code: &'c Disassembly<'t>,
+    pub payloads: &'c [OpenPayload<'t>],
+}
+
+impl<'t> Unnamed<'_, 't> {
+    /// Finds the names in the file itself and in the sources that belong to the program.
+    pub fn names(self, sources: &[&'t NameSource<'t>]) -> Names<'t> {
+        let mut rejected: Vec<(usize, Error)> = Vec::new();
+        loop {
+            let is_used = |(index, _): &(usize, _)| rejected.iter().all(|(other, _)| other != index);
+            let used: Vec<_> = sources.iter().copied().enumerate().filter(is_used).collect();
+            match self.names_with(&used) {
+                Ok(names) => return Names { rejected: in_order(rejected), ..names },
+                Err(misfit) => rejected.push(misfit),
+            }
+        }
+    }
+
+    /// Finds the names in the file itself and in the sources. Fails with the index of an ETRecord that belongs to another program.
+    fn names_with(self, sources: &[(usize, &'t NameSource<'t>)]) -> core::result::Result<Names<'t>, (usize, Error)> {
+        let there = set(self.code.methods.iter().map(|code| code.name).collect());
+        // A method is named by the first record that contains it.
+        let mut recorded: Recorded<'t> = Keyed::new();
+        for (index, source) in sources {
+            let NameSource::Record(record) = source else { continue };
+            check_methods(record, &there).map_err(|error| (*index, error))?;
+            for method in &record.methods {
+                recorded.or_insert_with(&method.name, || (*index, ByHandle::new(method)));
+            }
+        }
+        let mut names = Names::default();
+        for (plan, code) in self.pte.methods().iter().zip(&self.code.methods) {
+            let record = recorded.get(code.name);
+            let index = record.map_or(0, |(index, _)| *index);
+            let method = Method::new(code, record.map(|(_, record)| record)).names();
+            let mut method = method.map_err(|error| (index, error))?;
+            method.delegates.resize(plan.delegates().len(), DelegateNames::default());
+            names.methods.push(method);
+        }
+        names.add_training(self.pte);
+        names.add_delegates(self, &recorded);
+        for (_, source) in sources {
+            if let NameSource::StateDict(tensors) = source {
+                state_dict::add(&mut names, self.pte, self.payloads, tensors);
+            }
+        }
+        for (names, code) in names.methods.iter_mut().zip(&self.code.methods) {
+            names.add_modules(code);
+        }
+        names.computed = tensors::computed(&names, self.pte, sources.iter().map(|(_, source)| *source));
+        Ok(names)
+    }
+}
+
+/// Sorts by index.
+fn in_order(mut rejected: Vec<(usize, Error)>) -> Vec<(usize, Error)> {
+    rejected.sort_by_key(|(index, _)| *index);
+    rejected
+}
+
+/// The methods of the records by name, each with the index of its source.
+type Recorded<'t> = Keyed<&'t str, (usize, ByHandle<'t>)>;
+
+/// Fails if a record has no method of the program.
+fn check_methods(record: &EtRecord, there: &[&str]) -> Result<()> {
+    if record.methods.iter().any(|method| there.binary_search(&&*method.name).is_ok()) {
+        return Ok(());
+    }
+    let methods: Vec<&str> = record.methods.iter().map(|method| method.name.as_str()).take(8).collect();
+    Err(misfit(&format!("its methods are {methods:?}, which the program does not have")))
+}
+
+impl<'t> Names<'t> {
+    /// Names the outputs of training programs: `TrainingModule` finds gradients and parameters through constant methods.
+    fn add_training(&mut self, pte: &'t Pte<'_>) {
+        for ((plan, names), outputs) in pte.methods().iter().zip(&mut self.methods).zip(training_outputs(pte)) {
+            for (output, training) in plan.outputs().iter().zip(outputs) {
+                let Some(TrainingOutput { role, parameter: Some(parameter), .. }) = training else { continue };
+                let name = match role {
+                    TrainingRole::Gradient => format!("gradient of {}", short(parameter)).into(),
+                    _ => parameter.into(),
+                };
+                names.set(i64::from(*output), name, NamedBy::File);
+            }
+        }
+    }
+
+    /// Names the nodes of XNNPACK's payloads, and constants by the node that takes them. A record has the sources of nodes and their
+    /// arguments. Delegates that share a payload get the names from the first of them, as in `Analysis::delegate_constants`.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`takers` and `constants` have indices of the payload's nodes and values"
+    )]
+    fn add_delegates(&mut self, program: Unnamed<'_, 't>, recorded: &Recorded<'t>) {
+        let mut keys: Keyed<String, Name<'t>> = Keyed::new();
+        let pte = program.pte;
+        for opened in program.payloads {
+            if let Ok(Payload::AotInductor(aot)) = &opened.payload {
+                for tensor in aot.tensors.iter().filter(|tensor| tensor.key.len() <= LONGEST_KEY) {
+                    let name = Name::new(tensor.name.into(), NamedBy::File, Some(outer(tensor.name)));
+                    keys.or_insert(tensor.key.into(), name);
+                }
+            }
+            let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
+            else {
+                continue;
+            };
+            let recorded = opened
+                .delegates_of(pte)
+                .next()
+                .and_then(|(plan, _)| recorded.get(plan.name()))
+                .map(|(_, record)| record);
+            let own = self.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate));
+            let Some(names) = own else { continue };
+            for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
+                let from = recorded.and_then(|recorded| Some(recorded.nodes.get(&node.debug_handle)?.first));
+                names.nodes.push(InstructionName {
+                    label: format!("{} {index}", node.name()).into(),
+                    module: from.map(|from| from.module.as_str()),
+                    source: from.and_then(|from| from.source.as_ref()),
+                });
+            }
+            let takers = xnnpack.graph.takers();
+            names.constants.resize(xnnpack.graph.xvalues().len(), None);
+            for constant in xnnpack.constants() {
+                for used in &constant.uses {
+                    let value = used.value();
+                    let Some((index, role)) = takers.get(&value).and_then(|taken| taken.first()) else { continue };
+                    let node = &xnnpack.graph.xnodes()[*index];
+                    let argument = match (&node.xnode_union, *role) {
+                        (XNodeUnion::XNNPReLU(_), _) => "weight",
+                        // The operators of elements have arguments of these names.
+                        (_, "input1") => "self",
+                        (_, "input2") => "other",
+                        (_, role) => role,
+                    };
+                    let name = match recorded.and_then(|recorded| recorded.parameter(node.debug_handle, argument)) {
+                        Some(parameter) => Name {
+                            sizes: parameter.sizes.as_deref().map(Cow::Borrowed),
+                            ..Name::new((&*parameter.name).into(), NamedBy::Record, Some(outer(&parameter.name)))
+                        },
+                        None => {
+                            let name = format!("{} {index} {role}", node.name());
+                            Name::new(name.into(), NamedBy::Operator, names.nodes[*index].module)
+                        }
+                    };
+                    let is_scales = matches!(used, ConstantUse::Scales { .. });
+                    if let ConstantPlace::Named { key, .. } = &constant.place {
+                        if key.len() <= LONGEST_KEY && !is_scales {
+                            keys.or_insert_with((*key).into(), || name.clone());
+                        }
+                    }
+                    names.constants[value].get_or_insert(name);
+                }
+            }
+        }
+        self.keys = keys.into_sorted();
+    }
+}
+
+/// The longest key that is looked up: many constants can share a key.
+const LONGEST_KEY: usize = 512;
+
+impl<'t> MethodNames<'t> {
+    /// Names a value, unless it already has a better name.
+    fn set(&mut self, value: i64, name: NameText<'t>, named_by: NamedBy) {
+        self.put(value, Name::new(name, named_by, None));
+    }
+
+    /// Names a value whose tensor in the model is known, unless it already has a better name.
+    pub(super) fn put(&mut self, value: i64, name: Name<'t>) {
+        let own = usize::try_from(value).ok().and_then(|value| self.values.get_mut(value));
+        if let Some(own) = own.filter(|own| own.as_ref().is_none_or(|own| name.named_by < own.named_by)) {
+            *own = Some(name);
+        }
+    }
+}
+
+impl<'t> MethodNames<'t> {
+    /// Finds the modules of values. An instruction without a recorded module gets the module of the parameters that it takes.
+    fn add_modules(&mut self, code: &MethodCode<'t>) {
+        for name in self.values.iter_mut().flatten().filter(|name| name.named_by.is_given()) {
+            // Names that are composed here, such as those of gradients, are not paths.
+            if let NameText::Borrowed(path) = name.name {
+                name.module = Some(outer(path));
+            }
+        }
+        for (names, chain) in self.chains.iter_mut().zip(&code.chains) {
+            for (name, code) in names.iter_mut().zip(&chain.instructions) {
+                let (arguments, delegate) = match &code.operation {
+                    Operation::Kernel { arguments, .. } => (arguments, None),
+                    Operation::Delegate { arguments, delegate, .. } => (arguments, Some(*delegate)),
+                    _ => continue,
+                };
+                let index = |argument: &Argument| usize::try_from(argument.value).ok();
+                if name.module.is_none() {
+                    let named = arguments.iter().filter_map(|argument| self.values.get(index(argument)?)?.as_ref());
+                    let modules = named.filter(|name| name.named_by.is_given()).filter_map(|name| name.module);
+                    name.module = modules.reduce(common_module);
+                }
+                for argument in arguments {
+                    let value = index(argument).and_then(|index| self.values.get_mut(index)?.as_mut());
+                    if let Some(value) =
+                        value.filter(|value| value.module.is_none() && value.named_by != NamedBy::Input)
+                    {
+                        value.module = name.module;
+                    }
+                }
+                let delegate = delegate.and_then(|index| self.delegates.get_mut(usize::try_from(index).ok()?));
+                if let Some(delegate) = delegate {
+                    delegate.module = delegate.module.or(name.module);
+                }
+            }
+        }
+    }
+}
+
+/// A method of a record, with its nodes by handle.
+struct ByHandle<'t> {
+    recorded: &'t RecordedMethod,
+    nodes: Keyed<u32, Nodes<'t>>,
+}
+
+/// The nodes with one handle. Many instructions can run them, so that each asks for a node rather than looking at all of them.
+struct Nodes<'t> {
+    first: &'t RecordedNode,
+    /// The innermost module that contains all of them.
+    module: &'t str,
+    /// The first node with each operator.
+    operators: Keyed<&'t str, &'t RecordedNode>,
+    /// The first parameter that is taken as each argument.
+    parameters: Keyed<&'t str, &'t Parameter>,
+}
+
+impl<'t> ByHandle<'t> {
+    fn new(recorded: &'t RecordedMethod) -> Self {
+        let mut nodes: Keyed<u32, Nodes<'t>> = Keyed::new();
+        for node in &recorded.nodes {
+            let Some(handle) = node.handle else { continue };
+            let first =
+                || Nodes { first: node, module: &node.module, operators: Keyed::new(), parameters: Keyed::new() };
+            let own = nodes.or_insert_with(handle, first);
+            own.module = common_module(own.module, &node.module);
+            own.operators.or_insert(&node.operator, node);
+            for parameter in &node.parameters {
+                own.parameters.or_insert(&parameter.argument, parameter);
+            }
+        }
+        Self { recorded, nodes }
+    }
+
+    /// Returns the parameter that a node takes as the argument with this name.
+    fn parameter(&self, handle: u32, argument: &str) -> Option<&'t Parameter> {
+        self.nodes.get(&handle)?.parameters.get(argument).copied()
+    }
+
+    /// Returns the nodes that an instruction runs, by their handles.
+    fn nodes(&self, instruction: usize) -> impl Iterator<Item = &Nodes<'t>> {
+        let handles = &self.recorded.handles;
+        let own = find(handles, |(index, _)| index.cmp(&instruction));
+        own.into_iter().flat_map(|(_, handles)| handles).filter_map(|handle| self.nodes.get(handle))
+    }
+}
+
+/// The state of finding a method's names.
+struct Method<'c, 't> {
+    code: &'c MethodCode<'t>,
+    record: Option<&'c ByHandle<'t>>,
+    found: MethodNames<'t>,
+    /// For each operator, the number of instructions so far and its name in labels: many instructions may share a long name.
+    counts: Keyed<&'t str, (usize, String)>,
+    /// The number of instructions with nodes in the record, and of those whose operator is that of a node.
+    recorded: usize,
+    fitting: usize,
+}
+
+impl<'c, 't> Method<'c, 't> {
+    fn new(code: &'c MethodCode<'t>, record: Option<&'c ByHandle<'t>>) -> Self {
+        let found = MethodNames { values: vec![None; code.values.len()], chains: Vec::new(), delegates: Vec::new() };
+        Self { code, record, found, counts: Keyed::new(), recorded: 0, fitting: 0 }
+    }
+
+    fn names(mut self) -> Result<MethodNames<'t>> {
+        let count = self.code.chains.first().map_or(0, |chain| chain.instructions.len());
+        let last = self.record.as_ref().and_then(|record| record.recorded.handles.last());
+        if let Some((last, _)) = last.filter(|(last, _)| *last >= count) {
+            return Err(misfit(&format!(
+                "it has instruction {last} of method {}, which has {count}",
+                short(self.code.name)
+            )));
+        }
+        self.inputs();
+        for (value, code) in self.code.values.iter().enumerate() {
+            let name = code.tensor.as_ref().and_then(|tensor| tensor.name.clone());
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                self.found.set(value as i64, name, NamedBy::File);
+            }
+        }
+        for (index, chain) in self.code.chains.iter().enumerate() {
+            let mut labels = Vec::with_capacity(chain.instructions.len());
+            for (instruction, code) in chain.instructions.iter().enumerate() {
+                // Records number the instructions of the first chain only.
+                labels.push(self.instruction(code, (index == 0).then_some(instruction))?);
+            }
+            self.found.chains.push(labels);
+        }
+        if self.fitting * 2 < self.recorded {
+            return Err(misfit(&format!(
+                "it has other operators for {} of {} instructions of method {}",
+                self.recorded - self.fitting,
+                self.recorded,
+                short(self.code.name)
+            )));
+        }
+        Ok(self.found)
+    }
+
+    fn inputs(&mut self) {
+        let recorded = self.record.as_ref().map(|record| &record.recorded.inputs);
+        let recorded = recorded.filter(|recorded| recorded.len() == self.code.inputs.len());
+        for (index, value) in self.code.inputs.iter().enumerate() {
+            match recorded.and_then(|recorded| recorded.get(index)).filter(|name| !name.is_empty()) {
+                Some(name) => self.found.set(i64::from(*value), name.as_str().into(), NamedBy::Record),
+                None => self.found.set(i64::from(*value), format!("input {index}").into(), NamedBy::Input),
+            }
+        }
+    }
+
+    fn instruction(&mut self, code: &Code<'t>, index: Option<usize>) -> Result<InstructionName<'t>> {
+        let (runs, arguments) = match &code.operation {
+            Operation::Kernel { operator, arguments, .. } => (*operator, arguments.as_slice()),
+            Operation::Delegate { backend, arguments, .. } => (*backend, arguments.as_slice()),
+            Operation::Move { .. } => ("move", Default::default()),
+            Operation::JumpFalse { .. } => ("jump", Default::default()),
+            Operation::Free { .. } => ("free", Default::default()),
+            Operation::Unknown => ("unknown", Default::default()),
+        };
+        let name = || short(runs.rsplit_once("::").map_or(runs, |(_, name)| name));
+        let (count, name) = self.counts.or_insert_with(runs, || (0, name()));
+        let label = NameText::from(format!("{name}.{count}"));
+        *count += 1;
+        let nodes: Vec<&Nodes<'t>> = match (self.record, index) {
+            (Some(record), Some(index)) => record.nodes(index).collect(),
+            _ => Vec::new(),
+        };
+        let same = nodes.iter().find_map(|nodes| nodes.operators.get(runs).copied());
+        // The emitter and its passes rename operators of other namespaces.
+        if matches!(code.operation, Operation::Kernel { .. }) && runs.starts_with("aten::") && !nodes.is_empty() {
+            self.recorded += 1;
+            self.fitting += usize::from(same.is_some());
+        }
+        let is_output = |argument: &&Argument| argument.output;
+        let outputs = arguments.iter().filter(is_output).map(|argument| argument.value).collect::<Vec<_>>();
+        let several = outputs.iter().any(|output| Some(output) != outputs.first());
+        for (at, argument) in arguments.iter().enumerate() {
+            let Some(value) = usize::try_from(argument.value).ok().and_then(|value| self.code.values.get(value)) else {
+                continue;
+            };
+            let Some(tensor) = &value.tensor else { continue };
+            let place = match argument.name {
+                Some(name) => Cow::Borrowed(name),
+                None => Cow::Owned(format!("{at}")),
+            };
+            if argument.output && !argument.in_place {
+                let name = if several { format!("{label} {place}").into() } else { label.clone() };
+                self.found.set(argument.value.into(), name, NamedBy::Operator);
+                continue;
+            }
+            // Dequantized numbers are computed when the program runs.
+            if let Some(parameter) =
+                same.and_then(|node| node.parameter(&place)).filter(|parameter| !parameter.quantized)
+            {
+                let own =
+                    tensor.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
+                let elements =
+                    |sizes: &&Vec<u64>| sizes.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
+                if let Some(sizes) = parameter.sizes.as_ref().filter(|sizes| elements(sizes) != own) {
+                    return Err(misfit(&format!(
+                        "its {} has the sizes {sizes:?}, but %{} of method {}, {label} {place}, has {:?}",
+                        parameter.name,
+                        argument.value,
+                        short(self.code.name),
+                        tensor.sizes
+                    )));
+                }
+                let name = Name::new((&*parameter.name).into(), NamedBy::Record, None);
+                let sizes = parameter.sizes.as_deref().map(Cow::Borrowed);
+                self.found.put(argument.value.into(), Name { sizes, ..name });
+            }
+            if has_data(value) {
+                self.found.set(argument.value.into(), format!("{label} {place}").into(), NamedBy::Operator);
+            }
+        }
+        let module = nodes.first().map(|first| match same {
+            Some(node) => node.module.as_str(),
+            None => nodes.iter().fold(first.module, |common, nodes| common_module(common, nodes.module)),
+        });
+        let source = same.or(nodes.first().map(|nodes| nodes.first)).and_then(|node| node.source.as_ref());
+        Ok(InstructionName { label, module, source })
+    }
+}
+
+/// Returns `true` if the content of a value is data of the file or of a `.ptd` file.
+fn has_data(value: &CodeValue<'_>) -> bool {
+    use TensorPlace::{Constant, External, InitialState};
+    matches!(value.place, Some(Constant { .. } | InitialState { .. } | External { .. }))
+}
+
+#[cold]
+fn misfit(what: &str) -> Error {
+    Error::reference(format!("the ETRecord is not that of this program: {what}"))
+}

@@ -1,0 +1,107 @@
+//! The facts about a program from which the verdicts of all releases follow.
+
+use super::super::{Cause, Finding, Level, Outcome, Release};
+use super::contents::{self, Use};
+use super::external::{self, MissingData};
+use super::features::{self, Feature};
+use super::judgement::{Judgement, is_of_runtime_level};
+use super::operators::Missing;
+use super::{NeededKernels, Reason, ReleaseVerdict, loads_in, reasons};
+use crate::analysis::Analysis;
+use crate::path::FieldPath;
+use crate::verify::target::{CallFault, Target, faults};
+use alloc::{format, string::String, vec::Vec};
+
+/// The facts from which the verdicts on a program follow, for a target.
+pub(in crate::verify) struct Facts {
+    /// The findings of the strict level, except those about calls of kernels.
+    strict: Vec<Finding>,
+    /// The findings of the runtime level.
+    runtime: Vec<Finding>,
+    /// The calls that the newest release's kernels refuse, die on, or compute other numbers for.
+    pub(in crate::verify) calls: Vec<CallFault>,
+    features: Vec<(&'static Feature, FieldPath)>,
+    operators: Missing,
+    uses: Vec<Use>,
+    /// The external data that the program needs.
+    needs: Option<MissingData>,
+    /// `true` if `.ptd` files were given; `None` if all external data is assumed to be present.
+    has_data: Option<bool>,
+    /// `true` if the program has named data itself.
+    named: bool,
+    /// The subjects that are checked.
+    pub(super) checked: Vec<String>,
+}
+
+impl Facts {
+    /// Finds the facts. `strict` are the findings of the program alone.
+    pub(in crate::verify) fn new(analysis: &Analysis<'_>, mut strict: Vec<Finding>, target: &Target) -> Self {
+        let (pte, payloads, data) = (analysis.pte(), analysis.payloads(), analysis.data());
+        // A file that breaks no rule of the strict level breaks no rule of the levels included in it.
+        let mut runtime = match strict.iter().any(is_of_runtime_level) {
+            true => pte.verify_opened(payloads, Level::Runtime),
+            false => Vec::new(),
+        };
+        // Calls without a finding break no rule, whatever the kernels.
+        let count = strict.len();
+        strict.retain(|finding| !finding.rule.starts_with("kernel-"));
+        let calls = if strict.len() < count { faults(pte, target) } else { Vec::new() };
+        if let Some(data @ [_, ..]) = data {
+            let pairing = pte.verify_opened_with(payloads, data, Level::Runtime);
+            strict.extend_from_slice(&pairing);
+            runtime.extend(pairing);
+        }
+        Self {
+            strict,
+            runtime,
+            calls,
+            features: features::features(pte),
+            operators: Missing::of(pte, target),
+            uses: contents::uses(pte, payloads),
+            needs: external::missing(pte, payloads, &[]),
+            has_data: data.map(|data| !data.is_empty()),
+            named: !pte.named_data().is_empty(),
+            checked: loads_in::checked(pte, target),
+        }
+    }
+
+    /// Returns the verdict of a release.
+    pub(in crate::verify) fn verdict(&self, release: Release) -> ReleaseVerdict {
+        let mut judged = Judgement::new(release);
+        if !release.was_seen() {
+            return judged.finish(Vec::new());
+        }
+        if release == Release::LATEST {
+            self.runtime.iter().for_each(|finding| judged.finding(finding));
+            // The runtime accepts a fault that only the strict level reports, if its rule is of the runtime level.
+            let others = self.strict.iter().filter(|finding| !is_of_runtime_level(finding));
+            others.for_each(|finding| judged.finding(finding));
+        } else {
+            self.strict.iter().for_each(|finding| judged.finding(finding));
+        }
+        self.features.iter().for_each(|(feature, path)| judged.feature(feature, path));
+        if let Some((behaviour, reason)) = self.operators.find(release) {
+            judged.operators(behaviour, reason);
+        }
+        for (behaviour, reason) in self.uses.iter().filter_map(|used| used.find(release)) {
+            judged.delegates(behaviour, reason);
+        }
+        if let Some(needs) = &self.needs {
+            let cause = needs.cause(release).filter(|_| self.has_data != Some(true));
+            judged.data(cause, needs.find(release, self.has_data.is_none_or(|given| given), self.named));
+        }
+        for call in &self.calls {
+            // The kernels of other releases were not tested.
+            let outcome = if release == Release::LATEST { call.outcome } else { Outcome::Unknown };
+            judged.add(Cause { outcome, ..Cause::from(call) });
+        }
+        if let Some(custom) = self.operators.kernels.iter().find(|kernels| kernels.library == NeededKernels::CUSTOM) {
+            let message = format!("kernels of the application's own: {custom}");
+            judged.add(Cause::new(
+                Outcome::Unknown,
+                Reason::new(&reasons::CUSTOM_OPERATORS, FieldPath::default(), message),
+            ));
+        }
+        judged.finish(self.operators.kernels.clone())
+    }
+}
