@@ -181,6 +181,8 @@ pub mod pictures;
 mod quantized;
 pub mod schema;
 mod setters;
+#[cfg(feature = "verify")]
+mod sha256;
 mod sizes;
 mod tensor;
 #[cfg(feature = "testing")]

@@ -8,9 +8,9 @@ use crate::failure::Failure;
 use crate::names::NamesArguments;
 use crate::open::Input;
 use crate::save::{LastArgument, Pending, prepare_all};
-use crate::{json, lock, text, to_c};
+use crate::{edit, json, lock, text, to_c};
 use executorch_format::convert::{Safetensors, ShardIndex, Skipped, Unsupported};
-use executorch_format::{Error, ErrorKind, Image, Model, PtdOptions, SEGMENT_ALIGNMENT};
+use executorch_format::{Error, ErrorKind, Image, Model, Ptd, PtdOptions, SEGMENT_ALIGNMENT};
 use rename::Renames;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -57,6 +57,9 @@ pub struct Arguments {
     /// Show what would be written, and write nothing
     #[arg(long)]
     dry_run: bool,
+    /// A .ptd file with external data of a .pte: its tensors, and those of payloads for CUDA, are converted too
+    #[arg(long, value_name = "FILE.ptd")]
+    data: Vec<PathBuf>,
     #[command(flatten)]
     form: json::JsonArguments,
 }
@@ -179,10 +182,15 @@ fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {
 fn models<'a>(context: &Context, arguments: &'a Arguments, input: &Input) -> Result<Pending<'a>, Failure> {
     let bad = |error: Error| refused(input.path(), &error);
     let model = input.unbundled()?.model;
+    let opened = edit::open(context, &arguments.data)?;
+    let data = opened.iter().map(edit::data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
+    if !data.is_empty() && !matches!(model, Model::Pte(_)) {
+        return Err(Failure::usage_of(input.path(), &"--data applies only to programs (.pte)"));
+    }
     let (ptd, mut skipped, names) = match &model {
         Model::Pte(pte) => {
             let given = arguments.names.open(context, input.path())?.given(pte)?;
-            let (ptd, skipped) = pte.weights().map_err(bad)?;
+            let (ptd, skipped) = pte.weights_with(&data).map_err(bad)?;
             (ptd, skipped, given.of_data(pte).map_err(bad)?)
         }
         Model::Ptd(ptd) if !arguments.names.are_given() => (ptd.clone(), Vec::new(), BTreeMap::new()),

@@ -124,14 +124,18 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             (Model::Pte(pte), _) | (_, Some(Ok(pte))) => Some(Analysis::new(pte)),
             _ => None,
         };
+        let ptds = serving(&data, path);
+        let given = (!ptds.is_empty()).then_some(&*ptds);
+        let analysis = match given {
+            Some(ptds) => analysis.map(|analysis| analysis.with_data(ptds.iter().copied())),
+            None => analysis,
+        };
         let of_program = analysis.as_ref().map(Analysis::summary);
         let (summary, inside) = match &model {
             Model::Pte(_) => (of_program.unwrap_or_else(|| model.summary()), None),
             _ => (model.summary(), of_program),
         };
         let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
-        let ptds = serving(&data, path);
-        let given = (!ptds.is_empty()).then_some(&*ptds);
         let releases = model.releases(&Target::default(), given);
         let verdict = releases.releases.last().map(|newest| newest.verdict.clone());
         let external_data = match &model {

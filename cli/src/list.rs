@@ -4,6 +4,7 @@ mod hash;
 mod print;
 
 use crate::context::Context;
+use crate::data::{DataFiles, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -91,6 +92,8 @@ enum User<'t> {
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = json::Files::start(context, &arguments.form);
     let named = arguments.files.are_several();
+    let opened = DataFiles::open(context, arguments.files.iter(context).flatten());
+    let data = opened.parse();
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(context, path, Need::Graphs)?;
         let print = |found: Blobs<'_>, inside: DelegateConstants<'_>, methods: usize| {
@@ -114,9 +117,12 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         };
         let model = input.parse()?;
         match &model {
-            Model::Pte(pte) => arguments.names.with(context, path, pte, |analysis| {
+            Model::Pte(pte) => {
+                let files = arguments.names.open(context, path)?;
+                let sources = files.sources()?;
+                let analysis = files.analysis(pte, &sources)?.with_data(serving(&data, path));
                 print(analysis.blobs(), analysis.delegate_constants(), pte.methods().len())
-            }),
+            }
             Model::Bpte(bpte) => {
                 let program = bpte.program().map_err(|error| Failure::bad(path, &error))?;
                 arguments.names.with(context, path, &program, |analysis| {

@@ -20,6 +20,8 @@ const BODIES: &[(&str, &str)] = &[
 
 /// The functions that take bytes, without their module, each with the file of a target that calls it.
 const TARGETS: &[(&str, &str)] = &[
+    ("AotInductor::is_one", "payloads"),
+    ("AotInductor::parse", "payloads"),
     ("Bpte::new", "write"),
     ("Bpte::parse", "read"),
     ("Bpte::replace_program", "write"),
@@ -60,7 +62,6 @@ const TARGETS: &[(&str, &str)] = &[
     ("Xnnpack::parse_with", "read"),
     ("Xnnpack::verify_structure", "read"),
     ("Xnnpack::verify_structure_with", "read"),
-    ("aot_inductor_keys", "payloads"),
     ("damage_word", "pair"),
     ("payload_metadata", "payloads"),
     ("probe", "prefix"),

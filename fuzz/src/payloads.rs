@@ -1,7 +1,7 @@
 use crate::limits::Output;
 use executorch_format::Model;
 use executorch_format::delegate::{
-    CoreMl, EthosU, NamedBlobs, Payload, PayloadKind, Vulkan, Xnnpack, aot_inductor_keys, payload_metadata,
+    AotInductor, CoreMl, EthosU, NamedBlobs, Payload, PayloadKind, Vulkan, Xnnpack, payload_metadata,
     unpack as files_of,
 };
 
@@ -21,14 +21,27 @@ pub fn unpack(bytes: &[u8]) {
     if let Ok(payload) = EthosU::parse(bytes) {
         let _ = (payload.inputs(), payload.outputs(), payload.command_stream(), payload.weights());
     }
-    let _ = Payload::parse(bytes);
-    let keys: usize = aot_inductor_keys(bytes).map(str::len).sum();
-    assert!(keys <= bytes.len());
+    if let Ok(payload) = Payload::parse(bytes) {
+        let references = payload.key_references().unwrap_or_default();
+        let names: usize = references.iter().map(|reference| reference.key.len()).sum();
+        // A key that is not UTF-8 is shown with replacement characters.
+        assert!(names <= 3 * bytes.len());
+    }
+    assert!(AotInductor::parse(bytes).is_err() || AotInductor::is_one(bytes));
+    if let Ok(payload) = AotInductor::parse(bytes) {
+        let storage = bytes.get(..64).unwrap_or(bytes);
+        for tensor in &payload.tensors {
+            if let Ok(elements) = tensor.elements(storage) {
+                assert_eq!(Ok(elements.len() as u64), tensor.shape().byte_size().map_err(drop));
+                assert!(tensor.needed_bytes().is_some_and(|needed| needed <= storage.len() as u64));
+            }
+        }
+    }
     let range = payload_metadata(bytes, bytes.len() as u64);
     assert!(range.start <= range.end && range.end <= bytes.len() as u64);
     let Ok(model) = Model::parse(bytes) else { return };
     let Ok(mut extraction) = model.extraction() else { return };
-    let _ = extraction.unpack(&model);
+    let _ = extraction.unpack(&model, []);
     let mut out = Output::of(bytes.len());
     out.json(&extraction.files);
 }

@@ -97,7 +97,7 @@ pub fn read_payload(bytes: &[u8]) {
         check_error(error, bytes);
     }
     for kind in PayloadKind::all() {
-        for part in PayloadSummary::of(kind.id(), &payload).parts {
+        for part in PayloadSummary::of(kind.id(), &payload, &NamedBlobs::NONE).parts {
             assert!(part.offset.checked_add(part.size).is_some_and(|end| end <= bytes.len() as u64));
         }
     }

@@ -13,7 +13,19 @@ from executorch_format._data import Data
 from executorch_format._error import Error
 from executorch_format._model import AnyFile, Model, Progress, natives, source
 from executorch_format._native import File, Source
-from executorch_format._tensors import NamedData, Names, NewLayout, Numbers, Tensor, Tensors, missing, new_data, tensor
+from executorch_format._tensors import (
+    NamedData,
+    Names,
+    NewLayout,
+    Numbered,
+    Numbers,
+    Tensor,
+    Tensors,
+    missing,
+    new_data,
+    strided,
+    tensor,
+)
 from executorch_format.answers import (
     Candidate,
     CompileSpec,
@@ -258,10 +270,21 @@ class Program(Model):
 
     @cached_property
     def tensors(self) -> Tensors:
-        """The weights by name: constants and initial states, with the names that `externalize` gives, and the model's own. Data that tensors
-        share is listed once."""
+        """The weights by name: constants and initial states, with the names that `externalize` gives, and the model's own; and the constants inside
+        the payloads of XNNPACK and CUDA. By the model's name, these have PyTorch's layout, as a view of the file; by their key, or by
+        `METHOD.delegateINDEX.VALUE`, that of the payload. Data that tensors share is listed once. `internalize` adds weights for CUDA in a
+        `.ptd`."""
         found = {name: tensor(name, shape, data) for name, shape, data in self._native.named() if shape is not None}
-        return Tensors(found, self._given)
+        views: dict[str, Tensor] = {}
+        for key, name, is_named, scalar_type, stored, model, data in self._native.inside():
+            if name is not None and is_named:
+                found[name] = strided(name, scalar_type, stored, data)
+                views.setdefault(key, strided(key, scalar_type, stored, data))
+                continue
+            found.setdefault(key, strided(key, scalar_type, stored, data))
+            if name is not None and model is not None:
+                views.setdefault(name, strided(name, scalar_type, model, data))
+        return Tensors(found, self._given, views)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -271,14 +294,19 @@ class Program(Model):
 
     @cached_property
     def dequantized(self) -> Numbers:
-        """The numbers of quantized tensors, and of all constants inside XNNPACK's delegates, as float32. Each is computed on access."""
-        entries: dict[str, tuple[int, tuple[int, ...]]] = {}
+        """The numbers of quantized tensors, and of all constants inside the payloads of XNNPACK and CUDA, as float32. By the model's name, they have
+        PyTorch's layout; by their key, that of the payload. Each is computed on access."""
+        entries: dict[str, Numbered] = {}
+        views: dict[str, Numbered] = {}
         names: dict[str, set[str]] = {}
-        for index, (key, name, dims) in enumerate(self._native.numbers()):
-            entries.setdefault(key, (index, tuple(dims)))
+        for index, (key, name, dims, model) in enumerate(self._native.numbers()):
+            entries.setdefault(key, (index, tuple(dims), None))
             if name is not None:
                 names.setdefault(name, set()).add(key)
-        return Numbers(self._native, entries, {name: min(keys) for name, keys in names.items() if len(keys) == 1})
+                if model is not None:
+                    views.setdefault(name, (index, tuple(model[0]), tuple(model[1])))
+        aliases = {name: min(keys) for name, keys in names.items() if len(keys) == 1}
+        return Numbers(self._native, entries, aliases, views)
 
     @cached_property
     def named_data(self) -> NamedData:

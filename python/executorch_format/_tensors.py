@@ -8,7 +8,7 @@ import math
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from executorch_format._error import Error
 from executorch_format._native import File, Source
@@ -116,7 +116,8 @@ class Tensor:
         Raises `Error` if the number of bytes does not fit the type and shape.
         """
         numpy, type_ = _numpy(), dtype(self.scalar_type)
-        expected = math.prod(self.sizes) * type_.itemsize
+        last = sum(stride * (size - 1) for size, stride in zip(self.sizes, self.strides))
+        expected = 0 if 0 in self.sizes else (last + 1) * type_.itemsize
         if self.data.nbytes != expected:
             raise Error(f"{self!r}: its type and shape need {expected} bytes", rule="tensor")
         strides = tuple(stride * type_.itemsize for stride in self.strides)
@@ -177,6 +178,16 @@ def tensor(name: str, shape: Shape, data: memoryview) -> Tensor:
     return Tensor(name, scalar_type, tuple(sizes), tuple(dim_order), tuple(strides), data)
 
 
+Layout = tuple[list[int], list[int]]
+
+
+def strided(name: str, scalar_type: ScalarType, layout: Layout, data: memoryview) -> Tensor:
+    """Creates a tensor from sizes and strides."""
+    sizes, strides = layout
+    dim_order = sorted(range(len(sizes)), key=lambda dim: -strides[dim])
+    return Tensor(name, scalar_type, tuple(sizes), tuple(dim_order), tuple(strides), data)
+
+
 V = TypeVar("V")
 
 
@@ -185,14 +196,23 @@ class Names(Mapping[str, V]):
 
     _what = "name"
 
-    def __init__(self, items: dict[str, V], aliases: Mapping[str, str] = types.MappingProxyType({})) -> None:
-        self._items, self._aliases = items, aliases
+    def __init__(
+        self,
+        items: dict[str, V],
+        aliases: Mapping[str, str] = types.MappingProxyType({}),
+        views: Mapping[str, V] = types.MappingProxyType({}),
+    ) -> None:
+        # Other names of items, and other views of their data, are found but not listed.
+        self._items, self._aliases, self._views = items, aliases, views
 
     def _find(self, name: str) -> V:
+        for known in (self._items, self._views):
+            if name in known:
+                return known[name]
         try:
-            return self._items[name if name in self._items else self._aliases[name]]
+            return self._items[self._aliases[name]]
         except KeyError:
-            raise missing(self._what, name, {**self._items, **self._aliases}) from None
+            raise missing(self._what, name, {**self._items, **self._views, **self._aliases}) from None
 
     def __getitem__(self, name: str) -> V:
         return self._find(name)
@@ -204,7 +224,7 @@ class Names(Mapping[str, V]):
         return len(self._items)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._items or self._aliases.get(name) in self._items  # type: ignore[call-overload]
+        return name in self._items or name in self._views or self._aliases.get(name) in self._items  # type: ignore[call-overload]
 
     def __repr__(self) -> str:
         names = list(self._items)
@@ -251,8 +271,13 @@ class Tensors(_Arrays):
 
     _entries: Names[Tensor]
 
-    def __init__(self, entries: dict[str, Tensor], aliases: Mapping[str, str] = types.MappingProxyType({})) -> None:
-        self._entries = self._Entries(entries, aliases)
+    def __init__(
+        self,
+        entries: dict[str, Tensor],
+        aliases: Mapping[str, str] = types.MappingProxyType({}),
+        views: Mapping[str, Tensor] = types.MappingProxyType({}),
+    ) -> None:
+        self._entries = self._Entries(entries, aliases, views)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         return self.entry(name).numpy()
@@ -270,18 +295,31 @@ class Tensors(_Arrays):
         return [entry.to_dict() for entry in self.entries()]
 
 
+Numbered = tuple[int, tuple[int, ...], Optional[tuple[int, ...]]]
+"""The index of numbers in the native module's list, their sizes, and their strides in elements unless the last dimension is innermost."""
+
+
 class Numbers(_Arrays):
     """Numbers of constants by name, as arrays of float32. Those of quantized elements are `(element - zero point) * scale`."""
 
-    class _Entries(Names[tuple[int, tuple[int, ...]]]):
+    class _Entries(Names[Numbered]):
         _what = "quantized tensor"
 
-    def __init__(self, native: File, entries: dict[str, tuple[int, tuple[int, ...]]], aliases: Mapping[str, str]) -> None:
-        self._native, self._entries = native, self._Entries(entries, aliases)
+    def __init__(
+        self,
+        native: File,
+        entries: dict[str, Numbered],
+        aliases: Mapping[str, str],
+        views: Mapping[str, Numbered] = types.MappingProxyType({}),
+    ) -> None:
+        self._native, self._entries = native, self._Entries(entries, aliases, views)
 
     def __getitem__(self, name: str) -> npt.NDArray[np.float32]:
-        index, sizes = self._entries[name]
-        return _numpy().frombuffer(self._native.dequantized(index), "<f4").reshape(sizes)  # type: ignore[no-any-return]
+        index, sizes, strides = self._entries[name]
+        numbers = self._native.dequantized(index)
+        if strides is None:
+            return _numpy().frombuffer(numbers, "<f4").reshape(sizes)  # type: ignore[no-any-return]
+        return _numpy().ndarray(sizes, "<f4", numbers, 0, tuple(4 * stride for stride in strides))  # type: ignore[no-any-return]
 
 
 NewLayout = tuple[str, list[int], list[int]]
@@ -289,6 +327,9 @@ NewLayout = tuple[str, list[int], list[int]]
 
 def new_data(value: Any) -> tuple[NewLayout | None, Source]:
     """Converts new data: a NumPy array, a PyTorch tensor, a `Tensor`, or bytes. Bytes have no layout."""
+    if isinstance(value, Tensor) and value.data.nbytes != math.prod(value.sizes) * dtype(value.scalar_type).itemsize:
+        # A view with gaps.
+        return (str(value.scalar_type), list(value.sizes), list(range(len(value.sizes)))), Source.of_bytes(value.numpy().tobytes())
     if isinstance(value, Tensor):
         return (str(value.scalar_type), list(value.sizes), list(value.dim_order)), Source.of_bytes(bytes(value.data))
     if isinstance(value, (bytes, bytearray, memoryview)):

@@ -6,9 +6,10 @@ use crate::held::{PySource, Source, borrowed};
 use executorch_format::Analysis;
 use executorch_format::Pte;
 use executorch_format::inspect::ConstantNumbers;
-use executorch_format::naming::NameSource;
+use executorch_format::naming::{NameSource, Strides};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyMemoryView};
+use pythonize::pythonize;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -22,24 +23,43 @@ pub struct NameFiles {
 /// A name that the model's author gave: its method and value, and the key of its data.
 type Given = (String, Option<(String, usize)>, String);
 
-/// A constant with known numbers: its key, the author's name of it if known, and its dimensions.
-type Numbers = (String, Option<String>, Vec<u32>);
+/// Sizes, and strides in elements.
+type Layout = (Vec<u32>, Vec<u64>);
+
+/// A constant with known numbers: its key, the author's name of it if known, its dimensions, and inside a payload those of the model's tensor.
+type Numbers = (String, Option<String>, Vec<u32>, Option<Layout>);
+
+/// A tensor inside a payload: its key, the author's name of it, `true` if the payload has that name, its scalar type as in JSON, its layout in the
+/// payload and in the model, and its bytes.
+type Inside<'py> = (String, Option<String>, bool, Bound<'py, PyAny>, Layout, Option<Layout>, Bound<'py, PyMemoryView>);
 
 /// Returns the key of a constant: the key of a value's data or of named data, or the place in a payload.
 fn key(pte: &Pte<'_>, keys: &HashMap<(String, usize), String>, constant: &ConstantNumbers<'_>) -> String {
-    let method = pte.methods().get(constant.method).map_or("", |plan| plan.name());
-    match (constant.delegate, constant.key) {
-        (None, _) => {
-            let value = (method.to_owned(), constant.value);
-            keys.get(&value).cloned().unwrap_or_else(|| format!("{method}:%{}", constant.value))
-        }
-        (Some(_), Some(key)) => key.to_owned(),
-        (Some(delegate), None) => format!("{method}.delegate{delegate}.{}", constant.value),
-    }
+    let Some(delegate) = constant.delegate else {
+        let value = (method_name(pte, constant.method).to_owned(), constant.value);
+        return keys.get(&value).cloned().unwrap_or_else(|| format!("{}:%{}", value.0, constant.value));
+    };
+    inside_key(pte, (constant.method, delegate, constant.value), constant.key)
+}
+
+fn method_name<'t>(pte: &'t Pte<'_>, method: usize) -> &'t str {
+    pte.methods().get(method).map_or("", |plan| plan.name())
+}
+
+/// Returns the key of a constant inside a payload: that of its data, or its place.
+fn inside_key(pte: &Pte<'_>, (method, delegate, value): (usize, usize, usize), key: Option<&str>) -> String {
+    key.map_or_else(|| format!("{}.delegate{delegate}.{value}", method_name(pte, method)), str::to_owned)
+}
+
+fn layout(strides: &Strides) -> Layout {
+    (strides.sizes.clone(), strides.strides.clone())
 }
 
 /// Returns the author's name of a constant.
 fn name(analysis: &Analysis<'_>, constant: &ConstantNumbers<'_>) -> Option<String> {
+    if let Some(name) = constant.name {
+        return Some(name.to_owned());
+    }
     let name = match constant.delegate {
         None => analysis.names().value(constant.method, constant.value)?,
         Some(delegate) => analysis.names().constant(constant.method, delegate, constant.value)?,
@@ -111,14 +131,42 @@ impl File {
         let (analysis, keys) = (self.analysis(pte), keys(py, pte)?);
         let mut found = Vec::new();
         py.detach(|| {
+            let mut models = HashMap::new();
+            analysis.visit_inside(&mut |tensor| {
+                if let Some(model) = &tensor.model {
+                    models.insert((tensor.method, tensor.delegate, tensor.value), layout(model));
+                }
+            });
             analysis.visit_numbers(&mut |constant| {
                 if let Ok(numbers) = &constant.numbers {
                     let dims = numbers.dims().to_vec();
-                    found.push((key(pte, &keys, constant), name(&analysis, constant), dims));
+                    let place = constant.delegate.map(|delegate| (constant.method, delegate, constant.value));
+                    // The numbers of tensors for CUDA are in the natural order.
+                    let model = place.and_then(|place| models.get(&place)).filter(|_| constant.name.is_none());
+                    found.push((key(pte, &keys, constant), name(&analysis, constant), dims, model.cloned()));
                 }
             });
         });
         Ok(found)
+    }
+
+    /// Returns the tensors inside payloads, except those of types that PyTorch does not have.
+    fn inside<'py>(&self, py: Python<'py>) -> PyResult<Vec<Inside<'py>>> {
+        let pte = self.pte(py)?;
+        let analysis = self.analysis(pte);
+        let mut found = Vec::new();
+        analysis.visit_inside(&mut |tensor| {
+            let Some(scalar_type) = tensor.scalar_type else { return };
+            let place = (tensor.method, tensor.delegate, tensor.value);
+            let made = || {
+                let (key, name) = (inside_key(pte, place, tensor.key), tensor.name.map(str::to_owned));
+                let model = tensor.model.as_ref().map(layout);
+                let (scalar_type, bytes) = (pythonize(py, &scalar_type)?, self.0.view(py, tensor.bytes)?);
+                Ok((key, name, tensor.is_named, scalar_type, layout(&tensor.stored), model, bytes))
+            };
+            found.push(made());
+        });
+        found.into_iter().collect()
     }
 
     /// Returns the numbers of a constant in that list, as f32; empty for an index outside the list.

@@ -30,7 +30,7 @@ pub use training::{TrainingOutput, TrainingRole};
 pub use value_shape::ValueShape;
 
 use crate::dataflow::DelegateOutputs;
-use crate::delegate::OpenPayload;
+use crate::delegate::{NamedBlobs, OpenPayload};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use alloc::vec::Vec;
@@ -115,6 +115,11 @@ impl<'t> Analysis<'t> {
     /// Returns the program's payloads, as [`Pte::open_payloads`] does.
     pub fn payloads(&self) -> &[OpenPayload<'t>] {
         self.payloads.get_or_init(|| self.pte.open_payloads())
+    }
+
+    /// Returns the blobs that payloads can look up by key: the program's named data, and the keys of its `.ptd` files, if they are set.
+    pub fn named_blobs(&self) -> NamedBlobs<'t> {
+        NamedBlobs::new(self.pte, self.data().unwrap_or_default().iter().copied())
     }
 
     /// Returns the outputs among the arguments of delegates' calls.

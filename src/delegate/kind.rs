@@ -2,7 +2,7 @@
 //!
 //! The bytes are those that ExecuTorch 1.5.1 writes. Backends marked "not seen" were implemented without a real file.
 
-use super::{CoreMl, EthosU, Vulkan, Xnnpack};
+use super::{AotInductor, CoreMl, EthosU, Vulkan, Xnnpack};
 use core::fmt;
 
 /// The backends whose payloads are known, at least by name.
@@ -38,7 +38,7 @@ pub enum PayloadKind {
     Neutron,
     /// Samsung's ENN. Not seen.
     Enn,
-    /// Native code for CUDA, compiled by AOTInductor. Not seen.
+    /// Native code for CUDA, compiled by AOTInductor.
     Cuda,
     /// Native code for Metal, compiled by AOTInductor. Not seen.
     Metal,
@@ -101,7 +101,10 @@ impl PayloadKind {
             Self::Mlx => at(4, b"MLX0"),
             Self::Mps => at(4, b"MP00"),
             Self::Vgf => at(0, b"VGF1"),
-            Self::OpenVino | Self::Neuropilot | Self::Neutron | Self::Enn | Self::Cuda | Self::Metal => return None,
+            // A payload of early releases may be empty.
+            Self::Cuda | Self::Metal if payload.is_empty() => return None,
+            Self::Cuda | Self::Metal => AotInductor::is_one(payload),
+            Self::OpenVino | Self::Neuropilot | Self::Neutron | Self::Enn => return None,
         })
     }
 
@@ -119,11 +122,4 @@ impl fmt::Display for PayloadKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.entry().2)
     }
-}
-
-/// Returns the keys of the named data that a payload of AOTInductor consists of: the library with the code, then the weights.
-pub fn aot_inductor_keys(payload: &[u8]) -> impl Iterator<Item = &str> {
-    let text = core::str::from_utf8(payload).unwrap_or_default();
-    let is_key = |line: &&str| line.ends_with("_so_blob") || line.ends_with("_weights_blob");
-    text.split('\n').map(|line| line.trim_end_matches('\0')).filter(is_key)
 }

@@ -22,9 +22,11 @@
 //! # }
 //! ```
 
+pub mod aot_inductor;
 pub mod core_ml;
 pub mod ethos_u;
 mod kind;
+mod references;
 mod summary;
 #[cfg(feature = "edit")]
 mod unpack;
@@ -32,10 +34,12 @@ mod vulkan;
 pub mod xnnpack;
 
 pub use crate::file::named_blobs::{NamedBlob, NamedBlobs};
+pub use aot_inductor::{AotInductor, AotTensor};
 pub use core_ml::CoreMl;
 pub use ethos_u::EthosU;
-pub use kind::{PayloadKind, aot_inductor_keys};
-pub use summary::{PayloadPart, PayloadSummary};
+pub use kind::PayloadKind;
+pub use references::KeyReference;
+pub use summary::{KeyedPart, PayloadPart, PayloadSummary};
 #[cfg(feature = "edit")]
 pub use unpack::{UnpackedFile, UnpackedPayload, unpack};
 pub use vulkan::{Vulkan, VulkanPlace};
@@ -67,6 +71,8 @@ pub enum Payload<'a> {
     EthosU(EthosU<'a>),
     /// A model package for Core ML.
     CoreMl(CoreMl),
+    /// A library with native code, and weights, for CUDA or Metal.
+    AotInductor(AotInductor<'a>),
     /// Bytes that only the backend can read.
     #[serde(serialize_with = "size")]
     #[cfg_attr(feature = "schemars", schemars(with = "u64"))]
@@ -100,6 +106,9 @@ impl<'a> Payload<'a> {
         if CoreMl::is_one(bytes) {
             return CoreMl::parse(bytes).map(Self::CoreMl);
         }
+        if AotInductor::is_one(bytes) {
+            return AotInductor::parse(bytes).map(Self::AotInductor);
+        }
         Ok(Self::Opaque(bytes))
     }
 
@@ -108,6 +117,7 @@ impl<'a> Payload<'a> {
         match self {
             Self::Xnnpack(xnnpack) => xnnpack.source.as_ref().map_or(0, Source::memory),
             Self::Vulkan(vulkan) => vulkan.memory,
+            Self::AotInductor(aot) => aot.memory(),
             Self::EthosU(_) | Self::CoreMl(_) | Self::Opaque(_) => 0,
         }
     }

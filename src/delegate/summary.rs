@@ -1,10 +1,11 @@
 //! Summaries of payloads.
 
-use super::{Payload, PayloadKind};
+use super::{KeyReference, NamedBlobs, Payload, PayloadKind};
 use crate::error::{Error, Result};
+use crate::names::shortened;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
-use alloc::{vec, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 use core::ops::Range;
 
 /// A summary of a payload.
@@ -16,6 +17,9 @@ pub struct PayloadSummary {
     pub kind: Option<PayloadKind>,
     /// The known parts.
     pub parts: Vec<PayloadPart>,
+    /// The data that the payload looks up by key, except constants of XNNPACK and Vulkan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keyed: Vec<KeyedPart>,
     /// The number of uses of each operator in a Vulkan graph. [`Backend`](crate::inspect::Backend) counts the operators in XNNPACK
     /// graphs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -43,6 +47,21 @@ pub struct PayloadPart {
     pub size: u64,
 }
 
+/// Data that a payload looks up by key, in the program's named data or in a `.ptd` file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct KeyedPart {
+    /// The name: a weight's, a block's, or a general one such as `library`.
+    pub name: String,
+    /// The key, [`shortened`](crate::text::shortened).
+    pub key: String,
+    /// The size of the data in bytes; if it is not at hand, the size that the payload states. `None` if that is not known either.
+    pub size: Option<u64>,
+    /// `true` if the program itself has the data.
+    pub inside: bool,
+}
+
 impl PayloadPart {
     fn new(name: impl Into<String>, range: Range<u64>) -> Self {
         Self { name: name.into(), offset: range.start, size: range.end.saturating_sub(range.start) }
@@ -50,8 +69,8 @@ impl PayloadPart {
 }
 
 impl PayloadSummary {
-    /// Summarizes the payload of a delegate with the given id, or the error from reading it.
-    pub fn of(id: &str, payload: &Result<Payload<'_>>) -> Self {
+    /// Summarizes the payload of a delegate with the given id, or the error from reading it. `blobs` has the data that it looks up by key.
+    pub fn of(id: &str, payload: &Result<Payload<'_>>, blobs: &NamedBlobs<'_>) -> Self {
         let by_id = PayloadKind::of_id(id);
         let payload = match payload {
             Ok(payload) => payload,
@@ -75,8 +94,26 @@ impl PayloadSummary {
         if let Payload::Vulkan(vulkan) = payload {
             vulkan.graph.chain().iter().for_each(|call| *operators.entry(call.name().into()).or_default() += 1);
         }
-        Self { kind, parts, operators, scratch_size, native_code, error: None }
+        let keyed = keyed(payload, blobs);
+        Self { kind, parts, keyed, operators, scratch_size, native_code, error: None }
     }
+}
+
+/// Returns the data that a payload looks up by key, unless it has a graph with constants.
+fn keyed(payload: &Payload<'_>, blobs: &NamedBlobs<'_>) -> Vec<KeyedPart> {
+    if matches!(payload, Payload::Xnnpack(_) | Payload::Vulkan(_)) {
+        return Vec::new();
+    }
+    let part = |reference: KeyReference<'_>| {
+        let blob = blobs.get(&reference.key).ok().flatten();
+        KeyedPart {
+            size: blob.map(|blob| blob.bytes.len() as u64).or(reference.size),
+            inside: blob.is_some_and(|blob| blob.file == 0),
+            name: shortened(&reference.name).into_owned(),
+            key: shortened(&reference.key).into_owned(),
+        }
+    };
+    payload.key_references().unwrap_or_default().into_iter().map(part).collect()
 }
 
 impl Payload<'_> {
@@ -87,6 +124,8 @@ impl Payload<'_> {
             Self::Vulkan(_) => Some(PayloadKind::Vulkan),
             Self::EthosU(_) => Some(PayloadKind::EthosU),
             Self::CoreMl(_) => Some(PayloadKind::CoreMl),
+            // The lines of other releases are the same for CUDA and Metal.
+            Self::AotInductor(aot) => aot.lists_tensors.then_some(PayloadKind::Cuda),
             Self::Opaque(bytes) => PayloadKind::of_bytes(bytes),
         }
     }
@@ -104,13 +143,14 @@ impl Payload<'_> {
             Self::EthosU(ethos_u) => {
                 let part = |block: &super::ethos_u::VelaBlock<'_>| {
                     let name = String::from_utf8_lossy(block.name);
+                    let name = if block.external { format!("key of {name}").into() } else { name };
                     PayloadPart::new(name, block.offset..block.offset.saturating_add(block.data.len() as u64))
                 };
                 // The first and the last block are empty markers.
                 ethos_u.blocks.iter().filter(|block| !block.data.is_empty()).map(part).collect()
             }
             Self::CoreMl(core_ml) => core_ml.files().map(|(path, range)| PayloadPart::new(path, range)).collect(),
-            Self::Opaque(_) => Vec::new(),
+            Self::AotInductor(_) | Self::Opaque(_) => Vec::new(),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Splits payloads into the files that their backends' own tools open.
 
 use super::summary::opaque_parts;
-use super::{CoreMl, NamedBlobs, Payload, PayloadKind, PayloadPart, aot_inductor_keys};
+use super::{AotInductor, CoreMl, NamedBlobs, Payload, PayloadKind, PayloadPart};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::read::Limits;
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
 use alloc::{format, string::String, vec, vec::Vec};
 
 /// The files of a payload.
@@ -28,12 +28,12 @@ pub struct UnpackedFile<'t> {
     /// as `..`. [`Extraction::unpack`](crate::edit::Extraction::unpack) builds paths that stay inside a folder.
     pub name: String,
     /// The content.
-    pub bytes: &'t [u8],
+    pub bytes: Cow<'t, [u8]>,
 }
 
 impl<'t> UnpackedFile<'t> {
-    fn new(name: impl Into<String>, bytes: &'t [u8]) -> Self {
-        Self { name: name.into(), bytes }
+    fn new(name: impl Into<String>, bytes: impl Into<Cow<'t, [u8]>>) -> Self {
+        Self { name: name.into(), bytes: bytes.into() }
     }
 }
 
@@ -53,7 +53,7 @@ const MAX_FOLDERS: usize = 32;
 /// | QNN | `context_binary.bin`, without the wrapper | source |
 /// | MLX, MPS | `graph.bin`, a FlatBuffer, and `data.bin` | source |
 /// | NeuroPilot | `model.bin`, without the header | source |
-/// | CUDA, Metal | `library.so`, native code, and `weights.bin`, which are named data | source |
+/// | CUDA, Metal | `library.so`, native code, and `weights.bin` or, from 1.5, `weights/NAME.bin` with the elements of each tensor in the natural order | source, and the encoder of 1.5 |
 ///
 /// Fails if the payload is damaged, with the offset in the payload, and with [`ErrorKind::Reference`] if data under a key is not in `blobs`.
 pub fn unpack<'t>(id: &str, payload: &'t [u8], blobs: &NamedBlobs<'t>) -> Result<Option<UnpackedPayload<'t>>> {
@@ -62,7 +62,7 @@ pub fn unpack<'t>(id: &str, payload: &'t [u8], blobs: &NamedBlobs<'t>) -> Result
     let named = |key: &str| match blobs.get(key)? {
         Some(blob) => Ok(blob.bytes),
         None => Err(Error::reference(format!(
-            "no named data of this file has the key {key:?}, to which the payload refers"
+            "neither the .pte nor a .ptd file that was given has the key {key:?}, to which the payload refers"
         ))),
     };
     let mut seen = true;
@@ -92,11 +92,16 @@ pub fn unpack<'t>(id: &str, payload: &'t [u8], blobs: &NamedBlobs<'t>) -> Result
             }
             files
         }
+        Payload::AotInductor(aot) => {
+            seen = aot.lists_tensors;
+            aot.check_sizes(blobs)?;
+            aot_inductor(aot, &named)?
+        }
         Payload::Xnnpack(_) | Payload::Vulkan(_) => match parsed.parts() {
             parts if parts.is_empty() => vec![UnpackedFile::new("graph.bin", payload)],
             parts => of_parts(&parts, payload),
         },
-        Payload::Opaque(_) => match opaque(kind, payload, &named)? {
+        Payload::Opaque(_) => match opaque(kind, payload)? {
             Some(files) => {
                 // Formats that were tried on real payloads.
                 seen =
@@ -107,6 +112,19 @@ pub fn unpack<'t>(id: &str, payload: &'t [u8], blobs: &NamedBlobs<'t>) -> Result
         },
     };
     Ok(Some(UnpackedPayload { kind, seen, files }))
+}
+
+/// Returns the library and the weights of AOTInductor.
+fn aot_inductor<'t>(aot: &AotInductor<'_>, named: &dyn Fn(&str) -> Result<&'t [u8]>) -> Result<Vec<UnpackedFile<'t>>> {
+    let mut files = vec![UnpackedFile::new("library.so", named(aot.library)?)];
+    if let Some(key) = aot.weights {
+        files.push(UnpackedFile::new("weights.bin", named(key)?));
+    }
+    for tensor in &aot.tensors {
+        let elements = tensor.elements(named(tensor.key)?)?;
+        files.push(UnpackedFile::new(format!("weights/{}.bin", tensor.name), elements));
+    }
+    Ok(files)
 }
 
 /// Returns the files of a Core ML package, which is the parsed payload.
@@ -139,11 +157,7 @@ fn of_parts<'t>(parts: &[PayloadPart], payload: &'t [u8]) -> Vec<UnpackedFile<'t
 }
 
 /// Returns the files of a payload that is not decoded further.
-fn opaque<'t>(
-    kind: PayloadKind,
-    payload: &'t [u8],
-    named: &dyn Fn(&str) -> Result<&'t [u8]>,
-) -> Result<Option<Vec<UnpackedFile<'t>>>> {
+fn opaque(kind: PayloadKind, payload: &[u8]) -> Result<Option<Vec<UnpackedFile<'_>>>> {
     let whole = |name: &str| UnpackedFile::new(name, payload);
     if kind.is_in(payload) == Some(false) {
         let found = format!("a {kind} payload: its first bytes are those of something else");
@@ -169,19 +183,6 @@ fn opaque<'t>(
             files
         }
         PayloadKind::Neuropilot => headed(kind, payload, vec![(NEUROPILOT_SIZE, neuropilot_model(payload))])?,
-        PayloadKind::Cuda | PayloadKind::Metal => {
-            let mut files = Vec::new();
-            for key in aot_inductor_keys(payload) {
-                let name = if key.ends_with("_so_blob") { "library.so" } else { "weights.bin" };
-                files.push(UnpackedFile::new(name, named(key)?));
-            }
-            match files.is_empty() {
-                true => {
-                    return Err(Error::at(0, ErrorKind::Header(format!("a {kind} payload: it names no data").into())));
-                }
-                false => files,
-            }
-        }
         _ => return Ok(None),
     }))
 }

@@ -236,16 +236,8 @@ fn bytes_of(
 ) -> Result<(Vec<u8>, Option<String>)> {
     let (name, source) = (&tensor.name, &new.source);
     let refuse = |reason: &str| Error::tensor(format!("{name} cannot be replaced by its name: {reason}"));
-    let layout = match layouts {
-        Some([layout]) => *layout,
-        // A tensor that a convolution takes is not that of another node.
-        Some(several)
-            if several.iter().all(|layout| matches!(layout, ConstantLayout::Same | ConstantLayout::Either)) =>
-        {
-            ConstantLayout::Either
-        }
-        _ => return Err(refuse("nodes take it in several layouts, or none does")),
-    };
+    let layout = ConstantLayout::only(layouts.unwrap_or_default())
+        .ok_or_else(|| refuse("nodes take it in several layouts, or none does"))?;
     let arrangement = layout.arrange(stored.dims(), tensor.sizes.as_deref()).map_err(|reason| refuse(&reason))?;
     let bits = stored.datatype.element_bits();
     let scalar_type = match bits {

@@ -1,7 +1,6 @@
 //! The keys of named data that delegates' payloads refer to.
 
 use super::segments;
-use crate::delegate::VulkanPlace;
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::error::{Error, Result};
@@ -15,7 +14,7 @@ use alloc::{borrow::Cow, collections::BTreeSet, format, string::String, vec::Vec
 /// The keys that the payloads of some methods refer to.
 #[derive(Debug, Default)]
 pub(super) struct PayloadKeys {
-    /// The keys in payloads of XNNPACK and Vulkan.
+    /// The keys that payloads refer to.
     pub(super) named: BTreeSet<String>,
     /// The backends whose payloads do not list the keys that they look up.
     pub(super) unknown: BTreeSet<String>,
@@ -41,16 +40,9 @@ pub(super) fn of_methods(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], of: &dyn F
         if ids.is_empty() {
             continue;
         }
-        match &open.payload {
-            Ok(Payload::Xnnpack(xnnpack)) => keys.named.extend(keys_of(xnnpack)),
-            Ok(Payload::Vulkan(vulkan)) => {
-                let blobs = vulkan.graph.constants().iter().chain(vulkan.graph.shaders());
-                keys.named.extend(blobs.filter_map(|bytes| match vulkan.place(bytes) {
-                    Some(VulkanPlace::Named(key)) => Some(String::from(key)),
-                    _ => None,
-                }));
-            }
-            _ => keys.unknown.extend(ids),
+        match open.payload.as_ref().ok().and_then(Payload::key_references) {
+            Some(references) => keys.named.extend(references.into_iter().map(|reference| reference.key.into_owned())),
+            None => keys.unknown.extend(ids),
         }
     }
     keys

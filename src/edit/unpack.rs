@@ -4,8 +4,11 @@ use super::extract::{Extracted, Extraction};
 use super::report::Subject;
 use crate::delegate::{NamedBlobs, PayloadKind, UnpackedFile, UnpackedPayload, unpack};
 use crate::error::{Error, Result};
+use crate::file::ptd::Ptd;
+use crate::file::source::Source;
 use crate::model::Model;
 use crate::names::safe_file_name;
+use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec::Vec};
 
@@ -40,12 +43,13 @@ pub struct UnpackedPart<'t> {
     pub size: u64,
     /// The content.
     #[serde(skip)]
-    pub bytes: &'t [u8],
+    pub bytes: Cow<'t, [u8]>,
 }
 
 impl<'t> Extraction<'t> {
     /// Unpacks payloads into the files that their backends' own tools open, as [`unpack`] does, each payload into a separate
-    /// folder. Returns the number of these payloads; the rest stay unchanged, because only their backends can read them.
+    /// folder. Returns the number of these payloads; the rest stay unchanged, because only their backends can read them. `data` are the
+    /// program's `.ptd` files, which some payloads look up data in.
     ///
     /// ```
     /// use executorch_format::Model;
@@ -54,7 +58,7 @@ impl<'t> Extraction<'t> {
     /// let file = std::fs::read("tests/data/payloads/other/coreml.pte")?;
     /// let model = Model::parse(&file)?;
     /// let mut extraction = model.extraction()?;
-    /// assert_eq!(extraction.unpack(&model)?, 1);
+    /// assert_eq!(extraction.unpack(&model, [])?, 1);
     /// let package = extraction.files[0].unpacked.as_ref().unwrap();
     /// assert_eq!(package.files[1].file, "forward.delegate0.unpacked/model.mlpackage/Manifest.json");
     /// # Ok(())
@@ -63,9 +67,13 @@ impl<'t> Extraction<'t> {
     ///
     /// Fails if a payload is damaged, with its offset in the file, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two
     /// of its files would have the same path on systems that treat `A` and `a` as equal.
-    pub fn unpack(&mut self, model: &'t Model<'_>) -> Result<usize> {
+    pub fn unpack(&mut self, model: &'t Model<'_>, data: impl IntoIterator<Item = &'t Ptd<'t>>) -> Result<usize> {
         let Model::Pte(pte) = model else { return Ok(0) };
-        let blobs = NamedBlobs::new(pte, []);
+        let data: Vec<&'t Ptd<'t>> = data.into_iter().collect();
+        let size = |source: Option<&Source<'_>>| source.map_or(u64::MAX, |source| source.bytes.len() as u64);
+        let available =
+            data.iter().map(|ptd| size(ptd.source.as_ref())).fold(size(model.source()), u64::saturating_add);
+        let blobs = NamedBlobs::new(pte, data);
         let mut ids = BTreeMap::new();
         for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
             if let Ok(data) = pte.delegate_data(delegate) {
@@ -73,7 +81,6 @@ impl<'t> Extraction<'t> {
             }
         }
         // Files of a payload can overlap, and blocks can share named data.
-        let available = model.source().map_or(u64::MAX, |source| source.bytes.len() as u64);
         let limit = available.saturating_mul(MAX_GROWTH);
         let (mut count, mut total) = (0, 0u64);
         for file in self.files.iter_mut().filter(|file| file.subject == Subject::Payload) {
@@ -85,7 +92,7 @@ impl<'t> Extraction<'t> {
             total = sizes.fold(total, u64::saturating_add);
             if total > limit {
                 return Err(Error::unwritable(format!(
-                    "the files of its payloads overlap: separately they would take over {total} bytes, but the file has {available}"
+                    "the files of its payloads overlap: separately they would take over {total} bytes, but the files have {available}"
                 )));
             }
             fold(file, payload)?;

@@ -13,9 +13,11 @@ use alloc::vec::Vec;
 /// Pairs of rules: a finding of the first before the edit excuses a finding of the second after it. Data that was not looked
 /// up because no `.ptd` file was given may be missing. A segment outside the file is also outside the data size once that
 /// is written.
-const EXCUSES: [(&Rule, &Rule); 3] = [
+const EXCUSES: [(&Rule, &Rule); 5] = [
     (rule::EXTERNAL_UNCHECKED, rule::EXTERNAL_MISSING),
     (rule::XNNPACK_UNCHECKED, rule::XNNPACK_CONSTANT_KEY),
+    (rule::PAYLOAD_UNCHECKED, rule::PAYLOAD_KEY),
+    (rule::PAYLOAD_UNCHECKED, rule::PAYLOAD_DATA),
     (rule::SEGMENT_BOUNDS, rule::SEGMENT_DATA_SIZE),
 ];
 

@@ -2,11 +2,12 @@
 
 use super::{BlobCount, Fault, Name, NameText, NamedBy, Names, OperatorCalls};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
-use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack, delegate_at};
+use crate::delegate::{AotTensor, NamedBlobs, OpenPayload, Payload, Xnnpack, delegate_at};
 use crate::file::key_index::KeyIndex;
 use crate::file::pte::Pte;
 use crate::names::shortened;
 use crate::path::{FieldPath, Path};
+use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{string::String, vec, vec::Vec};
@@ -29,7 +30,7 @@ pub struct DelegateConstants<'t> {
 pub struct DelegateConstant<'t> {
     /// The offset in bytes from the start of the file; `None` if the file does not contain the constant.
     pub offset: Option<u64>,
-    /// The size, in bytes.
+    /// The size, in bytes; 0 if the payload does not state it and the data is not at hand.
     pub size: u64,
     /// The user of the constant.
     pub user: DelegateConstantUser<'t>,
@@ -46,7 +47,7 @@ pub struct DelegateConstantUser<'t> {
     /// Index into the method's delegates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<usize>,
-    /// Index of the constant in the payload.
+    /// Index of the constant, tensor or block in the payload.
     pub constant: u32,
     /// The key in the named data of this file or of a `.ptd`, [`shortened`](crate::text::shortened).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,15 +63,23 @@ pub struct DelegateConstantUser<'t> {
     pub named_by: Option<NamedBy>,
     /// `true` if the constant holds the value's scales instead of its elements.
     pub scales: bool,
-    /// The type of the elements.
-    pub datatype: XNNDatatype,
+    /// The type of the elements of an XNNPACK constant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datatype: Option<XNNDatatype>,
+    /// The type of the elements of a tensor for CUDA.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scalar_type: Option<ScalarType>,
     /// The size of each dimension, in elements.
     pub sizes: Vec<u32>,
+    /// The distance between neighbours in each dimension in elements, if it is not that of the natural order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strides: Option<Vec<u64>>,
 }
 
 pub(crate) fn of_pte<'t>(
     pte: &'t Pte<'_>,
-    payloads: &[OpenPayload<'_>],
+    payloads: &[OpenPayload<'t>],
+    looked_up: &NamedBlobs<'t>,
     names: Option<&Names<'t>>,
 ) -> DelegateConstants<'t> {
     let blobs = NamedBlobs::new(pte, []);
@@ -82,6 +91,30 @@ pub(crate) fn of_pte<'t>(
         let (plan, _) = delegate_at(pte, (method, delegate));
         let payload = match &opened.payload {
             Ok(Payload::Xnnpack(payload)) => payload,
+            Ok(Payload::AotInductor(aot)) => {
+                let place = |key: &str| Some(pte.range(&blobs.get(key).ok()??.data)?.start);
+                let tensors = aot.tensors.iter().zip(0..);
+                found.constants.extend(tensors.map(|(tensor, index)| DelegateConstant {
+                    offset: place(tensor.key),
+                    size: tensor.storage_size,
+                    user: of_tensor(tensor, index, (plan.name(), delegate)),
+                }));
+                continue;
+            }
+            Ok(Payload::EthosU(ethos_u)) => {
+                for (block, index) in ethos_u.blocks.iter().zip(0..).filter(|(block, _)| block.external) {
+                    let key = String::from_utf8_lossy(block.data);
+                    let blob = looked_up.get(&key).ok().flatten();
+                    let own = blob.filter(|blob| blob.file == 0).and_then(|blob| pte.range(&blob.data));
+                    let name = core::str::from_utf8(block.name).ok();
+                    found.constants.push(DelegateConstant {
+                        offset: own.map(|range| range.start),
+                        size: blob.map_or(0, |blob| blob.bytes.len() as u64),
+                        user: of_key(name, index, &key, (plan.name(), delegate)),
+                    });
+                }
+                continue;
+            }
             Ok(_) => continue,
             Err(error) => {
                 found.errors.push(Fault { path: path(method, delegate), error: error.clone() });
@@ -115,6 +148,39 @@ pub(crate) fn of_pte<'t>(
         }
     }
     found
+}
+
+/// Describes a tensor of a payload for CUDA.
+fn of_tensor<'t>(tensor: &AotTensor<'t>, index: u32, place: (&'t str, usize)) -> DelegateConstantUser<'t> {
+    DelegateConstantUser {
+        scalar_type: Some(tensor.scalar_type),
+        sizes: tensor.sizes.iter().map(|size| size.unsigned_abs()).collect(),
+        strides: (!tensor.is_natural()).then(|| tensor.strides.clone()),
+        ..of_key(Some(tensor.name), index, tensor.key, place)
+    }
+}
+
+/// Describes data under a key, with the name that the payload gives it.
+fn of_key<'t>(
+    name: Option<&'t str>,
+    index: u32,
+    key: &str,
+    (method, delegate): (&'t str, usize),
+) -> DelegateConstantUser<'t> {
+    DelegateConstantUser {
+        method: Some(method),
+        delegate: Some(delegate),
+        constant: index,
+        key: Some(shortened(key).into()),
+        value: None,
+        name: name.map(NameText::from),
+        named_by: name.map(|_| NamedBy::File),
+        scales: false,
+        datatype: None,
+        scalar_type: None,
+        sizes: Vec::new(),
+        strides: None,
+    }
 }
 
 fn path(method: usize, delegate: usize) -> FieldPath {
@@ -161,8 +227,10 @@ fn uses<'m>(
             name,
             named_by,
             scales,
-            datatype,
+            datatype: Some(datatype),
+            scalar_type: None,
             sizes: dims,
+            strides: None,
         };
         DelegateConstant { offset, size, user }
     };
@@ -201,32 +269,39 @@ pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Ope
     all
 }
 
-/// Counts the constants of all payloads, or only the constants under keys that are missing in this file. Several with the same key are
-/// counted once.
-pub(super) fn count_constants(opened: &[OpenPayload<'_>], not_in: Option<&KeyIndex<'_>>) -> BlobCount {
+/// Counts the constants of all payloads and other data that they look up by key, or only the data under keys that are missing in this file.
+/// Data with the same key is counted once.
+pub(super) fn count_constants(
+    opened: &[OpenPayload<'_>],
+    blobs: &NamedBlobs<'_>,
+    not_in: Option<&KeyIndex<'_>>,
+) -> BlobCount {
     let mut constants = BlobCount::default();
     let mut keys = BTreeSet::new();
-    for opened in opened {
-        let Ok(Payload::Xnnpack(payload)) = &opened.payload else {
+    let mut count = |key: Option<&str>, size: u64, users: usize| {
+        if not_in.is_some_and(|index| key.is_none_or(|key| index.get(key).is_some())) {
+            return;
+        }
+        constants.users += users;
+        if key.is_none_or(|key| keys.insert(String::from(key))) {
+            constants.count += 1;
+            constants.size = constants.size.saturating_add(size);
+        }
+    };
+    for payload in opened.iter().filter_map(|opened| opened.payload.as_ref().ok()) {
+        if let Payload::Xnnpack(payload) = payload {
+            for constant in payload.constants() {
+                let key = match &constant.place {
+                    ConstantPlace::Named { key, .. } => Some(*key),
+                    _ => None,
+                };
+                count(key, constant.place.size(), constant.uses.len());
+            }
             continue;
-        };
-        for constant in payload.constants() {
-            let is_here = |keys: &KeyIndex<'_>| match &constant.place {
-                ConstantPlace::Named { key, .. } => keys.get(key).is_some(),
-                _ => true,
-            };
-            if not_in.is_some_and(is_here) {
-                continue;
-            }
-            constants.users += constant.uses.len();
-            let fresh = match &constant.place {
-                ConstantPlace::Named { key, .. } => keys.insert(String::from(*key)),
-                _ => true,
-            };
-            if fresh {
-                constants.count += 1;
-                constants.size = constants.size.saturating_add(constant.place.size());
-            }
+        }
+        for reference in payload.key_references().unwrap_or_default() {
+            let blob = || Some(blobs.get(&reference.key).ok()??.bytes.len() as u64);
+            count(Some(&reference.key), reference.size.or_else(blob).unwrap_or_default(), 1);
         }
     }
     constants

@@ -4,7 +4,7 @@ use crate::analysis::Analysis;
 use crate::analysis::{Argument, CodeValue, MethodCode, Operation, TensorPlace};
 use crate::analysis::{TrainingOutput, TrainingRole, training_outputs};
 use crate::delegate::xnnpack::{ConstantPlace, NodeIds};
-use crate::delegate::{OpenPayload, Payload, Xnnpack};
+use crate::delegate::{AotInductor, OpenPayload, Payload, Xnnpack};
 use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
 use crate::schema::xnnpack::XNNTensorValue;
 use crate::tensor::RUNTIME_RANK;
@@ -192,6 +192,7 @@ impl<'t> Analysis<'t> {
                                     let counted = counter.delegate(call, delegate, xnnpack);
                                     counter.found.is_bound |= counted && counter.is_dynamic(arguments);
                                 }
+                                (Some(_), Some(Ok(Payload::AotInductor(aot)))) => counter.aot_inductor(call, aot),
                                 _ => counter.add(call),
                             }
                         }
@@ -331,6 +332,16 @@ impl<'t> Counter<'_, 't> {
     fn is_dynamic(&self, arguments: &[Argument]) -> bool {
         let mut tensors = arguments.iter().filter_map(|argument| self.value(argument)?.tensor.as_ref());
         tensors.any(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC)
+    }
+
+    /// Counts the tensors of a payload for CUDA. Only its native code knows what is multiplied.
+    fn aot_inductor(&mut self, mut call: CallMacs<'t>, aot: &AotInductor<'_>) {
+        for tensor in &aot.tensors {
+            let elements = product(&tensor.sizes);
+            call.parameters = call.parameters.saturating_add(elements);
+            self.parameter(CountedWeight::Key(tensor.key.into()), elements);
+        }
+        self.add(call);
     }
 
     /// Counts the call of a delegate; returns `true` if it has multiply-accumulates.

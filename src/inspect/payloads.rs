@@ -1,7 +1,7 @@
 //! Summaries of the payloads of delegates.
 
 use crate::analysis::{CompileSetting, accelerator};
-use crate::delegate::{OpenPayload, PayloadSummary, delegate_at};
+use crate::delegate::{NamedBlobs, OpenPayload, PayloadSummary, delegate_at};
 use crate::file::pte::Pte;
 use alloc::vec::Vec;
 
@@ -32,7 +32,7 @@ pub struct PayloadFacts<'t> {
 }
 
 /// Collects the facts about payloads that were opened before.
-pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<PayloadFacts<'t>> {
+pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>], blobs: &NamedBlobs<'_>) -> Vec<PayloadFacts<'t>> {
     let facts = |opened: &OpenPayload<'_>| {
         let place = opened.delegates.first().copied()?;
         let (plan, backend) = delegate_at(pte, place);
@@ -45,7 +45,7 @@ pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Pay
             size: opened.data.size(),
             compile_specs: CompileSetting::all(backend),
             accelerator: accelerator(backend),
-            summary: PayloadSummary::of(id, &opened.payload),
+            summary: PayloadSummary::of(id, &opened.payload, blobs),
         })
     };
     opened.iter().filter_map(facts).collect()

@@ -51,12 +51,12 @@ impl<'t> Analysis<'t> {
 
     /// Returns a summary of each payload in the file, in the order of the delegates. A shared payload is listed once.
     pub fn payload_facts(&self) -> Vec<PayloadFacts<'t>> {
-        payloads::facts(self.pte(), self.payloads())
+        payloads::facts(self.pte(), self.payloads(), &self.named_blobs())
     }
 
     /// Returns the constants inside the payloads that this crate can parse. The payloads themselves are among the [`blobs`](Self::blobs).
     pub fn delegate_constants(&self) -> DelegateConstants<'t> {
-        delegates::of_pte(self.pte(), self.payloads(), self.answer_names())
+        delegates::of_pte(self.pte(), self.payloads(), &self.named_blobs(), self.answer_names())
     }
 
     /// Returns the tensors in the file, the largest first, and those that it takes from the `.ptd` files, if these are

@@ -4,7 +4,7 @@ use super::numbers::histogram_of;
 use super::{Blob, BlobKind, BlobUser, Blobs, Histogram, NameText, NamedBy, QuantizedTensor};
 use crate::analysis::Analysis;
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse, Takers};
-use crate::delegate::{NamedBlobs, Payload, Xnnpack, delegate_at};
+use crate::delegate::{AotTensor, NamedBlobs, Payload, Xnnpack, delegate_at};
 use crate::file::key_index::KeyIndex;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::segment::DataRef;
@@ -66,11 +66,11 @@ pub struct WeightUse<'t> {
     pub method: Option<&'t str>,
     /// Index into the method's delegates.
     pub delegate: Option<usize>,
-    /// The kind of the node, such as `XNNConv2d`; `None` if no node takes the value.
+    /// The kind of the node, such as `XNNConv2d`; `None` if no node takes the value, and in payloads of other backends.
     pub operator: Option<&'static str>,
     /// Index of the node in the payload.
     pub node: Option<usize>,
-    /// Index of the value in the payload.
+    /// Index of the value or tensor in the payload.
     pub value: usize,
     /// The role for the node: `weight`, `bias`, `weight scales`, `bias scales`, or the schema's name of the argument.
     pub role: &'static str,
@@ -136,6 +136,20 @@ fn uses<'t>(
         }
     }
     uses
+}
+
+/// Returns the use of a tensor for CUDA.
+fn use_of_tensor<'t>(tensor: &AotTensor<'_>, value: usize, (method, delegate): (&'t str, usize)) -> WeightUse<'t> {
+    WeightUse {
+        method: Some(method),
+        delegate: Some(delegate),
+        operator: None,
+        node: None,
+        value,
+        role: "tensor",
+        type_name: tensor.scalar_type.short_name().map_or_else(|| format!("{}", tensor.scalar_type), String::from),
+        sizes: tensor.sizes.iter().map(|size| size.unsigned_abs()).collect(),
+    }
 }
 
 /// Returns a type's short name if PyTorch has the type too, and otherwise XNNPACK's name.
@@ -312,8 +326,8 @@ impl<'t> Collector<'t> {
         self.make(counts);
     }
 
-    /// Adds the uses of weights in XNNPACK's payloads. Weights in named data are in the list already; weights in payloads and, if given, in
-    /// `files` become new entries.
+    /// Adds the uses of weights in payloads of XNNPACK and CUDA. Weights in named data are in the list already; weights in payloads and, if
+    /// given, in `files` become new entries.
     fn inside(&mut self, analysis: &Analysis<'t>, files: Option<&Files<'t>>) {
         let pte = analysis.pte();
         let mut named: BTreeMap<Cow<'t, str>, usize> = BTreeMap::new();
@@ -324,10 +338,40 @@ impl<'t> Collector<'t> {
                 }
             }
         }
-        let data = files.map(|files| files.0.as_slice()).unwrap_or_default();
-        let blobs = NamedBlobs::new(pte, data.iter().map(|(ptd, ..)| *ptd));
+        let blobs = analysis.named_blobs();
+        // Keys are listed once, in named data or in a file.
+        let mut with_key = |this: &mut Self, key: &str, size: u64| match (named.get(key), files) {
+            (Some(index), _) => Some(*index),
+            (None, Some(files)) => {
+                let key: Cow<'t, str> = Cow::Owned(key.into());
+                let at = this.add_external(key.clone(), size, Vec::new(), files);
+                named.insert(key, at);
+                Some(at)
+            }
+            (None, None) => None,
+        };
         for opened in analysis.payloads() {
-            let Ok(Payload::Xnnpack(payload)) = &opened.payload else { continue };
+            let payload = match &opened.payload {
+                Ok(Payload::Xnnpack(payload)) => payload,
+                Ok(Payload::AotInductor(aot)) => {
+                    let mut counts = Counts::default();
+                    for (index, tensor) in aot.tensors.iter().enumerate() {
+                        let Some(at) = with_key(self, tensor.key, tensor.storage_size) else { continue };
+                        for place in &opened.delegates {
+                            let of = (delegate_at(pte, *place).0.name(), place.1);
+                            self.weights[at].inside.push(use_of_tensor(tensor, index, of));
+                        }
+                        self.weights[at].name.get_or_insert(tensor.name.into());
+                        self.weights[at].named_by.get_or_insert(NamedBy::File);
+                        let bytes = || tensor.elements(blobs.get(tensor.key).ok()??.bytes).ok();
+                        let counted = move || histogram_of(tensor.scalar_type, &bytes()?, Histogram::BINS);
+                        self.count(&mut counts, at, Box::new(counted));
+                    }
+                    self.make(counts);
+                    continue;
+                }
+                _ => continue,
+            };
             let start = pte.range(&opened.data).map(|range| range.start);
             let takers = payload.graph.takers();
             let constants = payload.constants();
@@ -335,15 +379,9 @@ impl<'t> Collector<'t> {
             for constant in &constants {
                 let size = constant.place.size();
                 let at = match &constant.place {
-                    ConstantPlace::Named { key, .. } => match (named.get(*key), files) {
-                        (Some(index), _) => *index,
-                        (None, Some(files)) => {
-                            let key: Cow<'t, str> = Cow::Owned((*key).into());
-                            let at = self.add_external(key.clone(), size, Vec::new(), files);
-                            named.insert(key, at);
-                            at
-                        }
-                        (None, None) => continue,
+                    ConstantPlace::Named { key, .. } => match with_key(self, key, size) {
+                        Some(at) => at,
+                        None => continue,
                     },
                     _ => {
                         let range = payload.constant_range(constant.index);

@@ -21,11 +21,13 @@
 //! ```
 
 mod etrecord;
+mod inside;
 
 pub use crate::analysis::{
     EtRecord, ModelPlace, ModelTensor, NameSource, Parameter, RecordedMethod, RecordedNode, StateTensor,
 };
 pub use etrecord::EntryContent;
+pub use inside::{InsideTensor, Strides};
 
 use crate::convert::{SafeTensor, Safetensors};
 #[cfg(feature = "etrecord")]

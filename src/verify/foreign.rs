@@ -4,7 +4,7 @@
 use super::formats::Format;
 use super::report::{Name, Report};
 use super::rule;
-use crate::delegate::{PayloadKind, aot_inductor_keys};
+use crate::delegate::{AotInductor, PayloadKind};
 use crate::error::counted;
 use crate::file::bpte::Bpte;
 use crate::file::ptd::Ptd;
@@ -104,7 +104,7 @@ fn libraries(pte: &Pte<'_>) -> Vec<String> {
         if PayloadKind::of_id(delegate.id()).is_some_and(PayloadKind::is_native_code) {
             // Missing data breaks another rule.
             let payload = pte.delegate_data(delegate).and_then(|data| pte.bytes(&data)).unwrap_or_default();
-            keys.extend(aot_inductor_keys(payload).take(2).filter(|key| key.ends_with("_so_blob")).map(String::from));
+            keys.extend(AotInductor::parse(payload).map(|aot| String::from(aot.library)));
         }
     }
     set(keys)

@@ -13,12 +13,13 @@ use alloc::string::String;
 use alloc::{format, vec::Vec};
 use core::fmt::Write;
 
+/// Checks a method, and returns the values that keep their content from run to run: those that are known to.
 pub(super) fn check(
     (method, plan): (usize, &ExecutionPlan<'_>),
     delegates: &DelegateOutputs,
     path: &Path<'_>,
     report: &mut Report<'_>,
-) {
+) -> Vec<u32> {
     let mut flow = Dataflow::check(plan, &Calls::new(plan, method, delegates));
     flow.conflicts.sort();
     flow.conflicts.dedup_by_key(|found| (found.new, found.old));
@@ -51,6 +52,10 @@ pub(super) fn check(
     rebound.for_each(|of_output| method.rebound(of_output, report));
     method.frees(report);
     method.loops(report);
+    let is_certain = method.flow.unknown.is_empty();
+    let is_state =
+        |value: &u32| plan.tensor(*value).is_some_and(|tensor| is_certain || tensor.extra_tensor_info.is_some());
+    method.flow.kept().filter(is_state).collect()
 }
 
 /// The number of findings for which paths are searched.

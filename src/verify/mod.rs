@@ -43,6 +43,7 @@ mod names;
 mod outcome;
 mod pairing;
 mod payload;
+mod payload_data;
 mod plan;
 mod policy;
 mod program;
@@ -54,6 +55,7 @@ mod releases;
 mod report;
 pub(crate) mod rule;
 mod segments;
+mod shared_state;
 #[cfg(feature = "inspect")]
 mod target;
 mod tensors;

@@ -4,7 +4,7 @@
 
 use super::report::{Name, Report};
 use super::rule::{self, Rule};
-use crate::delegate::{EthosU, Payload, PayloadKind, Vulkan, aot_inductor_keys};
+use crate::delegate::{AotInductor, EthosU, Payload, PayloadKind, Vulkan};
 use crate::error::{Error, counted};
 use crate::file::key_index::KeyIndex;
 use crate::file::pte::Pte;
@@ -48,6 +48,11 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                         broken(rule::CORE_ML_PAYLOAD, payload, &error, path, report);
                     }
                 }
+                Some(PayloadKind::Cuda) => {
+                    if let Err(error) = AotInductor::parse(payload) {
+                        broken(rule::AOT_INDUCTOR_PAYLOAD, payload, &error, path, report);
+                    }
+                }
                 _ => (),
             }
         }
@@ -78,7 +83,8 @@ fn native_code(
     report: &mut Report<'_>,
 ) {
     let mut keys = String::new();
-    for key in aot_inductor_keys(payload).take(2) {
+    let aot = AotInductor::parse(payload).ok();
+    for key in aot.iter().flat_map(|aot| [Some(aot.library), aot.weights]).flatten() {
         let named = index.get(key).and_then(|index| pte.named_data().get(index));
         let place = match named.and_then(|named| pte.bytes(&pte.named_data_ref(named).ok()?).ok()) {
             Some(bytes) => format!("{} in this file", counted(bytes.len(), "byte")),

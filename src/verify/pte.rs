@@ -3,11 +3,11 @@
 use super::report::Report;
 use super::{
     Finding, Level, constants, delegates, instructions, kernels, memory, names, pairing, plan, program, segments,
-    tensors, trailing, training, values, wire,
+    shared_state, tensors, trailing, training, values, wire,
 };
 #[cfg(feature = "inspect")]
 use super::{MissingData, releases};
-use super::{delegate_calls, foreign, payload, xnnpack};
+use super::{delegate_calls, foreign, payload, payload_data, xnnpack};
 use crate::dataflow::DelegateOutputs;
 use crate::delegate::OpenPayload;
 use crate::file::ptd::Ptd;
@@ -69,11 +69,12 @@ impl Pte<'_> {
         let mut report = Report::new(None, level);
         pairing::check(self, data.iter().copied(), &mut report);
         xnnpack::check_pairing(self, payloads, data, &mut report);
+        payload_data::check_pairing(self, payloads, data, &mut report);
         report.finish()
     }
 
     /// Returns the external data that this program needs and `data` does not contain; `None` if nothing is missing. With empty
-    /// `data`, returns everything that it needs. Among the backends, only XNNPACK is considered.
+    /// `data`, returns everything that it needs. Payloads whose keys only their backends know are left out.
     #[cfg(feature = "inspect")]
     pub fn missing_data(&self, data: &[&Ptd<'_>]) -> Option<MissingData> {
         releases::missing(self, &self.open_payloads(), data)
@@ -98,15 +99,17 @@ fn runtime_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Repor
 fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
     segments::unreferenced_in_pte(pte, report);
     names::check_pte(pte, report);
-    let outputs = DelegateOutputs::of_program(pte, payloads);
+    let (outputs, mut kept) = (DelegateOutputs::of_program(pte, payloads), Vec::new());
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &Path::ROOT.item("execution_plan", index);
-        memory::check((index, plan), &outputs, path, report);
+        kept.push(memory::check((index, plan), &outputs, path, report));
         kernels::check(pte, plan, path, report);
     }
+    shared_state::check(pte, &kept, report);
     training::check(pte, report);
     constants::check(pte, report);
     payload::check(pte, report);
+    payload_data::check(pte, payloads, report);
     delegate_calls::check(pte, payloads, report);
     foreign::check_pte(pte, report);
     trailing::check_pte(pte, report);

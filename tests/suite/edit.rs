@@ -93,12 +93,15 @@ fn externalizing_and_internalizing_gives_the_file_with_a_new_layout() {
         // As if parsed from two files.
         let (program, data) = (written(&pte)?, data[0].image().and_then(|image| image.to_vec()).map_err(text)?);
         let (mut pte, data) = (Pte::parse(&program).map_err(text)?, Ptd::parse(&data).map_err(text)?);
-        equal("findings in the data", data.verify(Default::default()), vec![])?;
+        let mut findings = data.verify(Default::default());
+        // A library with native code is one in the program, too.
+        findings.retain(|finding| finding.rule != "native-code");
+        equal("findings in the data", findings, vec![])?;
         if report.changes.is_empty() {
             return Ok(());
         }
         let again = pte.internalize(&[data], |_| true);
-        if original.methods().iter().flat_map(|plan| plan.tensors()).any(|(_, tensor)| tensor.is_external()) {
+        if original.missing_data(&[]).is_some() {
             return equal("refused without all files", again.is_err(), true);
         }
         equal("what came back", again.map_err(text)?.bytes_saved(), -report.bytes_saved())?;

@@ -39,6 +39,9 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("safe_cond", &[]),
     ("state_read_by_view", &["planned-memory-overlap"]),
     ("two_conds", &["planned-memory-overlap"]),
+    // With warnings: they concern runs of both methods.
+    ("two_methods_shared_state", &["shared-state"]),
+    ("two_methods_state", &["state-overwritten"]),
     ("view_of_channels_last", &["view-layout"]),
     // With a warning: it may as well be a view of the moved value.
     ("view_of_input", &["stale-view"]),
@@ -52,7 +55,9 @@ fn program(name: &str) -> Fixture {
 }
 
 /// The rules about running a program.
-const RULES: [&str; 9] = [
+const RULES: [&str; 11] = [
+    "shared-state",
+    "state-overwritten",
     "view-layout",
     "stale-view",
     "output-rebound",

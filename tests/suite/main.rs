@@ -28,6 +28,8 @@ mod graphs;
 #[cfg(all(feature = "json", feature = "proptest"))]
 mod json;
 #[cfg(feature = "etrecord")]
+mod keyed_payloads;
+#[cfg(feature = "etrecord")]
 mod macs;
 mod malformed;
 mod memory;

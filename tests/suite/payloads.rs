@@ -1,7 +1,7 @@
 //! Payloads of backends other than XNNPACK: the contents of real ones, and the errors of damaged ones.
 
 use crate::damage::stride;
-use executorch_format::delegate::{CoreMl, EthosU, Payload, PayloadKind, PayloadSummary, VulkanPlace};
+use executorch_format::delegate::{CoreMl, EthosU, NamedBlobs, Payload, PayloadKind, PayloadSummary, VulkanPlace};
 use executorch_format::schema::vulkan::GraphTypes;
 use executorch_format::verify::Level;
 use executorch_format::{Analysis, ErrorKind, Pte};
@@ -25,7 +25,7 @@ fn every_real_payload_matches_the_id_of_its_delegate() {
             let (Some(kind), Ok(bytes)) = (PayloadKind::of_id(delegate.id()), data) else { continue };
             assert_ne!(kind.is_in(bytes), Some(false), "{}: {kind}", file.name());
             assert!(PayloadKind::of_bytes(bytes).is_none_or(|by_bytes| by_bytes == kind), "{}", file.name());
-            let summary = PayloadSummary::of(delegate.id(), &pte.delegate(delegate));
+            let summary = PayloadSummary::of(delegate.id(), &pte.delegate(delegate), &NamedBlobs::NONE);
             assert_eq!((summary.kind, summary.error), (Some(kind), None), "{}", file.name());
             for part in summary.parts {
                 assert!(part.offset + part.size <= bytes.len() as u64, "{}: {}", file.name(), part.name);
@@ -126,7 +126,7 @@ fn circular_folders_have_finite_paths() {
 #[test]
 fn headers_of_other_backends_are_reported_if_they_match() {
     let parts = |id: &str, bytes: &[u8]| {
-        let summary = PayloadSummary::of(id, &Payload::parse(bytes));
+        let summary = PayloadSummary::of(id, &Payload::parse(bytes), &NamedBlobs::NONE);
         summary.parts.into_iter().map(|part| (part.name, part.offset, part.size)).collect::<Vec<_>>()
     };
     let mut qnn = vec![0; 300];
@@ -139,9 +139,12 @@ fn headers_of_other_backends_are_reported_if_they_match() {
     assert_eq!(parts("QnnBackend", &early), []);
     qnn[12] = 45;
     assert_eq!(parts("QnnBackend", &qnn), []);
-    let summary = PayloadSummary::of("CudaBackend", &Payload::parse(b"00_so_blob\n00_weights_blob"));
+    let summary = PayloadSummary::of("CudaBackend", &Payload::parse(b"00_so_blob\n00_weights_blob"), &NamedBlobs::NONE);
     assert!(summary.native_code && summary.kind == Some(PayloadKind::Cuda));
-    assert_eq!(PayloadSummary::of("MyBackend", &Payload::parse(b"anything")), PayloadSummary::default());
+    assert_eq!(
+        PayloadSummary::of("MyBackend", &Payload::parse(b"anything"), &NamedBlobs::NONE),
+        PayloadSummary::default()
+    );
 }
 
 #[test]
@@ -151,7 +154,7 @@ fn damaged_and_truncated_payloads_never_panic() {
         if let Err(error) = &payload {
             assert!(error.offset().is_some_and(|offset| offset <= bytes.len() as u64), "{error}");
         }
-        for part in PayloadSummary::of("", &payload).parts {
+        for part in PayloadSummary::of("", &payload, &NamedBlobs::NONE).parts {
             assert!(part.offset.checked_add(part.size).is_some_and(|end| end <= bytes.len() as u64));
         }
     };
@@ -225,9 +228,9 @@ mod unpacked {
         Ok(files.into_iter().map(|file| (file.name, file.bytes.len())).collect())
     }
 
-    fn bytes<'t>(payload: &'t [u8], id: &str, name: &str) -> &'t [u8] {
+    fn bytes<'t>(payload: &'t [u8], id: &str, name: &str) -> std::borrow::Cow<'t, [u8]> {
         let unpacked = unpack(id, payload, &NamedBlobs::NONE).unwrap().unwrap();
-        unpacked.files.iter().find(|file| file.name == name).unwrap().bytes
+        unpacked.files.iter().find(|file| file.name == name).unwrap().bytes.clone()
     }
 
     #[track_caller]
@@ -253,7 +256,7 @@ mod unpacked {
             ],
         );
         let manifest = bytes(&core_ml, "CoreMLBackend", "model.mlpackage/Manifest.json");
-        assert!(serde_json::from_slice::<serde_json::Value>(manifest).unwrap()["rootModelIdentifier"].is_string());
+        assert!(serde_json::from_slice::<serde_json::Value>(&manifest).unwrap()["rootModelIdentifier"].is_string());
         let vela = [("cmd_data.bin", 328), ("weight_data.bin", 96), ("scratch_size.bin", 4)];
         check("EthosUBackend", &payload("ethosu"), &[&vela[..], &[("inputs.bin", 40), ("outputs.bin", 40)]].concat());
         check("TOSABackend", &payload("tosa"), &[("graph.tosa", 2432)]);
@@ -373,7 +376,7 @@ mod unpacked {
         let file = with_package(&format!(r#"{{"nodes":[{}]}}"#, nodes.join(",")));
         let model = Model::parse(&file).unwrap();
         let mut extraction = model.extraction().unwrap();
-        assert_eq!(extraction.unpack(&model).unwrap(), 1);
+        assert_eq!(extraction.unpack(&model, []).unwrap(), 1);
         let parts = &extraction.files[0].unpacked.as_ref().unwrap().files;
         let paths: Vec<_> =
             parts.iter().map(|part| part.file.strip_prefix("forward.delegate0.unpacked/").unwrap()).collect();
@@ -385,7 +388,7 @@ mod unpacked {
         let file = with_package(&format!(r#"{{"nodes":[{}]}}"#, node("a").replace("\"a\"", "\"a\\u0000b\"")));
         let model = Model::parse(&file).unwrap();
         let mut extraction = model.extraction().unwrap();
-        extraction.unpack(&model).unwrap();
+        extraction.unpack(&model, []).unwrap();
         assert!(extraction.files[0].unpacked.as_ref().unwrap().files[0].file.ends_with("/a_b"));
     }
 
@@ -395,7 +398,7 @@ mod unpacked {
             let file = with_package(json);
             let model = Model::parse(&file).unwrap();
             let mut extraction = model.extraction().unwrap();
-            extraction.unpack(&model).unwrap_err().to_string()
+            extraction.unpack(&model, []).unwrap_err().to_string()
         };
         for names in [["a", "A"], ["a/b", "A"], ["a", "A/b"], ["a b", "a_b"]] {
             let found = fault(&format!(r#"{{"nodes":[{},{}]}}"#, node(names[0]), node(names[1])));
@@ -416,7 +419,7 @@ mod unpacked {
     fn a_damaged_payload_is_reported_with_its_offset_in_the_file() {
         let file = with_package(r#"{"nodes":[{}]}"#);
         let model = Model::parse(&file).unwrap();
-        let error = model.extraction().unwrap().unpack(&model).unwrap_err();
+        let error = model.extraction().unwrap().unpack(&model, []).unwrap_err();
         assert_eq!(error.offset(), Some(1024 + 6471 - 14), "{error}");
         assert!(error.to_string().contains("missing field"), "{error}");
         assert_eq!(PayloadKind::of_id("CoreMLBackend"), Some(PayloadKind::CoreMl));
@@ -424,11 +427,18 @@ mod unpacked {
 }
 
 #[test]
-fn a_payload_of_aot_inductor_lists_its_keys() {
-    use executorch_format::delegate::aot_inductor_keys;
-    let keys = aot_inductor_keys(b"m_so_blob\nother\nm_weights_blob\0");
-    assert_eq!(keys.collect::<Vec<_>>(), ["m_so_blob", "m_weights_blob"]);
-    assert_eq!(aot_inductor_keys(&[0xff]).count(), 0);
+fn a_payload_of_aot_inductor_in_lines_has_two_keys() {
+    use executorch_format::delegate::AotInductor;
+    let aot = AotInductor::parse(b"m_so_blob\nm_weights_blob\0").unwrap();
+    assert_eq!((aot.library, aot.weights, aot.lists_tensors), ("m_so_blob", Some("m_weights_blob"), false));
+    assert!(AotInductor::parse(b"m_so_blob").unwrap().weights.is_none());
+    for other in [&b"m_so_blob\nother\nm_weights_blob"[..], b"m_weights_blob", b"", &[0xff]] {
+        assert!(!AotInductor::is_one(other), "{other:?}");
+    }
+    // Such lines are those of CUDA and of Metal.
+    let payload = Payload::parse(b"m_so_blob\nm_weights_blob").unwrap();
+    let references: Vec<_> = payload.key_references().unwrap().into_iter().map(|reference| reference.key).collect();
+    assert_eq!((payload.kind(), references), (None, vec!["m_so_blob".into(), "m_weights_blob".into()]));
     let with_code = [PayloadKind::Cuda, PayloadKind::Metal, PayloadKind::Xnnpack, PayloadKind::CoreMl]
         .map(PayloadKind::is_native_code);
     assert_eq!(with_code, [true, true, false, false]);

@@ -30,7 +30,8 @@ use std::path::{Path, PathBuf};
   pte extract model.pte -o blobs
   pte extract model.pte --name '%1*' --as npy -o blobs
   pte extract model.pte --as npy --dequantized -o weights
-  pte extract model.pte --unpack -o blobs     # Core ML: blobs/forward.delegate0.unpacked/model.mlpackage")]
+  pte extract model.pte --unpack -o blobs     # Core ML: blobs/forward.delegate0.unpacked/model.mlpackage
+  pte extract model.pte --unpack --data aoti_cuda_blob.ptd -o blobs")]
 pub struct Arguments {
     /// A .pte or .ptd file, or a .bpte: the program inside it
     file: PathBuf,
@@ -44,9 +45,12 @@ pub struct Arguments {
     #[arg(long = "as", value_enum, default_value_t = Form::Raw)]
     tensors: Form,
     /// Unpack payloads into files for the tools of their backends: Core ML's package as a folder, QNN's context binary, the blocks of an
-    /// Ethos-U, the sections of a VGF file, graphs and data of TOSA, OpenVINO, MLX, Vulkan and XNNPACK
+    /// Ethos-U, the sections of a VGF file, the library and weights for CUDA, graphs and data of TOSA, OpenVINO, MLX, Vulkan and XNNPACK
     #[arg(long)]
     unpack: bool,
+    /// A .ptd file in which payloads look up data, for --unpack
+    #[arg(long, value_name = "FILE.ptd", requires = "unpack")]
+    data: Vec<PathBuf>,
     /// Write quantized tensors as their dequantized numbers (f32): those that an operator dequantizes, and weights of XNNPACK delegates
     #[arg(long)]
     dequantized: bool,
@@ -122,6 +126,8 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         }
         model => (model.blobs(), GivenNames::default()),
     };
+    let opened = super::open(context, &arguments.data)?;
+    let data = opened.iter().map(super::data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
     let mut extraction = model.extraction_of(blobs).map_err(|error| Failure::bad(input.path(), &error))?;
     let patterns = Patterns(&arguments.name);
     let mut matches = patterns.matches();
@@ -134,7 +140,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             || called(file, several, &given).iter().any(|name| patterns.any(name))
     });
     if arguments.unpack {
-        unpack(context, &mut extraction, &model, input.path())?;
+        unpack(context, &mut extraction, (&model, &data), input.path())?;
     }
     let Some(folder) = &arguments.output else {
         return match arguments.json.any() {
@@ -199,10 +205,10 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
 fn unpack<'t>(
     context: &Context,
     extraction: &mut Extraction<'t>,
-    model: &'t Model<'_>,
+    (model, data): (&'t Model<'_>, &'t [Ptd<'_>]),
     input: &Path,
 ) -> Result<(), Failure> {
-    let count = extraction.unpack(model).map_err(|error| match error.kind() {
+    let count = extraction.unpack(model, data).map_err(|error| match error.kind() {
         ErrorKind::Unwritable(_) => Failure::Usage(format!("{}: {error}", text::path(input))),
         _ => Failure::bad(input, &error),
     })?;
@@ -317,7 +323,7 @@ impl BlobFiles<'_> {
     fn blob(&self, file: &Extracted<'_>, output: &mut Output<'_>) -> Result<(), Failure> {
         if let Some(unpacked) = &file.unpacked {
             for part in &unpacked.files {
-                output(&self.folder.join(&part.file), &|out| out.write_all(part.bytes))?;
+                output(&self.folder.join(&part.file), &|out| out.write_all(&part.bytes))?;
             }
             return Ok(());
         }

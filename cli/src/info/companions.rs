@@ -1,10 +1,10 @@
 //! Delegates' payloads, a bundle's test cases and an ETDump's runs as text.
 
 use super::print::{MAX_SHOWN, blobs, row};
-use crate::context::{LINE_NAME as NAME, Out, more};
+use crate::context::{Context, LINE_NAME as NAME, Out, more};
 use crate::text;
 use executorch_format::TensorShape;
-use executorch_format::delegate::PayloadKind;
+use executorch_format::delegate::{KeyedPart, PayloadKind};
 use executorch_format::inspect::{
     BundleSummary, PayloadFacts, Returned, TestCase, TestValue, TraceSummary, XnnpackArgument, XnnpackSummary,
 };
@@ -119,6 +119,7 @@ pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io
         list(out, settings.map(|setting| context.cut(&text::message(&setting.to_string()), 4)))?;
         let line = |amount: String, name: &str| format!("{amount:>11}  {}", context.name(name, NAME));
         list(out, facts.summary.parts.iter().map(|part| line(text::size(part.size), &part.name)))?;
+        list(out, facts.summary.keyed.iter().map(|part| keyed(context, part)))?;
         let operators = facts.summary.operators.iter();
         list(out, operators.map(|(operator, count)| line(text::count(*count, "time"), operator)))?;
         if let Some(size) = facts.summary.scratch_size {
@@ -135,4 +136,11 @@ pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io
         writeln!(out, "  {}", more(facts.len() - MAX_SHOWN))?;
     }
     Ok(())
+}
+
+/// Formats data that a payload looks up by key, as in `144 B  weight_data, not in this file: key 42b0…`.
+fn keyed(context: &Context, part: &KeyedPart) -> String {
+    let size = part.size.map_or_else(|| "? B".to_owned(), text::size);
+    let place = if part.inside { "named data" } else { "not in this file" };
+    format!("{size:>11}  {}, {place}: key {}", context.name(&part.name, NAME), context.name(&part.key, NAME))
 }

@@ -154,14 +154,27 @@ fn inside_payload(context: &Context, user: &DelegateConstantUser<'_>) -> String 
     };
     let dims: Vec<String> = user.sizes.iter().take(TensorShape::MAX_SHOWN).map(u32::to_string).collect();
     let more = if user.sizes.len() > dims.len() { ", …" } else { "" };
-    let datatype = user.datatype.to_string();
     let scales = if user.scales { "scales " } else { "" };
-    let shape = match user.value {
-        Some(_) => format!(" {scales}{}[{}{more}]", datatype.trim_start_matches("xnn_datatype_"), dims.join(", ")),
-        None => String::new(),
+    let type_name = match (user.scalar_type, user.datatype) {
+        (Some(scalar_type), _) => Some(scalar_type.short_name().map_or_else(|| scalar_type.to_string(), str::to_owned)),
+        (None, Some(datatype)) if user.value.is_some() => {
+            Some(datatype.to_string().trim_start_matches("xnn_datatype_").to_owned())
+        }
+        _ => None,
     };
+    let shape = type_name.map(|name| format!(" {scales}{name}[{}{more}]", dims.join(", "))).unwrap_or_default();
+    let list = |strides: &Vec<u64>| {
+        let strides: Vec<String> = strides.iter().take(TensorShape::MAX_SHOWN).map(u64::to_string).collect();
+        format!(" strides {}", strides.join(","))
+    };
+    let strides = user.strides.as_ref().map(list).unwrap_or_default();
     let key = user.key.as_ref().map(|key| format!(" {}", context.name(key, 20))).unwrap_or_default();
-    format!("constant {}, {value}{shape}{key}", user.constant)
+    let kind = match (user.scalar_type, user.datatype) {
+        (Some(_), _) => "tensor",
+        (None, Some(_)) => "constant",
+        (None, None) => "block",
+    };
+    format!("{kind} {}, {value}{shape}{strides}{key}", user.constant)
 }
 
 fn inside(context: &Context, method: &str, what: &str, index: usize, several: bool) -> String {

@@ -109,6 +109,9 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments)
         let assumed = what.unwrap_or_default() + assumed.why;
         writeln!(out, "  not known, assumed: {}", context.cut(&assumed, 21))?;
     }
+    if let Some(size) = method.scratch {
+        writeln!(out, "  scratch memory of an Ethos-U, from the temporary allocator: {}", text::size(size))?;
+    }
     if !method.not_counted.is_empty() {
         let backends: Vec<String> = method.not_counted.iter().map(|backend| context.name(backend, NAME)).collect();
         writeln!(

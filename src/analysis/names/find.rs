@@ -171,9 +171,15 @@ impl<'t> Names<'t> {
     }
 
     /// Names the keys of constants inside delegates.
-    fn add_keys(&mut self, payloads: &[OpenPayload<'_>]) {
+    fn add_keys(&mut self, payloads: &[OpenPayload<'t>]) {
         let mut keys: BTreeMap<String, Name<'t>> = BTreeMap::new();
         for opened in payloads {
+            if let Ok(Payload::AotInductor(aot)) = &opened.payload {
+                for tensor in aot.tensors.iter().filter(|tensor| tensor.key.len() <= LONGEST_KEY) {
+                    let name = Name::new(tensor.name.into(), NamedBy::File, Some(outer(tensor.name)));
+                    keys.entry(tensor.key.into()).or_insert(name);
+                }
+            }
             let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
             else {
                 continue;

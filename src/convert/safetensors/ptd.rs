@@ -1,6 +1,7 @@
 //! Conversion from safetensors to `.ptd`, and from `.ptd` and `.pte` to safetensors.
 
 use super::{Dtype, SafeTensor, Safetensors};
+use crate::delegate::{AotTensor, NamedBlobs, Payload};
 use crate::edit::{METADATA_PREFIX, NewData, Subject};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::ptd::{Entry, Ptd};
@@ -13,6 +14,7 @@ use crate::sorted::set;
 use crate::tensor::{TensorShape, TensorView};
 use crate::write::collect::NewEntry;
 use crate::write::options::PtdOptions;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::fmt;
@@ -256,38 +258,118 @@ fn name_it(error: Error, name: &str) -> Error {
 
 impl<'a> Pte<'a> {
     /// Returns the constants, initial states and metadata of a program as a `.ptd` that borrows from it, with the keys that
-    /// [`externalize`](Self::externalize) gives. The list contains the items that were left out: tensors that are already in a
-    /// `.ptd` file, and the payloads of delegates, which may contain weights.
+    /// [`externalize`](Self::externalize) gives, and the tensors that payloads name. The list contains the items that were left out: tensors
+    /// whose data is in a `.ptd` file, and the payloads of delegates, which may contain weights.
     ///
     /// Fails as [`externalize`](Self::externalize) does.
-    pub fn weights(&self) -> Result<(Ptd<'a>, Vec<Skipped>)> {
-        let mut skipped = Vec::new();
+    pub fn weights(&self) -> Result<(Ptd<'_>, Vec<Skipped>)> {
+        self.weights_with(&[])
+    }
+
+    /// Returns the same as [`weights`](Self::weights) for a program with its `.ptd` files, including the tensors whose data is in them.
+    ///
+    /// Fails as [`externalize`](Self::externalize) and [`AotTensor::elements`](crate::delegate::AotTensor::elements) do.
+    pub fn weights_with<'t>(&'t self, data: &'t [Ptd<'_>]) -> Result<(Ptd<'t>, Vec<Skipped>)> {
+        let mut blobs = Vec::new();
         let (weights, _) = self.clone().externalize(&PtdOptions::default(), |data| {
             if data.subject == Subject::NamedData && !data.key.starts_with(METADATA_PREFIX) {
-                let reason = "it is a blob for a delegate".into();
-                skipped.push(Skipped { kind: "blob", name: data.key.into(), reason });
+                blobs.push(String::from(data.key));
                 return None;
             }
             Some(data.key.into())
         })?;
-        let tensors = self.methods().iter().flat_map(|plan| plan.tensors());
-        let keys: Vec<&str> = tensors
-            .filter(|(_, tensor)| tensor.is_external())
-            .filter_map(|(_, tensor)| tensor.fully_qualified_name())
-            .collect();
-        skipped.extend(set(keys).into_iter().map(|key| {
-            let reason = "it is in a .ptd file: convert that file".into();
-            Skipped { kind: "tensor", name: key.into(), reason }
-        }));
-        for plan in self.methods() {
-            for (index, delegate) in plan.delegates().iter().enumerate() {
-                if self.delegate_data(delegate)?.size() > 0 {
+        let mut skipped = Vec::new();
+        let mut tensors =
+            NamedTensors { blobs: NamedBlobs::new(self, data), entries: Vec::new(), names: BTreeMap::new() };
+        for entry in weights.entries() {
+            tensors.names.insert(entry.key().into(), None);
+        }
+        let files: Vec<_> = data.iter().map(|ptd| (ptd, ptd.index())).collect();
+        let external = self.methods().iter().flat_map(|plan| plan.tensors());
+        let external = external.filter(|(_, tensor)| tensor.is_external());
+        for key in set(external.filter_map(|(_, tensor)| tensor.fully_qualified_name()).collect()) {
+            let found = files.iter().find_map(|(ptd, index)| Some((*ptd, ptd.entry(index.get(key)?)?)));
+            match found.map(|(ptd, entry)| ptd.tensor_view(&entry)).transpose()?.flatten() {
+                Some(view) => tensors.add(NewEntry::view(String::from(key), &view)),
+                None => {
+                    let reason = "it is in a .ptd file: give that too, or convert it".into();
+                    skipped.push(Skipped { kind: "tensor", name: key.into(), reason });
+                }
+            }
+        }
+        let mut named = BTreeSet::new();
+        for opened in self.open_payloads() {
+            let (bytes, is_tensors) = match opened.payload {
+                Ok(Payload::AotInductor(aot)) => {
+                    aot.check_sizes(&tensors.blobs)?;
+                    for tensor in &aot.tensors {
+                        named.insert(String::from(tensor.key));
+                        if !tensors.add_tensor(tensor)? {
+                            let reason = "it is in a .ptd file: give that too".into();
+                            skipped.push(Skipped { kind: "tensor", name: tensor.name.into(), reason });
+                        }
+                    }
+                    (opened.data.size(), aot.lists_tensors)
+                }
+                _ => (opened.data.size(), false),
+            };
+            for (plan, index) in
+                opened.delegates.iter().filter_map(|(method, index)| Some((self.methods().get(*method)?, index)))
+            {
+                if bytes > 0 && !is_tensors {
                     let (name, reason) =
                         (format!("{}.delegate{index}", shortened(plan.name())), "only its backend can read it".into());
                     skipped.push(Skipped { kind: "payload", name, reason });
                 }
             }
         }
-        Ok((weights, skipped))
+        for name in blobs.into_iter().filter(|key| !named.contains(key)) {
+            skipped.push(Skipped { kind: "blob", name, reason: "it is a blob for a delegate".into() });
+        }
+        let NamedTensors { entries, .. } = tensors;
+        if entries.is_empty() {
+            return Ok((weights, skipped));
+        }
+        let tensors = Ptd::build(entries, &PtdOptions::default())?;
+        Ok((Ptd::merge(&[weights, tensors], &PtdOptions::default())?.0, skipped))
+    }
+}
+
+/// Tensors whose data is looked up by key.
+struct NamedTensors<'t> {
+    blobs: NamedBlobs<'t>,
+    entries: Vec<NewEntry<'t>>,
+    /// The names in use, each with the index of its entry if it is among these.
+    names: BTreeMap<String, Option<usize>>,
+}
+
+impl<'t> NamedTensors<'t> {
+    /// Adds an entry unless its name is in use.
+    fn add(&mut self, entry: NewEntry<'t>) {
+        let next = self.entries.len();
+        if *self.names.entry(entry.key.as_str().into()).or_insert(Some(next)) == Some(next) {
+            self.entries.push(entry);
+        }
+    }
+
+    /// Adds a tensor of a payload; returns `false` if its data is in none of the files. If its name is in use for other data, the tensor gets
+    /// its key.
+    fn add_tensor(&mut self, tensor: &AotTensor<'_>) -> Result<bool> {
+        let Some(blob) = self.blobs.get(tensor.key)? else { return Ok(false) };
+        let bytes = tensor.elements(blob.bytes).map_err(|error| name_it(error, tensor.name))?;
+        let layout = TensorLayout {
+            scalar_type: tensor.scalar_type,
+            sizes: Some(tensor.sizes.clone().into()),
+            dim_order: Some((0..=u8::MAX).take(tensor.sizes.len()).collect()),
+        };
+        let own = self.names.get(tensor.name).map(|index| index.and_then(|index| self.entries.get(index)));
+        let name = match own {
+            None => tensor.name,
+            Some(Some(own)) if own.bytes == bytes => return Ok(true),
+            Some(_) => tensor.key,
+        };
+        let key = Text::from(String::from(name));
+        self.add(NewEntry { key, tensor_layout: Some(layout), bytes, alignment: 1 });
+        Ok(true)
     }
 }

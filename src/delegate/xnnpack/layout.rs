@@ -102,6 +102,17 @@ fn of_argument(node: &XNodeUnion<'_>, field: &str) -> ConstantLayout {
 }
 
 impl ConstantLayout {
+    /// Returns the one layout of a value that nodes take in these; `None` if there are several, or no node takes it.
+    #[cfg(feature = "edit")]
+    pub(crate) fn only(layouts: &[Self]) -> Option<Self> {
+        match layouts {
+            [layout] => Some(*layout),
+            [] => None,
+            // A tensor that a convolution takes is not that of another node.
+            several => several.iter().all(|layout| matches!(layout, Self::Same | Self::Either)).then_some(Self::Either),
+        }
+    }
+
     /// Compares a constant with the model's tensor, whose sizes may be known.
     ///
     /// Fails with the reason if the constant is not a permutation of such a tensor.
@@ -159,6 +170,50 @@ impl ConstantLayout {
             _ => Err(format!("its sizes in the payload, {dims:?}, are not those of such a weight")),
         }
     }
+}
+
+#[cfg(feature = "convert")]
+impl Arrangement {
+    /// Returns the sizes of the model's tensor and its strides in the constant, in elements; `None` if one stride cannot describe a dimension,
+    /// because its groups are apart.
+    pub(crate) fn strided(&self) -> Option<(Vec<u32>, Vec<u64>)> {
+        let mut strides = vec![0u64; self.split.len()];
+        let mut stride = 1u64;
+        for dim in self.dim_order.iter().rev() {
+            *strides.get_mut(usize::from(*dim))? = stride;
+            stride = stride.checked_mul(u64::from(*self.split.get(usize::from(*dim))?))?;
+        }
+        let sizes = self.sizes.first()?.clone();
+        if self.letters.is_none() {
+            // Other sizes of 1 have no place in memory.
+            let strides = natural_strides(&sizes);
+            return Some((sizes, strides));
+        }
+        // Groups are the first dimension of five.
+        if let (5, [groups, inputs, ..]) = (self.split.len(), &*self.split) {
+            let apart = strides.remove(0);
+            match (groups, inputs) {
+                (1, _) => {}
+                (_, 1) => *strides.first_mut()? = apart,
+                _ => return None,
+            }
+        }
+        strides.truncate(sizes.len());
+        Some((sizes, strides))
+    }
+}
+
+/// Returns the strides of a tensor whose last dimension is innermost, in elements.
+#[cfg(feature = "convert")]
+pub(crate) fn natural_strides(sizes: &[u32]) -> Vec<u64> {
+    let mut strides = Vec::with_capacity(sizes.len());
+    let mut stride = 1u64;
+    for size in sizes.iter().rev() {
+        strides.push(stride);
+        stride = stride.saturating_mul(u64::from(*size));
+    }
+    strides.reverse();
+    strides
 }
 
 /// Arranges the weight of a convolution, of which one over one dimension has a width of 1.
@@ -227,6 +282,22 @@ mod tests {
         assert_eq!(grouped, Some((vec![2, 4, 3, 5, 7], vec![0, 2, 3, 4, 1])));
         assert!(transposed.arrange(&[5, 1, 1, 4], None).is_err());
         assert!(ConstantLayout::Transposed { groups: 0 }.arrange(&[5, 1, 1, 4], None).is_err());
+    }
+
+    #[cfg(feature = "convert")]
+    #[test]
+    fn weights_are_views_of_constants() {
+        let strided =
+            |layout: ConstantLayout, dims: &[u32], model: &[u32]| layout.arrange(dims, Some(model)).unwrap().strided();
+        let convolution = ConstantLayout::Convolution;
+        assert_eq!(strided(convolution, &[8, 3, 5, 4], &[8, 4, 3, 5]), Some((vec![8, 4, 3, 5], vec![60, 1, 20, 4])));
+        assert_eq!(strided(convolution, &[8, 3, 1, 4], &[8, 4, 3]), Some((vec![8, 4, 3], vec![12, 1, 4])));
+        assert_eq!(strided(ConstantLayout::Matrix, &[2, 3], &[3, 2]), Some((vec![3, 2], vec![1, 3])));
+        assert_eq!(strided(ConstantLayout::Same, &[4], &[1, 4]), Some((vec![1, 4], vec![4, 1])));
+        let transposed = |groups| ConstantLayout::Transposed { groups };
+        assert_eq!(strided(transposed(1), &[3, 5, 7, 4], &[4, 3, 5, 7]), Some((vec![4, 3, 5, 7], vec![1, 140, 28, 4])));
+        assert_eq!(strided(transposed(2), &[6, 5, 7, 1], &[2, 3, 5, 7]), Some((vec![2, 3, 5, 7], vec![105, 35, 7, 1])));
+        assert_eq!(strided(transposed(2), &[6, 5, 7, 4], &[8, 3, 5, 7]), None);
     }
 
     #[test]

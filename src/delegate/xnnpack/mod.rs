@@ -22,6 +22,8 @@ pub use header::XnnpackHeader;
 pub(crate) use layout::Arrangement;
 #[cfg(feature = "inspect")]
 pub(crate) use layout::ConstantLayout;
+#[cfg(feature = "convert")]
+pub(crate) use layout::natural_strides;
 
 use crate::error::Result;
 use crate::file::named_blobs::NamedBlobs;

@@ -2,8 +2,7 @@
 
 use super::data::{Comparer, of_key};
 use super::{Difference, DifferenceKind, DifferenceSubject, Which};
-use crate::delegate::Payload;
-use crate::delegate::xnnpack::ConstantPlace;
+use crate::delegate::{AotTensor, Payload};
 use crate::error::Result;
 use crate::file::pte::Pte;
 use crate::inspect::numbers::Values;
@@ -19,6 +18,8 @@ pub(super) struct KeyData<'s> {
     pub(super) shape: Option<TensorShape<'s>>,
     /// The place of the bytes.
     pub(super) place: &'static str,
+    /// The name of the tensor, if a payload has it.
+    pub(super) name: Option<&'s str>,
 }
 
 /// A key without a counterpart.
@@ -41,34 +42,38 @@ fn size_text(bytes: &Result<&[u8]>) -> String {
 }
 
 impl<'s> Comparer<'s> {
-    /// Collects the data that the delegates of a program can look up by key: its named data, and the keys of its `.ptd` files that XNNPACK's
-    /// payloads refer to. The keys that payloads of other backends look up are not known: if there are such payloads, all keys except those of
-    /// external tensors are included. Returns the number of payload constants that are in none of the files.
+    /// Collects the data that the delegates of a program can look up by key: its named data, and the keys of its `.ptd` files that payloads
+    /// refer to. If there are payloads whose keys only their backends know, all keys except those of external tensors are included. Returns
+    /// the number of references of payloads to data that is in none of the files.
     pub(super) fn looked_up(&self, side: Which, pte: &'s Pte<'s>, found: &mut Vec<(&'s str, KeyData<'s>)>) -> usize {
         for named in pte.named_data() {
             let bytes = pte.named_data_ref(named).and_then(|data| pte.bytes(&data));
-            found.push((named.key(), KeyData { bytes, shape: None, place: "named data" }));
+            found.push((named.key(), KeyData { bytes, shape: None, place: "named data", name: None }));
         }
         // Named data of the program takes precedence.
         let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
         inside.sort();
         let external = side.of(&self.external);
         let mut keys: Vec<&'s str> = Vec::new();
+        let mut tensors: BTreeMap<&'s str, &'s AotTensor<'s>> = BTreeMap::new();
         let (mut missing, mut any) = (0, false);
         for open in side.of(self.payloads) {
-            let Ok(Payload::Xnnpack(xnnpack)) = &open.payload else {
+            let Some(references) = open.payload.as_ref().ok().and_then(Payload::key_references) else {
                 any = true;
                 continue;
             };
-            // The first entry is a placeholder.
-            for index in 1..xnnpack.graph.constant_data().len() as u32 {
-                let Some(ConstantPlace::Named { key, .. }) = xnnpack.constant(index) else { continue };
-                if inside.binary_search(&key).is_ok() {
+            for reference in references {
+                if inside.binary_search(&&*reference.key).is_ok() {
                     continue;
                 }
-                match of_key(external, key) {
+                match of_key(external, &reference.key) {
                     Some((key, _)) => keys.push(*key),
                     None => missing += 1,
+                }
+            }
+            if let Ok(Payload::AotInductor(aot)) = &open.payload {
+                for tensor in &aot.tensors {
+                    tensors.entry(tensor.key).or_insert(tensor);
                 }
             }
         }
@@ -87,7 +92,14 @@ impl<'s> Comparer<'s> {
         keys.dedup();
         for key in keys.into_iter().filter(|key| inside.binary_search(key).is_err()) {
             let bytes = Ok(of_key(external, key).map_or(&[][..], |(_, bytes)| bytes));
-            found.push((key, KeyData { bytes, shape: None, place: "external" }));
+            found.push((key, KeyData { bytes, shape: None, place: "external", name: None }));
+        }
+        for (key, data) in found {
+            let Some(tensor) = tensors.get(key) else { continue };
+            data.name = Some(tensor.name);
+            // Other views are compared as the bytes of their storage.
+            let whole = data.bytes.as_ref().is_ok_and(|bytes| tensor.range() == Some(0..bytes.len() as u64));
+            data.shape = whole.then(|| tensor.shape());
         }
         missing
     }
@@ -95,6 +107,7 @@ impl<'s> Comparer<'s> {
     /// Compares a named blob or key of one side or both.
     pub(super) fn key(&mut self, name: &str, before: Option<&KeyData<'s>>, after: Option<&KeyData<'s>>) {
         let shape = |found: &KeyData<'_>| found.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
+        let name = before.or(after).and_then(|found| found.name).unwrap_or(name);
         match (before, after) {
             (Some(left), Some(right)) => {
                 if left.place != right.place {

@@ -387,6 +387,7 @@ fn keys<'s>(comparer: &mut Comparer<'s>, left: &'s Ptd<'s>, right: &'s Ptd<'s>) 
             bytes: ptd.entry_bytes(&entry),
             shape: entry.shape,
             place: "external",
+            name: None,
         };
         let before = pair.before().map(|entry| found(left, entry));
         let after = pair.after().map(|entry| found(right, entry));

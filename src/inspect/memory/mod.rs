@@ -6,11 +6,12 @@ mod sharing;
 use super::{Fault, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape};
 use crate::analysis::Analysis;
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
+use crate::delegate::{Payload, PayloadKind, delegate_at};
 use crate::error::Error;
 use crate::numbers::Numbers;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec, vec::Vec};
 use core::fmt;
 use cover::Cover;
 
@@ -64,8 +65,12 @@ pub struct MethodMemory<'t> {
     /// `true` if an instruction jumps. Times are still positions in the list of instructions: values that a loop carries from one iteration
     /// to the next are needed in the whole loop, and values that one branch needs are not needed in the other.
     pub jumps: bool,
+    /// The scratch memory of the largest delegate in bytes, if payloads state it (Ethos-U): each call takes it from the runtime's temporary
+    /// allocator, and gives it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scratch: Option<u64>,
     /// The backends that the method calls. The memory that their delegates allocate themselves, such as packed weights and workspaces, is not
-    /// stated in the file and not counted.
+    /// stated in the file and not counted. Backends whose payloads state it are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_counted: Vec<&'t str>,
     /// The assumptions that had to be made: `needed` and `lost` are then estimates. Empty if everything is known.
@@ -208,9 +213,14 @@ impl PlannedTensor<'_> {
 
 pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
+    let mut scratch = scratch(analysis);
     for (index, plan) in analysis.pte().methods().iter().enumerate() {
         let names = analysis.answer_names().and_then(|names| names.methods.get(index));
-        let (method, errors) = method(index, plan, analysis.outputs(), names);
+        let (mut method, errors) = method(index, plan, analysis.outputs(), names);
+        method.scratch = scratch.remove(&index).flatten();
+        if method.scratch.is_some() {
+            method.not_counted.retain(|id| *id != PayloadKind::EthosU.id());
+        }
         memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
         memory.methods.push(method);
         memory.errors.extend(errors);
@@ -219,6 +229,25 @@ pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
     memory.arenas.sort_by_key(|arena| (device(arena), core::cmp::Reverse(arena.size)));
     memory.arenas.dedup_by_key(|arena| device(arena));
     memory
+}
+
+/// Returns the scratch memory of each method that delegates to an Ethos-U; `None` if one of its payloads does not state it.
+fn scratch(analysis: &Analysis<'_>) -> BTreeMap<usize, Option<u64>> {
+    let mut methods = BTreeMap::new();
+    for opened in analysis.payloads() {
+        for place in &opened.delegates {
+            if delegate_at(analysis.pte(), *place).1.id() != PayloadKind::EthosU.id() {
+                continue;
+            }
+            let stated = match &opened.payload {
+                Ok(Payload::EthosU(ethos_u)) => ethos_u.scratch_size(),
+                _ => None,
+            };
+            let all = methods.entry(place.0).or_insert(Some(0));
+            *all = all.zip(stated).map(|(all, stated): (u64, u64)| all.max(stated));
+        }
+    }
+    methods
 }
 
 /// The maximum number of listed values that a tensor is a view of.
@@ -322,7 +351,17 @@ fn method<'t>(
     let bytes = planned.size;
     let not_counted = called_backends(plan);
     (
-        MethodMemory { name: plan.name(), instructions, size: bytes, buffers, unused, jumps, not_counted, assumed },
+        MethodMemory {
+            name: plan.name(),
+            instructions,
+            size: bytes,
+            buffers,
+            unused,
+            jumps,
+            scratch: None,
+            not_counted,
+            assumed,
+        },
         errors,
     )
 }

@@ -1,12 +1,13 @@
-//! The weights of XNNPACK, in its payloads or in named data, by method, type and operator.
+//! The weights of XNNPACK and CUDA, in payloads or in named data, by method, type and operator.
 
+use crate::delegate::AotTensor;
 use crate::delegate::OpenPayload;
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{Payload, Xnnpack, delegate_at};
 use crate::file::pte::Pte;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
 
 /// The weights in a payload.
 pub(super) struct PayloadWeights<'t> {
@@ -24,15 +25,19 @@ pub(super) struct Weight {
     pub(super) bytes: u64,
     /// The type of the elements and its name; `None` for an unused constant.
     pub(super) of_type: Option<(Option<ScalarType>, String)>,
-    /// The kinds of the nodes that use it, such as `XNNFullyConnected`, each once.
+    /// The kinds of the nodes that use it, such as `XNNFullyConnected`, each once; an empty one for the backend as a whole.
     pub(super) nodes: Vec<&'static str>,
 }
 
-/// Returns the weights in all readable XNNPACK payloads.
+/// Returns the weights in all readable payloads of XNNPACK and CUDA.
 pub(super) fn weights<'t>(pte: &'t Pte<'_>, payloads: &[OpenPayload<'_>]) -> Vec<PayloadWeights<'t>> {
     let mut all = Vec::new();
     for opened in payloads {
-        let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
+        let weights = match &opened.payload {
+            Ok(Payload::Xnnpack(xnnpack)) => of_payload(xnnpack),
+            Ok(Payload::AotInductor(aot)) => aot.tensors.iter().map(of_tensor).collect(),
+            _ => continue,
+        };
         let (mut methods, mut ids) = (Vec::new(), Vec::new());
         for place in &opened.delegates {
             let (plan, delegate) = delegate_at(pte, *place);
@@ -43,12 +48,18 @@ pub(super) fn weights<'t>(pte: &'t Pte<'_>, payloads: &[OpenPayload<'_>]) -> Vec
             names.sort();
             names.dedup();
         }
-        all.push(PayloadWeights { methods, ids, weights: of_payload(xnnpack) });
+        all.push(PayloadWeights { methods, ids, weights });
     }
     all
 }
 
-/// Returns the weights of a payload.
+/// Describes a tensor for CUDA, which counts for its backend.
+fn of_tensor(tensor: &AotTensor<'_>) -> Weight {
+    let of_type = Some((Some(tensor.scalar_type), super::uses::type_name(tensor.scalar_type)));
+    Weight { key: Some(tensor.key.into()), bytes: tensor.storage_size, of_type, nodes: vec![""] }
+}
+
+/// Returns the weights of an XNNPACK payload.
 pub(super) fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
     let ids = xnnpack.graph.values_by_id();
     let mut users: Vec<(usize, &'static str)> = Vec::new();

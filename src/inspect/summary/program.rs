@@ -35,10 +35,11 @@ pub struct ProgramSummary<'t> {
     pub delegates: BlobCount,
     /// The summaries of the payloads.
     pub payloads: Vec<PayloadFacts<'t>>,
-    /// The constants that payloads of a known kind use, in the payload, in named data or in a `.ptd` file. Constants with the same key are
-    /// counted once.
+    /// The constants that payloads of a known kind use, and other data that they look up by key, in the payload, in named data or in a `.ptd`
+    /// file. Data with the same key is counted once.
     pub delegate_constants: BlobCount,
-    /// The delegate constants under keys that this file does not have: they have to be in a `.ptd` file.
+    /// Those of them under keys that this file does not have: they have to be in a `.ptd` file. Data whose size the payload does not state is
+    /// counted with 0 bytes if its `.ptd` file is not at hand.
     pub external_delegate_constants: BlobCount,
 }
 
@@ -131,6 +132,7 @@ pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
     let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
     let opened = analysis.payloads();
     let operators = delegates::operators(pte, opened);
+    let looked_up = analysis.named_blobs();
     let (mut methods, mut metadata) = (Vec::new(), Vec::new());
     for (index, (plan, training)) in pte.methods().iter().zip(training_outputs(pte)).enumerate() {
         errors.extend(plan.negative_buffers(index));
@@ -153,9 +155,9 @@ pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
         external: count(BlobKind::External),
         named_data: count(BlobKind::Named),
         delegates: count(BlobKind::Delegate),
-        payloads: payloads::facts(pte, opened),
-        delegate_constants: delegates::count_constants(opened, None),
-        external_delegate_constants: delegates::count_constants(opened, Some(&pte.named_data_index())),
+        payloads: payloads::facts(pte, opened, &looked_up),
+        delegate_constants: delegates::count_constants(opened, &looked_up, None),
+        external_delegate_constants: delegates::count_constants(opened, &looked_up, Some(&pte.named_data_index())),
     };
     Summary {
         kind: FileKind::Pte,

@@ -5,8 +5,12 @@ use super::super::{Behaviour, Release};
 use super::reasons::{self, ReasonKind};
 use super::{KnownBehaviour, Reason, xnnpack};
 use crate::delegate::{OpenPayload, Payload, Xnnpack};
+use crate::error::Result;
 use crate::file::pte::Pte;
-use crate::operators::{Span, Spans, versions::V0_5};
+use crate::operators::{
+    Span, Spans,
+    versions::{V0_5, V1_5},
+};
 use crate::path::{FieldPath, Path};
 use crate::schema::xnnpack::{XNNDatatype, XNNQuantParams, XNodeUnion};
 use Behaviour::{Miscomputes, Refuses, Unknown};
@@ -86,6 +90,11 @@ pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
             let path = path.item("delegates", *index);
             payload_uses(payload, &path.field("processed"), &mut uses);
         }
+        if opened.kind(pte).is_some() {
+            let path = Path::ROOT.item("execution_plan", *method);
+            let path = path.item("delegates", *index);
+            newer_forms(&opened.payload, &path.field("processed"), &mut uses);
+        }
     }
     let delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
     if delegates.filter(|delegate| delegate.backend() == BACKEND).count() > read {
@@ -100,6 +109,37 @@ pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
 fn backend_name(id: &str) -> String {
     let plain = id.len() <= 60 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte));
     if plain && !id.is_empty() { id.to_owned() } else { format!("{}", Name(id)) }
+}
+
+/// Adds forms of payloads that only the backend of 1.5 reads, by its source.
+fn newer_forms(payload: &Result<Payload<'_>>, path: &Path<'_>, uses: &mut ContentUses) {
+    let path = || path.to_field_path();
+    match payload {
+        Ok(Payload::AotInductor(aot)) if aot.lists_tensors => {
+            let message = "weights for CUDA with their names, which the backend reads since 1.5".to_owned();
+            uses.push(Use {
+                kind: &reasons::NEWER_PAYLOAD,
+                what: "",
+                path: path(),
+                message,
+                known: V1_5,
+                otherwise: Refuses,
+            });
+        }
+        // Earlier backends take the key for the data.
+        Ok(Payload::EthosU(ethos_u)) if ethos_u.blocks.iter().any(|block| block.external) => {
+            let message = "blocks for an Ethos-U under keys, which the backend looks up since 1.5".to_owned();
+            uses.push(Use {
+                kind: &reasons::NEWER_PAYLOAD,
+                what: "blocks",
+                path: path(),
+                message,
+                known: V1_5,
+                otherwise: Miscomputes,
+            });
+        }
+        _ => (),
+    }
 }
 
 /// Adds the backends whose payloads were not tested, for each release.

@@ -2,10 +2,8 @@
 
 use super::super::report::Name;
 use super::super::{Behaviour, Cause, Outcome, Release};
-use super::contents::BACKEND;
 use super::{KnownBehaviour, Reason, reasons};
-use crate::delegate::xnnpack::ConstantPlace;
-use crate::delegate::{NamedBlobs, OpenPayload, Payload};
+use crate::delegate::{NamedBlobs, OpenPayload, Payload, PayloadKind};
 use crate::error::counted;
 use crate::file::key_index::KeyIndex;
 use crate::file::ptd::Ptd;
@@ -22,8 +20,11 @@ use core::fmt;
 pub struct MissingData {
     /// The number of tensors.
     pub tensors: usize,
-    /// The number of constants of XNNPACK payloads, counted for each payload.
+    /// The number of constants, blocks and other data of payloads, counted for each payload.
     pub constants: usize,
+    /// The kind of the first payload with such data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<PayloadKind>,
     /// The name of the first of them, truncated if it is long.
     pub first: String,
     /// The field that refers to the first of them.
@@ -32,12 +33,14 @@ pub struct MissingData {
 
 impl fmt::Display for MissingData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let constants = match self.payload {
+            Some(PayloadKind::Xnnpack) | None => counted(self.constants, "XNNPACK constant"),
+            Some(kind) => format!("{} of {kind}", counted(self.constants, "blob")),
+        };
         let what = match (self.tensors, self.constants) {
             (tensors, 0) => counted(tensors, "tensor"),
-            (0, constants) => counted(constants, "XNNPACK constant"),
-            (tensors, constants) => {
-                format!("{} and {}", counted(tensors, "tensor"), counted(constants, "XNNPACK constant"))
-            }
+            (0, _) => constants,
+            (tensors, _) => format!("{} and {constants}", counted(tensors, "tensor")),
         };
         write!(f, "the data of {what}, such as {}, is to be in a .ptd file", self.first)
     }
@@ -60,21 +63,17 @@ pub(in crate::verify) fn missing(pte: &Pte<'_>, opened: &[OpenPayload<'_>], data
     }
     let blobs = NamedBlobs::new(pte, data.iter().copied());
     for opened in opened {
-        let (Ok(Payload::Xnnpack(payload)), Some((method, index))) = (&opened.payload, opened.delegates.first()) else {
-            continue;
-        };
-        if opened.delegates_of(pte).next().is_none_or(|(_, delegate)| delegate.backend() != BACKEND) {
-            continue;
-        }
+        let (Some(kind), Some((method, index))) = (opened.kind(pte), opened.delegates.first()) else { continue };
         let path = Path::ROOT;
         let path = path.item("execution_plan", *method);
         let path = path.item("delegates", *index);
-        for constant in payload.constants().iter().filter(|constant| !constant.uses.is_empty()) {
-            let ConstantPlace::Named { key, .. } = constant.place else { continue };
+        let references = opened.payload.as_ref().ok().and_then(Payload::key_references);
+        for reference in references.into_iter().flatten().filter(|reference| reference.is_used) {
             // A damaged blob is not missing: it breaks another rule.
-            if matches!(blobs.get(key), Ok(None)) {
+            if matches!(blobs.get(&reference.key), Ok(None)) {
+                missing.payload.get_or_insert(kind);
                 missing.constants += 1;
-                missing.add(key, &path);
+                missing.add(&reference.key, &path);
             }
         }
     }
@@ -106,6 +105,11 @@ impl MissingData {
             };
             (behaviour, Reason::new(&reasons::EXTERNAL_DATA, self.path.clone(), message))
         };
+        // Releases were not tested with other payloads. By their source, the backends of 1.5 refuse them.
+        if self.tensors == 0 && self.payload.is_some_and(|kind| kind != PayloadKind::Xnnpack) {
+            let behaviour = if release == Release::LATEST { Behaviour::Refuses } else { Behaviour::Unknown };
+            return [None, (!given).then(|| found(behaviour))];
+        }
         // Earlier releases do not look up names: their treatment of such tensors and constants is a separate feature.
         let (tensors, constants) = match (given, release) {
             _ if release < Release::V0_6 => (None, None),

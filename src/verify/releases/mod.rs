@@ -94,7 +94,9 @@ impl Answer {
     }
 
     fn add(&mut self, found: KnownBehaviour) {
-        if found.0 > self.behaviour {
+        // Known contents decide even if others were not tested.
+        let decided = self.not_checked().is_some() && found.0 > Behaviour::Loads;
+        if found.0 > self.behaviour || decided {
             (self.behaviour, self.because) = (found.0, Some(found.1));
         }
     }

@@ -38,6 +38,7 @@ reasons! {
     NEWER_DATATYPE "xnnpack-newer-datatype" "a datatype in an XNNPACK payload that the release's XNNPACK delegate does not have yet, and refuses"
     HALF_PRECISION "xnnpack-half-precision" "half precision in an XNNPACK payload: up to 0.4, only one graph was tested, and it was refused"
     NAMED_CONSTANTS "xnnpack-named-constants" "constants of an XNNPACK payload that are looked up by name: releases before 0.6 read them from another place, and compute wrong results"
+    NEWER_PAYLOAD "newer-payload" "a payload in a form that the backend of the release does not read yet: an earlier one refuses it, or takes a key for the data"
     NEWER_SCALES "xnnpack-newer-scales" "scales of an XNNPACK payload in a form that the release does not read yet"
 }
 

@@ -251,7 +251,8 @@ fn no_member(tag: u8, none: bool) -> String {
     }
 }
 
-fn in_delegate(method: usize, index: usize, check: impl FnOnce(&Path<'_>)) {
+/// Calls `check` with the path of a delegate's payload.
+pub(super) fn in_delegate(method: usize, index: usize, check: impl FnOnce(&Path<'_>)) {
     check(&Path::ROOT.item("execution_plan", method).item("delegates", index).field("processed"));
 }
 

@@ -1,7 +1,7 @@
 //! Damage to planned memory.
 
 use super::instructions::kernel;
-use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, instructions, plan, pte, push, tensor};
+use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, TWO_METHODS, instructions, plan, pte, push, tensor};
 use executorch_format::Pte;
 use executorch_format::schema::program::{
     AllocationDetails, Instruction, InstructionArguments, KernelTypes, MoveCall, TensorList,
@@ -11,8 +11,36 @@ fn place<'p>(pte: &'p mut Pte<'_>, value: usize) -> &'p mut AllocationDetails {
     tensor(pte, value).allocation_info.as_mut().unwrap()
 }
 
+/// Returns the name of the only state of the second method.
+fn second_state<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut Option<executorch_format::Text<'a>> {
+    let second = &mut pte.program.execution_plan.as_mut().unwrap()[1];
+    let names = second.values.as_mut().unwrap().iter_mut().filter_map(|value| match &mut value.val {
+        KernelTypes::Tensor(tensor) => Some(&mut tensor.extra_tensor_info.as_mut()?.fully_qualified_name),
+        _ => None,
+    });
+    names.last().unwrap()
+}
+
 pub fn cases() -> Vec<Case> {
     vec![
+        pte(
+            "shared-state",
+            "shared-state",
+            TWO_METHODS,
+            "the state of the second method has the name of the first's",
+            |pte| {
+                *second_state(pte) = Some("m.b1".into());
+            },
+        ),
+        pte(
+            "state-overwritten",
+            "state-overwritten",
+            TWO_METHODS,
+            "another name of a state at the place of another method's",
+            |pte| {
+                *second_state(pte) = Some("m.b3".into());
+            },
+        ),
         pte("tensor-memory", "tensor-memory", ADD_MUL, "an intermediate result without planned memory", |pte| {
             let (inputs, outputs) = (plan(pte).inputs().to_vec(), plan(pte).outputs().to_vec());
             let values = plan(pte).values.as_mut().unwrap();

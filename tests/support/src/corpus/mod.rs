@@ -241,6 +241,11 @@ const DELEGATE: &[&str] = &["1.5.1/linear_xnnpack/linear_xnnpack.pte"];
 const DELEGATE_INLINE: &[&str] = &["1.5.1/add_xnnpack_inline/add_xnnpack_inline.pte"];
 const VULKAN: &[&str] = &["payloads/other/vulkan.pte"];
 const ETHOS_U: &[&str] = &["payloads/other/ethosu.pte"];
+const ETHOS_U_PROGRAM: &[&str] = &["payloads/ethosu_external/ethosu_external_weights.pte"];
+const ETHOS_U_PAIR: &[&str] =
+    &["payloads/ethosu_external/ethosu_external_weights.pte", "payloads/ethosu_external/ethosu_external_weights.w.ptd"];
+const CUDA_PAIR: &[&str] = &["payloads/cuda/cuda_fqn.pte", "payloads/cuda/cuda_fqn.ptd"];
+const TWO_METHODS: &[&str] = &["flow/two_methods_state.pte"];
 const CORE_ML: &[&str] = &["payloads/other/coreml.pte"];
 const BUNDLE: &[&str] = &["1.5.1/bundled/bundled.bpte"];
 const BUNDLE_SCALARS: &[&str] = &["payloads/bundle_scalars.bpte"];
@@ -286,7 +291,17 @@ fn bpte(
 }
 
 fn pair(name: &'static str, rule: &'static str, what: &'static str, damage: fn(&mut Pte<'_>, &mut Ptd<'_>)) -> Case {
-    Case::new(name, rule, PAIR, what, Damage::Pair(damage))
+    pair_of(PAIR, name, rule, what, damage)
+}
+
+fn pair_of(
+    base: &'static [&'static str],
+    name: &'static str,
+    rule: &'static str,
+    what: &'static str,
+    damage: fn(&mut Pte<'_>, &mut Ptd<'_>),
+) -> Case {
+    Case::new(name, rule, base, what, Damage::Pair(damage))
 }
 
 fn plan<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut ExecutionPlan<'a> {

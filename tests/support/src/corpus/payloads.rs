@@ -1,8 +1,11 @@
 //! Damage to payloads of backends other than XNNPACK.
 
-use super::{CORE_ML, Case, DELEGATE_INLINE, ETHOS_U, VULKAN, bytes, instructions, plan, pte};
-use executorch_format::Pte;
+use super::{
+    CORE_ML, CUDA_PAIR, Case, DELEGATE_INLINE, ETHOS_U, ETHOS_U_PAIR, ETHOS_U_PROGRAM, VULKAN, bytes, instructions,
+    pair_of, plan, pte,
+};
 use executorch_format::schema::program::{DelegateCall, InstructionArguments};
+use executorch_format::{Pte, Segment};
 
 pub fn cases() -> Vec<Case> {
     // Their base files share vtables between tables of different sizes, since an older `flatbuffers` wrote them.
@@ -83,8 +86,47 @@ pub fn cases() -> Vec<Case> {
         plan(pte).delegates.as_mut().unwrap()[0].id = Some("CudaBackend".into());
         let data = format!("{0}_so_blob\n{0}_weights_blob", "5e".repeat(32));
         pte.program.backend_delegate_data.as_mut().unwrap()[0].data = Some(data.into_bytes().into());
-    });
-    shared.map(|case| case.also("vtable-shared")).into_iter().chain([machine_code]).collect()
+    })
+    .also("payload-unchecked");
+    shared.map(|case| case.also("vtable-shared")).into_iter().chain([machine_code]).chain(keyed()).collect()
+}
+
+/// Returns damage to data that payloads look up by key.
+fn keyed() -> Vec<Case> {
+    vec![
+        pair_of(ETHOS_U_PAIR, "payload-key", "payload-key", "weights of an Ethos-U under another key", |_, ptd| {
+            ptd.flat_tensor.named_data.as_mut().unwrap()[0].key = Some("nowhere".into());
+        }),
+        pair_of(ETHOS_U_PAIR, "payload-data", "payload-data", "other weights of an Ethos-U", |_, ptd| {
+            let mut bytes = ptd.segment(0).unwrap().into_owned();
+            bytes[0] ^= 1;
+            ptd.segments[0] = Segment::Whole(bytes.into());
+        }),
+        pte(
+            "payload-unchecked",
+            "payload-unchecked",
+            ETHOS_U_PROGRAM,
+            "a compile spec is missing, and the .ptd is not given",
+            |pte| {
+                plan(pte).delegates.as_mut().unwrap()[0].compile_specs.as_mut().unwrap().pop();
+            },
+        ),
+        pair_of(
+            CUDA_PAIR,
+            "aot-inductor-payload",
+            "aot-inductor-payload",
+            "the first tensor for CUDA starts at the second element of its storage",
+            |pte, _| {
+                let mut bytes = pte.segment(1).unwrap().into_owned();
+                let key = b"cuda_fqn_weight:cuda:up.weight";
+                // After the size of the storage, the type and the device.
+                let start = payload(&bytes, key) + key.len() + 8 + 4 + 4;
+                bytes[start] = 1;
+                pte.segments[1] = Segment::Whole(bytes.into());
+            },
+        )
+        .also("native-code"),
+    ]
 }
 
 /// Returns the first call of a delegate.

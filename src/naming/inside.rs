@@ -1,0 +1,148 @@
+//! The tensors inside payloads, as the payload has them and as the model has them.
+
+use crate::analysis::Analysis;
+use crate::delegate::xnnpack::{ConstantLayout, ConstantPlace, ConstantUse, natural_strides};
+use crate::delegate::{AotInductor, Payload, Xnnpack};
+use crate::schema::ScalarType;
+use crate::sorted::find;
+use alloc::vec::Vec;
+
+/// A tensor inside a payload of XNNPACK or CUDA.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct InsideTensor<'b> {
+    /// Index of the method.
+    pub method: usize,
+    /// Index of the delegate.
+    pub delegate: usize,
+    /// Index of the value or tensor in the payload.
+    pub value: usize,
+    /// The key of its data, if it has one.
+    pub key: Option<&'b str>,
+    /// The name that the model's author gave it.
+    pub name: Option<&'b str>,
+    /// `true` if the payload itself has that name.
+    pub is_named: bool,
+    /// The type of the elements; `None` for a type that PyTorch does not have, such as 4-bit integers.
+    pub scalar_type: Option<ScalarType>,
+    /// The bytes, from its first element to its last.
+    pub bytes: &'b [u8],
+    /// The layout in the payload.
+    pub stored: Strides,
+    /// The layout of the model's tensor in the same bytes; `None` if it is not known, or cannot be expressed by strides.
+    pub model: Option<Strides>,
+}
+
+/// The layout of a tensor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Strides {
+    /// The size of each dimension, in elements.
+    pub sizes: Vec<u32>,
+    /// The distance between neighbours in each dimension, in elements.
+    pub strides: Vec<u64>,
+}
+
+impl Analysis<'_> {
+    /// Calls `found` with each tensor inside the payloads of XNNPACK and CUDA whose data is at hand. A payload that several delegates share is
+    /// visited for the first of them.
+    ///
+    /// ```
+    /// use executorch_format::{Analysis, Pte};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/linear_xnnpack/linear_xnnpack.pte")?;
+    /// let pte = Pte::parse(&file)?;
+    /// let mut sizes = Vec::new();
+    /// Analysis::new(&pte).visit_inside(&mut |tensor| sizes.push(tensor.stored.sizes.clone()));
+    /// assert_eq!(sizes, [vec![5, 8], vec![5]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn visit_inside(&self, found: &mut dyn FnMut(&InsideTensor<'_>)) {
+        for opened in self.payloads() {
+            let Some(place) = opened.delegates.first() else { continue };
+            match &opened.payload {
+                Ok(Payload::Xnnpack(xnnpack)) => xnnpack_tensors(self, xnnpack, *place, found),
+                Ok(Payload::AotInductor(aot)) => cuda_tensors(self, aot, *place, found),
+                _ => (),
+            }
+        }
+    }
+}
+
+/// Visits the tensors of a payload for XNNPACK.
+fn xnnpack_tensors(
+    analysis: &Analysis<'_>,
+    xnnpack: &Xnnpack<'_>,
+    (method, delegate): (usize, usize),
+    found: &mut dyn FnMut(&InsideTensor<'_>),
+) {
+    let (blobs, layouts) = (analysis.named_blobs(), xnnpack.constant_layouts());
+    let names = analysis.names();
+    for constant in xnnpack.constants() {
+        let Ok(bytes) = xnnpack.constant_bytes(constant.index, &blobs) else { continue };
+        let key = match constant.place {
+            ConstantPlace::Named { key, .. } => Some(key),
+            _ => None,
+        };
+        for used in &constant.uses {
+            let ConstantUse::Tensor { value, tensor } = *used else { continue };
+            let own = names.constant(method, delegate, value).filter(|own| own.named_by.is_given());
+            // Data that the exporter computed from several tensors is none of them.
+            let is_computed = |name: &str| find(&names.computed, |(known, _)| (**known).cmp(name)).is_some();
+            let own = own.filter(|own| !is_computed(&own.name));
+            let sizes = own.and_then(|own| own.sizes.as_deref());
+            let sizes: Option<Vec<u32>> =
+                sizes.and_then(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
+            let layout = ConstantLayout::only(layouts.get(&value).map(Vec::as_slice).unwrap_or_default());
+            let arranged = layout.and_then(|layout| layout.arrange(tensor.dims(), sizes.as_deref()).ok());
+            let model = arranged.and_then(|arranged| arranged.strided());
+            let is_packed = tensor.datatype.element_bits() == Some(4);
+            found(&InsideTensor {
+                method,
+                delegate,
+                value,
+                key,
+                name: own.map(|own| &*own.name),
+                is_named: false,
+                scalar_type: tensor.datatype.scalar_type().filter(|_| !is_packed),
+                bytes,
+                stored: Strides { sizes: tensor.dims().to_vec(), strides: natural_strides(tensor.dims()) },
+                model: model.map(|(sizes, strides)| Strides { sizes, strides }),
+            });
+        }
+    }
+}
+
+/// Visits the tensors for CUDA, whose payload has the model's layout.
+fn cuda_tensors(
+    analysis: &Analysis<'_>,
+    aot: &AotInductor<'_>,
+    (method, delegate): (usize, usize),
+    found: &mut dyn FnMut(&InsideTensor<'_>),
+) {
+    let blobs = analysis.named_blobs();
+    for (value, tensor) in aot.tensors.iter().enumerate() {
+        let Ok(Some(blob)) = blobs.get(tensor.key) else { continue };
+        let width = tensor.scalar_type.element_size().unwrap_or(1) as u64;
+        let end = tensor.needed_bytes().and_then(|end| usize::try_from(end).ok());
+        let start = usize::try_from(tensor.offset.saturating_mul(width)).ok();
+        let bytes = start.zip(end).and_then(|(start, end)| blob.bytes.get(start.min(end)..end));
+        let Some(bytes) = bytes else { continue };
+        let sizes = tensor.sizes.iter().map(|size| size.unsigned_abs()).collect();
+        let stored = Strides { sizes, strides: tensor.strides.clone() };
+        found(&InsideTensor {
+            method,
+            delegate,
+            value,
+            key: Some(tensor.key),
+            name: Some(tensor.name),
+            is_named: true,
+            scalar_type: Some(tensor.scalar_type),
+            bytes,
+            model: Some(stored.clone()),
+            stored,
+        });
+    }
+}
