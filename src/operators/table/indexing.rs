@@ -439,6 +439,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         source: "portable/cpu/op_unfold_copy.cpp",
         orders: &[OrderCheck::new(Contiguous, &["self", "out"])],
         checks: &[
+            Dies(&[Rank(&["self"], 0x1fffe)]),
             Dim("dimension", "self"),
             Range("size", 0, i64::MAX),
             Range("step", 1, i64::MAX),

@@ -182,6 +182,29 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_only_the_bounds_do_not_fit_is_a_warning() {
+        for (dynamism, severity) in
+            [(TensorShapeDynamism::DYNAMIC_BOUND, Severity::Warning), (TensorShapeDynamism::STATIC, Severity::Error)]
+        {
+            let mut pte = Pte::parse(include_bytes!("../../../tests/data/1.5.1/add/add.pte")).unwrap();
+            let plan = pte.program.execution_plan.as_mut().and_then(|plans| plans.first_mut()).unwrap();
+            for (value, size) in plan.values.iter_mut().flatten().zip([5, 4, 4]) {
+                let KernelTypes::Tensor(tensor) = &mut value.val else { continue };
+                (tensor.sizes, tensor.dim_order) = (Some(vec![size].into()), Some(vec![0].into()));
+                tensor.shape_dynamism = if size == 5 { dynamism } else { TensorShapeDynamism::STATIC };
+            }
+            let plan = pte.methods().first().unwrap();
+            let (_, instruction) = plan.instructions().next().unwrap();
+            let InstructionArguments::KernelCall(call) = instruction else { unreachable!() };
+            let found = Calls::new(&pte, plan, Kernels::Any).judge(call);
+            let [violation] = found.as_slice() else { unreachable!("{found:?}") };
+            assert_eq!((violation.rule, violation.severity), (super::super::rule::KERNEL_SHAPE, severity));
+            let is_at_bounds = violation.message.contains("at the upper bounds of the sizes");
+            assert_eq!(is_at_bounds, severity == Severity::Warning, "{}", violation.message);
+        }
+    }
+
+    #[test]
     fn calls_with_the_same_key_have_the_same_violations() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
         let mut folders = vec![folder];

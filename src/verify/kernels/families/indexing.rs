@@ -289,6 +289,10 @@ impl Call<'_, '_> {
     }
 
     pub(super) fn index_put(&self) -> Checked {
+        // Without elements, the kernel does not look at indices.
+        if self.tensor("self").is_some_and(|view| !view.is_open && !view.is_empty()) {
+            self.single_index_in(true)?;
+        }
         match (self.indexed()?, self.tensor("values")) {
             (Some(expected), Some(values)) => self.broadcast_to("values", values, "the indexed part", &expected),
             _ => Ok(()),

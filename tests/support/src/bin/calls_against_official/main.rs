@@ -93,8 +93,8 @@ enum Outcome {
     NotLoaded,
 }
 
-/// Inputs of ones, of zeros, of small integers, and of a larger one.
-const FILLS: [&str; 4] = ["--fill=1", "--fill=0", "--fill=2", "--fill=20"];
+/// Inputs of ones, of zeros, of small integers, and of larger ones.
+const FILLS: [&str; 5] = ["--fill=1", "--fill=0", "--fill=2", "--fill=20", "--fill=-20"];
 /// Smaller sizes of dynamic inputs.
 const SIZES: [&str; 6] = ["--sizes=1", "--sizes=2", "--sizes=3", "--sizes=4", "--sizes=5", "--sizes=6"];
 
