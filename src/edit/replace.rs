@@ -185,7 +185,9 @@ fn data_of(pte: &Pte<'_>, target: &Selector<'_>) -> Result<Vec<DataRef>> {
         Selector::Tensor(tensor) => format!("the tensor {:?}", tensor.name),
     };
     Err(Error::reference(match external {
-        Some(key) => format!("{what} is in a .ptd, under the key {key:?}: replace it there"),
+        Some(key) => {
+            format!("{what} is in a .ptd, under the key {key:?}: internalize it, or replace it there with this program")
+        }
         None => format!("{what} has no data in the file"),
     }))
 }

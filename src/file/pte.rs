@@ -15,6 +15,8 @@ use crate::schema::program::{
 };
 use crate::schema::{DataSegment, Program};
 use crate::tensor::TensorView;
+#[cfg(feature = "inspect")]
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::ops::Range;
 
@@ -170,7 +172,7 @@ impl<'a> Pte<'a> {
 
     /// Sorts the methods by name, for many lookups. Among several of one name, the first counts.
     #[cfg(feature = "inspect")]
-    pub(crate) fn methods_by_name(&self) -> alloc::collections::BTreeMap<&str, &ExecutionPlan<'a>> {
+    pub(crate) fn methods_by_name(&self) -> BTreeMap<&str, &ExecutionPlan<'a>> {
         self.methods().iter().rev().map(|plan| (plan.name(), plan)).collect()
     }
 

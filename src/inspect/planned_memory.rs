@@ -6,8 +6,7 @@ use super::Summary;
 use crate::error::Error;
 use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan};
-use alloc::collections::BTreeMap;
-use alloc::{format, vec::Vec};
+use alloc::{collections::BTreeMap, format, vec::Vec};
 use core::fmt;
 
 /// The planned memory of a method.

@@ -30,6 +30,7 @@ fn of_check(check: &Check) -> Vec<Named> {
         Check::TypeSetting(setting, tensor) => vec![(setting, INT), (tensor, TENSOR)],
         Check::Promotes(promotion) => of_promotion(promotion),
         Check::NumberFits(number, tensor) | Check::NotZero(number, tensor) => vec![(number, NUMBER), (tensor, TENSOR)],
+        Check::Mode(name, _) => vec![(name, INT)],
         Check::Range(name, ..) => vec![(name, INT_OR_INTS)],
         Check::Between(name, ..) => vec![(name, &[Kind::Double])],
         Check::Is(name, _) => vec![(name, BOOL)],

@@ -515,7 +515,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         orders: &[OrderCheck::new(Same, &["self", "out"])],
         checks: &[
             Promotes(&Promotion {
-                alpha: Alpha::Subtract,
+                alpha: Alpha::SubtractFrom,
                 computes: Types::REAL,
                 inputs: Types::REAL,
                 ..BESIDE_NUMBER

@@ -137,7 +137,7 @@ impl Call<'_, '_> {
         let reaction = fault.reaction;
         let (severity, outcome) = match which.effect(fault.rule) {
             _ if self.at_bound => POSSIBLE,
-            (severity, Outcome::RefusesCall) => (severity, reaction.outcome()),
+            (severity, Outcome::RefusesCall | Outcome::Dies) => (severity, reaction.outcome()),
             effect => effect,
         };
         let bound = if self.at_bound { " at the upper bounds of the sizes" } else { "" };

@@ -9,7 +9,6 @@ use crate::file::pte::Pte;
 use crate::operators::{self, Libraries, Spans};
 use crate::path::{FieldPath, Path};
 use crate::schema::program::Operator;
-use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;

@@ -8,8 +8,7 @@ use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::path::{FieldPath, Path};
 use crate::schema::program::InstructionArguments;
-use alloc::collections::BTreeMap;
-use alloc::{format, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 /// Calls of an operator that break the same rule.
 pub(in crate::verify) struct CallFault {
@@ -54,9 +53,7 @@ pub(in crate::verify) fn faults(pte: &Pte<'_>, target: &Target) -> Vec<CallFault
                 found.entry(key).or_insert_with(|| (operator, 0, place, violation)).1 += 1;
             }
         }
-        for ((_, rule, outcome), (operator, calls, (chain, instruction), Violation { message, .. })) in
-            found.into_iter().collect::<Vec<_>>()
-        {
+        for ((_, rule, outcome), (operator, calls, (chain, instruction), Violation { message, .. })) in found {
             // The device may have a kernel of its own.
             if target.lists(operator) {
                 continue;
