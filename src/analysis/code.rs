@@ -123,7 +123,7 @@ pub enum NamedBy {
     File,
     /// An ETRecord.
     Record,
-    /// A state dict with a tensor of the same bytes.
+    /// A state dict with a tensor of the same bytes, or whose numbers are within half a scale of the quantized ones.
     StateDict,
     /// The position among the inputs of the method.
     Input,

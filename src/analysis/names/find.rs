@@ -2,7 +2,7 @@
 
 use super::{
     DelegateNames, EtRecord, InstructionName, MethodNames, Name, NameSource, NameText, Names, Parameter,
-    RecordedMethod, RecordedNode, outer, state_dict, tensors,
+    RecordedMethod, RecordedNode, outer, quantized, state_dict, tensors,
 };
 use crate::analysis::code::{Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, TensorPlace};
 use crate::analysis::modules::common_module;
@@ -65,9 +65,12 @@ impl<'t> Unnamed<'_, 't> {
         for (_, source) in sources {
             if let NameSource::StateDict(tensors) = source {
                 state_dict::add(&mut names, self.pte, self.payloads, tensors);
+                quantized::add(&mut names, self.pte, self.payloads, tensors);
             }
         }
+        names.add_keys(self.payloads);
         for (names, code) in names.methods.iter_mut().zip(&self.code.methods) {
+            quantized::add_parameters(names, code);
             names.add_modules(code);
         }
         names.computed = tensors::computed(&names, self.pte, sources.iter().map(|(_, source)| *source));
@@ -115,7 +118,6 @@ impl<'t> Names<'t> {
         reason = "`takers` and `constants` have indices of the payload's nodes and values"
     )]
     fn add_delegates(&mut self, program: Unnamed<'_, 't>, recorded: &Recorded<'t>) {
-        let mut keys: BTreeMap<String, Name<'t>> = BTreeMap::new();
         let pte = program.pte;
         for opened in program.payloads {
             let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
@@ -151,7 +153,8 @@ impl<'t> Names<'t> {
                         (_, "input2") => "other",
                         (_, role) => role,
                     };
-                    let name = match recorded.and_then(|recorded| recorded.parameter(node.debug_handle, argument)) {
+                    let parameter = recorded.and_then(|recorded| recorded.parameter(node.debug_handle, argument));
+                    let name = match parameter.filter(|parameter| !parameter.has_generated_name()) {
                         Some(parameter) => Name {
                             sizes: parameter.sizes.as_deref().map(Cow::Borrowed),
                             ..Name::new((&*parameter.name).into(), NamedBy::Record, Some(outer(&parameter.name)))
@@ -161,17 +164,32 @@ impl<'t> Names<'t> {
                             Name::new(name.into(), NamedBy::Operator, names.nodes[*index].module)
                         }
                     };
-                    let is_scales = matches!(used, ConstantUse::Scales { .. });
-                    if let ConstantPlace::Named { key, .. } = &constant.place {
-                        if key.len() <= LONGEST_KEY && !is_scales {
-                            keys.entry((*key).into()).or_insert_with(|| name.clone());
-                        }
-                    }
                     names.constants[value].get_or_insert(name);
                 }
             }
         }
-        self.keys = keys.into_iter().collect::<Vec<_>>();
+    }
+
+    /// Names the keys of constants inside delegates.
+    fn add_keys(&mut self, payloads: &[OpenPayload<'_>]) {
+        let mut keys: BTreeMap<String, Name<'t>> = BTreeMap::new();
+        for opened in payloads {
+            let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
+            else {
+                continue;
+            };
+            for constant in xnnpack.constants() {
+                let ConstantPlace::Named { key, .. } = &constant.place else { continue };
+                for used in constant.uses.iter().filter(|_| key.len() <= LONGEST_KEY) {
+                    let Some(name) = self.constant(*method, *delegate, used.value()) else { continue };
+                    keys.entry((*key).into()).or_insert_with(|| match used {
+                        ConstantUse::Scales { .. } => quantized::part(name, "scales"),
+                        ConstantUse::Tensor { .. } => name.clone(),
+                    });
+                }
+            }
+        }
+        self.keys = keys.into_iter().collect();
     }
 }
 
@@ -384,9 +402,8 @@ impl<'c, 't> Method<'c, 't> {
                 continue;
             }
             // Dequantized numbers are computed when the program runs.
-            if let Some(parameter) =
-                same.and_then(|node| node.parameter(&place)).filter(|parameter| !parameter.quantized)
-            {
+            let is_named = |parameter: &&Parameter| !parameter.quantized && !parameter.has_generated_name();
+            if let Some(parameter) = same.and_then(|node| node.parameter(&place)).filter(is_named) {
                 let own =
                     tensor.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
                 let elements =

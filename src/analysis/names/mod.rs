@@ -2,6 +2,7 @@
 
 mod find;
 mod model_tensor;
+mod quantized;
 mod sources;
 mod state_dict;
 mod tensors;

@@ -14,7 +14,7 @@ use alloc::{borrow::Cow, vec::Vec};
 const MAX_EQUAL: usize = 64;
 
 /// A tensor of the state dict, and whether the bytes are those of its transposed matrix.
-type Candidate<'t> = (&'t StateTensor<'t>, bool);
+pub(super) type Candidate<'t> = (&'t StateTensor<'t>, bool);
 
 /// Names the constants and initial states that have the same bytes as a tensor, or as a transposed matrix, and the constants of XNNPACK that
 /// have them in the layout of their node. Among several tensors with the same bytes, the only one whose name ends in that of the argument
@@ -108,14 +108,14 @@ fn as_in_the_model<'t>(
     TensorView::new(shape, view.bytes()).ok()?.in_dim_order(&natural).ok().map(Cow::Owned)
 }
 
-fn name_of<'t>(tensor: &'t StateTensor<'t>, transposed: bool) -> Name<'t> {
+pub(super) fn name_of<'t>(tensor: &'t StateTensor<'t>, transposed: bool) -> Name<'t> {
     let module = outer(&tensor.name);
     let name = Name::new((&*tensor.name).into(), NamedBy::StateDict, Some(module));
     Name { sizes: Some(Cow::Borrowed(&tensor.sizes)), transposed, ..name }
 }
 
 /// Chooses a tensor by the argument in the name that a constant has so far.
-fn chosen<'t>(same: &[Candidate<'t>], own: Option<&Name<'_>>) -> Option<Candidate<'t>> {
+pub(super) fn chosen<'t>(same: &[Candidate<'t>], own: Option<&Name<'_>>) -> Option<Candidate<'t>> {
     let argument = own.and_then(|own| own.name.rsplit_once(' ')).map(|(_, argument)| argument);
     let ends =
         |(tensor, _): &&Candidate<'_>| tensor.name.rsplit_once('.').is_some_and(|(_, last)| Some(last) == argument);

@@ -84,9 +84,9 @@ pub(super) fn computed<'t>(
                 for method in methods {
                     folded(method, &is_known, &mut computed);
                     // What dequantizes has a name after the operator that takes its numbers.
-                    let nodes = method.nodes.iter().filter(|node| !node.operator.contains("::dequantize_"));
+                    let nodes = method.nodes.iter().filter(|node| !node.dequantizes());
                     for parameter in nodes.flat_map(|node| &node.parameters) {
-                        if !is_known(&parameter.name) {
+                        if !is_known(&parameter.name) && !parameter.has_generated_name() {
                             computed.entry(&*parameter.name).or_insert_with(no_copy);
                         }
                     }

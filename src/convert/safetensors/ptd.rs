@@ -42,6 +42,13 @@ const TYPES: &[(ScalarType, Dtype)] = &[
     (ScalarType::FLOAT8E4M3FNUZ, Dtype::F8_E4M3FNUZ),
 ];
 
+impl Dtype {
+    /// Returns the type of the same elements in ExecuTorch, if there is one.
+    pub(crate) fn scalar_type(self) -> Option<ScalarType> {
+        TYPES.iter().find(|(_, own)| *own == self).map(|(scalar_type, _)| *scalar_type)
+    }
+}
+
 /// An item that was left out because the other format cannot store it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -163,7 +170,7 @@ fn without_nul(name: &str) -> core::result::Result<(), String> {
 /// Returns the layout of a tensor's bytes in a `.ptd`, or the reason why it cannot be stored there.
 fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'static>, String> {
     without_nul(&tensor.name)?;
-    let Some((scalar_type, _)) = TYPES.iter().find(|(_, other)| *other == tensor.dtype) else {
+    let Some(scalar_type) = tensor.dtype.scalar_type() else {
         return Err(format!("a .ptd does not have the type {}", tensor.dtype));
     };
     let size = |size: &u64| {
@@ -171,7 +178,7 @@ fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'sta
     };
     let sizes = tensor.shape.iter().map(size).collect::<core::result::Result<Vec<i32>, String>>()?;
     let dim_order = (0..sizes.len()).map(|dim| dim as u8).collect();
-    Ok(TensorLayout { scalar_type: *scalar_type, sizes: Some(sizes.into()), dim_order: Some(dim_order) })
+    Ok(TensorLayout { scalar_type, sizes: Some(sizes.into()), dim_order: Some(dim_order) })
 }
 
 /// Converts a tensor to new data with the same name. Fails as [`SafeTensor::into_entry`] does.

@@ -8,7 +8,7 @@ mod constants;
 mod dequantized;
 mod graph;
 mod header;
-#[cfg(feature = "edit")]
+#[cfg(feature = "inspect")]
 mod layout;
 
 pub(crate) use constants::scales_constant;
@@ -19,7 +19,9 @@ pub use graph::{NodeIds, tensor_bytes};
 pub(in crate::delegate) use header::MAGIC as HEADER;
 pub use header::XnnpackHeader;
 #[cfg(feature = "edit")]
-pub(crate) use layout::{Arrangement, ConstantLayout};
+pub(crate) use layout::Arrangement;
+#[cfg(feature = "inspect")]
+pub(crate) use layout::ConstantLayout;
 
 use crate::error::Result;
 use crate::file::named_blobs::NamedBlobs;

@@ -6,7 +6,7 @@ use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, In
 use crate::analysis::Analysis;
 use crate::analysis::{MethodNames, Name, Names};
 use crate::delegate::{NamedBlobs, OpenPayload};
-use crate::error::{Result, counted};
+use crate::error::counted;
 use crate::file::pte::{Pte, TensorData};
 use crate::inspect::NamedBy;
 use crate::inspect::numbers::{self, Values};
@@ -15,10 +15,10 @@ use crate::names::shortened;
 use crate::parallel::Jobs;
 use crate::quantized::Dequantized;
 use crate::schema::program::Tensor;
-use crate::tensor::TensorShape;
+use crate::tensor::{TensorShape, TensorView};
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::{format, string::String, string::ToString, vec::Vec};
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use core::hash::{Hash, Hasher};
 
 /// The differences found so far, and the data without a counterpart.
@@ -263,7 +263,7 @@ impl<'s> Comparer<'s> {
         (index, plan): Indexed<'s>,
         value: usize,
         tensor: &'s Tensor<'s>,
-    ) -> Option<Result<Weight<'s>>> {
+    ) -> Option<crate::error::Result<Weight<'s>>> {
         let (bytes, place) = match pte.tensor_data(tensor) {
             Ok(TensorData::None | TensorData::Planned(_)) => return None,
             Ok(TensorData::Constant(data)) => (pte.bytes(&data), "constant"),
@@ -317,7 +317,7 @@ impl<'s> Comparer<'s> {
                 self.value_changed(before.1, before.2, "data", &left.to_string(), &right.to_string());
             }
             (left, right) => {
-                let text = |weight: &Option<Result<Weight<'_>>>, tensor: &Tensor<'_>| match weight {
+                let text = |weight: &Option<crate::error::Result<Weight<'_>>>, tensor: &Tensor<'_>| match weight {
                     Some(Ok(weight)) => weight.place.to_owned(),
                     Some(Err(error)) => error.to_string(),
                     None if tensor.is_external() => "in a .ptd file that was not given".into(),
@@ -359,6 +359,7 @@ impl<'s> Comparer<'s> {
             change.after = Some("not compared: too many tensors share their bytes".into());
         } else if before.shape != after.shape {
             (change.before, change.after) = (Some(before.shape.to_string()), Some(after.shape.to_string()));
+            return self.forms_apart(change, [self.numbers(Which::Before, before), self.numbers(Which::After, after)]);
         } else {
             let values = |side: Which, weight: &Weight<'s>| {
                 let quantized = side.of(&self.quantized).get(&(weight.index, weight.value))?;
@@ -370,6 +371,44 @@ impl<'s> Comparer<'s> {
             };
             return self.apart(change, values);
         }
+        self.difference(change);
+    }
+
+    /// Returns the numbers of a weight in PyTorch's layout, or the reason why they are not known.
+    pub(super) fn numbers(&self, side: Which, weight: &Weight<'s>) -> Result<Dequantized<'s>, String> {
+        if let Some(numbers) = side.of(&self.quantized).get(&(weight.index, weight.value)) {
+            return Ok(numbers.clone());
+        }
+        let view = TensorView::new(weight.shape, weight.bytes).map_err(|error| error.to_string())?;
+        let is_transposed = weight.name.is_some_and(|name| name.transposed);
+        let numbers = Dequantized::plain(&view).ok_or_else(|| format!("{} has no numbers", weight.shape))?;
+        match *numbers.dims() {
+            [rows, columns] if is_transposed => {
+                numbers.permuted(vec![columns, rows], &[columns, rows], &[1, 0]).ok_or("it is permuted twice".into())
+            }
+            _ => Ok(numbers),
+        }
+    }
+
+    /// Adds a difference between constants in two forms, such as floating-point and quantized ones. If distances are requested, their
+    /// numbers in PyTorch's layout are compared, or the reason why they cannot be is listed.
+    pub(super) fn forms_apart(&mut self, change: Difference, numbers: [Result<Dequantized<'s>, String>; 2]) {
+        if !self.options.tensors {
+            return self.difference(change);
+        }
+        let squeezed = |numbers: &Dequantized<'_>| -> Vec<u32> {
+            numbers.dims().iter().copied().filter(|size| *size != 1).collect()
+        };
+        let reason = match numbers {
+            [Ok(before), Ok(after)] if squeezed(&before) == squeezed(&after) => {
+                return self.apart(change, [before, after].map(Values::Numbers));
+            }
+            [Ok(before), Ok(after)] => format!("the sizes are {:?} and {:?}", before.dims(), after.dims()),
+            [Err(reason), _] => format!("in the first file, {reason}"),
+            [_, Err(reason)] => format!("in the second file, {reason}"),
+        };
+        let name = change.tensor_name.as_ref().unwrap_or(&change.name);
+        self.diff.not_compared.push(format!("{name}: {reason}"));
         self.difference(change);
     }
 

@@ -3,9 +3,10 @@
 use super::data::{Comparer, Weight};
 use super::{Difference, DifferenceKind, DifferenceSubject, Indexed, Which};
 use crate::analysis::Name;
-use crate::delegate::xnnpack::{ConstantPlace, ConstantUse, scales_constant};
-use crate::delegate::{Payload, Xnnpack};
+use crate::delegate::xnnpack::{ConstantLayout, ConstantPlace, ConstantUse, scales_constant};
+use crate::delegate::{NamedBlobs, Payload, Xnnpack};
 use crate::inspect::numbers::Values;
+use crate::quantized::Dequantized;
 use crate::schema::program::ExecutionPlan;
 use crate::schema::xnnpack::XNNTensorValue;
 use crate::tensor::TensorShape;
@@ -28,6 +29,8 @@ pub(super) struct Inside<'s> {
     value: usize,
     tensor: &'s XNNTensorValue<'s>,
     bytes: &'s [u8],
+    /// The layouts that its nodes require.
+    layouts: Vec<ConstantLayout>,
     /// The scales of quantized elements, if they are also a constant.
     scales: Option<&'s [u8]>,
     /// The keys of the elements and of the scales.
@@ -37,6 +40,11 @@ pub(super) struct Inside<'s> {
 impl<'s> Inside<'s> {
     fn given_name(&self) -> Option<&'s str> {
         self.name.filter(|name| name.named_by.is_given()).map(|name| &*name.name)
+    }
+
+    /// Returns its numbers in PyTorch's layout, or the reason why they are not known. `model` are the sizes of the model's tensor.
+    fn numbers(&self, blobs: &NamedBlobs<'s>, model: Option<&[u32]>) -> Result<Dequantized<'s>, String> {
+        self.payload.numbers_in_the_model(self.value, &self.layouts, model, blobs)
     }
 
     fn place(&self) -> String {
@@ -70,7 +78,7 @@ impl<'s> Comparer<'s> {
     ) -> Vec<Inside<'s>> {
         let blobs = side.of(&self.blobs);
         let names = self.method_names(side, method).and_then(|names| names.delegates.get(delegate));
-        let takers = payload.graph.takers();
+        let (takers, mut layouts) = (payload.graph.takers(), payload.constant_layouts());
         let key = |index: u32| match payload.constant(index) {
             Some(ConstantPlace::Named { key, .. }) => Some(key),
             _ => None,
@@ -96,6 +104,7 @@ impl<'s> Comparer<'s> {
                     value,
                     tensor,
                     bytes,
+                    layouts: layouts.get_mut(&value).map(core::mem::take).unwrap_or_default(),
                     scales: scales.and_then(|index| payload.constant_bytes(index, blobs).ok()),
                     keys: [key(constant.index), scales.and_then(key)],
                 });
@@ -179,7 +188,10 @@ impl<'s> Comparer<'s> {
         let mut change = before.difference(DifferenceKind::Changed);
         if text != other_text {
             (change.before, change.after) = (Some(text), Some(other_text));
-            self.difference(change);
+            let model = sizes_of(before.name).or_else(|| sizes_of(after.name));
+            let numbers = |side: Which, inside: &Inside<'s>| inside.numbers(side.of(&self.blobs), model.as_deref());
+            let numbers = [numbers(Which::Before, before), numbers(Which::After, after)];
+            self.forms_apart(change, numbers);
         } else {
             let equal = self.equal(before.bytes, after.bytes);
             let same_scales = match (before.scales, after.scales) {
@@ -287,8 +299,22 @@ impl<'s> Comparer<'s> {
         let kind = if is_same { DifferenceKind::Moved } else { DifferenceKind::Changed };
         let change = if side == Which::Before { inside.difference(kind) } else { weight.difference(kind) };
         let change = Difference { before: Some(before), after: Some(after), ..change };
-        if is_same { self.storage(change) } else { self.difference(change) }
+        if is_same {
+            self.storage(change);
+            return;
+        }
+        let of_weight = self.numbers(if side == Which::Before { Which::After } else { Which::Before }, weight);
+        let sizes = || of_weight.as_ref().ok().map(|numbers| numbers.dims().to_vec());
+        let model = sizes_of(inside.name).or_else(sizes);
+        let of_inside = inside.numbers(side.of(&self.blobs), model.as_deref());
+        let numbers = if side == Which::Before { [of_inside, of_weight] } else { [of_weight, of_inside] };
+        self.forms_apart(change, numbers);
     }
+}
+
+/// Returns the sizes of the model's tensor, if the source of a name has them.
+fn sizes_of(name: Option<&Name<'_>>) -> Option<Vec<u32>> {
+    name?.sizes.as_ref()?.iter().map(|size| u32::try_from(*size).ok()).collect()
 }
 
 /// Returns `true` if the elements are the same in XNNPACK's order. Filters have the channels of the input last, or the channels of the
