@@ -26,8 +26,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// With the feature `serde`, it is serialized as its rule, message, path and offset. An error of the operating system is the
-/// [`source`](core::error::Error::source); its message is repeated in this error's own, for programs that print only the error.
+/// With the feature `serde`, it is serialized as its rule, message, path and offset. The message of an error of the operating system is part of
+/// this error's own, so it has no [`source`](core::error::Error::source).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Inner>);
 
@@ -37,14 +37,11 @@ struct Inner {
     offset: Option<u64>,
     /// The innermost step is first. Steps are added only while an error is returned, so success costs nothing.
     path: Vec<Step>,
-    /// The operating system's error.
-    #[cfg(feature = "std")]
-    source: Option<alloc::sync::Arc<std::io::Error>>,
     #[cfg(feature = "std")]
     transfer_damage: Option<TransferDamage>,
 }
 
-/// `std::io::Error` cannot be compared, so its kind and message are compared instead.
+/// The damage by a transfer is a guess about the whole file, which only some functions make, so it is not compared.
 impl PartialEq for Inner {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind && self.offset == other.offset && self.path == other.path
@@ -141,6 +138,8 @@ pub enum ErrorKind {
         kind: std::io::ErrorKind,
         /// The operating system's message.
         message: String,
+        /// The operating system's code, if it is an error of the operating system itself.
+        code: Option<i32>,
         /// The path of the file, if known.
         file: Option<std::path::PathBuf>,
     },
@@ -293,8 +292,6 @@ impl Error {
             offset: None,
             path: Vec::new(),
             #[cfg(feature = "std")]
-            source: None,
-            #[cfg(feature = "std")]
             transfer_damage: None,
         }))
     }
@@ -397,9 +394,7 @@ impl Error {
     #[cold]
     fn of_system(error: std::io::Error, file: Option<std::path::PathBuf>) -> Self {
         let (kind, message) = (error.kind(), alloc::string::ToString::to_string(&error));
-        let mut ours = Self::new(ErrorKind::Io { kind, message, file });
-        ours.0.source = Some(error.into());
-        ours
+        Self::new(ErrorKind::Io { kind, message, code: error.raw_os_error(), file })
     }
 }
 
@@ -445,12 +440,7 @@ impl fmt::Debug for Error {
     }
 }
 
-impl core::error::Error for Error {
-    #[cfg(feature = "std")]
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        self.0.source.as_deref().map(|error| error as _)
-    }
-}
+impl core::error::Error for Error {}
 
 /// Formats a number with its noun: `1 byte`, `2 bytes`.
 pub(crate) fn counted<N: fmt::Display + Copy + TryInto<u64>>(number: N, noun: &str) -> String {

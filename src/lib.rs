@@ -161,15 +161,19 @@ pub mod inspect;
 #[cfg(feature = "json")]
 pub mod json;
 mod json_schema;
-mod keyed;
 mod model;
 mod names;
 #[cfg(feature = "convert")]
 pub mod naming;
+#[cfg(feature = "inspect")]
+mod numbers;
 #[cfg(feature = "verify")]
 mod operators;
+mod sorted;
+// For the command, which reads several files at once.
 #[cfg(feature = "inspect")]
-mod parallel;
+#[doc(hidden)]
+pub mod parallel;
 mod path;
 #[cfg(feature = "inspect")]
 pub mod pictures;

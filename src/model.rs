@@ -156,13 +156,9 @@ impl<'a> Model<'a> {
         each_file!(self, file => file.into_owned().into())
     }
 
-    /// Returns the range of bytes after the last segment, as [`Pte::trailing_bytes`] does. Other kinds of files have no segments.
+    /// Returns the range of bytes at the end of the file that it does not refer to, as [`Pte::trailing_bytes`] does.
     pub fn trailing_bytes(&self) -> Range<u64> {
-        match self {
-            Self::Pte(pte) => pte.trailing_bytes(),
-            Self::Ptd(ptd) => ptd.trailing_bytes(),
-            _ => 0..0,
-        }
+        each_file!(self, file => file.trailing_bytes())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 #[cfg(feature = "inspect")]
-use crate::keyed::Keyed;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::{borrow::Cow, format};
 use core::fmt::{self, Write};
@@ -164,7 +164,7 @@ fn is_device(name: &str) -> bool {
 /// Returns a name that no other file has, even on systems that treat `A` and `a` as equal. `taken` maps the names, in lower case,
 /// to the last number appended to them.
 #[cfg(feature = "inspect")]
-pub(crate) fn unique_file_name(stem: &str, ending: &str, taken: &mut Keyed<String, u32>) -> String {
+pub(crate) fn unique_file_name(stem: &str, ending: &str, taken: &mut BTreeMap<String, u32>) -> String {
     let first = format!("{stem}.{ending}");
     let Some(last) = taken.get(&first.to_ascii_lowercase()) else {
         taken.insert(first.to_ascii_lowercase(), 1);
@@ -174,7 +174,7 @@ pub(crate) fn unique_file_name(stem: &str, ending: &str, taken: &mut Keyed<Strin
     loop {
         number += 1;
         let file = format!("{stem}-{number}.{ending}");
-        if !taken.contains(&file.to_ascii_lowercase()) {
+        if !taken.contains_key(&file.to_ascii_lowercase()) {
             taken.insert(file.to_ascii_lowercase(), 1);
             taken.insert(first.to_ascii_lowercase(), number);
             return file;

@@ -1,14 +1,11 @@
-//! Independent jobs on large data, on all cores.
+//! Independent jobs, on all cores.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// The number of bytes that justifies another thread.
-const WORTH: u64 = 1 << 20;
-
 /// Independent jobs.
 #[derive(Default)]
-pub(crate) struct Jobs<'j> {
+pub struct Jobs<'j> {
     list: Vec<Job<'j>>,
     /// The number of bytes that the jobs read.
     bytes: u64,
@@ -17,20 +14,23 @@ pub(crate) struct Jobs<'j> {
 type Job<'j> = Box<dyn FnOnce() + Send + 'j>;
 
 impl<'j> Jobs<'j> {
+    /// The number of bytes that justifies another thread.
+    pub const WORTH: u64 = 1 << 20;
+
     /// Adds a job that reads `bytes` bytes.
-    pub(crate) fn add(&mut self, bytes: u64, job: impl FnOnce() + Send + 'j) {
+    pub fn add(&mut self, bytes: u64, job: impl FnOnce() + Send + 'j) {
         self.list.push(Box::new(job));
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
     /// Runs all jobs, on threads that end with the call. A pool would outlive it, and after a `fork` the child process would wait forever
     /// for the pool's threads, which it does not have.
-    pub(crate) fn run(self) {
+    pub fn run(self) {
         use std::sync::{Mutex, PoisonError};
         use std::thread;
 
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let worth = usize::try_from(self.bytes / WORTH).unwrap_or(usize::MAX);
+        let worth = usize::try_from(self.bytes / Self::WORTH).unwrap_or(usize::MAX);
         let threads = cores.min(self.list.len()).min(worth);
         let jobs = Mutex::new(self.list.into_iter());
         let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -64,7 +64,7 @@ mod tests {
         let mut results = [0_u32; 100];
         let mut jobs = Jobs::default();
         for (index, result) in (0..).zip(&mut results) {
-            jobs.add(WORTH, move || *result += index);
+            jobs.add(Jobs::WORTH, move || *result += index);
         }
         jobs.run();
         assert!(results.into_iter().eq(0..100));
@@ -75,7 +75,9 @@ mod tests {
         let threads = Mutex::new(HashSet::new());
         let mut jobs = Jobs::default();
         for _ in 0..8 {
-            jobs.add(WORTH / 8, || drop(threads.lock().map(|mut threads| threads.insert(thread::current().id()))));
+            jobs.add(Jobs::WORTH / 8, || {
+                drop(threads.lock().map(|mut threads| threads.insert(thread::current().id())))
+            });
         }
         jobs.run();
         assert!(threads.into_inner().is_ok_and(|threads| threads.into_iter().eq([thread::current().id()])));
@@ -88,7 +90,7 @@ mod tests {
             let both = Barrier::new(2);
             let mut jobs = Jobs::default();
             for _ in 0..2 {
-                jobs.add(WORTH, || {
+                jobs.add(Jobs::WORTH, || {
                     both.wait();
                 });
             }

@@ -2,6 +2,10 @@
 
 use crate::error::{Error, Result, counted};
 use crate::schema::ScalarType;
+#[cfg(feature = "inspect")]
+use crate::tensor::TensorView;
+#[cfg(feature = "inspect")]
+use alloc::vec;
 use alloc::{borrow::Cow, format, vec::Vec};
 
 /// The numbers of a constant tensor. For quantized elements, including those of 4 and 2 bits, a number is
@@ -18,6 +22,28 @@ pub struct Dequantized<'t> {
     scales: Parameters<'t>,
     zero_points: Parameters<'t>,
     runs: Runs,
+    order: Option<Order>,
+}
+
+/// The order of elements that are stored in another order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Order {
+    /// The size of each dimension.
+    dims: Vec<u32>,
+    /// The size of each dimension and the distance of its elements in memory, the outermost dimension first. A dimension can be several here.
+    strides: Vec<(usize, usize)>,
+}
+
+impl Order {
+    /// Returns the index in memory of an element.
+    fn place(&self, mut index: usize) -> usize {
+        let mut place = 0;
+        for (size, stride) in self.strides.iter().rev() {
+            place += index % size * stride;
+            index /= size;
+        }
+        place
+    }
 }
 
 /// The mapping of elements to scales and zero points: element `i` has number `i / size % count`.
@@ -83,6 +109,19 @@ impl Stored {
 
     fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
+    }
+
+    /// Returns the least and the greatest element of quantizers, which stand for all numbers beyond.
+    #[cfg(feature = "inspect")]
+    fn limits(self) -> [f64; 2] {
+        match self {
+            Self::I8 => [-127.0, 127.0],
+            Self::U8 => [0.0, 255.0],
+            Self::LowHalfFirst => [0.0, 15.0],
+            Self::HighHalfFirst => [-8.0, 7.0],
+            Self::Quarters => [-2.0, 1.0],
+            _ => [f64::NEG_INFINITY, f64::INFINITY],
+        }
     }
 
     /// Returns the size of a row with `columns` elements, in bytes. Each row starts at a new byte.
@@ -163,12 +202,49 @@ impl<'t> Dequantized<'t> {
                 return Err(Error::tensor(format!("{found}, expected {}", runs.count)));
             }
         }
-        Ok(Self { stored, dims, elements, bytes, scales, zero_points, runs })
+        Ok(Self { stored, dims, elements, bytes, scales, zero_points, runs, order: None })
+    }
+
+    /// Creates a tensor of elements that are not quantized, in the natural order; `None` for a type without numbers, or another number of
+    /// bytes.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn unquantized(scalar_type: ScalarType, dims: Cow<'t, [u32]>, bytes: &'t [u8]) -> Option<Self> {
+        let runs = Runs { count: 1, size: elements(&dims) };
+        Self::new(Stored::of(scalar_type)?, dims, bytes, [Parameters::One(1.0), Parameters::One(0.0)], runs).ok()
+    }
+
+    /// Returns the elements of a tensor that are not quantized, in PyTorch's order; `None` for a type without numbers.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn plain(view: &TensorView<'t>) -> Option<Self> {
+        let shape = view.shape();
+        let sizes: Vec<u32> = shape.sizes.iter().map(|size| size.unsigned_abs()).collect();
+        let in_memory = shape.dim_order.iter().map(|dim| sizes.get(usize::from(*dim)).copied()).collect::<Option<_>>();
+        let dims: Vec<u32> = if shape.is_natural() { sizes.clone() } else { in_memory? };
+        let plain = Self::unquantized(shape.scalar_type, dims.into(), view.bytes())?;
+        if shape.is_natural() { Some(plain) } else { plain.permuted(sizes.clone(), &sizes, shape.dim_order) }
+    }
+
+    /// Returns the tensor with its elements in another order: that of the sizes `split`, whose dimensions are stored in this order, the
+    /// outermost first. `dims` are the same sizes, with adjacent ones multiplied. Returns `None` if they have another number of elements,
+    /// or the tensor is permuted already.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn permuted(self, dims: Vec<u32>, split: &[u32], dim_order: &[u8]) -> Option<Self> {
+        let fits = self.order.is_none() && [&*dims, split].iter().all(|sizes| elements(sizes) == self.elements);
+        let mut strides = vec![(0, 0); if fits { split.len() } else { return None }];
+        let mut stride = 1usize;
+        for dim in dim_order.iter().rev() {
+            let size = *split.get(usize::from(*dim))? as usize;
+            *strides.get_mut(usize::from(*dim))? = (size, stride);
+            stride = stride.checked_mul(size.max(1))?;
+        }
+        // A dimension that the order does not have keeps the size 0.
+        let is_whole = self.elements == 0 || strides.iter().all(|(size, _)| *size > 0);
+        is_whole.then_some(Self { order: Some(Order { dims, strides }), ..self })
     }
 
     /// Returns the size of each dimension, in elements. The first dimension is outermost.
     pub fn dims(&self) -> &[u32] {
-        &self.dims
+        self.order.as_ref().map_or(&self.dims, |order| &order.dims)
     }
 
     /// Returns the number of elements.
@@ -183,18 +259,37 @@ impl<'t> Dequantized<'t> {
 
     /// Returns the numbers, the last dimension innermost.
     pub fn values(&self) -> impl Iterator<Item = f32> + '_ {
+        self.stored().map(|(stored, zero_point, scale)| (stored - zero_point) as f32 * scale)
+    }
+
+    /// Returns for each number the range of those that are stored as the same element: they are within `distance` scales, and beyond for
+    /// the least and the greatest element.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn ranges(&self, distance: f32) -> impl Iterator<Item = [f32; 2]> + '_ {
+        let [least, greatest] = self.stored.limits();
+        self.stored().map(move |(stored, zero_point, scale)| {
+            let number = (stored - zero_point) as f32 * scale;
+            let reach = if self.stored.is_float() { 0.0 } else { distance * scale.abs() };
+            let low = if stored <= least { f32::NEG_INFINITY } else { number - reach };
+            let high = if stored >= greatest { f32::INFINITY } else { number + reach };
+            [low, high]
+        })
+    }
+
+    /// Returns each element with its zero point and scale. Elements in floating point are numbers already.
+    fn stored(&self) -> impl Iterator<Item = (f64, f64, f32)> + '_ {
         let columns = self.dims.last().map_or(1, |columns| (*columns as usize).max(1));
         let row_size = self.stored.row_size(columns);
         // `new` has checked that there are enough rows, scales and zero points.
         (0..self.elements).map_while(move |index| {
+            let index = self.order.as_ref().map_or(index, |order| order.place(index));
             let row = self.bytes.get(index / columns * row_size..)?;
             let stored = self.stored.at(row, index % columns)?;
             if self.stored.is_float() {
-                return Some(stored as f32);
+                return Some((stored, 0.0, 1.0));
             }
             let run = index / self.runs.size.max(1) % self.runs.count.max(1);
-            let zero_point = self.zero_points.get(run)?;
-            Some((stored - zero_point) as f32 * self.scales.get(run)? as f32)
+            Some((stored, self.zero_points.get(run)?, self.scales.get(run)? as f32))
         })
     }
 
@@ -264,6 +359,29 @@ mod tests {
         assert_eq!(of(Stored::Quarters, &[0b10_01_00, 0b10_01_11]), [-2.0, -1.0, 0.0, 1.0, -1.0, 0.0]);
         let short = Dequantized::new(Stored::LowHalfFirst, Cow::Borrowed(&[2, 3]), &[0; 3], one(), all);
         assert!(alloc::format!("{}", short.unwrap_err()).contains("take 4 bytes, but the constant has 3 bytes"));
+    }
+
+    #[cfg(feature = "inspect")]
+    #[test]
+    fn the_least_and_the_greatest_element_stand_for_all_numbers_beyond() {
+        let parameters = [Parameters::One(0.5), Parameters::One(0.0)];
+        let all = Runs { count: 1, size: 4 };
+        let quarters = Dequantized::new(Stored::Quarters, Cow::Borrowed(&[4]), &[0b11_10_01_00], parameters, all);
+        let expected = [[f32::NEG_INFINITY, -0.75], [-0.75, -0.25], [-0.25, 0.25], [0.25, f32::INFINITY]];
+        assert!(quarters.unwrap().ranges(0.5).eq(expected));
+    }
+
+    #[cfg(feature = "inspect")]
+    #[test]
+    fn permuted_elements_keep_the_scale_of_their_channel() {
+        let scales = [Parameters::Floats(&[1.0, 10.0]), Parameters::One(0.0)];
+        let runs = Runs { count: 2, size: 1 };
+        let stored = Dequantized::new(Stored::I8, Cow::Borrowed(&[3, 2]), &[1, 2, 3, 4, 5, 6], scales, runs).unwrap();
+        let turned = stored.clone().permuted(vec![2, 3], &[2, 3], &[1, 0]).unwrap();
+        assert_eq!((turned.dims(), turned.to_vec()), (&[2, 3][..], vec![1.0, 3.0, 5.0, 20.0, 40.0, 60.0]));
+        assert_eq!(turned.permuted(vec![3, 2], &[3, 2], &[1, 0]), None);
+        assert_eq!(stored.clone().permuted(vec![2, 2], &[2, 2], &[1, 0]), None);
+        assert_eq!(stored.permuted(vec![6], &[2, 3], &[1, 1]), None);
     }
 
     #[test]

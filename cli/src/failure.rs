@@ -89,11 +89,10 @@ impl Failure {
         Self::usage_of(file, &format!("a {kind} file, which has no program: expected a .pte or .bpte"))
     }
 
-    /// Returns the failure for bytes after the last segment of a file, which a new layout would drop.
+    /// Returns the failure for bytes at the end of a file that it does not refer to, which a new layout would drop.
     pub fn loses(file: &Path, trailing: &Range<u64>, advice: &str) -> Self {
         let (count, start) = (trailing.end - trailing.start, trailing.start);
-        let fault =
-            format!("{count} bytes after the last segment (from byte {start}) would be lost in a new layout: {advice}");
+        let fault = format!("{count} trailing bytes, from byte {start}, would be lost in a new layout: {advice}");
         Self::Bad { file: file.to_owned(), findings: vec![fault] }
     }
 

@@ -45,7 +45,7 @@ include_all_operators) and two optional lists of names, scalar_types and backend
   portable   the portable kernels and no backend
   xnnpack    the portable kernels and XNNPACK
   optimized  the portable and the optimized kernels, and XNNPACK
-  python     the kernels and backends of the Python wheel
+  python     the kernels of the Python wheel, and its backends: OpenVINO and QNN on Linux, Core ML and MLX on macOS, XNNPACK on both
 
 Examples:
   pte fit model.pte weights.ptd --target board.toml

@@ -14,6 +14,7 @@ use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::remote::Need;
 use executorch_format::inspect::{MacsSummary, MethodMemory, PlannedTensor, Summary};
+use executorch_format::schema::program::ExecutionPlan;
 use executorch_format::verify::{MissingData, Releases, Target, Verdict};
 use executorch_format::{Analysis, Model, ParseOptions};
 use serde::Serialize;
@@ -84,8 +85,7 @@ impl MutableBuffers {
     /// Returns those of each method that has any.
     fn of(analysis: &Analysis<'_>) -> Vec<Self> {
         let pte = analysis.pte();
-        let of_method = |method: MethodMemory<'_>| {
-            let plan = pte.method(method.name)?;
+        let of_method = |(plan, method): (&ExecutionPlan<'_>, MethodMemory<'_>)| {
             let tensors = method.buffers.iter().flat_map(|buffer| &buffer.tensors).filter(|tensor| tensor.kept);
             let is_without = |tensor: &&PlannedTensor<'_>| {
                 // The index means nothing for a tensor whose values are in a `.ptd` file.
@@ -96,7 +96,7 @@ impl MutableBuffers {
             let bytes = tensors.iter().map(|tensor| tensor.size).sum();
             (!tensors.is_empty()).then(|| Self { method: method.name.to_owned(), values, bytes })
         };
-        analysis.memory().methods.into_iter().filter_map(of_method).collect()
+        pte.methods().iter().zip(analysis.memory().methods).filter_map(of_method).collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Work on several items at once.
 
 use crate::failure::Failure;
-#[cfg(feature = "parallel")]
-use rayon::prelude::*;
+use executorch_format::parallel::Jobs;
+use std::thread;
 
 /// Calls `work` for each item, on all cores, and then `done` with each item and its result, in the order of the items.
 pub fn in_order<T: Sync, R: Send>(
@@ -10,13 +10,16 @@ pub fn in_order<T: Sync, R: Send>(
     work: impl Fn(&T) -> R + Sync,
     mut done: impl FnMut(&T, R) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    // A single item needs no other threads, which take time to start, and memory.
-    if let [item] = items {
-        return done(item, work(item));
-    }
     // In batches, so that the first results do not wait for the last, and few results are in memory at a time.
     for batch in items.chunks(batch()) {
-        for (item, result) in batch.iter().zip(results(batch, &work)) {
+        let mut results: Vec<Option<R>> = batch.iter().map(|_| None).collect();
+        let mut jobs = Jobs::default();
+        for (item, result) in batch.iter().zip(&mut results) {
+            // A file is worth a thread, whatever its size.
+            jobs.add(Jobs::WORTH, || *result = Some(work(item)));
+        }
+        jobs.run();
+        for (item, result) in batch.iter().zip(results.into_iter().flatten()) {
             done(item, result)?;
         }
     }
@@ -24,25 +27,8 @@ pub fn in_order<T: Sync, R: Send>(
 }
 
 /// Returns the number of items that are processed before the first results are passed on.
-#[cfg(feature = "parallel")]
 pub fn batch() -> usize {
-    8 * rayon::current_num_threads()
-}
-
-#[cfg(feature = "parallel")]
-fn results<T: Sync, R: Send>(batch: &[T], work: &(impl Fn(&T) -> R + Sync)) -> Vec<R> {
-    batch.par_iter().map(work).collect()
-}
-
-/// Returns 1: without threads, there is one item at a time.
-#[cfg(not(feature = "parallel"))]
-pub fn batch() -> usize {
-    1
-}
-
-#[cfg(not(feature = "parallel"))]
-fn results<T, R>(batch: &[T], work: &impl Fn(&T) -> R) -> Vec<R> {
-    batch.iter().map(work).collect()
+    8 * thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[cfg(test)]

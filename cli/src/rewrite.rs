@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::DataLocation;
 use executorch_format::{Error, Model, PtdOptions, PteOptions, WriteStyle};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +44,8 @@ struct Options {
     /// Recompute the layout, even without another option
     #[arg(long)]
     relayout: bool,
-    /// Drop bytes after the last segment, which a new layout does not keep
+    /// Drop bytes at the end that the file does not refer to, which a new layout does not keep. The rest of a bundle, a trace or a payload
+    /// stays as it is
     #[arg(long)]
     drop_trailing: bool,
     /// Align segments to this many bytes, a power of two [default: 128]; a segment also keeps the alignment of its old
@@ -113,9 +115,17 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     let input = Input::open(context, &arguments.input)?;
     let options = &arguments.options;
     let unwritable = |error: Error| Failure::unwritable(output, error);
-    match input.parse()? {
+    let model = input.parse()?;
+    if !matches!(model, Model::Pte(_) | Model::Ptd(_)) && options.only_drops_trailing() {
+        let trailing = model.trailing_bytes();
+        options.check_trailing(context, &trailing, input.path())?;
+        let kept = cut(&model, input.bytes(), &trailing);
+        let cut = Model::parse(&kept).map_err(|error| Failure::bad(input.path(), &error))?;
+        return prepare(context, &input.copied(cut.image().map_err(unwritable)?), output, &input);
+    }
+    match model {
         Model::Pte(pte) => {
-            options.check_trailing(context, pte.trailing_bytes(), input.path())?;
+            options.check_trailing(context, &pte.trailing_bytes(), input.path())?;
             let pte = if options.any() { pte.lay_out(&options.for_pte()).map_err(unwritable)? } else { pte };
             prepare(context, &input.copied(pte.image().map_err(unwritable)?), output, &input)
         }
@@ -124,7 +134,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
                 let file = text::path(input.path());
                 return Err(Failure::Usage(format!("{option} applies only to .pte files, and {file} is a .ptd")));
             }
-            options.check_trailing(context, ptd.trailing_bytes(), input.path())?;
+            options.check_trailing(context, &ptd.trailing_bytes(), input.path())?;
             if let Some(note) = edit::old_schema(&ptd).filter(|_| options.any()) {
                 context.say(format_args!("note: {note}"));
             }
@@ -153,13 +163,35 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     }
 }
 
+/// Returns the bytes of a file without those at its end. The size prefix of a trace counts all that is left.
+fn cut<'t>(model: &Model<'_>, bytes: &'t [u8], trailing: &Range<u64>) -> Cow<'t, [u8]> {
+    let end = usize::try_from(trailing.start).ok().filter(|_| !trailing.is_empty());
+    let kept = end.and_then(|end| bytes.get(..end)).unwrap_or(bytes);
+    match (model, u32::try_from(kept.len().saturating_sub(SIZE_PREFIX))) {
+        (Model::Etdp(_), Ok(size)) => {
+            let mut kept = kept.to_vec();
+            kept.iter_mut().zip(size.to_le_bytes()).for_each(|(byte, new)| *byte = new);
+            kept.into()
+        }
+        _ => kept.into(),
+    }
+}
+
+/// The bytes of the size prefix of a trace.
+const SIZE_PREFIX: usize = 4;
+
 impl Options {
     fn any(&self) -> bool {
-        self.relayout
-            || self.drop_trailing
-            || self.segment_alignment.is_some()
-            || self.order.is_some()
-            || self.for_programs().is_some()
+        self.drop_trailing || self.any_of_layout()
+    }
+
+    /// Returns `true` if a layout is asked for.
+    fn any_of_layout(&self) -> bool {
+        self.relayout || self.segment_alignment.is_some() || self.order.is_some() || self.for_programs().is_some()
+    }
+
+    fn only_drops_trailing(&self) -> bool {
+        self.drop_trailing && !self.any_of_layout()
     }
 
     /// Encodes a payload again, or keeps it unchanged. Fails if another option is given.
@@ -167,7 +199,9 @@ impl Options {
         let others = self.segment_alignment.is_some() || self.order.is_some() || self.drop_trailing;
         if others || self.for_programs().is_some() {
             let file = text::path(file);
-            return Err(Failure::Usage(format!("{file} is a payload: only --relayout applies to it")));
+            return Err(Failure::Usage(format!(
+                "{file} is a payload: either --relayout or --drop-trailing applies to it"
+            )));
         }
         Ok(if self.relayout { Xnnpack { source: None, ..payload } } else { payload })
     }
@@ -192,16 +226,16 @@ impl Options {
     }
 
     /// Fails if a new layout would lose bytes that the user did not ask to drop.
-    fn check_trailing(&self, context: &Context, trailing: Range<u64>, file: &Path) -> Result<(), Failure> {
+    fn check_trailing(&self, context: &Context, trailing: &Range<u64>, file: &Path) -> Result<(), Failure> {
         if !self.any() || trailing.is_empty() {
             return Ok(());
         }
         if !self.drop_trailing {
-            return Err(Failure::loses(file, &trailing, "--drop-trailing drops them"));
+            return Err(Failure::loses(file, trailing, "--drop-trailing drops them"));
         }
         let (count, start) = (trailing.end - trailing.start, trailing.start);
         let file = text::path(file);
-        context.say(format_args!("{file}: {count} bytes after the last segment (from byte {start}) dropped"));
+        context.say(format_args!("{file}: {count} trailing bytes, from byte {start}, dropped"));
         Ok(())
     }
 

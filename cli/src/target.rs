@@ -23,8 +23,12 @@ const RUNTIMES: [Runtime; 5] = [
         libraries: Some(&[Library::Portable, Library::Optimized]),
         backends: Some(&["XnnpackBackend"]),
     },
-    // The backends of a wheel depend on its platform.
-    Runtime { name: "python", libraries: Some(&[Library::PythonWheel]), backends: None },
+    // What the wheel of 1.5.1 for Linux registers (OpenVINO, QNN, XNNPACK), and what `tools/cmake/preset/pybind.cmake` adds on macOS.
+    Runtime {
+        name: "python",
+        libraries: Some(&[Library::PythonWheel]),
+        backends: Some(&["CoreMLBackend", "MLXBackend", "OpenvinoBackend", "QnnBackend", "XnnpackBackend"]),
+    },
 ];
 
 struct Runtime {

@@ -1,15 +1,10 @@
 //! The limit on what a run of the command writes: in a small file, many parts can share bytes that would be written once for each of them.
 
 use crate::failure::Failure;
+use executorch_format::Image;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// The bytes that any run may write.
-const BASE: u64 = 64 << 20;
-
-/// The bytes that a run may write beyond that, for each byte that it read.
-const PER_BYTE: u64 = 32;
 
 /// The bytes of all files that were opened, and of all that were written. Jobs on several threads share them, hence the atomic types.
 #[derive(Default)]
@@ -34,7 +29,7 @@ impl Volume {
     pub fn write(&self, file: &Path, bytes: u64) -> Result<(), Failure> {
         let all = self.written.fetch_add(bytes, Relaxed).saturating_add(bytes);
         let read = self.read.load(Relaxed);
-        let most = PER_BYTE.saturating_mul(read).saturating_add(BASE);
+        let most = Image::max_size(read);
         if self.unlimited || all <= most {
             return Ok(());
         }
@@ -53,7 +48,7 @@ mod tests {
     fn the_limit_grows_with_what_was_read_and_can_be_lifted() {
         let mut volume = Volume::default();
         let write = |volume: &Volume, bytes| volume.write(Path::new("out"), bytes).is_ok();
-        assert!(write(&volume, BASE) && !write(&volume, 1));
+        assert!(write(&volume, 64 << 20) && !write(&volume, 1));
         volume.add_read(1);
         assert!(write(&volume, 31) && !write(&volume, 1));
         volume.unlimited = true;

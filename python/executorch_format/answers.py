@@ -232,8 +232,7 @@ class PlannedTensor(Answer):
     name: str | None
     """The name, if the tensor has one."""
     named_by: str | None
-    """The origin of its name. `naming::Names` adds this field and the next three. One of `file`, `record`, `state_dict`, `input`,
-    `operator`."""
+    """The origin of its name. One of `file`, `record`, `state_dict`, `input`, `operator`."""
     replaces: tuple[int, ...]
     """Values that used some of its bytes before and are no longer needed. At most 64."""
     shares_with: tuple[int, ...]
@@ -451,8 +450,7 @@ class Value(Answer):
     name: str | None
     """The name, if the tensor has one."""
     named_by: str | None
-    """The origin of the tensor's name. `naming::Names` adds names that the file does not have. One of `file`, `record`, `state_dict`, `input`,
-    `operator`."""
+    """The origin of the tensor's name. One of `file`, `record`, `state_dict`, `input`, `operator`."""
     place: Place | None
     """The place of a tensor's bytes."""
     scalar_type: ScalarType | None
@@ -516,8 +514,7 @@ class Instruction(Answer):
     assumed: str | None
     """The reason why `output` of its arguments is an assumption; `None` if it is known."""
     label: str | None
-    """The operator or backend without its namespace, and the number of earlier instructions of the same kind, such as `convolution.3`.
-    `naming::Names` adds this field and the next two."""
+    """The operator or backend without its namespace, and the number of earlier instructions of the same kind, such as `convolution.3`."""
     module: str | None
     """The path of its module, such as `layers.0.conv`; empty for the model itself."""
     source: SourceLine | None
@@ -618,7 +615,7 @@ class GraphArgument(Answer):
     place: Place | None
     """The place of a tensor's bytes."""
     tensor_name: str | None
-    """The name of a tensor, such as `layers.0.conv.weight`. `naming::Names` adds it."""
+    """The name of a tensor, such as `layers.0.conv.weight`."""
     weight: bool | None
     """`true` for a weight: data in the file or in a `.ptd`, also inside a delegate."""
 
@@ -643,7 +640,7 @@ class GraphNode(Answer):
     """The path of its module, such as `layers.0.conv`; empty for the model itself."""
     name: str | None
     """The label of the instruction or of the node inside a delegate, such as `convolution.3`; for an input, a state or an output, the name of
-    the value. `naming::Names` adds this and `module`."""
+    the value."""
     source: str | None
     """The line of Python that it comes from, if the file or a record has it: `model.py:12 forward`."""
 
@@ -796,7 +793,7 @@ class Event(Answer):
     delegate_debug_id: int | None
     """The delegate's own number for the event."""
     label: str | None
-    """The label of the instruction or of the node inside a delegate, such as `convolution.3`. `naming::Names` adds this and `module`."""
+    """The label of the instruction or of the node inside a delegate, such as `convolution.3`."""
     macs: int | None
     """The multiply-accumulates of one run of the instruction or of the node, if the program is given and they are known: see `Macs`. With
     dynamic shapes, an upper bound."""

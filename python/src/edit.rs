@@ -6,7 +6,7 @@ use crate::held::{OwnedModel, PySource, Source, borrowed};
 use executorch_format::edit::{Digest, EditReport, MetadataValue, NewData, NewKey, Selector, Strip, new_errors};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::flat_tensor::TensorLayout;
-use executorch_format::{Error, Model, Ptd, PtdOptions, Pte};
+use executorch_format::{Analysis, Error, Model, Ptd, PtdOptions, Pte};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList};
 use pythonize::pythonize;

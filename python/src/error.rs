@@ -6,7 +6,6 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
-use std::error::Error as _;
 use std::io;
 
 static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -21,12 +20,11 @@ fn new(py: Python<'_>, message: String, path: String, offset: Option<u64>, rule:
 
 /// Returns `executorch_format.Error`, or `OSError` for an error of the operating system.
 pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
-    let ErrorKind::Io { kind, message, file } = error.kind() else {
+    let ErrorKind::Io { kind, message, code, file } = error.kind() else {
         return new(py, error.to_string(), error.path().to_string(), error.offset(), error.kind().rule());
     };
-    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     let file = file.as_ref().map(|file| file.as_os_str());
-    match source.and_then(io::Error::raw_os_error) {
+    match *code {
         // On Windows, Rust's code is the `winerror` that Python takes as its fourth argument.
         Some(code) if cfg!(windows) => PyOSError::new_err((0, message.clone(), file.map(ToOwned::to_owned), code)),
         Some(code) => match strerror(py, code) {

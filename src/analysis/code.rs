@@ -7,9 +7,9 @@ use crate::dataflow::{Accesses, Calls, DelegateOutputs, Role, ValueFacts};
 use crate::error::Error;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
-use crate::keyed;
 use crate::path::Path;
 use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
+use crate::sorted;
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
@@ -123,7 +123,7 @@ pub enum NamedBy {
     File,
     /// An ETRecord.
     Record,
-    /// A state dict with a tensor of the same bytes.
+    /// A state dict with a tensor of the same bytes, or whose numbers are within half a scale of the quantized ones.
     StateDict,
     /// The position among the inputs of the method.
     Input,
@@ -431,7 +431,7 @@ fn chain_code<'t>(
             stack,
         });
     }
-    for index in keyed::set(instructions.iter().filter_map(|code| code.operation.destination()).collect()) {
+    for index in sorted::set(instructions.iter().filter_map(|code| code.operation.destination()).collect()) {
         if let Some(code) = instructions.get_mut(index) {
             code.jumped_to = true;
         }

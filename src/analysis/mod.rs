@@ -7,6 +7,7 @@ mod code;
 mod compile_specs;
 mod constant_methods;
 mod delegate_code;
+mod dequantized;
 mod fault;
 pub(crate) mod modules;
 mod names;
@@ -19,6 +20,7 @@ pub use code::{
 pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
 pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
+pub use dequantized::QuantizedTensor;
 pub use fault::Fault;
 pub use names::{
     DelegateNames, EtRecord, InstructionName, MethodNames, ModelPlace, ModelTensor, Name, NameSource, NameText, Names,
@@ -37,6 +39,7 @@ use std::sync::OnceLock;
 
 pub(crate) use compile_specs::accelerator;
 pub(crate) use constant_methods::double;
+pub(crate) use dequantized::dequantized;
 pub(crate) use training::training_outputs;
 
 /// A program with everything that is known of it: costly to open, cheap to ask.

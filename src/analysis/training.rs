@@ -2,8 +2,8 @@
 
 use super::constant_methods::Returned;
 use crate::file::pte::{Pte, TRAINING_PREFIX};
-use crate::keyed::Keyed;
 use crate::schema::program::ExecutionPlan;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, vec, vec::Vec};
 
 /// The meaning of an output of a method for training, besides the model's own outputs.
@@ -35,14 +35,14 @@ pub enum TrainingRole {
 /// Returns the meaning of each output of each method; an empty list for a method that is not for training. Methods are found by name, so that
 /// of several with one name only the first can be.
 pub(crate) fn training_outputs<'t>(pte: &'t Pte<'_>) -> Vec<Vec<Option<TrainingOutput<'t>>>> {
-    let mut constants: Keyed<&str, &ExecutionPlan<'_>> = Keyed::new();
+    let mut constants: BTreeMap<&str, &ExecutionPlan<'_>> = BTreeMap::new();
     for plan in pte.methods() {
         if let Some(name) = plan.name().strip_prefix(TRAINING_PREFIX) {
-            constants.or_insert(name, plan);
+            constants.entry(name).or_insert(plan);
         }
     }
-    let mut seen = Keyed::new();
-    let of = |plan: &'t ExecutionPlan<'_>| match !constants.is_empty() && seen.add(plan.name()) {
+    let mut seen = BTreeSet::new();
+    let of = |plan: &'t ExecutionPlan<'_>| match !constants.is_empty() && seen.insert(plan.name()) {
         true => outputs(plan, &constants).unwrap_or_default(),
         false => Vec::new(),
     };
@@ -53,7 +53,7 @@ pub(crate) fn training_outputs<'t>(pte: &'t Pte<'_>) -> Vec<Vec<Option<TrainingO
 /// order of the names. `None` if the method is not for training.
 fn outputs<'t>(
     plan: &ExecutionPlan<'_>,
-    constants: &Keyed<&str, &'t ExecutionPlan<'t>>,
+    constants: &BTreeMap<&str, &'t ExecutionPlan<'t>>,
 ) -> Option<Vec<Option<TrainingOutput<'t>>>> {
     let constant = |kind: &str| constants.get(&*format!("{kind}_{}", plan.name()))?.constant();
     let start = |kind| match constant(kind)? {

@@ -1,7 +1,6 @@
 //! Basic blocks of a method: instructions between jumps.
 
 use super::events::Events;
-use crate::keyed::sort_by_key;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes};
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::{vec, vec::Vec};
@@ -71,7 +70,7 @@ impl Blocks {
                 jumps.push((time, jump.cond_value_index as u32, [next, destination]));
             }
         }
-        sort_by_key(&mut loops, |(first, last)| (*first, Reverse(*last)));
+        loops.sort_by_key(|(first, last)| (*first, Reverse(*last)));
         let skipped_to = skipped_to(&jumps, end);
         let mut list: Vec<Block> = Vec::new();
         let mut index = vec![0; end + 1];

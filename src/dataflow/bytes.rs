@@ -206,7 +206,7 @@ impl Bytes {
 
     /// Returns all writes of which some content remains, in order.
     pub(super) fn all(&self) -> Vec<u32> {
-        crate::keyed::set(self.pieces.values().flat_map(|piece| piece.writes.all()).collect())
+        crate::sorted::set(self.pieces.values().flat_map(|piece| piece.writes.all()).collect())
     }
 }
 
@@ -271,7 +271,7 @@ mod tests {
             let range = expected.get(from as usize..(from + 1 + to) as usize).unwrap_or_default();
             assert_eq!(
                 read(&bytes, from, from + 1 + to),
-                crate::keyed::set(range.concat()).into_iter().fold(Vec::new(), |mut all, write| {
+                crate::sorted::set(range.concat()).into_iter().fold(Vec::new(), |mut all, write| {
                     if all.last() != Some(&write) {
                         all.push(write);
                     }

@@ -32,8 +32,9 @@ pub(crate) use events::{Event, Kind};
 pub(crate) use payloads::DelegateOutputs;
 pub(crate) use walk::{Conflict, Null, Rebound, Reordered, Source, StaleView};
 
-use crate::keyed::{Keyed, set, sort};
 use crate::schema::program::ExecutionPlan;
+use crate::sorted::set;
+use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
 use blocks::Blocks;
 use events::Events;
@@ -138,7 +139,7 @@ impl Dataflow {
         if what != Find::Conflicts {
             values.separate();
         }
-        let (mut passed, mut reordered, mut rebound) = (Vec::new(), Keyed::new(), Vec::new());
+        let (mut passed, mut reordered, mut rebound) = (Vec::new(), BTreeMap::new(), Vec::new());
         let (mut through, mut periods) = (Vec::new(), Vec::new());
         // A walk may find further values that are read before they are written; the next walk treats them as kept.
         for walks in 1.. {
@@ -164,7 +165,7 @@ impl Dataflow {
             }
             values.kept.retain(|(value, _)| kept.binary_search(value).is_err());
             values.kept.extend(kept.into_iter().map(|value| (value, true)));
-            sort(&mut values.kept);
+            values.kept.sort();
             events.keep(&values.kept);
         }
         let mut unknown = core::mem::take(&mut events.unknown);
@@ -173,7 +174,7 @@ impl Dataflow {
             (passed, through, reordered, rebound) = Default::default();
             periods = periods::of_mentions(&events);
         }
-        sort(&mut unknown);
+        unknown.sort();
         let mut found = Self {
             events,
             values,
@@ -185,11 +186,7 @@ impl Dataflow {
             conflicts: Vec::new(),
             nulls: Vec::new(),
             stale_views: Vec::new(),
-            reordered: reordered
-                .into_sorted()
-                .into_iter()
-                .map(|((view, base), read)| Reordered { view, base, read })
-                .collect(),
+            reordered: reordered.into_iter().map(|((view, base), read)| Reordered { view, base, read }).collect(),
             rebound,
         };
         for mut passed in passed {

@@ -1,7 +1,7 @@
 //! The periods in which values need their bytes.
 
 use super::{Dataflow, Period, periods};
-use crate::keyed::set;
+use crate::sorted::set;
 use alloc::vec::Vec;
 
 /// The periods in which values need their bytes.

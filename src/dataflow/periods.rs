@@ -3,7 +3,7 @@
 use super::events::{Events, Kind};
 use super::walk::{MethodWalk, TooMuch};
 use super::{BEFORE, Period};
-use crate::keyed::{set, sort_by_key};
+use crate::sorted::set;
 use alloc::{vec, vec::Vec};
 
 /// Returns the periods in which the content of each write is needed, by write and time.
@@ -97,7 +97,7 @@ pub(super) fn of_mentions(events: &Events) -> Vec<(u32, Period)> {
 
 /// Sorts periods by key and time, and merges those that overlap or touch.
 pub(super) fn merged(mut periods: Vec<(u32, Period)>) -> Vec<(u32, Period)> {
-    sort_by_key(&mut periods, |(key, period)| (*key, period.first, period.last));
+    periods.sort_by_key(|(key, period)| (*key, period.first, period.last));
     let mut merged: Vec<(u32, Period)> = Vec::with_capacity(periods.len());
     for (key, period) in periods {
         match merged.last_mut() {

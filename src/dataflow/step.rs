@@ -171,7 +171,7 @@ impl MethodWalk<'_> {
                 write => self.events.event(self.event_of(write)).value,
             };
             if base != pointer.tensor && self.is_reordered(base, pointer.tensor) {
-                self.reordered.or_insert((pointer.tensor, base), read);
+                self.reordered.entry((pointer.tensor, base)).or_insert(read);
             }
         }
     }
@@ -228,7 +228,7 @@ impl MethodWalk<'_> {
             }
         }
         if self.outputs.len() > 1 {
-            crate::keyed::sort_by_key(&mut self.outputs, |output| (output.place.buffer, output.place, output.write));
+            self.outputs.sort_by_key(|output| (output.place.buffer, output.place, output.write));
         }
         let mut is_apart = true;
         for pair in self.outputs.windows(2) {
@@ -331,7 +331,7 @@ impl MethodWalk<'_> {
     /// Returns the number of a write to the memory of another value.
     fn number(&mut self, write: u32, memory: u32) -> u32 {
         let new = (self.events.list.len() + self.through.len()) as u32;
-        let number = *self.numbers.or_insert((write, memory), new);
+        let number = *self.numbers.entry((write, memory)).or_insert(new);
         if number == new {
             self.through.push((write, memory));
         }
@@ -380,7 +380,7 @@ impl MethodWalk<'_> {
         let own = Pointer::of(value);
         let pointers = state.pointers_of(value, &own);
         self.note_exposed(value, pointers);
-        let tensors: Vec<u32> = crate::keyed::set(pointers.iter().map(|pointer| pointer.tensor).collect());
+        let tensors: Vec<u32> = crate::sorted::set(pointers.iter().map(|pointer| pointer.tensor).collect());
         for tensor in &tensors {
             let mut values = vec![value];
             if tensor != &value || self.is_moved[*tensor as usize] {
@@ -390,7 +390,7 @@ impl MethodWalk<'_> {
                 values.extend(others.map(|(value, _)| *value));
                 values.extend(Some(*tensor).filter(|tensor| !state.pointers.contains_key(tensor)));
             }
-            for value in crate::keyed::set(values) {
+            for value in crate::sorted::set(values) {
                 let own = Pointer::of(value);
                 let before = state.pointers_of(value, &own).iter();
                 let mut new: Vec<Pointer> =

@@ -3,8 +3,9 @@
 use super::blocks::Blocks;
 use super::bytes::MemoryRange;
 use super::events::{Events, Kind};
-use crate::keyed::{Keyed, set, sort, sort_by_key};
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
+use crate::sorted::set;
+use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
 
 /// The placeholder for the value whose memory a pointer leads to, if the pointer is null.
@@ -176,10 +177,10 @@ impl Values {
     )]
     pub(super) fn find_views(&mut self, plan: &ExecutionPlan<'_>, events: &Events, blocks: &Blocks) -> bool {
         // The values that moves rebind, by place.
-        let mut moved = Keyed::<MemoryRange, Vec<u32>>::new();
+        let mut moved = BTreeMap::<MemoryRange, Vec<u32>>::new();
         for event in &events.list {
             if let Kind::Move(_) = event.kind {
-                let targets = moved.entry(self.places[event.value as usize]);
+                let targets = moved.entry(self.places[event.value as usize]).or_default();
                 if targets.last() != Some(&event.value) {
                     targets.push(event.value);
                 }
@@ -198,7 +199,7 @@ impl Values {
         // The values with content, in order.
         let mut owners = Vec::new();
         // The values that no instruction writes, and the values with content at the place of each.
-        let (mut views, mut at_place) = (Vec::new(), Keyed::<MemoryRange, Vec<u32>>::new());
+        let (mut views, mut at_place) = (Vec::new(), BTreeMap::<MemoryRange, Vec<u32>>::new());
         for ((value, first), place) in (0..).zip(&mut self.first).zip(&self.places) {
             if place.buffer >= OWN_BUFFERS {
                 continue;
@@ -211,7 +212,7 @@ impl Values {
             } else if first.written == NEVER && first.pointed == NEVER {
                 if first.used != NEVER {
                     views.push(value);
-                    at_place.entry(*place);
+                    at_place.entry(*place).or_default();
                 }
             } else if is_read_first && first.pointed == NEVER {
                 self.kept.push((value, true));
@@ -251,7 +252,7 @@ impl Values {
                 self.first(*moved).pointed < first.used && other.is_none_or(|base| distance(*moved) < distance(base))
             };
             let mut nearer: Vec<u32> = targets.iter().copied().filter(is_nearer).collect();
-            sort_by_key(&mut nearer, |moved| distance(*moved));
+            nearer.sort_by_key(|moved| distance(*moved));
             nearer.truncate(MAX_MOVED_BASES);
             let Some(left) = budget.checked_sub(steps) else { return false };
             budget = left;
@@ -271,7 +272,7 @@ impl Values {
                 self.groups[value as usize] = find(&mut self.groups, value);
             }
         }
-        sort(&mut self.kept);
+        self.kept.sort();
         true
     }
 }

@@ -8,7 +8,6 @@ use super::bytes::{BEFORE, MemoryRange};
 use super::events::{Events, Kind};
 use super::state::{Pointer, State};
 use super::values::{NOWHERE, Values};
-use crate::keyed::{Keyed, sort};
 use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
 use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
@@ -131,14 +130,14 @@ pub(super) struct MethodWalk<'e> {
     pub(super) is_moved: Vec<bool>,
     /// Writes to the memory of another value, by event and memory. They are numbered after the events.
     pub(super) through: Vec<(u32, u32)>,
-    pub(super) numbers: Keyed<(u32, u32), u32>,
+    pub(super) numbers: BTreeMap<(u32, u32), u32>,
     /// The pointers at the start of a run, for values whose pointer is null or left by the previous run.
     entry: BTreeMap<u32, Vec<Pointer>>,
     /// For each value, `true` if it is used with the pointer that it had when the run started.
     pub(super) is_exposed: Vec<bool>,
     pub(super) passed: Vec<Passed>,
     /// The views that were read with elements in another order, and their bases, with the reading event.
-    pub(super) reordered: Keyed<(u32, u32), u32>,
+    pub(super) reordered: BTreeMap<(u32, u32), u32>,
     /// The tensors that outputs in the caller's memory are at the end of a run.
     pub(super) rebound: Vec<Rebound>,
     /// The number of recorded findings.
@@ -186,7 +185,7 @@ impl<'e> MethodWalk<'e> {
                 *is_fill = true;
             }
         }
-        sort(&mut fills);
+        fills.sort();
         let mut entry = BTreeMap::new();
         for value in &values.nowhere {
             entry.insert(*value, vec![Pointer { memory: NOWHERE, ..Pointer::of(*value) }]);
@@ -200,12 +199,12 @@ impl<'e> MethodWalk<'e> {
             is_fill,
             is_moved,
             through: Vec::new(),
-            numbers: Keyed::new(),
+            numbers: BTreeMap::new(),
             entry,
             is_written: vec![false; events.list.len()],
             is_exposed: vec![false; values.places.len()],
             passed: vec![Passed::default(); blocks.list.len()],
-            reordered: Keyed::new(),
+            reordered: BTreeMap::new(),
             rebound: Vec::new(),
             found_count: 0,
             budget: (1 << 19) + 64 * events.size,
@@ -260,7 +259,7 @@ impl<'e> MethodWalk<'e> {
                 rebound.push(Rebound { output: *output, tensor: pointer.tensor, moved_by: pointer.set_by });
             }
         }
-        sort(&mut rebound);
+        rebound.sort();
         rebound.dedup_by_key(|found| (found.output, found.tensor));
         rebound
     }
@@ -380,7 +379,8 @@ impl<'e> MethodWalk<'e> {
     /// Joins the state of another path; returns `true` if that added anything.
     fn join(&mut self, state: &mut State, other: &State) -> Result<bool, TooMuch> {
         let mut more = false;
-        let values: Vec<u32> = crate::keyed::set(state.pointers.keys().chain(other.pointers.keys()).copied().collect());
+        let values: Vec<u32> =
+            crate::sorted::set(state.pointers.keys().chain(other.pointers.keys()).copied().collect());
         for value in values {
             let (left_own, right_own) = (Pointer::of(value), Pointer::of(value));
             let (left, right) = (state.pointers_of(value, &left_own), other.pointers_of(value, &right_own));

@@ -16,10 +16,9 @@
 
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::named_blobs::NamedBlobs;
-use crate::keyed::{Keyed, sort_by_key};
 use crate::schema::ScalarType;
 use crate::tensor::TensorShape;
-use alloc::{borrow::Cow, format, vec::Vec};
+use alloc::{borrow::Cow, collections::BTreeSet, format, vec::Vec};
 use core::ops::Range;
 
 const MAGIC: &[u8] = b"ETCUDAFQN3";
@@ -110,10 +109,10 @@ impl<'a> AotInductor<'a> {
     ///
     /// Fails with [`ErrorKind::Tensor`] if not.
     pub fn check_sizes(&self, blobs: &NamedBlobs<'_>) -> Result<()> {
-        let (mut keys, mut stored, mut all) = (Keyed::new(), 0u64, 0u64);
+        let (mut keys, mut stored, mut all) = (BTreeSet::new(), 0u64, 0u64);
         for tensor in &self.tensors {
             let Some(blob) = blobs.get(tensor.key)? else { continue };
-            if keys.add(tensor.key) {
+            if keys.insert(tensor.key) {
                 stored = stored.saturating_add(blob.bytes.len() as u64);
             }
             all = all.saturating_add(tensor.shape().byte_size()?);
@@ -288,7 +287,7 @@ impl<'a> Reader<'a> {
             AotTensor { name, key, storage_size, scalar_type, device, offset, sizes, strides, dim_order, entry };
         if tensor.range().is_none() {
             let strides = &tensor.strides;
-            sort_by_key(&mut tensor.dim_order, |dim| core::cmp::Reverse(strides.get(usize::from(*dim))));
+            tensor.dim_order.sort_by_key(|dim| core::cmp::Reverse(strides.get(usize::from(*dim))));
         }
         Ok(tensor)
     }

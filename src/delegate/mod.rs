@@ -50,9 +50,9 @@ use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
 use crate::file::source::Source;
 use crate::flatbuffer::read::Limits;
-use crate::keyed::{Keyed, sort};
 use crate::schema::program::BackendDelegate;
 use crate::schema::program::ExecutionPlan;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -192,12 +192,12 @@ impl Pte<'_> {
         let taken = self.source.as_ref().map_or(0, Source::memory);
         limits.memory = limits.memory.map(|memory| memory.saturating_sub(taken));
         let mut payloads: Vec<OpenPayload<'_>> = Vec::new();
-        let mut indices = Keyed::new();
+        let mut indices = BTreeMap::new();
         for (method, plan) in self.methods().iter().enumerate() {
             for (index, delegate) in plan.delegates().iter().enumerate() {
                 let Ok(data) = self.delegate_data(delegate) else { continue };
                 let Ok(bytes) = self.bytes(&data) else { continue };
-                let at = *indices.or_insert_with(data, || {
+                let at = *indices.entry(data).or_insert_with(|| {
                     let payload = match left.checked_sub(bytes.len() as u64) {
                         Some(rest) => {
                             left = rest;
@@ -227,7 +227,7 @@ impl Pte<'_> {
                 places.push((place.start as usize, place.end as usize));
             }
         }
-        sort(&mut places);
+        places.sort();
         let (mut bytes, mut last) = (0, 0);
         for (start, end) in places {
             bytes += end.saturating_sub(start.max(last));

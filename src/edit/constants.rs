@@ -12,10 +12,11 @@ use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
-use crate::keyed::Keyed;
 use crate::names::shortened;
 use crate::schema::xnnpack::XNNTensorValue;
+use crate::sorted::set;
 use crate::tensor::{TensorShape, TensorView};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 use core::ops::Range;
 
@@ -91,14 +92,17 @@ fn groups(
 ) -> Result<Vec<Group>> {
     let (payloads, blobs) = (pte.open_payloads(), NamedBlobs::new(pte, ptd));
     let mut groups: Vec<Group> = Vec::new();
-    let delegates = payloads.iter().flat_map(|opened| opened.delegates.iter().map(move |delegate| (*delegate, opened)));
-    let delegates: Keyed<(usize, usize), &OpenPayload<'_>> = delegates.collect();
-    let mut by_place: Keyed<(Option<DataRef>, u64, u64, String), usize> = Keyed::new();
+    let delegates =
+        payloads.iter().enumerate().flat_map(|(index, opened)| opened.delegates.iter().map(move |at| (*at, index)));
+    let delegates: BTreeMap<(usize, usize), usize> = delegates.collect();
+    let mut layouts: BTreeMap<usize, BTreeMap<usize, Vec<ConstantLayout>>> = BTreeMap::new();
+    let mut by_place: BTreeMap<(Option<DataRef>, u64, u64, String), usize> = BTreeMap::new();
     for place in &tensor.places {
         let ModelPlace::Constant { method, delegate, value } = *place else { continue };
         let missing =
             || Error::reference(format!("delegate {delegate} of method {method} has no constant {value} of XNNPACK"));
-        let opened = *delegates.get(&(method, delegate)).ok_or_else(missing)?;
+        let index = *delegates.get(&(method, delegate)).ok_or_else(missing)?;
+        let opened = payloads.get(index).ok_or_else(missing)?;
         let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { return Err(missing()) };
         let stored = xnnpack.graph.xvalues().get(value).and_then(|own| own.tensor()).ok_or_else(missing)?;
         let place = match xnnpack.constant(stored.constant_buffer_idx).filter(|_| stored.constant_buffer_idx != 0) {
@@ -126,7 +130,9 @@ fn groups(
             }
             None => return Err(missing()),
         };
-        let (bytes, done) = bytes_of(xnnpack, value, stored, &blobs, tensor, new)?;
+        let layouts = layouts.entry(index).or_insert_with(|| xnnpack.constant_layouts());
+        let layouts = layouts.get(&value).map(Vec::as_slice);
+        let (bytes, done) = bytes_of(xnnpack, (value, layouts), stored, &blobs, tensor, new)?;
         if let Some(done) = done.filter(|done| !report.notes.contains(done)) {
             report.notes.push(done);
         }
@@ -151,36 +157,66 @@ fn groups(
             }
         }
     }
-    for group in &mut groups {
-        group.others = others(pte, &payloads, group);
-    }
+    others(pte, &payloads, &mut groups);
     Ok(groups)
 }
 
-/// Returns the constants that share the bytes of a group and are not in it.
-fn others(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], group: &Group) -> Vec<User> {
-    let mut others = Vec::new();
-    for opened in payloads {
-        let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
-        for constant in xnnpack.constants() {
-            let is_same = match (&group.place, &constant.place) {
-                (Bytes::Named(own), ConstantPlace::Named { key, .. }) => own == key,
-                (Bytes::Payload(data, own), _) if *data == opened.data => {
-                    let range = xnnpack.constant_range(constant.index);
-                    range.is_some_and(|range| range.start < own.end && own.start < range.end)
-                }
-                _ => false,
-            };
-            for used in constant.uses.iter().filter(|_| is_same) {
-                let is_own =
-                    matches!(used, ConstantUse::Tensor { value, .. } if group.values.contains(&(opened.data, *value)));
-                if !is_own {
-                    others.push(user_of(pte, opened, used.value()));
-                }
-            }
+/// Finds the constants that share the bytes of a group and are not in it: all those with its key, or the first ones that overlap its place in
+/// a payload.
+#[expect(clippy::indexing_slicing, reason = "positions are those of groups, and of constants in the sorted list")]
+fn others(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], groups: &mut [Group]) {
+    for group in &mut *groups {
+        group.values.sort();
+    }
+    let is_own = |group: &Group, data: DataRef, used: &ConstantUse<'_>| match used {
+        ConstantUse::Tensor { value, .. } => group.values.binary_search(&(data, *value)).is_ok(),
+        ConstantUse::Scales { .. } => false,
+    };
+    let (mut by_key, mut by_payload) = (BTreeMap::<String, usize>::new(), BTreeMap::<DataRef, Vec<usize>>::new());
+    for (at, group) in groups.iter().enumerate() {
+        match &group.place {
+            Bytes::Named(key) => _ = by_key.insert(key.clone(), at),
+            Bytes::Payload(data, _) => by_payload.entry(*data).or_default().push(at),
         }
     }
-    others
+    for opened in payloads {
+        let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
+        let of_payload = by_payload.get(&opened.data).map(Vec::as_slice).unwrap_or_default();
+        let constants = xnnpack.constants();
+        // The places of constants, sorted, each with the largest end so far and its constant.
+        let mut places: Vec<(u64, u64, usize)> = Vec::new();
+        for (at, constant) in constants.iter().enumerate() {
+            match (&constant.place, xnnpack.constant_range(constant.index)) {
+                (ConstantPlace::Named { key, .. }, _) => {
+                    let Some(group) = by_key.get(*key).map(|at| &mut groups[*at]) else { continue };
+                    let users = constant.uses.iter().filter(|used| !is_own(group, opened.data, used));
+                    let users: Vec<User> = users.map(|used| user_of(pte, opened, used.value())).collect();
+                    group.others.extend(users);
+                }
+                (_, Some(range)) if !of_payload.is_empty() && !range.is_empty() => {
+                    places.push((range.start, range.end, at));
+                }
+                _ => {}
+            }
+        }
+        places.sort();
+        let mut reach: Vec<(u64, usize)> = Vec::with_capacity(places.len());
+        for (_, end, at) in &places {
+            let before = reach.last().copied().unwrap_or_default();
+            reach.push(if *end > before.0 { (*end, *at) } else { before });
+        }
+        for at in of_payload {
+            let group = &mut groups[*at];
+            let Bytes::Payload(_, range) = &group.place else { continue };
+            let first = places.partition_point(|(start, ..)| *start < range.start);
+            // One that starts before and is not over, or those that start inside, among which are the group's own.
+            let over = first.checked_sub(1).map(|last| reach[last]).filter(|(end, _)| *end > range.start);
+            let inside = places[first..].iter().take_while(|(start, ..)| *start < range.end);
+            let other = over.map(|(_, at)| at).into_iter().chain(inside.map(|(.., at)| *at));
+            let used = other.flat_map(|at| &constants[at].uses).find(|used| !is_own(group, opened.data, used));
+            group.others.extend(used.map(|used| user_of(pte, opened, used.value())));
+        }
+    }
 }
 
 fn user_of(pte: &Pte<'_>, opened: &OpenPayload<'_>, value: usize) -> User {
@@ -192,7 +228,7 @@ fn user_of(pte: &Pte<'_>, opened: &OpenPayload<'_>, value: usize) -> User {
 /// Returns the new bytes of a constant, and a sentence about the permutation that was made.
 fn bytes_of(
     xnnpack: &Xnnpack<'_>,
-    value: usize,
+    (value, layouts): (usize, Option<&[ConstantLayout]>),
     stored: &XNNTensorValue<'_>,
     blobs: &NamedBlobs<'_>,
     tensor: &ModelTensor,
@@ -200,8 +236,7 @@ fn bytes_of(
 ) -> Result<(Vec<u8>, Option<String>)> {
     let (name, source) = (&tensor.name, &new.source);
     let refuse = |reason: &str| Error::tensor(format!("{name} cannot be replaced by its name: {reason}"));
-    let layouts = xnnpack.constant_layouts();
-    let layout = ConstantLayout::only(layouts.get(&value).map(Vec::as_slice).unwrap_or_default())
+    let layout = ConstantLayout::only(layouts.unwrap_or_default())
         .ok_or_else(|| refuse("nodes take it in several layouts, or none does"))?;
     let arrangement = layout.arrange(stored.dims(), tensor.sizes.as_deref()).map_err(|reason| refuse(&reason))?;
     let bits = stored.datatype.element_bits();
@@ -389,7 +424,7 @@ fn separate(pte: &mut Pte<'_>, old: &str, group: &Group, new: &NewData<'_>) -> R
             let values: Vec<usize> =
                 group.values.iter().filter(|(data, _)| *data == opened.data).map(|(_, value)| *value).collect();
             if let (Ok(Payload::Xnnpack(mut xnnpack)), false) = (opened.payload, values.is_empty()) {
-                refer(&mut xnnpack, &values, &key);
+                refer(&mut xnnpack, &set(values), &key);
                 payloads.push((opened.data, xnnpack.to_vec()?));
             }
         }
@@ -405,16 +440,17 @@ fn separate(pte: &mut Pte<'_>, old: &str, group: &Group, new: &NewData<'_>) -> R
     Ok(report)
 }
 
-/// Makes values refer to a constant under a new key. A constant that other values use, too, stays as it is.
+/// Makes values, which are sorted, refer to a constant under a new key. A constant that other values use, too, stays as it is.
 fn refer(xnnpack: &mut Xnnpack<'_>, values: &[usize], key: &str) {
     let mut indices: Vec<(u32, bool)> = Vec::new();
+    let is_among = |value: &usize| values.binary_search(value).is_ok();
     for constant in xnnpack.constants() {
-        let is_own =
-            |used: &ConstantUse<'_>| matches!(used, ConstantUse::Tensor { value, .. } if values.contains(value));
+        let is_own = |used: &ConstantUse<'_>| matches!(used, ConstantUse::Tensor { value, .. } if is_among(value));
         if constant.uses.iter().any(is_own) {
             indices.push((constant.index, constant.uses.iter().all(is_own)));
         }
     }
+    let mut added = BTreeMap::new();
     for (index, is_alone) in indices {
         let constants = xnnpack.graph.constant_data.get_or_insert_default();
         let Some(entry) = constants.get_mut(index as usize) else { continue };
@@ -425,12 +461,12 @@ fn refer(xnnpack: &mut Xnnpack<'_>, values: &[usize], key: &str) {
         let mut entry = entry.clone();
         entry.named_key = Some(String::from(key).into());
         constants.push(entry);
-        let added = constants.len() as u32 - 1;
-        let xvalues = xnnpack.graph.xvalues.iter_mut().flatten().enumerate();
-        for tensor in xvalues.filter(|(value, _)| values.contains(value)).filter_map(|(_, value)| value.tensor_mut()) {
-            if tensor.constant_buffer_idx == index {
-                tensor.constant_buffer_idx = added;
-            }
+        added.insert(index, constants.len() as u32 - 1);
+    }
+    let xvalues = xnnpack.graph.xvalues.iter_mut().flatten().enumerate();
+    for tensor in xvalues.filter(|(value, _)| is_among(value)).filter_map(|(_, value)| value.tensor_mut()) {
+        if let Some(index) = added.get(&tensor.constant_buffer_idx) {
+            tensor.constant_buffer_idx = *index;
         }
     }
 }

@@ -9,11 +9,12 @@ use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, DataUser, payloads_mut, renumber_segments};
 use crate::file::segment::DataRef;
 use crate::inspect::{BlobKind, BlobUser};
-use crate::keyed::{Keyed, set};
 use crate::model::Model;
 use crate::schema::program::DataLocation;
+use crate::sorted::set;
 use crate::write;
 use crate::write::entries::{self, Entries};
+use alloc::collections::BTreeMap;
 use alloc::{
     borrow::Cow,
     format,
@@ -22,10 +23,10 @@ use alloc::{
 };
 
 /// Maps each blob that equals an earlier one to the first such blob.
-fn firsts(blobs: &mut dyn Iterator<Item = (usize, &[u8])>) -> Keyed<usize, usize> {
-    let (mut seen, mut firsts) = (Keyed::<(usize, &[u8]), usize>::new(), Keyed::new());
+fn firsts(blobs: &mut dyn Iterator<Item = (usize, &[u8])>) -> BTreeMap<usize, usize> {
+    let (mut seen, mut firsts) = (BTreeMap::<(usize, &[u8]), usize>::new(), BTreeMap::new());
     for (index, bytes) in blobs {
-        let first = *seen.or_insert((bytes.len(), bytes), index);
+        let first = *seen.entry((bytes.len(), bytes)).or_insert(index);
         if first != index {
             firsts.insert(index, first);
         }
@@ -52,8 +53,8 @@ pub(super) fn dedup(pte: &mut Pte<'_>) -> Result<EditReport> {
     Ok(report)
 }
 
-fn users_by_place(pte: &Pte<'_>) -> Result<Keyed<BlobPlace, Vec<User>>> {
-    let mut users = Keyed::<BlobPlace, Vec<User>>::new();
+fn users_by_place(pte: &Pte<'_>) -> Result<BTreeMap<BlobPlace, Vec<User>>> {
+    let mut users = BTreeMap::<BlobPlace, Vec<User>>::new();
     for (user, data) in pte.data_users() {
         let place = match (user, data?) {
             (DataUser::Tensor { tensor, .. }, TensorData::Constant(_) | TensorData::InitialState(_)) => {
@@ -67,7 +68,7 @@ fn users_by_place(pte: &Pte<'_>) -> Result<Keyed<BlobPlace, Vec<User>>> {
             _ => None,
         };
         if let Some(place) = place {
-            users.entry(place).push(User::of(&user));
+            users.entry(place).or_default().push(User::of(&user));
         }
     }
     Ok(users)
@@ -77,7 +78,7 @@ fn users_by_place(pte: &Pte<'_>) -> Result<Keyed<BlobPlace, Vec<User>>> {
 fn dedup_list(
     pte: &mut Pte<'_>,
     list: DataList,
-    users: &Keyed<BlobPlace, Vec<User>>,
+    users: &BTreeMap<BlobPlace, Vec<User>>,
     report: &mut EditReport,
 ) -> Result<()> {
     let mut entries = Entries::of(pte, list)?;
@@ -96,21 +97,21 @@ fn dedup_list(
     entries.put(pte, list, entries::alignment(pte, list).into())
 }
 
-fn dedup_segments(pte: &mut Pte<'_>, users: &Keyed<BlobPlace, Vec<User>>, report: &mut EditReport) -> Result<()> {
+fn dedup_segments(pte: &mut Pte<'_>, users: &BTreeMap<BlobPlace, Vec<User>>, report: &mut EditReport) -> Result<()> {
     let before = pte.segment_users();
     let whole = |index: &u32| {
         let data = pte.whole_segment(*index).ok()?;
         Some((*index as usize, pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty())?))
     };
-    let indices = users.sorted().into_iter().filter_map(|(place, _)| match place {
+    let indices = users.iter().filter_map(|(place, _)| match place {
         BlobPlace::Segment(index) => Some(index),
         _ => None,
     });
     let firsts = firsts(&mut indices.filter_map(whole));
     let first = |index: u32| firsts.get(&(index as usize)).map_or(index, |first| *first as u32);
     let table = pte.program.segments.as_deref_mut().unwrap_or_default();
-    segments::share_alignments(table, firsts.sorted().into_iter().copied())?;
-    for (index, _) in firsts.sorted() {
+    segments::share_alignments(table, firsts.iter().map(|(index, first)| (*index, *first)))?;
+    for index in firsts.keys() {
         let index = *index as u32;
         let size = pte.whole_segment(index)?.size();
         let users = users.get(&BlobPlace::Segment(index)).cloned().unwrap_or_default();
@@ -137,21 +138,21 @@ fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Res
     let before = pte.segment_users();
     let users = users_by_place(pte)?;
     let entries = Entries::of(pte, list)?;
-    let mut blobs = Keyed::<(usize, &[u8]), usize>::new();
+    let mut blobs = BTreeMap::<(usize, &[u8]), usize>::new();
     for (index, blob) in entries.blobs.iter().enumerate().filter(|(_, blob)| !blob.is_empty()) {
         blobs.insert((blob.len(), blob), index);
     }
     let is_all = entries.blobs.len() == 1
         && pte.whole_segment(own)?.size() == entries.blobs.first().map_or(0, |blob| blob.len() as u64);
     // The first entry with each blob.
-    let mut firsts = Keyed::new();
+    let mut firsts = BTreeMap::new();
     for (blob, entry) in entries.at.iter().zip(1..) {
         if let Some(blob) = blob {
-            firsts.or_insert(*blob, entry);
+            firsts.entry(*blob).or_insert(entry);
         }
     }
     let mut same = Vec::new();
-    for (place, named) in users.sorted() {
+    for (place, named) in users.iter() {
         let BlobPlace::Segment(index) = *place else { continue };
         let data = pte.whole_segment(index)?;
         let bytes = pte.bytes(&data)?;
@@ -187,12 +188,12 @@ fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Res
 }
 
 #[expect(clippy::indexing_slicing, reason = "`firsts` has indices of these payloads")]
-fn dedup_inline(pte: &mut Pte<'_>, users: &Keyed<BlobPlace, Vec<User>>, report: &mut EditReport) {
+fn dedup_inline(pte: &mut Pte<'_>, users: &BTreeMap<BlobPlace, Vec<User>>, report: &mut EditReport) {
     let inline = pte.program.backend_delegate_data();
     let mut filled = inline.iter().map(|data| data.data()).enumerate().filter(|(_, data)| !data.is_empty());
     let firsts = firsts(&mut filled);
     let size = |index: usize| inline[index].data().len() as u64;
-    for (index, _) in firsts.sorted() {
+    for (index, _) in firsts.iter() {
         // A payload that no delegate refers to is listed without users.
         let users = users.get(&BlobPlace::Inline(*index as u32)).cloned().unwrap_or_default();
         report.add(Action::Shared, Subject::Payload, "", users, [size(*index), 0]);
@@ -201,7 +202,7 @@ fn dedup_inline(pte: &mut Pte<'_>, users: &Keyed<BlobPlace, Vec<User>>, report: 
     {
         payload.index = firsts.get(&(payload.index as usize)).map_or(payload.index, |first| *first as u32);
     }
-    write::segments::remove_inline_payloads(pte, &|index| firsts.contains(&(index as usize)));
+    write::segments::remove_inline_payloads(pte, &|index| firsts.contains_key(&(index as usize)));
 }
 
 /// The location of a blob in a program.
@@ -214,8 +215,8 @@ enum BlobPlace {
 
 pub(super) fn dedup_ptd(ptd: &mut Ptd<'_>) -> Result<EditReport> {
     let mut report = EditReport::default();
-    let mut blobs = Keyed::new();
-    let mut keys = Keyed::<u32, Vec<User>>::new();
+    let mut blobs = BTreeMap::new();
+    let mut keys = BTreeMap::<u32, Vec<User>>::new();
     for entry in ptd.entries() {
         // Early files have several tensors in a segment: only segments with one tensor are shared.
         if let Some(bytes) = ptd.segments.get(entry.segment_index as usize).and_then(|segment| {
@@ -224,19 +225,19 @@ pub(super) fn dedup_ptd(ptd: &mut Ptd<'_>) -> Result<EditReport> {
         }) {
             blobs.insert(entry.segment_index as usize, bytes);
         }
-        keys.entry(entry.segment_index).push(User::Key { key: entry.key().into() });
+        keys.entry(entry.segment_index).or_default().push(User::Key { key: entry.key().into() });
     }
-    let firsts = firsts(&mut blobs.sorted().into_iter().copied());
+    let firsts = firsts(&mut blobs.iter().map(|(index, bytes)| (*index, *bytes)));
     if firsts.is_empty() {
         return Ok(report);
     }
-    for (index, bytes) in blobs.sorted().into_iter().filter(|(index, _)| firsts.contains(index)) {
+    for (index, bytes) in blobs.iter().filter(|(index, _)| firsts.contains_key(index)) {
         let users = keys.get(&(*index as u32)).cloned().unwrap_or_default();
         report.add(Action::Shared, Subject::Key, "", users, [bytes.len() as u64, 0]);
     }
     change_ptd(ptd, |ptd| {
         let table = ptd.flat_tensor.segments.as_deref_mut().unwrap_or_default();
-        segments::share_alignments(table, firsts.sorted().into_iter().copied())?;
+        segments::share_alignments(table, firsts.iter().map(|(index, first)| (*index, *first)))?;
         let first = |index: &mut u32| *index = firsts.get(&(*index as usize)).map_or(*index, |first| *first as u32);
         let legacy = ptd.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
         for tensor in legacy.map(Vec::as_mut_slice).unwrap_or_default() {
@@ -283,19 +284,19 @@ pub struct CopyUser<'t> {
 ///
 /// Fails if the bytes of a file are absent.
 pub fn copies<'t>(files: &'t [Model<'_>]) -> Result<Vec<Copies<'t>>> {
-    let mut found = Keyed::<(usize, Cow<'t, [u8]>), Keyed<(usize, DataRef), Vec<CopyUser<'t>>>>::new();
+    let mut found = BTreeMap::<(usize, Cow<'t, [u8]>), BTreeMap<(usize, DataRef), Vec<CopyUser<'t>>>>::new();
     for (file, model) in files.iter().enumerate() {
         for blob in model.blobs().blobs.into_iter().filter(|blob| blob.kind != BlobKind::Segment && blob.size > 0) {
             if let (Some(bytes), Some(data)) = (model.blob_bytes(&blob)?, blob.data) {
                 let users = blob.users.iter().map(|user| CopyUser { file, kind: blob.kind, user: user.clone() });
-                found.entry((bytes.len(), bytes)).entry((file, data)).extend(users);
+                found.entry((bytes.len(), bytes)).or_default().entry((file, data)).or_default().extend(users);
             }
         }
     }
     let mut copies = Vec::new();
-    for ((size, _), places) in found.into_sorted().into_iter().rev().filter(|(_, places)| places.len() > 1) {
+    for ((size, _), places) in found.into_iter().rev().filter(|(_, places)| places.len() > 1) {
         let (count, mut users) = (places.len(), Vec::new());
-        for (_, of_place) in places.into_sorted() {
+        for (_, of_place) in places {
             users.extend(of_place);
         }
         copies.push(Copies { size: size as u64, places: count, users });

@@ -8,7 +8,6 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
 use crate::flatbuffer::text::Text;
-use crate::keyed::{Keyed, sort_by_key};
 use crate::names::shortened;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{ExecutionPlan, Tensor, TensorDataLocation};
@@ -17,6 +16,7 @@ use crate::write::alignment;
 use crate::write::collect::NewEntry;
 use crate::write::entries::{self, Entries};
 use crate::write::options::PtdOptions;
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 /// Data that can be moved into a `.ptd`: a tensor's data, or named data.
@@ -175,24 +175,24 @@ pub(super) fn candidates(pte: &Pte<'_>, mut visit: impl FnMut(&Candidate<'_>)) -
 fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
     let places = proposed(pte)?;
     let chosen: Vec<Option<String>> = places.iter().map(|place| choose(&place.candidate())).collect();
-    let mut groups = Keyed::<Group, Keyed<ShapeKey<'_>, &str>>::new();
+    let mut groups = BTreeMap::<Group, BTreeMap<ShapeKey<'_>, &str>>::new();
     for (place, key) in places.iter().zip(&chosen) {
         if let Some(key) = key {
-            groups.entry(place.group).or_insert(shape_key(place.tensor), key);
+            groups.entry(place.group).or_default().entry(shape_key(place.tensor)).or_insert(key);
         }
     }
     let mut moves = Moves {
         tensors: Vec::new(),
-        groups: groups.sorted().into_iter().map(|(group, _)| *group).collect(),
+        groups: groups.iter().map(|(group, _)| *group).collect(),
         named: chosen_named_data(pte, choose),
         entries: Vec::new(),
         report: EditReport::default(),
     };
     let mut taken = keys_that_stay(pte, &moves.named);
-    let mut keys = Keyed::<(Group, &str), usize>::new();
+    let mut keys = BTreeMap::<(Group, &str), usize>::new();
     // In the order of the lists, so that `internalize` can restore the same indices.
     let mut in_order: Vec<(&TensorPlace<'_>, &Option<String>)> = places.iter().zip(&chosen).collect();
-    sort_by_key(&mut in_order, |(place, _)| place.group);
+    in_order.sort_by_key(|(place, _)| place.group);
     let list = |list| Entries::of(pte, list).map(|entries| (entries, entries::alignment(pte, list)));
     let (constants, states) = (list(DataList::Constants)?, list(DataList::InitialStates)?);
     for (place, own) in in_order {
@@ -251,21 +251,21 @@ fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<TensorPlace<'t>>> {
             places.push(TensorPlace { method, value, plan, tensor, group, size, key: String::new() });
         }
     }
-    let mut meanings = Keyed::<String, Meaning<'_>>::new();
-    let mut shared = Keyed::<Meaning<'_>, String>::new();
+    let mut meanings = BTreeMap::<String, Meaning<'_>>::new();
+    let mut shared = BTreeMap::<Meaning<'_>, String>::new();
     // The file's own names come first: if two different tensors have the same name, the first gets it.
     for place in &mut places {
         let meaning = (place.group, shape_key(place.tensor));
         let Some(name) = own_name(place.tensor) else { continue };
-        if *meanings.or_insert(name.into(), meaning) == meaning {
+        if *meanings.entry(name.into()).or_insert(meaning) == meaning {
             place.key = name.into();
-            shared.or_insert(meaning, name.into());
+            shared.entry(meaning).or_insert(name.into());
         }
     }
     for place in places.iter_mut().filter(|place| place.key.is_empty()) {
         let meaning = (place.group, shape_key(place.tensor));
         let default = default_key(place.plan, place.value);
-        place.key = shared.or_insert(meaning, default).clone();
+        place.key = shared.entry(meaning).or_insert(default).clone();
     }
     Ok(places)
 }
@@ -285,18 +285,18 @@ fn chosen_named_data(pte: &Pte<'_>, choose: Choose<'_>) -> Vec<usize> {
 }
 
 /// Returns the keys in use: those of external tensors, and of named data that is not in `moved`.
-fn keys_that_stay<'t>(pte: &Pte<'_>, moved: &[usize]) -> Keyed<String, Option<Meaning<'t>>> {
-    let mut keys = Keyed::new();
+fn keys_that_stay<'t>(pte: &Pte<'_>, moved: &[usize]) -> BTreeMap<String, Option<Meaning<'t>>> {
+    let mut keys = BTreeMap::new();
     for plan in pte.methods() {
         for (_, tensor) in plan.tensors().filter(|(_, tensor)| tensor.is_external()) {
             if let Some(name) = tensor.fully_qualified_name() {
-                keys.or_insert(name.into(), None);
+                keys.entry(name.into()).or_insert(None);
             }
         }
     }
     for (index, named) in pte.named_data().iter().enumerate() {
         if moved.binary_search(&index).is_err() {
-            keys.or_insert(named.key().into(), None);
+            keys.entry(named.key().into()).or_insert(None);
         }
     }
     keys

@@ -4,10 +4,10 @@ use super::report::{Subject, User};
 use crate::error::{Error, Result};
 use crate::file::segment::DataRef;
 use crate::inspect::{Blob, BlobKind, BlobUser, Blobs, NameText, NamedBy};
-use crate::keyed::Keyed;
 use crate::model::Model;
 use crate::names::{safe_file_name, shortened, unique_file_name};
 use crate::tensor::TensorShape;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 
 /// The manifest of a folder of extracted blobs.
@@ -81,7 +81,7 @@ impl<'m> Model<'m> {
         if let Some(fault) = found.errors.into_iter().next() {
             return Err(fault.error);
         }
-        let mut taken = Keyed::new();
+        let mut taken = BTreeMap::new();
         let files: Vec<Extracted<'_>> =
             found.blobs.into_iter().filter_map(|blob| extracted(&blob, self, &mut taken)).collect();
         // Segments can repeat the same bytes thousands of times.
@@ -107,7 +107,7 @@ impl<'m> Model<'m> {
     }
 }
 
-fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String, u32>) -> Option<Extracted<'t>> {
+fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut BTreeMap<String, u32>) -> Option<Extracted<'t>> {
     let (data, first) = (blob.data?, blob.users.first()?);
     let (subject, ending) = match (blob.kind, model) {
         (BlobKind::Constant, _) => (Subject::Constant, "bin"),

@@ -13,19 +13,19 @@ use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
-use crate::keyed::Keyed;
 use crate::names::shortened;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{ExecutionPlan, ExtraTensorInfo, NamedData, Tensor, TensorDataLocation};
 use crate::verify::{Level, Severity};
 use crate::write::entries::{self, Entries};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, format, vec::Vec};
 
 /// The location of a key: the indices of the file and of its entry.
 type EntryPlace = (usize, usize);
 
 /// The tensors that use each key, as constants or as initial states.
-type Groups = Keyed<(DataList, EntryPlace), Vec<(usize, usize)>>;
+type Groups = BTreeMap<(DataList, EntryPlace), Vec<(usize, usize)>>;
 
 /// The file and location of bytes: tensors that share bytes still share them afterwards.
 type Origin = (usize, u32, u64, usize);
@@ -37,7 +37,7 @@ pub(super) fn internalize<'a>(
 ) -> Result<EditReport> {
     check_pair(pte, data)?;
     let mut report = EditReport::default();
-    let mut keys = Keyed::new();
+    let mut keys = BTreeMap::new();
     let mut rest = Vec::new();
     for (file, ptd) in data.iter().enumerate() {
         for (index, entry) in ptd.entries().enumerate() {
@@ -46,7 +46,7 @@ pub(super) fn internalize<'a>(
         }
     }
     let mut groups = Groups::new();
-    let (mut named, mut made_up) = (Keyed::new(), Keyed::new());
+    let (mut named, mut made_up) = (BTreeMap::new(), BTreeSet::new());
     for (method, plan) in pte.methods().iter().enumerate() {
         for (value, tensor) in plan.tensors().filter(|(_, tensor)| tensor.is_external()) {
             let name = tensor.fully_qualified_name().unwrap_or_default();
@@ -56,13 +56,13 @@ pub(super) fn internalize<'a>(
             };
             named.insert(name, true);
             if is_made_up(name, plan, value) {
-                made_up.add(*place);
+                made_up.insert(*place);
             }
             let list = if tensor.allocation_info.is_some() { DataList::InitialStates } else { DataList::Constants };
-            groups.entry((list, *place)).push((method, value));
+            groups.entry((list, *place)).or_default().push((method, value));
         }
     }
-    rest.retain(|(key, _)| !named.contains(key));
+    rest.retain(|(key, _)| !named.contains_key(key));
     let delegates = pte.methods().iter().any(|plan| !plan.delegates().is_empty());
     let left = rest.len();
     rest.retain(|(key, _)| delegates && choose(key));
@@ -115,15 +115,15 @@ fn take_tensors<'a>(
     data: &[Ptd<'a>],
     sources: &[Vec<keys::Source<'a>>],
     groups: &Groups,
-    made_up: &Keyed<EntryPlace, ()>,
+    made_up: &BTreeSet<EntryPlace>,
     report: &mut EditReport,
 ) -> Result<()> {
     for list in DataList::ALL {
         let alignment = entries::alignment(pte, list);
         let mut entries = Entries::of(pte, list)?;
-        let mut stored = Keyed::<Origin, u32>::new();
+        let mut stored = BTreeMap::<Origin, u32>::new();
         let mut indices = Vec::new();
-        for ((of, (file, index)), tensors) in groups.sorted() {
+        for ((of, (file, index)), tensors) in groups.iter() {
             if *of != list {
                 continue;
             }
@@ -131,7 +131,7 @@ fn take_tensors<'a>(
             // The check of the pair has compared the shapes; this checks the number of bytes.
             ptd.entry(*index).map(|entry| ptd.tensor_view(&entry)).transpose()?;
             let origin = (*file, source.segment_index, source.offset, source.entry.bytes.len());
-            let data_buffer_idx = *stored.or_insert_with(origin, || entries.add(source.entry.bytes.clone()));
+            let data_buffer_idx = *stored.entry(origin).or_insert_with(|| entries.add(source.entry.bytes.clone()));
             indices.push((data_buffer_idx, tensors, made_up.contains(&(*file, *index))));
             let users = tensors.iter().map(|(method, value)| user(pte, *method, *value)).collect();
             let size = source.entry.bytes.len() as u64;
@@ -159,12 +159,12 @@ fn user(pte: &Pte<'_>, method: usize, value: usize) -> User {
 
 #[expect(clippy::indexing_slicing, reason = "a place has the index of a file, and of an entry in it")]
 fn take_named<'a>(pte: &mut Pte<'a>, sources: &[Vec<keys::Source<'a>>], rest: &[EntryPlace], report: &mut EditReport) {
-    let mut stored = Keyed::new();
+    let mut stored = BTreeMap::new();
     for (file, index) in rest {
         let source = &sources[*file][*index];
         let (key, bytes) = (source.entry.key.clone(), Cow::clone(&source.entry.bytes));
         let size = bytes.len() as u64;
-        let segment_index = *stored.or_insert_with((*file, source.segment_index, source.offset), || {
+        let segment_index = *stored.entry((*file, source.segment_index, source.offset)).or_insert_with(|| {
             let index = pte.add_segment(bytes);
             segments::set_alignment(pte, index, source.entry.alignment.into());
             index

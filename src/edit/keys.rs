@@ -7,11 +7,12 @@ use crate::error::{Error, Result};
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::segment::{DataRef, slice};
 use crate::flatbuffer::text::Text;
-use crate::keyed::{Keyed, Numbers};
+use crate::numbers::Numbers;
 use crate::schema::flat_tensor::{NamedData, TensorLayout, TensorMetadata};
 use crate::write::alignment;
 use crate::write::collect::NewEntry;
 use crate::write::options::PtdOptions;
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 /// An entry of a file, ready to be added to another.
@@ -63,7 +64,7 @@ pub(super) fn take_entries<'a>(ptd: &Ptd<'a>) -> Result<Vec<Source<'a>>> {
 pub(super) fn merge<'a>(files: &[Ptd<'a>], options: &PtdOptions) -> Result<(Ptd<'a>, EditReport)> {
     let mut report = EditReport::default();
     let mut merged: Vec<NewEntry<'a>> = Vec::new();
-    let mut seen = Keyed::<Text<'a>, (usize, usize)>::new();
+    let mut seen = BTreeMap::<Text<'a>, (usize, usize)>::new();
     let mut contents = Numbers::default();
     for (file, ptd) in files.iter().enumerate() {
         for Source { entry, .. } in take_entries(ptd)? {
@@ -105,20 +106,20 @@ pub(super) fn split<'a>(
     options: &PtdOptions,
     mut part: impl FnMut(&Entry<'_>) -> usize,
 ) -> Result<Vec<Ptd<'a>>> {
-    let mut parts = Keyed::<usize, Vec<NewEntry<'a>>>::new();
+    let mut parts = BTreeMap::<usize, Vec<NewEntry<'a>>>::new();
     for (entry, source) in ptd.entries().zip(take_entries(ptd)?) {
-        parts.entry(part(&entry)).push(source.entry);
+        parts.entry(part(&entry)).or_default().push(source.entry);
     }
-    parts.into_sorted().into_iter().map(|(_, entries)| Ptd::build(entries, options)).collect()
+    parts.into_iter().map(|(_, entries)| Ptd::build(entries, options)).collect()
 }
 
 pub(super) fn parts_by_size(ptd: &Ptd<'_>, most: u64) -> Result<Vec<usize>> {
-    let mut parts = Keyed::<DataRef, usize>::new();
+    let mut parts = BTreeMap::<DataRef, usize>::new();
     let (mut part, mut filled) = (0, 0u64);
     ptd.entries()
         .map(|entry| {
             let data = ptd.entry_data(&entry)?;
-            Ok(*parts.or_insert_with(data, || {
+            Ok(*parts.entry(data).or_insert_with(|| {
                 if filled > 0 && filled.saturating_add(data.size()) > most {
                     (part, filled) = (part + 1, 0);
                 }

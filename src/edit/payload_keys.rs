@@ -6,8 +6,8 @@ use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
-use crate::keyed::set;
 use crate::schema::program::NamedData;
+use crate::sorted::set;
 use crate::write::alignment;
 use alloc::{borrow::Cow, collections::BTreeSet, format, string::String, vec::Vec};
 

@@ -11,9 +11,10 @@ use crate::error::{Error, Result};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, DataUser, tensor_mut};
 use crate::file::segment::DataRef;
-use crate::keyed::{Keyed, set};
+use crate::sorted::set;
 use crate::write::alignment;
 use crate::write::entries::{self, Entries};
+use alloc::collections::BTreeSet;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 use core::ops::Range;
 
@@ -59,9 +60,9 @@ fn replace_blobs<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewData<'a>
     let mut report = EditReport::default();
     let mut blobs: Vec<Blob<'a>> = Vec::new();
     let mut keys = Vec::new();
-    let mut seen = Keyed::new();
+    let mut seen = BTreeSet::new();
     for data in data_of(pte, target)? {
-        if !seen.add(data) {
+        if !seen.insert(data) {
             continue;
         }
         let mut blob = checked(pte, data, target, new)?;
@@ -184,7 +185,9 @@ fn data_of(pte: &Pte<'_>, target: &Selector<'_>) -> Result<Vec<DataRef>> {
         Selector::Tensor(tensor) => format!("the tensor {:?}", tensor.name),
     };
     Err(Error::reference(match external {
-        Some(key) => format!("{what} is in a .ptd, under the key {key:?}: replace it there"),
+        Some(key) => {
+            format!("{what} is in a .ptd, under the key {key:?}: internalize it, or replace it there with this program")
+        }
         None => format!("{what} has no data in the file"),
     }))
 }

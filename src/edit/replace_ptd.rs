@@ -12,9 +12,9 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
 use crate::file::segment::Segment;
-use crate::keyed::Keyed;
 use crate::schema::DataSegment;
 use crate::write::alignment;
+use alloc::collections::BTreeSet;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 /// Replaces data that a program uses, whose types and layouts the program states. Keys stay as they are.
@@ -32,9 +32,9 @@ pub(super) fn replace_for<'a>(
             blobs.push((key, NewData { tensor_layout: None, bytes: bytes.into(), ..new.clone() }));
         }
     }
-    let mut keys: Keyed<String, ()> = Keyed::new();
+    let mut keys: BTreeSet<String> = BTreeSet::new();
     for (key, _) in &blobs {
-        keys.add(key.clone());
+        keys.insert(key.clone());
     }
     for (user, data) in program.data_users() {
         let (DataUser::Tensor { method, value, tensor, .. }, Ok(TensorData::External(key)), true) =
@@ -52,7 +52,7 @@ pub(super) fn replace_for<'a>(
             (own.tensor_layout, own.bytes) = (None, bytes);
             report.notes.extend(done);
         }
-        if keys.add(String::from(key)) {
+        if keys.insert(String::from(key)) {
             blobs.push((key.into(), own));
         }
     }

@@ -4,7 +4,6 @@ use super::report::EditReport;
 use super::strip::Strip;
 use super::verify::new_errors_of_image;
 use crate::error::Result;
-use crate::keyed::sort_by_key;
 use crate::model::Model;
 use crate::verify::Level;
 use crate::write::detect::Detected;
@@ -57,7 +56,7 @@ pub enum SavingKind {
     Padding,
     /// The Python source line of each instruction.
     StackTraces,
-    /// Bytes after the last segment, which no field describes.
+    /// Bytes at the end that the file does not refer to.
     Trailing,
 }
 
@@ -68,7 +67,7 @@ impl fmt::Display for SavingKind {
             Self::Unreferenced => "unreferenced",
             Self::Padding => "padding",
             Self::StackTraces => "stack traces",
-            Self::Trailing => "bytes after the last segment",
+            Self::Trailing => "trailing bytes",
         })
     }
 }
@@ -128,7 +127,7 @@ impl Model<'_> {
                 None => savings.push(saving),
             }
         }
-        sort_by_key(&mut savings, |saving| Reverse(saving.size));
+        savings.sort_by_key(|saving| Reverse(saving.size));
         savings
     }
 }
@@ -136,7 +135,7 @@ impl Model<'_> {
 /// Returns the edits to try.
 fn edits(model: &Model<'_>) -> Vec<(SavingKind, SavingEdit)> {
     let mut edits = vec![(SavingKind::EqualBlobs, SavingEdit::Dedup)];
-    // A new layout drops the bytes after the last segment: only if there are none, all that it saves is padding.
+    // A new layout drops trailing bytes: only if there are none, all that it saves is padding.
     match model {
         Model::Pte(pte) => {
             let strip = Strip::default();

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::file::references::DataList;
 use crate::schema::program::DataLocation;
+use crate::sorted::set;
 use crate::write::entries::Entries;
 use alloc::{format, string::String, vec::Vec};
 
@@ -30,9 +31,10 @@ pub(super) fn select(pte: &mut Pte<'_>, kept: &[bool]) -> Result<EditReport> {
         let sizes = DataList::ALL.map(|list| Entries::of(pte, list));
         let segments = pte.segment_users();
         let inline = pte.payloads().into_iter().filter(|payload| payload.location == DataLocation::INLINE);
-        let inline: Vec<u32> = inline.map(|payload| payload.index).collect();
+        let inline = set(inline.map(|payload| payload.index).collect());
         // Payloads that were already unused stay.
-        let unused = (0..pte.program.backend_delegate_data().len() as u32).filter(|index| !inline.contains(index));
+        let payloads = 0..pte.program.backend_delegate_data().len() as u32;
+        let unused = payloads.filter(|index| inline.binary_search(index).is_err());
         let unused: Vec<u32> = unused.collect();
 
         for (plan, kept) in pte.methods().iter().zip(kept) {

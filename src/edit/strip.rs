@@ -5,9 +5,9 @@ use super::report::{Action, Change, EditReport, Subject};
 use crate::error::Result;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensors_mut};
-use crate::keyed;
 use crate::schema::program::{DataLocation, ExtraTensorInfo};
 use crate::setters::setters;
+use crate::sorted;
 use crate::write;
 use crate::write::entries::{self, Entries};
 use crate::write::options::PteOptions;
@@ -163,7 +163,7 @@ pub(super) fn used_entries(pte: &Pte<'_>, list: DataList) -> Vec<u32> {
             }
         }
     }
-    keyed::set(used)
+    sorted::set(used)
 }
 
 /// Removes entries of a list that no tensor refers to any longer. `entries` were used before.
@@ -188,7 +188,7 @@ pub(super) fn remove_entries<'a>(
 /// Removes inline payloads that no delegate refers to, except those at the indices in `stay`.
 pub(super) fn remove_payloads(pte: &mut Pte<'_>, stay: &[u32], report: &mut EditReport) {
     let inline = pte.payloads().into_iter().filter(|payload| payload.location == DataLocation::INLINE);
-    let used = keyed::set(inline.map(|payload| payload.index).chain(stay.iter().copied()).collect::<Vec<u32>>());
+    let used = sorted::set(inline.map(|payload| payload.index).chain(stay.iter().copied()).collect::<Vec<u32>>());
     let payloads = pte.program.backend_delegate_data();
     let gone: Vec<u64> = (0u32..)
         .zip(payloads)

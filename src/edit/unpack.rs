@@ -6,9 +6,9 @@ use crate::delegate::{NamedBlobs, PayloadKind, UnpackedFile, UnpackedPayload, un
 use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::source::Source;
-use crate::keyed::Keyed;
 use crate::model::Model;
 use crate::names::safe_file_name;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 /// The most bytes in the files of payloads, in multiples of the program's size. Most are as large as the program; if a whole payload is
@@ -73,10 +73,10 @@ impl<'t> Extraction<'t> {
         let available =
             data.iter().map(|ptd| size(ptd.source.as_ref())).fold(size(model.source()), u64::saturating_add);
         let blobs = NamedBlobs::new(pte, data);
-        let mut ids = Keyed::new();
+        let mut ids = BTreeMap::new();
         for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
             if let Ok(data) = pte.delegate_data(delegate) {
-                ids.or_insert_with(data, || delegate.id());
+                ids.entry(data).or_insert_with(|| delegate.id());
             }
         }
         // Files of a payload can overlap, and blocks can share named data.
@@ -121,17 +121,17 @@ fn fold<'t>(extracted: &mut Extracted<'t>, payload: UnpackedPayload<'t>) -> Resu
 
 /// Fails if two files have the same path, or if one has the path of another's folder.
 fn refuse_equal(files: &[UnpackedPart<'_>]) -> Result<()> {
-    let (mut paths, mut folders) = (Keyed::new(), Keyed::new());
+    let (mut paths, mut folders) = (BTreeSet::new(), BTreeSet::new());
     for part in files {
         let path = part.file.to_ascii_lowercase();
         let mut rest = path.as_str();
         while let Some((folder, _)) = rest.rsplit_once('/') {
-            if !folders.add(String::from(folder)) {
+            if !folders.insert(String::from(folder)) {
                 break;
             }
             rest = folder;
         }
-        if !paths.add(path) {
+        if !paths.insert(path) {
             return Err(same(part));
         }
     }

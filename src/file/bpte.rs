@@ -7,11 +7,12 @@ use super::segment::offset_in;
 use super::source::Source;
 use super::style::WriteStyle;
 use crate::error::{Error, Result};
-use crate::flatbuffer::read::{self, TableParser};
+use crate::flatbuffer::read::{self, Record, TableParser};
 use crate::schema::BundledProgram;
 use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tensor, Value, ValueUnion};
 use crate::tensor::{TensorShape, TensorView};
 use alloc::borrow::Cow;
+use core::ops::Range;
 
 /// A `.bpte` file, a bundled program: a whole `.pte` file with inputs for its methods and the expected outputs.
 ///
@@ -140,6 +141,12 @@ impl<'a> Bpte<'a> {
     /// built in memory.
     pub fn program_offset(&self) -> Option<u64> {
         offset_in(&self.source.as_ref()?.bytes, self.bundled_program.program.as_deref()?)
+    }
+
+    /// Returns the range of bytes at the end of the file that it does not refer to, as [`Pte::trailing_bytes`] does. Those of the program
+    /// inside are not included.
+    pub fn trailing_bytes(&self) -> Range<u64> {
+        self.source.as_ref().map_or(0..0, |source| source.trailing(0, BundledProgram::DESCRIPTION))
     }
 
     /// Returns the test cases of all methods, in order: each with its method's suite and its index there.

@@ -4,9 +4,10 @@ use super::header::{self, FileKind};
 use super::options::{ParseOptions, whole};
 use super::source::Source;
 use crate::error::{Error, ErrorKind, Result};
-use crate::flatbuffer::read::{self, TableParser};
+use crate::flatbuffer::read::{self, Record, TableParser};
 use crate::schema::ETDump;
 use alloc::format;
+use core::ops::Range;
 
 /// The size prefix, in bytes. Offsets start after it, alignment before it.
 pub(crate) const PREFIX: usize = 4;
@@ -65,6 +66,12 @@ impl<'a> Etdp<'a> {
     /// Checks only a file's structure, with custom limits.
     pub fn verify_structure_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         read::check_at(PREFIX as u32, TableParser::<ETDump>::default(), dump(bytes)?, &options.limits)
+    }
+
+    /// Returns the range of bytes at the end of the file that it does not refer to: those after the end that the size prefix states, or
+    /// at the end of the FlatBuffer. Padding is not included.
+    pub fn trailing_bytes(&self) -> Range<u64> {
+        self.source.as_ref().map_or(0..0, |source| source.trailing(PREFIX as u32, ETDump::DESCRIPTION))
     }
 
     /// Converts it into an owned copy, which outlives the bytes that it was read from.

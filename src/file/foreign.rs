@@ -52,7 +52,7 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if bytes.is_empty() {
         return Some("an empty file".into());
     }
-    // Firmware does not meet other files, and the texts would take a kilobyte there.
+    // Without `std`, the identifier is given instead: firmware does not meet other files, and the texts and their search would take 4 kB there.
     if cfg!(feature = "std") {
         if let Some(name) = of_other_program(bytes) {
             return Some(name);

@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use crate::flatbuffer::text::Text;
-use crate::keyed::sort;
 use alloc::{format, vec::Vec};
 
 /// Sorted keys, for lookups by binary search.
@@ -15,7 +14,7 @@ impl<'t> KeyIndex<'t> {
     /// Sorts keys, each with the index of its entry.
     pub(crate) fn new(mut keys: Vec<(&'t Text<'t>, u32)>) -> Self {
         if !keys.is_sorted() {
-            sort(&mut keys);
+            keys.sort();
         }
         Self { keys }
     }

@@ -2,7 +2,8 @@
 //!
 //! [`header`] identifies a file by its first bytes. [`pte`], [`ptd`], [`bpte`] and [`etdp`] are the kinds. [`segment`] and
 //! [`references`] find data and the references to it, [`named_blobs`] finds blobs by key. [`style`] and [`source`] hold the facts
-//! about a file that are not in its tree. [`foreign`] and [`transfer`] explain why bytes cannot be read.
+//! about a file that are not in its tree. [`trailing`] finds bytes at the end that the file does not refer to. [`foreign`] and [`transfer`]
+//! explain why bytes cannot be read.
 
 pub(crate) mod bpte;
 pub(crate) mod etdp;
@@ -18,5 +19,6 @@ pub(crate) mod references;
 pub(crate) mod segment;
 pub(crate) mod source;
 pub(crate) mod style;
+pub(crate) mod trailing;
 #[cfg(feature = "std")]
 pub(crate) mod transfer;

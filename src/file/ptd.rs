@@ -292,8 +292,15 @@ impl<'a> Ptd<'a> {
         TensorView::new(shape, self.entry_bytes(entry)?).map(Some)
     }
 
-    /// Returns the range of bytes after the last segment, as [`Pte::trailing_bytes`](crate::Pte::trailing_bytes) does.
+    /// Returns the range of bytes at the end of the file that it does not refer to, as [`Pte::trailing_bytes`](crate::Pte::trailing_bytes)
+    /// does.
     pub fn trailing_bytes(&self) -> Range<u64> {
-        self.segment_data().trailing()
+        let trailing = self.segment_data().trailing();
+        match self.source.as_ref().filter(|_| trailing.is_empty() && self.header.is_some()) {
+            Some(source) if source.metadata_size == source.bytes.len() as u64 => {
+                source.trailing(0, self.flat_tensor.root())
+            }
+            _ => trailing,
+        }
     }
 }

@@ -8,13 +8,15 @@ use super::segment::{self, DataRef, Segment, Segments};
 use super::source::Source;
 use super::style::WriteStyle;
 use crate::error::{Error, Result, counted};
-use crate::flatbuffer::read::{self, TableParser};
+use crate::flatbuffer::read::{self, Record, TableParser};
 use crate::schema::program::{
     AllocationDetails, BackendDelegate, DataLocation, EValue, ExecutionPlan, KernelCall, KernelTypes, NamedData,
     Operator, SubsegmentOffsets, Tensor, TensorDataLocation,
 };
 use crate::schema::{DataSegment, Program};
 use crate::tensor::TensorView;
+#[cfg(feature = "inspect")]
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::ops::Range;
 
@@ -166,6 +168,12 @@ impl<'a> Pte<'a> {
     /// Returns the method with that name.
     pub fn method(&self, name: &str) -> Option<&ExecutionPlan<'a>> {
         self.methods().iter().find(|plan| plan.name.as_ref().is_some_and(|other| *other == *name))
+    }
+
+    /// Sorts the methods by name, for many lookups. Among several of one name, the first counts.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn methods_by_name(&self) -> BTreeMap<&str, &ExecutionPlan<'a>> {
+        self.methods().iter().rev().map(|plan| (plan.name(), plan)).collect()
     }
 
     pub(crate) fn segment_data(&self) -> Segments<'_, 'a> {
@@ -371,12 +379,19 @@ impl<'a> Pte<'a> {
         KeyIndex::new(keys)
     }
 
-    /// Returns the range of bytes after the last segment, which no field describes. [`image`](Self::image) keeps them if the file is
-    /// unchanged, [`lay_out`](Self::lay_out) drops them. Zeros before the end of the data that the header states are padding and not
-    /// included. The range is empty without a header, and if the whole file was not given.
-    /// file was given.
+    /// Returns the range of bytes at the end of the file that it does not refer to: those after the last segment, or, in a file without
+    /// segments, at the end of the FlatBuffer. [`image`](Self::image) keeps them if the file is unchanged, [`lay_out`](Self::lay_out) drops
+    /// them. Padding is not included. The range is empty if the end is not known: if the whole file was not given, if a file without a
+    /// header has segments, and if the FlatBuffer has fields of a newer schema.
     pub fn trailing_bytes(&self) -> Range<u64> {
-        self.segment_data().trailing()
+        let trailing = self.segment_data().trailing();
+        let is_known = self.header.is_some() || self.program.segments().iter().all(|segment| segment.size == 0);
+        match self.source.as_ref().filter(|_| trailing.is_empty() && is_known) {
+            Some(source) if source.metadata_size == source.bytes.len() as u64 => {
+                source.trailing(0, Program::DESCRIPTION)
+            }
+            _ => trailing,
+        }
     }
 
     /// Returns all references to data in the program, each with the place of the data: tensors with data and delegates, method by

@@ -2,8 +2,8 @@
 
 use super::source::Source;
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::keyed::find;
 use crate::schema::DataSegment;
+use crate::sorted::find;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 use core::{fmt, ops::Range};
 

@@ -8,12 +8,12 @@ use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
 use crate::file::segment::{DataRef, slice};
-use crate::keyed::Keyed;
 use crate::model::Model;
 use crate::path::{FieldPath, Path};
 use crate::schema::DataSegment;
 use crate::schema::program::DataLocation;
 use crate::tensor::TensorShape;
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, vec::Vec};
 use core::fmt;
 use core::ops::Range;
@@ -223,7 +223,7 @@ type Identity<'t> = (BlobKind, Option<DataRef>, &'t str);
 #[derive(Default)]
 struct Collector<'t> {
     found: Blobs<'t>,
-    indices: Keyed<Identity<'t>, usize>,
+    indices: BTreeMap<Identity<'t>, usize>,
 }
 
 impl<'t> Collector<'t> {
@@ -257,7 +257,7 @@ impl<'t> Collector<'t> {
     ) {
         let blobs = &mut self.found.blobs;
         let next = blobs.len();
-        let index = *self.indices.or_insert((kind, data, key), next);
+        let index = *self.indices.entry((kind, data, key)).or_insert(next);
         if index == next {
             blobs.push(Blob { kind, data, offset, size, users: Vec::new() });
         }

@@ -3,7 +3,7 @@
 use super::{BlobUser, BufferMemory, EventKind, EventProfile, Macs, PlannedTensor, RunProfile, SizeKind, SizeReport};
 use crate::analysis::Analysis;
 use crate::analysis::modules::{MAX_DEPTH, modules, outer};
-use crate::keyed::{Keyed, sort_by_key};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -34,7 +34,7 @@ impl<'t> Analysis<'t> {
     pub fn size_by_module(&self, report: &SizeReport<'_>) -> Vec<ModuleTotal<'t>> {
         let (names, methods) = (self.names(), self.names().by_method(self.pte()));
         let mut amounts: Vec<(Option<&'t str>, u64)> = Vec::new();
-        let mut inside: Keyed<(&str, usize), u64> = Keyed::new();
+        let mut inside: BTreeMap<(&str, usize), u64> = BTreeMap::new();
         let (constants, mut last) = (self.delegate_constants(), None);
         for constant in &constants.constants {
             let user = &constant.user;
@@ -45,7 +45,7 @@ impl<'t> Analysis<'t> {
                 let names = methods.get(method).and_then(|names| names.delegates.get(delegate));
                 let name = user.value.and_then(|value| names?.constant(value));
                 amounts.push((name.and_then(|name| name.module), constant.size));
-                let sum = inside.entry((method, delegate));
+                let sum = inside.entry((method, delegate)).or_default();
                 *sum = sum.saturating_add(constant.size);
             }
         }
@@ -104,7 +104,7 @@ impl<'t> BufferMemory<'t> {
     pub fn by_module(&self) -> Vec<ModuleTotal<'t>> {
         let mut tensors: Vec<&PlannedTensor<'t>> =
             self.tensors.iter().filter(|tensor| tensor.is_needed_at(self.needed_at)).collect();
-        sort_by_key(&mut tensors, |tensor| (tensor.offset, tensor.first));
+        tensors.sort_by_key(|tensor| (tensor.offset, tensor.first));
         let mut end = 0;
         tree(tensors.into_iter().map(|tensor| {
             let bytes = tensor.end().saturating_sub(tensor.offset.max(end));
@@ -119,9 +119,9 @@ impl<'t> RunProfile<'t> {
     /// the rest of its time for the module that contains the whole delegate.
     pub fn by_module(&self) -> Vec<ModuleTotal<'t>> {
         let is_step = |event: &EventProfile<'_>| event.kind == EventKind::Delegate && event.module.is_some();
-        let mut steps: Keyed<_, u64> = Keyed::new();
+        let mut steps: BTreeMap<_, u64> = BTreeMap::new();
         for event in self.events.iter().filter(|event| is_step(event)) {
-            let sum = steps.entry((event.chain, event.instruction));
+            let sum = steps.entry((event.chain, event.instruction)).or_default();
             *sum = sum.saturating_add(event.total);
         }
         let mut amounts = Vec::new();
@@ -142,7 +142,7 @@ const MAX_BYTES: usize = 512;
 
 /// Adds up amounts by module. For the order, see [`ModuleTotal`].
 fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, u64)>) -> Vec<ModuleTotal<'t>> {
-    let mut totals: Keyed<&'t str, ModuleTotal<'t>> = Keyed::new();
+    let mut totals: BTreeMap<&'t str, ModuleTotal<'t>> = BTreeMap::new();
     let mut unknown = ModuleTotal::default();
     for (path, amount) in amounts {
         let Some(path) = path.map(bounded) else {
@@ -150,24 +150,27 @@ fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, u64)>) -> Vec<Mo
             continue;
         };
         for (depth, module) in [""].into_iter().chain(modules(path)).enumerate() {
-            let total =
-                totals.or_insert_with(module, || ModuleTotal { path: Some(module), depth, ..ModuleTotal::default() });
+            let total = totals.entry(module).or_insert_with(|| ModuleTotal {
+                path: Some(module),
+                depth,
+                ..ModuleTotal::default()
+            });
             add(total, amount, module == path);
         }
     }
-    let mut inside: Keyed<&'t str, Vec<ModuleTotal<'t>>> = Keyed::new();
+    let mut inside: BTreeMap<&'t str, Vec<ModuleTotal<'t>>> = BTreeMap::new();
     let mut next = Vec::new();
-    for (path, total) in totals.into_sorted() {
+    for (path, total) in totals {
         match path {
             "" => next.push(total),
-            path => inside.entry(outer(path)).push(total),
+            path => inside.entry(outer(path)).or_default().push(total),
         }
     }
     let mut tree = Vec::new();
     while let Some(module) = next.pop() {
         let mut modules = module.path.and_then(|path| inside.get_mut(path)).map(core::mem::take).unwrap_or_default();
         // Modules are popped from the end.
-        sort_by_key(&mut modules, |module| (module.total, Reverse(module.path)));
+        modules.sort_by_key(|module| (module.total, Reverse(module.path)));
         next.append(&mut modules);
         tree.push(module);
     }

@@ -9,13 +9,13 @@ use crate::analysis::double;
 use crate::analysis::{MethodCode, Operation};
 use crate::error::Result;
 use crate::file::etdp::Etdp;
-use crate::keyed::{Keyed, sort};
 use crate::names::{safe_file_name, shortened, unique_file_name};
 use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::etdump::{DebugEvent, RunData, Tensor, Value, ValueType};
 use crate::schema::program::ExecutionPlan;
 use crate::tensor::{RUNTIME_RANK, TensorShape, TensorView};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec::Vec};
 use core::cmp::Reverse;
 
@@ -186,7 +186,7 @@ impl<'t> DebugValues<'t> {
     /// A file name for each value of each run, in their order: `003-relu.1.npy`, after `run1-` if several runs recorded values. The number
     /// is the position in the run.
     pub fn file_names(&self, ending: &str) -> Vec<Vec<String>> {
-        let mut taken = Keyed::new();
+        let mut taken = BTreeMap::new();
         let mut name = |run: usize, index: usize, value: &DebugValue<'_>| {
             let run = if self.runs.len() > 1 { format!("run{run}-") } else { String::new() };
             let title = value.title().replace(' ', ".");
@@ -209,7 +209,7 @@ pub(super) fn debug_values<'t, 'p: 't>(
     let methods = program.map(Methods::of);
     // By the address of its plan: there may be many runs, of many methods.
     let plans = program.into_iter().flat_map(|program| program.pte().methods().iter().zip(&program.code().methods));
-    let code: Keyed<usize, &MethodCode<'_>> = plans.map(|(plan, code)| (address(plan), code)).collect();
+    let code: BTreeMap<usize, &MethodCode<'_>> = plans.map(|(plan, code)| (address(plan), code)).collect();
     let left = buffer.map_or(0, |buffer| buffer.len() as u64);
     let mut reader = Reader { buffer, left, mismatches: Vec::new() };
     let mut runs = Vec::new();
@@ -220,8 +220,8 @@ pub(super) fn debug_values<'t, 'p: 't>(
         }
         // Times that contradict each other are mismatches of the profile.
         let mut keys = Times::of(run, index, &mut Vec::new()).keys;
-        let mut known: Keyed<Key<'t>, ()> = keys.iter().map(|key| (*key, ())).collect();
-        keys.extend(events().map(Key::of_value).filter(|key| known.add(*key)));
+        let mut known: BTreeSet<Key<'t>> = keys.iter().copied().collect();
+        keys.extend(events().map(Key::of_value).filter(|key| known.insert(*key)));
         let plan = methods.as_ref().and_then(|all| plan_of(all, method, (index, &keys), &mut reader.mismatches));
         let code = plan.and_then(|plan| code.get(&address(plan)).copied());
         let values = reader.values(index, run, plan, code);
@@ -246,9 +246,9 @@ fn add_names<'t, 'p: 't>(runs: &mut [DebugRun<'t>], program: &Analysis<'p>) {
     for run in runs {
         let Some(names) = run.method.and_then(|method| methods.get(method)) else { continue };
         let call = |value: &DebugValue<'_>| (value.kind, value.chain, value.instruction, value.repetition);
-        let mut outputs: Keyed<_, usize> = Keyed::new();
+        let mut outputs: BTreeMap<_, usize> = BTreeMap::new();
         for value in run.values.iter().filter(|value| !value.input) {
-            *outputs.entry(call(value)) += 1;
+            *outputs.entry(call(value)).or_default() += 1;
         }
         for value in &mut run.values {
             let place = value.chain.zip(value.instruction);
@@ -300,11 +300,11 @@ impl<'t> Reader<'t> {
         code: Option<&MethodCode<'t>>,
     ) -> Vec<DebugValue<'t>> {
         let mut values = Vec::new();
-        let mut kernels: Keyed<(usize, usize), &str> = Keyed::new();
+        let mut kernels: BTreeMap<(usize, usize), &str> = BTreeMap::new();
         for (_, event) in run.profile_events() {
             let kernel = event.name.as_deref().and_then(|name| name.strip_prefix(KERNEL));
             if let (Some(kernel), Some(place)) = (kernel, Key::of(event).place()) {
-                kernels.or_insert(place, kernel);
+                kernels.entry(place).or_insert(kernel);
             }
         }
         for group in groups(run) {
@@ -457,7 +457,7 @@ impl<'t> Reader<'t> {
 /// The events of a run that were recorded together.
 fn groups<'t>(run: &'t RunData<'_>) -> Vec<Group<'t>> {
     let mut groups: Vec<Group<'t>> = Vec::new();
-    let mut counts: Keyed<(Key<'t>, bool), usize> = Keyed::new();
+    let mut counts: BTreeMap<(Key<'t>, bool), usize> = BTreeMap::new();
     let mut is_open = false;
     for (index, event) in run.events().iter().enumerate() {
         // A call's own event ends it.
@@ -471,7 +471,7 @@ fn groups<'t>(run: &'t RunData<'_>) -> Vec<Group<'t>> {
         match groups.last_mut() {
             Some(last) if is_open && (last.key, last.is_output) == (key, is_output) => last.events.push((index, debug)),
             _ => {
-                let count = counts.entry((key, is_output));
+                let count = counts.entry((key, is_output)).or_default();
                 groups.push(Group { key, is_output, repetition: *count, events: alloc::vec![(index, debug)] });
                 *count += 1;
             }
@@ -498,8 +498,8 @@ fn known_values(group: &Group<'_>, plan: &ExecutionPlan<'_>, code: &MethodCode<'
                 indices(&mut arguments.iter().map(|argument| (argument.value, !argument.output)))?
             }
             Operation::Kernel { arguments, .. } => {
-                let mut seen = Keyed::new();
-                let written = arguments.iter().filter(|argument| argument.output && seen.add(argument.value));
+                let mut seen = BTreeSet::new();
+                let written = arguments.iter().filter(|argument| argument.output && seen.insert(argument.value));
                 let mut all = indices(&mut written.map(|argument| (argument.value, false)))?;
                 // The result comes again as the last argument: as another value, if it is a list.
                 if all.len() == group.events.len() + 1 {
@@ -517,6 +517,6 @@ fn known_values(group: &Group<'_>, plan: &ExecutionPlan<'_>, code: &MethodCode<'
 fn dim_order(strides: &[i64]) -> Vec<u8> {
     let mut order: Vec<(Reverse<i64>, u8)> =
         strides.iter().enumerate().map(|(dim, stride)| (Reverse(*stride), dim as u8)).collect();
-    sort(&mut order);
+    order.sort();
     order.into_iter().map(|(_, dim)| dim).collect()
 }

@@ -5,11 +5,11 @@ use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{AotTensor, NamedBlobs, OpenPayload, Payload, Xnnpack, delegate_at};
 use crate::file::key_index::KeyIndex;
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, sort_by};
 use crate::names::shortened;
 use crate::path::{FieldPath, Path};
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{string::String, vec, vec::Vec};
 
 /// The constants inside the payloads of a file.
@@ -248,7 +248,7 @@ fn uses<'m>(
 }
 
 /// The number of operators of each kind inside the delegates, by method and backend.
-pub(super) type Operators<'t> = Keyed<(usize, &'t str), Keyed<&'static str, usize>>;
+pub(super) type Operators<'t> = BTreeMap<(usize, &'t str), BTreeMap<&'static str, usize>>;
 
 /// Counts the operators inside all delegates.
 pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Operators<'t> {
@@ -260,9 +260,9 @@ pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Ope
         let counts = payload.graph.count_nodes();
         for place in &opened.delegates {
             let (_, delegate) = delegate_at(pte, *place);
-            let operators = all.entry((place.0, delegate.id()));
+            let operators = all.entry((place.0, delegate.id())).or_default();
             for (name, count) in &counts {
-                *operators.entry(*name) += count;
+                *operators.entry(*name).or_default() += count;
             }
         }
     }
@@ -277,13 +277,13 @@ pub(super) fn count_constants(
     not_in: Option<&KeyIndex<'_>>,
 ) -> BlobCount {
     let mut constants = BlobCount::default();
-    let mut keys = Keyed::new();
+    let mut keys = BTreeSet::new();
     let mut count = |key: Option<&str>, size: u64, users: usize| {
         if not_in.is_some_and(|index| key.is_none_or(|key| index.get(key).is_some())) {
             return;
         }
         constants.users += users;
-        if key.is_none_or(|key| keys.add(String::from(key))) {
+        if key.is_none_or(|key| keys.insert(String::from(key))) {
             constants.count += 1;
             constants.size = constants.size.saturating_add(size);
         }
@@ -308,9 +308,9 @@ pub(super) fn count_constants(
 }
 
 /// Returns the counts as a list, the most frequent first.
-pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCalls> {
+pub(super) fn sorted(operators: &BTreeMap<&'static str, usize>) -> Vec<OperatorCalls> {
     let mut sorted = Vec::with_capacity(operators.len());
-    for (name, calls) in operators.sorted() {
+    for (name, calls) in operators.iter() {
         sorted.push(OperatorCalls { name: (*name).into(), calls: *calls });
     }
     most_first(&mut sorted);
@@ -319,5 +319,5 @@ pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCall
 
 /// Sorts the most frequent first.
 pub(super) fn most_first(operators: &mut [OperatorCalls]) {
-    sort_by(operators, |left, right| right.calls.cmp(&left.calls));
+    operators.sort_by(|left, right| right.calls.cmp(&left.calls));
 }

@@ -4,11 +4,12 @@ use super::linked::{DelegateNodes, KindCounts, count_kinds, kind_of_event};
 use super::profile::{EventKind, EventTarget, Mismatch};
 use crate::analysis::Analysis;
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, equal_range, sort};
 use crate::names::shortened;
 use crate::path::{FieldPath, Path};
 use crate::schema::etdump::{DebugEvent, ProfileEvent, RunData};
 use crate::schema::program::{ExecutionPlan, InstructionArguments, Operator};
+use crate::sorted::equal_range;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 
 /// Events with equal keys time the same thing.
@@ -83,7 +84,7 @@ pub(super) struct Times<'t> {
 impl<'t> Times<'t> {
     #[expect(clippy::indexing_slicing, reason = "`known` has the indices of `keys` and `ticks`")]
     pub(super) fn of(run: &'t RunData<'_>, index: usize, mismatches: &mut Vec<Mismatch>) -> Self {
-        let (mut times, mut known) = (Self { keys: Vec::new(), ticks: Vec::new() }, Keyed::new());
+        let (mut times, mut known) = (Self { keys: Vec::new(), ticks: Vec::new() }, BTreeMap::new());
         for (event, profile) in run.profile_events() {
             let Some(ticks) = profile.end_time.checked_sub(profile.start_time) else {
                 let message = format!(
@@ -95,7 +96,7 @@ impl<'t> Times<'t> {
             };
             let key = Key::of(profile);
             let next = times.keys.len();
-            let place = *known.or_insert(key, next);
+            let place = *known.entry(key).or_insert(next);
             if place == next {
                 times.keys.push(key);
                 times.ticks.push(Vec::new());
@@ -152,8 +153,9 @@ enum Needed {
 /// The methods of a program, by their instructions.
 pub(super) struct Methods<'t> {
     pte: &'t Pte<'t>,
+    by_name: BTreeMap<&'t str, &'t ExecutionPlan<'t>>,
     /// The names of operators without the namespace, with the overload, in the runtime's form.
-    names: Keyed<String, usize>,
+    names: BTreeMap<String, usize>,
     /// The chain, the instruction, a requirement that it meets, and the index of the method. Sorted.
     places: Vec<(usize, usize, Needed, usize)>,
     /// The nodes inside delegates.
@@ -172,14 +174,14 @@ struct Fitting<'t> {
 impl<'t> Methods<'t> {
     pub(super) fn of<'p: 't>(analysis: &Analysis<'p>) -> Self {
         let pte = analysis.pte();
-        let (mut names, mut places) = (Keyed::new(), Vec::new());
+        let (mut names, mut places) = (BTreeMap::new(), Vec::new());
         for (method, plan) in pte.methods().iter().enumerate() {
             let mut numbers = Vec::with_capacity(plan.operators().len());
             for operator in plan.operators() {
                 let name = operator.full_name();
                 let short = name.split_once("::").map_or(&*name, |(_, name)| name);
                 let next = names.len();
-                numbers.push(*names.or_insert(short.into(), next));
+                numbers.push(*names.entry(short.into()).or_insert(next));
             }
             for ((chain, index), instruction) in plan.instructions() {
                 let mut add = |needed| places.push((chain, index, needed, method));
@@ -191,8 +193,8 @@ impl<'t> Methods<'t> {
                 }
             }
         }
-        sort(&mut places);
-        Self { pte, names, places, nodes: DelegateNodes::of(analysis) }
+        places.sort();
+        Self { pte, by_name: pte.methods_by_name(), names, places, nodes: DelegateNodes::of(analysis) }
     }
 
     /// Returns the methods that can have caused an event, by the requirement on its instruction; `None` if any method can.
@@ -257,14 +259,14 @@ struct RunEvents {
 impl RunEvents {
     fn of(keys: &[Key<'_>]) -> Self {
         let mut places: Vec<(usize, usize)> = keys.iter().filter_map(Key::place).collect();
-        sort(&mut places);
+        places.sort();
         places.dedup();
         let inside = |key: &Key<'_>| {
             let name = key.delegate_id.or(key.name).unwrap_or_default();
             Some((key.place().filter(|_| key.kind() == EventKind::Delegate)?, kind_of_event(name)))
         };
         let mut events: Vec<_> = keys.iter().filter_map(inside).collect();
-        sort(&mut events);
+        events.sort();
         let kinds =
             |call: &[((usize, usize), String)]| Some((call.first()?.0, count_kinds(call.iter().map(|(_, kind)| kind))));
         let inside = events.chunk_by(|(left, _), (right, _)| left == right).filter_map(kinds).collect();
@@ -301,7 +303,6 @@ pub(super) fn plan_of<'t>(
     (first, keys): (usize, &[Key<'_>]),
     mismatches: &mut Vec<Mismatch>,
 ) -> Option<&'t ExecutionPlan<'t>> {
-    let pte = methods.pte;
     // Loading a method runs no instruction.
     if keys.iter().all(|key| key.place().is_none()) {
         return None;
@@ -310,7 +311,7 @@ pub(super) fn plan_of<'t>(
         let path = Path::ROOT.item("run_data", first).to_field_path();
         mismatches.push(Mismatch { path, message });
     };
-    let named = method.map(|name| pte.method(name));
+    let named = method.map(|name| methods.by_name.get(name).copied());
     if let (Some(name), Some(None)) = (method, named) {
         say(format!("the program has no method {:?}", shortened(name)));
         return None;
@@ -331,7 +332,8 @@ pub(super) fn plan_of<'t>(
             None
         }
         Ok([None, _]) => {
-            let Some(plan) = named.or(pte.methods().first().filter(|_| pte.methods().len() == 1)) else {
+            let plans = methods.pte.methods();
+            let Some(plan) = named.or(plans.first().filter(|_| plans.len() == 1)) else {
                 say("it fits none of the program's methods".into());
                 return None;
             };

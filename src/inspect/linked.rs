@@ -3,7 +3,8 @@
 use super::{EventKind, EventProfile, EventTarget, RunProfile};
 use crate::analysis::Analysis;
 use crate::delegate::Payload;
-use crate::keyed::{Keyed, equal_range, sort};
+use crate::sorted::equal_range;
+use alloc::collections::BTreeMap;
 use alloc::{string::String, vec::Vec};
 
 /// A node inside a delegate.
@@ -61,15 +62,15 @@ struct Nodes {
 pub(super) struct DelegateNodes<'t> {
     payloads: Vec<Nodes>,
     /// The index of the payload, by method and delegate.
-    places: Keyed<(usize, usize), usize>,
+    places: BTreeMap<(usize, usize), usize>,
     /// The index of each method, by its name.
-    methods: Keyed<&'t str, usize>,
+    methods: BTreeMap<&'t str, usize>,
 }
 
 impl<'t> DelegateNodes<'t> {
     pub(super) fn of<'p: 't>(analysis: &Analysis<'p>) -> Self {
         let pte = analysis.pte();
-        let (mut payloads, mut places) = (Vec::new(), Keyed::new());
+        let (mut payloads, mut places) = (Vec::new(), BTreeMap::new());
         for opened in analysis.payloads() {
             let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
             for place in &opened.delegates {
@@ -77,12 +78,12 @@ impl<'t> DelegateNodes<'t> {
             }
             let names = xnnpack.graph.xnodes().iter().map(|node| node.name()).enumerate();
             let mut nodes: Vec<_> = names.map(|(index, name)| (kind_of_node(name), index, name)).collect();
-            sort(&mut nodes);
+            nodes.sort();
             payloads.push(Nodes { kinds: count_kinds(nodes.iter().map(|(kind, ..)| kind)), nodes });
         }
-        let mut methods = Keyed::new();
+        let mut methods = BTreeMap::new();
         for (index, plan) in pte.methods().iter().enumerate() {
-            methods.or_insert(plan.name(), index);
+            methods.entry(plan.name()).or_insert(index);
         }
         Self { payloads, places, methods }
     }
@@ -129,7 +130,7 @@ fn link_call(call: &mut [EventProfile<'_>], nodes: &[(String, usize, &'static st
         (event.kind == EventKind::Delegate).then(|| (kind_of_event(event.name), index))
     };
     let mut events: Vec<(String, usize)> = call.iter().enumerate().filter_map(of_event).collect();
-    sort(&mut events);
+    events.sort();
     for events in events.chunk_by(|(left, _), (right, _)| left == right) {
         let [(kind, _), ..] = events else { continue };
         let of_kind = equal_range(nodes, |(other, _, _)| other.cmp(kind));

@@ -5,10 +5,10 @@ use crate::analysis::{Argument, CodeValue, MethodCode, Operation, TensorPlace};
 use crate::analysis::{TrainingOutput, TrainingRole, training_outputs};
 use crate::delegate::xnnpack::{ConstantPlace, NodeIds};
 use crate::delegate::{AotInductor, OpenPayload, Payload, Xnnpack};
-use crate::keyed::{Keyed, sort_by};
 use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
 use crate::schema::xnnpack::XNNTensorValue;
 use crate::tensor::RUNTIME_RANK;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{string::String, vec::Vec};
 
 /// The multiply-accumulates of a program.
@@ -129,9 +129,9 @@ impl<'t> Macs<'t> {
 impl<'t> MethodMacs<'t> {
     /// Adds up the calls of each operator, the most multiply-accumulates first.
     pub fn by_operator(&self) -> Vec<OperatorMacs<'t>> {
-        let mut operators: Keyed<&str, OperatorMacs<'t>> = Keyed::new();
+        let mut operators: BTreeMap<&str, OperatorMacs<'t>> = BTreeMap::new();
         for call in &self.calls {
-            let sum = operators.entry(call.operator);
+            let sum = operators.entry(call.operator).or_default();
             sum.operator = call.operator;
             sum.calls += 1;
             sum.macs = sum.macs.saturating_add(call.macs.unwrap_or_default());
@@ -139,8 +139,8 @@ impl<'t> MethodMacs<'t> {
             sum.elements = sum.elements.saturating_add(call.elements);
             sum.parameters = sum.parameters.saturating_add(call.parameters);
         }
-        let mut list: Vec<OperatorMacs<'t>> = operators.into_sorted().into_iter().map(|(_, sum)| sum).collect();
-        sort_by(&mut list, |left, right| (right.macs, right.elements).cmp(&(left.macs, left.elements)));
+        let mut list: Vec<OperatorMacs<'t>> = operators.into_iter().map(|(_, sum)| sum).collect();
+        list.sort_by(|left, right| (right.macs, right.elements).cmp(&(left.macs, left.elements)));
         list
     }
 }
@@ -162,7 +162,7 @@ impl<'t> Analysis<'t> {
     /// ```
     pub fn macs(&self) -> Macs<'t> {
         let pte = self.pte();
-        let mut payloads: Keyed<(usize, usize), &OpenPayload<'_>> = Keyed::new();
+        let mut payloads: BTreeMap<(usize, usize), &OpenPayload<'_>> = BTreeMap::new();
         for payload in self.payloads() {
             for place in &payload.delegates {
                 payloads.insert(*place, payload);
@@ -173,7 +173,7 @@ impl<'t> Analysis<'t> {
         let plans = pte.methods().iter().zip(&training);
         for ((index, code), (plan, outputs)) in self.code().methods.iter().enumerate().zip(plans) {
             let trained = trained(plan, outputs);
-            let (seen, called, found) = (Keyed::new(), Keyed::new(), MethodMacs::default());
+            let (seen, called, found) = (BTreeSet::new(), BTreeMap::new(), MethodMacs::default());
             let mut counter = Counter { code, trained, seen, called, found };
             counter.found.is_complete = true;
             for (chain, list) in code.chains.iter().enumerate() {
@@ -212,11 +212,11 @@ impl<'t> Analysis<'t> {
 struct Counter<'c, 't> {
     code: &'c MethodCode<'t>,
     /// The values that training changes: parameters, although they are initial states.
-    trained: Keyed<usize, ()>,
+    trained: BTreeSet<usize>,
     /// The constants already counted.
-    seen: Keyed<CountedWeight, ()>,
+    seen: BTreeSet<CountedWeight>,
     /// The sums of the delegates already called.
-    called: Keyed<usize, CallMacs<'t>>,
+    called: BTreeMap<usize, CallMacs<'t>>,
     found: MethodMacs<'t>,
 }
 
@@ -237,7 +237,7 @@ impl<'t> Counter<'_, 't> {
 
     /// Counts a constant for the method, the first time that it is used.
     fn parameter(&mut self, seen: CountedWeight, elements: u64) {
-        if self.seen.add(seen) {
+        if self.seen.insert(seen) {
             self.found.parameters = self.found.parameters.saturating_add(elements);
         }
     }
@@ -385,12 +385,12 @@ impl<'t> Counter<'_, 't> {
 }
 
 /// Returns the values that a method for training returns as its parameters.
-fn trained(plan: &ExecutionPlan<'_>, outputs: &[Option<TrainingOutput<'_>>]) -> Keyed<usize, ()> {
-    let mut values = Keyed::new();
+fn trained(plan: &ExecutionPlan<'_>, outputs: &[Option<TrainingOutput<'_>>]) -> BTreeSet<usize> {
+    let mut values = BTreeSet::new();
     for (value, output) in plan.outputs().iter().zip(outputs) {
         if let (Ok(value), Some(TrainingRole::Parameter)) = (usize::try_from(*value), output.map(|output| output.role))
         {
-            values.add(value);
+            values.insert(value);
         }
     }
     values

@@ -49,6 +49,7 @@ mod times;
 mod weights;
 mod xnnpack;
 
+pub use crate::analysis::QuantizedTensor;
 pub use crate::analysis::{
     Argument, ChainCode, Code, CodeValue, CompileSetting, ConstantMethod, DelegateCode, DelegateNames, Disassembly,
     Fault, InsideArgument, InsideNode, InstructionName, MethodCode, MethodNames, Name, NameText, NamedBy, Names,
@@ -61,7 +62,7 @@ pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use by_module::ModuleTotal;
 pub use debug_values::{DebugRun, DebugTensor, DebugValue, DebugValues};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
-pub use dequantized::{ConstantNumbers, QuantizedTensor};
+pub use dequantized::ConstantNumbers;
 pub use diff::{
     Diff, DiffLimits, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Excess, GrowthLimit, Side, diff,
 };

@@ -5,10 +5,10 @@ use super::numbers::{Distance, Values, distance};
 use super::run_pairs::run_pairs;
 use super::{EventKind, Returned};
 use crate::analysis::modules::{MAX_DEPTH, modules};
-use crate::keyed::{Keyed, sort_by, sort_by_key};
 use crate::names::shortened;
 use crate::schema::ScalarType;
 use crate::tensor::{TensorShape, TensorView};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, string::String, vec::Vec};
 use core::cmp::Ordering;
 
@@ -100,7 +100,7 @@ impl RunGaps {
             (_, Some(snr)) => (1, snr),
             (_, None) => (0, 0.0),
         };
-        sort_by(&mut self.values, |left, right| rank(left).partial_cmp(&rank(right)).unwrap_or(Ordering::Equal));
+        self.values.sort_by(|left, right| rank(left).partial_cmp(&rank(right)).unwrap_or(Ordering::Equal));
     }
 }
 
@@ -134,9 +134,9 @@ fn key<'v>(value: &'v DebugValue<'_>, by_place: bool) -> Option<MatchKey<'v>> {
 /// Returns `true` unless an instruction is known to run something else in the other run.
 fn are_alike(before: &DebugRun<'_>, after: &DebugRun<'_>) -> bool {
     let place = |value: &DebugValue<'_>| (value.chain, value.instruction);
-    let mut known: Keyed<_, &DebugValue<'_>> = Keyed::new();
+    let mut known: BTreeMap<_, &DebugValue<'_>> = BTreeMap::new();
     for value in &before.values {
-        known.or_insert(place(value), value);
+        known.entry(place(value)).or_insert(value);
     }
     fn differ<T: PartialEq>(left: &Option<T>, right: &Option<T>) -> bool {
         left.is_some() && right.is_some() && left != right
@@ -163,13 +163,13 @@ impl<'t> DebugValues<'t> {
 /// The values of a run, by the names that references may have.
 struct Index<'v> {
     /// By file name without its ending, by name, and by title.
-    names: Keyed<String, &'v DebugValue<'v>>,
-    modules: Keyed<&'v str, (usize, &'v DebugValue<'v>)>,
+    names: BTreeMap<String, &'v DebugValue<'v>>,
+    modules: BTreeMap<&'v str, (usize, &'v DebugValue<'v>)>,
 }
 
 /// Returns the last value of each module, with its index, without inputs of delegates and the outputs of the method.
-fn last_of_modules<'v>(values: &'v [DebugValue<'_>]) -> Keyed<&'v str, (usize, &'v DebugValue<'v>)> {
-    let mut last = Keyed::new();
+fn last_of_modules<'v>(values: &'v [DebugValue<'_>]) -> BTreeMap<&'v str, (usize, &'v DebugValue<'v>)> {
+    let mut last = BTreeMap::new();
     for (index, value) in values.iter().enumerate() {
         let module = value.last_module.or(value.module).filter(|_| value.kind != EventKind::Method && !value.input);
         let Some(module) = module.filter(|module| !module.is_empty()) else { continue };
@@ -182,15 +182,15 @@ fn last_of_modules<'v>(values: &'v [DebugValue<'_>]) -> Keyed<&'v str, (usize, &
 
 impl<'v> Index<'v> {
     fn of(run: &'v DebugRun<'_>, files: &[String]) -> Self {
-        let mut names: Keyed<String, &DebugValue<'_>> = Keyed::new();
+        let mut names: BTreeMap<String, &DebugValue<'_>> = BTreeMap::new();
         for (file, value) in files.iter().zip(&run.values) {
-            names.or_insert(file.strip_suffix(".npy").unwrap_or(file).into(), value);
+            names.entry(file.strip_suffix(".npy").unwrap_or(file).into()).or_insert(value);
         }
         for value in &run.values {
             if let Some(name) = &value.name {
-                names.or_insert(shortened(name).into(), value);
+                names.entry(shortened(name).into()).or_insert(value);
             }
-            names.or_insert(value.title().replace(' ', "."), value);
+            names.entry(value.title().replace(' ', ".")).or_insert(value);
         }
         Self { names, modules: last_of_modules(&run.values) }
     }
@@ -238,7 +238,7 @@ impl DebugValues<'_> {
                     NumericGap { name, module, instruction, outcome, values: [Some(expected), value], distance },
                 ));
             }
-            sort_by_key(&mut values, |(event, _)| *event);
+            values.sort_by_key(|(event, _)| *event);
             all.push(RunGaps {
                 runs: [None, Some(run.index)],
                 method: run.method.map(String::from),
@@ -259,15 +259,15 @@ fn run_gaps(before: Option<&DebugRun<'_>>, after: Option<&DebugRun<'_>>) -> RunG
     // In another program, an input of a delegate's call is no value of its own.
     let counts = |value: &DebugValue<'_>| by_place || !value.input;
     // Values with equal keys are matched in their order.
-    let mut waiting: Keyed<MatchKey<'_>, Vec<usize>> = Keyed::new();
+    let mut waiting: BTreeMap<MatchKey<'_>, Vec<usize>> = BTreeMap::new();
     let of_before = before.map(|run| run.values.as_slice()).unwrap_or_default();
     for (index, value) in of_before.iter().enumerate().filter(|(_, value)| counts(value)).rev() {
         if let Some(key) = key(value, by_place) {
-            waiting.entry(key).push(index);
+            waiting.entry(key).or_default().push(index);
         }
     }
     let (mut values, mut only_after) = (Vec::new(), Vec::new());
-    let modules = if by_place { Keyed::new() } else { last_of_modules(of_before) };
+    let modules = if by_place { BTreeMap::new() } else { last_of_modules(of_before) };
     let mut left: Vec<Option<&DebugValue<'_>>> =
         of_before.iter().map(|value| Some(value).filter(|value| counts(value))).collect();
     for value in after.map(|run| run.values.as_slice()).unwrap_or_default().iter().filter(|value| counts(value)) {

@@ -6,11 +6,11 @@ use crate::delegate::OpenPayload;
 use crate::delegate::{Payload, delegate_at};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
-use crate::keyed;
 use crate::names::check_operator_name;
 use crate::path::{FieldPath, Path};
 use crate::schema::ScalarType;
 use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Tensor};
+use crate::sorted;
 use crate::tensor::RUNTIME_RANK;
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec, vec::Vec};
@@ -208,7 +208,7 @@ impl Operators {
                 types.extend(kernel.tensors.iter().map(|tensor| tensor.scalar_type));
             }
         }
-        keyed::set(types)
+        sorted::set(types)
     }
 
     /// Adds the requirements of a method.

@@ -6,7 +6,7 @@ use super::Summary;
 use crate::error::Error;
 use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan};
-use alloc::{format, vec::Vec};
+use alloc::{collections::BTreeMap, format, vec::Vec};
 use core::fmt;
 
 /// The planned memory of a method.
@@ -49,9 +49,11 @@ impl fmt::Display for PlannedBuffer {
 impl ExecutionPlan<'_> {
     /// Returns the planned memory of the method. Its buffers count from 1, because entry 0 is reserved.
     pub fn planned_memory(&self) -> PlannedMemory {
+        // The first device of a buffer counts.
+        let devices = self.non_const_buffer_device().iter().rev();
+        let devices: BTreeMap<i32, _> = devices.map(|device| (device.buffer_idx, device)).collect();
         let buffer = |(memory_id, size): (u32, &i64)| {
-            let mut devices = self.non_const_buffer_device().iter();
-            let device = devices.find(|device| u32::try_from(device.buffer_idx) == Ok(memory_id));
+            let device = i32::try_from(memory_id).ok().and_then(|index| devices.get(&index));
             PlannedBuffer {
                 memory_id,
                 // A negative size is a fault, see `negative_buffers`.

@@ -6,10 +6,11 @@ use super::linked::ProfiledNode;
 use super::macs::{Macs, MethodMacs};
 use crate::analysis::Analysis;
 use crate::file::etdp::Etdp;
-use crate::keyed::{Keyed, equal_range, sort, sort_by_key};
 use crate::path::FieldPath;
 use crate::schema::etdump::RunData;
 use crate::schema::program::ExecutionPlan;
+use crate::sorted::equal_range;
+use alloc::collections::BTreeMap;
 use alloc::{string::String, vec::Vec};
 use core::cmp::Reverse;
 use core::fmt;
@@ -29,16 +30,16 @@ impl Profile<'_> {
     /// Sorts the instructions of each group of runs by total time, the longest first.
     pub fn sort_by_total(&mut self) {
         for run in &mut self.runs {
-            let mut totals = Keyed::<_, u64>::new();
+            let mut totals = BTreeMap::<_, u64>::new();
             for event in &run.events {
-                let total = totals.entry(event.place());
+                let total = totals.entry(event.place()).or_default();
                 *total = event.total.max(*total);
             }
             // The sort is stable: events of one instruction stay together and in order.
             let key = |event: &EventProfile<'_>| {
                 (event.kind != EventKind::Method, Reverse(totals.get(&event.place()).copied()), event.place())
             };
-            sort_by_key(&mut run.events, key);
+            run.events.sort_by_key(key);
         }
     }
 }
@@ -203,7 +204,7 @@ pub(super) fn profile<'t, 'p: 't>(
 ) -> Profile<'t> {
     let mut mismatches = Vec::new();
     let mut groups: Vec<Group<'t>> = Vec::new();
-    let mut known: Keyed<_, usize> = Keyed::new();
+    let mut known: BTreeMap<_, usize> = BTreeMap::new();
     for (index, run) in etdp.etdump.run_data().iter().enumerate() {
         let found = Times::of(run, index, &mut mismatches);
         let key = (run.name(), run.bundled_input_index, found.keys);
@@ -234,9 +235,9 @@ pub(super) fn profile<'t, 'p: 't>(
 
 /// Adds the multiply-accumulates of instructions, and of the nodes that steps of a delegate's first call are linked to.
 fn add_macs(runs: &mut [RunProfile<'_>], macs: &Macs<'_>) {
-    let mut methods: Keyed<&str, &MethodMacs<'_>> = Keyed::new();
+    let mut methods: BTreeMap<&str, &MethodMacs<'_>> = BTreeMap::new();
     for method in &macs.methods {
-        methods.or_insert(method.name, method);
+        methods.entry(method.name).or_insert(method);
     }
     for run in runs {
         let Some(method) = run.method.and_then(|name| methods.get(name)) else { continue };
@@ -308,16 +309,16 @@ impl<'t> Group<'t> {
         let total = self.total;
         let events = self.keys.into_iter().zip(self.ticks).map(|(key, ticks)| event(key, ticks, total, plan));
         let mut events: Vec<_> = events.collect();
-        let mut first = Keyed::new();
+        let mut first = BTreeMap::new();
         for (index, event) in events.iter().enumerate() {
-            first.or_insert(event.place(), index);
+            first.entry(event.place()).or_insert(index);
         }
         // The file lists an event when it ends, after its parts.
         let key = |event: &EventProfile<'_>| {
             let is_part = matches!(event.kind, EventKind::Part | EventKind::Delegate);
             (event.kind != EventKind::Method, first.get(&event.place()).copied(), is_part)
         };
-        sort_by_key(&mut events, key);
+        events.sort_by_key(key);
         let sum = |of_delegates: bool| {
             let is = |event: &&EventProfile<'_>| {
                 event.kind == EventKind::Instruction && (event.name == DELEGATE_CALL) == of_delegates
@@ -339,7 +340,7 @@ impl<'t> Group<'t> {
 
 #[expect(clippy::indexing_slicing, reason = "every event was timed at least once")]
 fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t ExecutionPlan<'_>>) -> EventProfile<'t> {
-    sort(&mut ticks);
+    ticks.sort();
     let count = ticks.len();
     let total = ticks.iter().copied().fold(0, u64::saturating_add);
     let middle = [ticks[(count - 1) / 2], ticks[count / 2]].map(|time| time as f64);

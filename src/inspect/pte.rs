@@ -2,7 +2,7 @@
 
 use super::{
     Blobs, DelegateConstants, Graph, Memory, Operators, PayloadFacts, QuantizedTensor, SizeReport, Summary, Weight,
-    blobs, delegates, dequantized, graph, memory, operators, payloads, size, summary, weights,
+    blobs, delegates, graph, memory, operators, payloads, size, summary, weights,
 };
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -99,6 +99,6 @@ impl<'t> Analysis<'t> {
     /// # }
     /// ```
     pub fn dequantized(&self) -> Vec<QuantizedTensor<'t>> {
-        dequantized::dequantized(self.pte())
+        crate::analysis::dequantized(self.pte())
     }
 }

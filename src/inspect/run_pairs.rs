@@ -1,6 +1,6 @@
 //! Pairs of runs of two traces.
 
-use crate::keyed::Keyed;
+use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
 
 /// A run of either trace, or of both.
@@ -15,13 +15,13 @@ pub(super) fn run_pairs<'r, R, K: Ord + Copy>(
     label: impl Fn(&'r R) -> (K, Option<&'r str>),
 ) -> Vec<RunPair<'r, R>> {
     // The runs that are not paired, the last first, and the methods of each key.
-    let mut waiting: Keyed<(K, Option<&str>), Vec<usize>> = Keyed::new();
-    let mut methods: Keyed<K, Vec<Option<&str>>> = Keyed::new();
+    let mut waiting: BTreeMap<(K, Option<&str>), Vec<usize>> = BTreeMap::new();
+    let mut methods: BTreeMap<K, Vec<Option<&str>>> = BTreeMap::new();
     for (index, run) in after.iter().enumerate().rev() {
         let (key, method) = label(run);
-        let runs = waiting.entry((key, method));
+        let runs = waiting.entry((key, method)).or_default();
         if runs.is_empty() {
-            methods.entry(key).push(method);
+            methods.entry(key).or_default().push(method);
         }
         runs.push(index);
     }

@@ -4,11 +4,11 @@ use crate::file::etdp::PREFIX;
 use crate::file::header::FileKind;
 use crate::flatbuffer::read::{Limits, Record};
 use crate::flatbuffer::walk::{PartKind, Wanted, walk_at};
-use crate::keyed::Keyed;
 use crate::path::FieldPath;
 use crate::schema::xnnpack::XNNGraph;
 use crate::schema::{BundledProgram, ETDump};
 use crate::schema::{FlatTensor, Program};
+use alloc::collections::BTreeMap;
 use alloc::{string::String, vec::Vec};
 
 /// The readable remains of a damaged file. None of them were checked.
@@ -78,9 +78,9 @@ pub fn salvage(bytes: &[u8], kind: FileKind) -> Salvage {
         FileKind::Xnnpack => (0, XNNGraph::DESCRIPTION),
     };
     let mut remains = Salvage::default();
-    let mut counts: Keyed<&'static str, usize> = Keyed::new();
+    let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
     walk_at(position, bytes, root, &Limits::default(), Wanted::ALL, &mut |part| match part.kind {
-        PartKind::Table(_) => *counts.entry(part.owner.name) += 1,
+        PartKind::Table(_) => *counts.entry(part.owner.name).or_default() += 1,
         PartKind::Text if remains.texts.len() < MAX_SHOWN => {
             let start = part.position as usize + 4;
             let end = start + (part.size as usize).saturating_sub(5).min(LONGEST);
@@ -95,7 +95,7 @@ pub fn salvage(bytes: &[u8], kind: FileKind) -> Salvage {
         }
         _ => {}
     });
-    for (name, count) in counts.sorted() {
+    for (name, count) in counts.iter() {
         remains.tables.push(SalvagedTables { name, count: *count });
     }
     remains

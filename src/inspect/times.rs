@@ -3,7 +3,7 @@
 use super::events::DELEGATE_CALL;
 use super::run_pairs::run_pairs;
 use super::{EventKind, EventProfile, EventTarget, Graph, Profile, RunProfile};
-use crate::keyed::{Keyed, sort_by};
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 /// The time of an operator's calls, or of a kind of step inside a backend.
@@ -66,11 +66,11 @@ pub struct RunChange<'t> {
 
 impl RunProfile<'_> {
     /// Returns the kernels that instructions run, as named by events: for a profile without a program.
-    fn kernels(&self) -> Keyed<(Option<usize>, Option<usize>), &str> {
-        let mut kernels = Keyed::new();
+    fn kernels(&self) -> BTreeMap<(Option<usize>, Option<usize>), &str> {
+        let mut kernels = BTreeMap::new();
         for event in &self.events {
             if let (EventKind::Part, Some(name)) = (event.kind, event.name.strip_prefix(super::events::KERNEL)) {
-                kernels.or_insert((event.chain, event.instruction), name);
+                kernels.entry((event.chain, event.instruction)).or_insert(name);
             }
         }
         kernels
@@ -80,7 +80,7 @@ impl RunProfile<'_> {
     fn step(
         &self,
         event: &EventProfile<'_>,
-        kernels: &Keyed<(Option<usize>, Option<usize>), &str>,
+        kernels: &BTreeMap<(Option<usize>, Option<usize>), &str>,
         numbered: bool,
     ) -> Option<String> {
         let backend = match &event.runs {
@@ -111,12 +111,12 @@ impl RunProfile<'_> {
     /// their backend, the longest first.
     pub fn by_operator(&self) -> Vec<OperatorTime> {
         let kernels = self.kernels();
-        let mut sums: Keyed<(bool, String), OperatorTime> = Keyed::new();
+        let mut sums: BTreeMap<(bool, String), OperatorTime> = BTreeMap::new();
         for event in &self.events {
             if let Some(name) = self.step(event, &kernels, false) {
                 let inside = event.kind == EventKind::Delegate;
                 let new = || OperatorTime { name: name.clone(), inside, count: 0, total: 0, share: 0.0, macs: Some(0) };
-                let sum = sums.or_insert_with((inside, name.clone()), new);
+                let sum = sums.entry((inside, name.clone())).or_insert_with(new);
                 sum.count += event.count;
                 sum.total = sum.total.saturating_add(event.total);
                 sum.share += event.share;
@@ -124,14 +124,14 @@ impl RunProfile<'_> {
                 sum.macs = sum.macs.zip(macs).map(|(sum, macs)| sum.saturating_add(macs));
             }
         }
-        let times: Vec<OperatorTime> = sums.into_sorted().into_iter().map(|(_, time)| time).collect();
+        let times: Vec<OperatorTime> = sums.into_iter().map(|(_, time)| time).collect();
         let (mut steps, mut times): (Vec<_>, Vec<_>) = times.into_iter().partition(|time| time.inside);
-        sort_by(&mut times, |left, right| right.total.cmp(&left.total));
-        sort_by(&mut steps, |left, right| right.total.cmp(&left.total));
-        let mut of_backends: Keyed<&str, Vec<OperatorTime>> = Keyed::new();
+        times.sort_by(|left, right| right.total.cmp(&left.total));
+        steps.sort_by(|left, right| right.total.cmp(&left.total));
+        let mut of_backends: BTreeMap<&str, Vec<OperatorTime>> = BTreeMap::new();
         let names: Vec<String> = steps.iter().map(|step| backend_of(&step.name).into()).collect();
         for (step, backend) in steps.into_iter().zip(&names) {
-            of_backends.entry(backend.as_str()).push(step);
+            of_backends.entry(backend.as_str()).or_default().push(step);
         }
         let mut sorted = Vec::new();
         for time in times {
@@ -141,7 +141,7 @@ impl RunProfile<'_> {
             sorted.extend(steps.into_iter().flatten());
         }
         // A trace can have the steps of a call without the call.
-        sorted.extend(of_backends.into_sorted().into_iter().flat_map(|(_, steps)| steps));
+        sorted.extend(of_backends.into_iter().flat_map(|(_, steps)| steps));
         sorted
     }
 
@@ -155,13 +155,13 @@ impl RunProfile<'_> {
             return self.by_operator().into_iter().map(step).collect();
         }
         let kernels = self.kernels();
-        let mut seen: Keyed<Step, usize> = Keyed::new();
+        let mut seen: BTreeMap<Step, usize> = BTreeMap::new();
         let mut steps = Vec::new();
         for event in &self.events {
             let Some(name) = self.step(event, &kernels, true) else { continue };
             let place = event.chain.zip(event.instruction);
             let mut step = Step { name, inside: event.kind == EventKind::Delegate, place, nth: 0 };
-            let count = seen.entry(step.clone());
+            let count = seen.entry(step.clone()).or_default();
             step.nth = *count;
             *count += 1;
             steps.push((step, event.total as f64 / runs));
@@ -198,22 +198,22 @@ impl<'t> Profile<'t> {
 
 fn change<'t>(before: Option<&RunProfile<'t>>, after: Option<&RunProfile<'t>>, by_operator: bool) -> RunChange<'t> {
     let mean = |run: &RunProfile<'_>| run.total as f64 / run.count.max(1) as f64;
-    let mut times: Keyed<Step, [Option<f64>; 2]> = Keyed::new();
+    let mut times: BTreeMap<Step, [Option<f64>; 2]> = BTreeMap::new();
     for (step, time) in before.into_iter().flat_map(|run| run.steps(by_operator)) {
-        let [before, _] = times.entry(step);
+        let [before, _] = times.entry(step).or_default();
         *before = Some(time);
     }
     for (step, time) in after.into_iter().flat_map(|run| run.steps(by_operator)) {
-        let [_, after] = times.entry(step);
+        let [_, after] = times.entry(step).or_default();
         *after = Some(time);
     }
     let change = |(step, [before, after]): (Step, [Option<f64>; 2])| {
         let (chain, instruction) = step.place.unzip();
         TimeChange { name: step.name, inside: step.inside, chain, instruction, before, after }
     };
-    let mut changes: Vec<TimeChange> = times.into_sorted().into_iter().map(change).collect();
+    let mut changes: Vec<TimeChange> = times.into_iter().map(change).collect();
     let size = |change: &TimeChange| (change.after.unwrap_or_default() - change.before.unwrap_or_default()).abs();
-    sort_by(&mut changes, |left, right| size(right).total_cmp(&size(left)));
+    changes.sort_by(|left, right| size(right).total_cmp(&size(left)));
     RunChange {
         name: before.or(after).map_or("", |run| run.name),
         test_case: before.or(after).and_then(|run| run.test_case),
@@ -227,7 +227,7 @@ impl Graph<'_> {
     /// Sets the times of this method's nodes, each for one run. A node inside a delegate gets the time of the event that is linked to it.
     pub fn add_times(&mut self, run: &RunProfile<'_>) {
         let runs = run.count.max(1) as f64;
-        let mut times: Keyed<(usize, usize, Option<usize>), u64> = Keyed::new();
+        let mut times: BTreeMap<(usize, usize, Option<usize>), u64> = BTreeMap::new();
         for event in &run.events {
             let Some(place) = event.chain.zip(event.instruction) else { continue };
             let node = match (event.kind, &event.node) {
@@ -235,7 +235,7 @@ impl Graph<'_> {
                 (EventKind::Delegate, Some(node)) => Some(node.index),
                 _ => continue,
             };
-            let time = times.entry((place.0, place.1, node));
+            let time = times.entry((place.0, place.1, node)).or_default();
             *time = time.saturating_add(event.total);
         }
         let inside = self.payload_indices();

@@ -8,12 +8,13 @@ use crate::delegate::{AotTensor, NamedBlobs, Payload, Xnnpack, delegate_at};
 use crate::file::key_index::KeyIndex;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::segment::DataRef;
-use crate::keyed::{Keyed, Numbers, sort_by};
 use crate::model::Model;
+use crate::numbers::Numbers;
 use crate::parallel::Jobs;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
 use crate::tensor::TensorView;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, boxed::Box, format, string::String, vec, vec::Vec};
 use core::fmt;
 
@@ -187,7 +188,7 @@ struct Counts<'c> {
     /// The jobs, each with the index of its weight.
     list: Vec<(usize, Count<'c>)>,
     /// The set of these indices.
-    of: Keyed<usize, ()>,
+    of: BTreeSet<usize>,
 }
 
 type Count<'c> = Box<dyn FnOnce() -> Option<Histogram> + Send + 'c>;
@@ -211,7 +212,7 @@ impl<'t> Collector<'t> {
     /// Returns the weights, the largest first.
     fn finish(self) -> Vec<Weight<'t>> {
         let mut weights = self.weights;
-        sort_by(&mut weights, |left, right| right.size.cmp(&left.size));
+        weights.sort_by(|left, right| right.size.cmp(&left.size));
         weights
     }
 
@@ -252,7 +253,7 @@ impl<'t> Collector<'t> {
         let weight = &self.weights[at];
         if weight.histogram.is_none() && weight.size <= LARGEST.min(self.budget) {
             self.budget -= weight.size;
-            counts.of.add(at);
+            counts.of.insert(at);
             counts.list.push((at, histogram));
         }
     }
@@ -283,11 +284,11 @@ impl<'t> Collector<'t> {
         files: Option<&Files<'t>>,
     ) {
         let mut blobs = blobs.blobs;
-        sort_by(&mut blobs, |left, right| right.size.cmp(&left.size));
+        blobs.sort_by(|left, right| right.size.cmp(&left.size));
         let is_tensor = |kind| {
             matches!(kind, BlobKind::Constant | BlobKind::InitialState | BlobKind::Named | BlobKind::DelegateConstant)
         };
-        let (mut names, mut quantized) = (Numbers::default(), Keyed::new());
+        let (mut names, mut quantized) = (Numbers::default(), BTreeMap::new());
         for (method, tensor) in numbers {
             quantized.insert((names.of_text(method), tensor.value), tensor);
         }
@@ -329,7 +330,7 @@ impl<'t> Collector<'t> {
     /// given, in `files` become new entries.
     fn inside(&mut self, analysis: &Analysis<'t>, files: Option<&Files<'t>>) {
         let pte = analysis.pte();
-        let mut named: Keyed<Cow<'t, str>, usize> = Keyed::new();
+        let mut named: BTreeMap<Cow<'t, str>, usize> = BTreeMap::new();
         for (index, weight) in self.weights.iter().enumerate() {
             for user in &weight.users {
                 if let BlobUser::Key { key, .. } = user {
@@ -401,7 +402,7 @@ impl<'t> Collector<'t> {
     /// Adds the uses of constants in a payload in a file of its own.
     fn payload(&mut self, payload: &'t Xnnpack<'_>) {
         let takers = payload.graph.takers();
-        let places: Keyed<Option<u64>, usize> = self.weights.iter().map(|weight| weight.offset).zip(0..).collect();
+        let places: BTreeMap<Option<u64>, usize> = self.weights.iter().map(|weight| weight.offset).zip(0..).collect();
         let constants = payload.constants();
         let mut counts = Counts::default();
         for constant in &constants {

@@ -7,8 +7,8 @@ use crate::delegate::Xnnpack;
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
 use crate::file::header::{FileKind, XNNPACK_IDENTIFIERS};
-use crate::keyed::Keyed;
 use crate::schema::xnnpack::{XNNDatatype, XNNTensorValue};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 /// The contents of an XNNPACK payload.
@@ -56,15 +56,15 @@ impl<'t> XnnpackArgument<'t> {
 impl Xnnpack<'_> {
     /// Returns a summary of the payload.
     pub fn summary(&self) -> Summary<'_> {
-        let mut written = Keyed::<u32, ()>::new();
+        let mut written = BTreeSet::<u32>::new();
         for node in self.graph.xnodes() {
             for (_, id) in node.xnode_union.ids().outputs {
-                written.insert(id, ());
+                written.insert(id);
             }
         }
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for (value, tensor) in self.graph.externals() {
-            let list = if written.get(&tensor.id_out).is_some() { &mut outputs } else { &mut inputs };
+            let list = if written.contains(&tensor.id_out) { &mut outputs } else { &mut inputs };
             list.push(XnnpackArgument::of(value, tensor));
         }
         let (mut constants, mut keyed) = (BlobCount::default(), BlobCount::default());

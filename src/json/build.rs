@@ -22,10 +22,6 @@ use alloc::{borrow::Cow, format, vec::Vec};
 use core::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// The size of a file that `source` may state: that of any file, and how many more bytes for each byte that is given.
-const MAX_SIZE: u64 = 64 << 20;
-const MAX_EXPANSION: u64 = 32;
-
 /// JSON that was checked for its form only: what it is about, and which files it names.
 #[derive(Clone, Debug)]
 pub struct JsonTree<'j> {
@@ -57,7 +53,7 @@ impl<'j> JsonTree<'j> {
             files.extend(source.rest.iter().map(|rest| rest.file.clone()));
         }
         files.retain(|name| is_name(name));
-        Ok(Self { text, source, kind, files: crate::keyed::set(files), has_legacy, has_named_data })
+        Ok(Self { text, source, kind, files: crate::sorted::set(files), has_legacy, has_named_data })
     }
 
     /// The kind of file that it was dumped from; `None` without `source`.
@@ -78,7 +74,7 @@ impl<'j> JsonTree<'j> {
     /// states a size of more than 64 MiB plus 32 times the JSON and the files that it names.
     pub fn build<'a>(&self, kind: Option<FileKind>, file: Files<'_, 'a>) -> Result<Built<'a>> {
         let given = self.files.iter().filter_map(|name| file(name)).map(|bytes| bytes.len() as u64).sum::<u64>();
-        let most = MAX_SIZE.saturating_add(MAX_EXPANSION.saturating_mul(given.saturating_add(self.text.len() as u64)));
+        let most = Image::max_size(given.saturating_add(self.text.len() as u64));
         let source = match &self.source {
             Some(source) if source.size > most => {
                 let fault = format!(

@@ -42,10 +42,10 @@ use crate::file::source::Source;
 use crate::flatbuffer::any::{AnyField, AnyNumbers, AnyTable, Value};
 use crate::flatbuffer::description::{FieldKind, NumberKind};
 use crate::flatbuffer::serialize::{self, At};
-use crate::keyed::{Keyed, sort_by_key};
 use crate::model::Model;
 use crate::path::{Path, Step};
 use crate::schema::DataSegment;
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::{borrow::ToOwned, format, vec::Vec};
 use serde::ser::{Serialize, Serializer};
@@ -163,8 +163,12 @@ fn segments_of<'m>(model: &'m Model<'_>) -> &'m [DataSegment] {
 
 /// For each segment, the first one with the same bytes of the file: they share a file of the dump.
 fn firsts(table: &[DataSegment]) -> Vec<usize> {
-    let mut by_place = Keyed::new();
-    table.iter().enumerate().map(|(index, entry)| *by_place.or_insert((entry.offset, entry.size), index)).collect()
+    let mut by_place = BTreeMap::new();
+    table
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| *by_place.entry((entry.offset, entry.size)).or_insert(index))
+        .collect()
 }
 
 /// The name of the file for a segment.
@@ -199,7 +203,7 @@ fn rest<'t>(source: &'t Source<'_>, files: &[DumpFile<'t>]) -> Result<Vec<(u64, 
         covered.push((start, start + file.bytes.len() as u64));
     }
     covered.push((source.bytes.len() as u64, u64::MAX));
-    sort_by_key(&mut covered, |range| *range);
+    covered.sort_by_key(|range| *range);
     let (mut gaps, mut end) = (Vec::new(), 0);
     for (start, next) in covered {
         gaps.push((end, &source.bytes[end as usize..start.max(end) as usize]));

@@ -3,7 +3,6 @@
 use crate::analysis::Analysis;
 use crate::delegate::xnnpack::{ConstantLayout, ConstantPlace, ConstantUse, natural_strides};
 use crate::delegate::{AotInductor, Payload, Xnnpack};
-use crate::keyed::find;
 use crate::schema::ScalarType;
 use alloc::vec::Vec;
 
@@ -90,7 +89,7 @@ fn xnnpack_tensors(
             let ConstantUse::Tensor { value, tensor } = *used else { continue };
             let own = names.constant(method, delegate, value).filter(|own| own.named_by.is_given());
             // Data that the exporter computed from several tensors is none of them.
-            let is_computed = |name: &str| find(&names.computed, |(known, _)| (**known).cmp(name)).is_some();
+            let is_computed = |name: &str| names.computed.binary_search_by(|(known, _)| (**known).cmp(name)).is_ok();
             let own = own.filter(|own| !is_computed(&own.name));
             let sizes = own.and_then(|own| own.sizes.as_deref());
             let sizes: Option<Vec<u32>> =

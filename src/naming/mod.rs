@@ -49,7 +49,12 @@ impl<'a> NameSource<'a> {
 /// A state dict.
 impl<'a> From<Safetensors<'a>> for NameSource<'a> {
     fn from(state: Safetensors<'a>) -> Self {
-        let tensor = |SafeTensor { name, shape, bytes, .. }| StateTensor { name, sizes: shape, bytes };
+        let tensor = |tensor: SafeTensor<'a>| StateTensor {
+            scalar_type: tensor.dtype.scalar_type(),
+            name: tensor.name,
+            sizes: tensor.shape,
+            bytes: tensor.bytes,
+        };
         Self::StateDict(state.tensors.into_iter().map(tensor).collect())
     }
 }

@@ -45,6 +45,8 @@ pub(crate) enum Check {
 
     /// An integer or a list of integers, if there is one, is in a range.
     Range(&'static str, i64, i64),
+    /// The low 32 bits of an integer are the number of one of this many modes.
+    Mode(&'static str, i32),
     /// A floating-point number, if there is one, is in a range.
     Between(&'static str, f64, f64),
     /// A Bool has this value.
@@ -186,8 +188,10 @@ pub(crate) enum Alpha {
     None,
     /// It is a value of the common type.
     Add,
-    /// It can be cast to the common type, and is not a Bool.
+    /// It is a value of the common type, and is not a Bool.
     Subtract,
+    /// It can be cast to the common type, and is not a Bool.
+    SubtractFrom,
 }
 
 /// Complex numbers in an elementwise kernel.

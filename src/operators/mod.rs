@@ -6,6 +6,8 @@
 
 mod argument;
 mod kernel;
+#[cfg(test)]
+mod names;
 mod releases;
 mod table;
 mod types;

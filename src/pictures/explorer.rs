@@ -2,7 +2,6 @@
 
 use crate::inspect::GroupKind;
 use crate::inspect::{Edge, Ends, Graph, GraphArgument, Node};
-use crate::keyed::sort_by_key;
 use crate::names::{short, shortened};
 use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec};
 use serde::{Serialize, Serializer};
@@ -95,7 +94,7 @@ fn explorer_graph<'g>(graph: &'g Graph<'_>) -> ExplorerGraph<'g> {
 /// Serializes the nodes one after another: all at once would take several times the memory of the graph.
 fn nodes<S: Serializer>(graph: &&Graph<'_>, serializer: S) -> Result<S::Ok, S::Error> {
     let mut edges: Vec<&Edge> = graph.edges.iter().collect();
-    sort_by_key(&mut edges, |edge| edge.to);
+    edges.sort_by_key(|edge| edge.to);
     let mut rest = edges.as_slice();
     let (blocks, ends) = (blocks(graph), Ends::of(graph));
     serializer.collect_seq(graph.nodes.iter().zip(&blocks).enumerate().map(|(index, (node, block))| {

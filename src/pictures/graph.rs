@@ -3,8 +3,8 @@
 use super::xml::Xml;
 use super::{DARK, color};
 use crate::inspect::{CHARACTERS, Edge, Ends, Graph, GraphLayout, LINE, MAX_WEIGHTS, Node, NodeBox, NodeKind};
-use crate::keyed::Keyed;
 use crate::names::shortened;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use core::fmt;
 
@@ -83,15 +83,15 @@ impl fmt::Display for GraphSvg<'_> {
         }
         writeln!(f, r##"<g transform="translate({MARGIN} {top})">"##)?;
         let is_far = |index: &usize| layout.far.binary_search(index).is_ok();
-        let routes: Keyed<(usize, usize), &[Point]> =
+        let routes: BTreeMap<(usize, usize), &[Point]> =
             layout.routes.iter().map(|route| ((route.from, route.to), route.points.as_slice())).collect();
         let ends = Ends::of(graph);
         for (_, edge) in graph.edges.iter().enumerate().filter(|(index, _)| !is_far(index)) {
             self.edge(f, (edge, ends.text(edge)), routes.get(&(edge.from, edge.to)).copied().unwrap_or_default())?;
         }
-        let mut from: Keyed<usize, Vec<&str>> = Keyed::new();
+        let mut from: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
         for edge in layout.far.iter().map(|index| &graph.edges[*index]) {
-            from.entry(edge.to).push(&graph.nodes[edge.from].label);
+            from.entry(edge.to).or_default().push(&graph.nodes[edge.from].label);
         }
         for (index, (node, place)) in graph.nodes.iter().zip(&layout.nodes).enumerate() {
             self.node(f, node, place, from.get(&index).map(Vec::as_slice).unwrap_or_default())?;

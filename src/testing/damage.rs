@@ -1,8 +1,8 @@
 //! Systematic damage: sets each field of a tree, or each word of a file, to values that readers may handle wrongly.
 
-use crate::keyed::set;
 use crate::schema::any::{AnyField, AnyNumbers, AnyTable, FieldChange, Value};
 use crate::schema::description::{FieldKind, NumberKind};
+use crate::sorted::set;
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 

@@ -6,11 +6,11 @@ use super::{rule, tensors};
 use crate::error::counted;
 use crate::file::bpte::Bpte;
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tensor, Value, ValueUnion};
 use crate::schema::program::{self, ExecutionPlan, KernelTypes, TensorShapeDynamism};
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String};
 
 pub(super) fn check(bpte: &Bpte<'_>, program: Option<&Pte<'_>>, report: &mut Report<'_>) {
@@ -18,13 +18,13 @@ pub(super) fn check(bpte: &Bpte<'_>, program: Option<&Pte<'_>>, report: &mut Rep
     let root = &Path::ROOT;
     present(bundle.program.is_some(), "program", root, report);
     present(bundle.method_test_suites.is_some(), "method_test_suites", root, report);
-    let mut methods = Keyed::new();
+    let mut methods = BTreeMap::new();
     for plan in program.into_iter().flat_map(Pte::methods) {
         if let Some(name) = &plan.name {
-            methods.or_insert(name.as_bytes(), plan);
+            methods.entry(name.as_bytes()).or_insert(plan);
         }
     }
-    let mut seen = Keyed::new();
+    let mut seen = BTreeMap::new();
     for (index, suite) in bundle.method_test_suites().iter().enumerate() {
         let path = &root.item("method_test_suites", index);
         present(suite.method_name.is_some(), "method_name", path, report);
@@ -51,7 +51,7 @@ fn present(is_there: bool, field: &'static str, path: &Path<'_>, report: &mut Re
 }
 
 fn method<'t, 'a>(
-    methods: &Keyed<&[u8], &'t ExecutionPlan<'a>>,
+    methods: &BTreeMap<&[u8], &'t ExecutionPlan<'a>>,
     suite: &BundledMethodTestSuite<'_>,
     path: &Path<'_>,
     report: &mut Report<'_>,

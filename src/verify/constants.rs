@@ -8,9 +8,9 @@ use super::segments::each_overlap;
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::file::style::ALIGNMENT;
-use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::program::{SubsegmentOffsets, Tensor};
+use alloc::collections::BTreeSet;
 use alloc::{format, vec, vec::Vec};
 
 /// Checks each list as a whole. [`of_tensor`] checks the entry of a single tensor.
@@ -24,14 +24,14 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
         overlap(list, sizes(pte, false, list.offsets().len()), &path, report);
     }
     inline_placeholder(pte, root, report);
-    let mut segments = Keyed::new();
+    let mut segments = BTreeSet::new();
     for (index, list) in program.mutable_data_segments().iter().enumerate() {
         let path = root.item("mutable_data_segments", index);
         placeholder(list, &path, report);
         if index == 0 {
             overlap(list, sizes(pte, true, list.offsets().len()), &path, report);
         }
-        if !segments.add(list.segment_index) {
+        if !segments.insert(list.segment_index) {
             let found = format!(
                 "segment {} has a list of initial states already, expected one list for each segment",
                 list.segment_index

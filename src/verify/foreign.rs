@@ -12,8 +12,8 @@ use crate::file::pte::Pte;
 use crate::file::references::DataUser;
 use crate::file::segment::Segments;
 use crate::file::source::Source;
-use crate::keyed::{set, sort};
 use crate::path::Path;
+use crate::sorted::set;
 use alloc::{format, string::String, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
@@ -213,7 +213,7 @@ fn padding(segments: &Segments<'_, '_>, report: &mut Report<'_>) {
     }
     let end = base.saturating_add(segments.data_size.unwrap_or(0));
     ranges.push((end, end));
-    sort(&mut ranges);
+    ranges.sort();
     let mut before = source.metadata_size;
     for (start, end) in ranges {
         // A place past the end of the file is moved to the end, even if it does not fit in 32 bits.

@@ -6,9 +6,9 @@
 use super::report::{POSSIBLE, Report};
 use super::rule;
 use crate::dataflow::{Branch, Calls, Conflict, Dataflow, DelegateOutputs, Event, Null, Rebound, Reordered, StaleView};
-use crate::keyed::{set, sort, sort_by_key};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
+use crate::sorted::{find, set};
 use alloc::string::String;
 use alloc::{format, vec::Vec};
 use core::fmt::Write;
@@ -21,12 +21,12 @@ pub(super) fn check(
     report: &mut Report<'_>,
 ) -> Vec<u32> {
     let mut flow = Dataflow::check(plan, &Calls::new(plan, method, delegates));
-    sort(&mut flow.conflicts);
+    flow.conflicts.sort();
     flow.conflicts.dedup_by_key(|found| (found.new, found.old));
     // Uses in the same run come first.
-    sort_by_key(&mut flow.nulls, |null| (null.tensor, null.freed_by, null.freed_by > Some(null.used_by), null.used_by));
+    flow.nulls.sort_by_key(|null| (null.tensor, null.freed_by, null.freed_by > Some(null.used_by), null.used_by));
     flow.nulls.dedup_by_key(|found| (found.tensor, found.freed_by));
-    sort(&mut flow.stale_views);
+    flow.stale_views.sort();
     flow.stale_views.dedup_by_key(|found| (found.view, found.base, found.other.is_some()));
     let mut unknown =
         flow.unknown.iter().find(|unknown| unknown.time.is_none()).map(|unknown| String::from(unknown.why));
@@ -80,7 +80,7 @@ impl Method<'_, '_, '_> {
     fn doubt(&self, conflict: &Conflict) -> Option<&'static str> {
         let (write, read) = (self.flow.event(conflict.write)?, self.flow.event(conflict.read)?);
         if let Some(event) = [write, read].into_iter().find(|event| !event.certain) {
-            let unknown = self.flow.unknown.iter().find(|unknown| unknown.time == Some(event.time as usize));
+            let unknown = find(&self.flow.unknown, |unknown| unknown.time.cmp(&Some(event.time as usize)));
             return Some(unknown.map_or("what the call does is not known", |unknown| unknown.why));
         }
         if write.time != read.time && self.flow.may_be_base(conflict.new, conflict.memory) {

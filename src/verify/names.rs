@@ -5,9 +5,9 @@ use super::rule;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::flatbuffer::text::Text;
-use crate::keyed::Keyed;
 use crate::names::is_deceptive;
 use crate::path::Path;
+use alloc::collections::BTreeMap;
 use alloc::{format, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
@@ -96,10 +96,10 @@ fn alike(names: &[Key<'_>], path: &Path<'_>, (list, field): (&'static str, &'sta
     if names.iter().all(|(name, _)| name.is_ascii()) {
         return;
     }
-    let mut seen: Keyed<String, Key<'_>> = Keyed::new();
+    let mut seen: BTreeMap<String, Key<'_>> = BTreeMap::new();
     for (name, index) in names.iter().copied() {
         let shown: String = name.chars().filter(|character| !is_deceptive(*character)).collect();
-        let (first, other) = *seen.or_insert(skeleton(&shown).collect(), (name, index));
+        let (first, other) = *seen.entry(skeleton(&shown).collect()).or_insert((name, index));
         if first != name && !(first.is_ascii() && name.is_ascii()) {
             let found = format!("{} looks like {}, the name of entry {other}", Name(name), Name(first));
             let offset = report.offset(Some(name.as_bytes()));
@@ -120,7 +120,7 @@ fn method_names(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     let named = pte.methods().iter().zip(0..).filter_map(|(plan, index)| Some((plan.name.as_ref()?, index)));
     alike(&named.collect::<Vec<_>>(), &root, ("execution_plan", "name"), report);
-    let mut seen = Keyed::new();
+    let mut seen = BTreeMap::new();
     for (index, plan) in pte.methods().iter().enumerate() {
         let Some(name) = &plan.name else {
             continue;

@@ -8,9 +8,9 @@ use crate::file::key_index::KeyIndex;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::flatbuffer::text::{Text, c_string};
-use crate::keyed::set;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, Tensor};
+use crate::sorted::set;
 use alloc::{format, vec::Vec};
 
 /// A `.ptd` file with an index of its keys.

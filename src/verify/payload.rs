@@ -6,22 +6,24 @@ use super::report::{Name, Report};
 use super::rule::{self, Rule};
 use crate::delegate::{AotInductor, EthosU, Payload, PayloadKind, Vulkan};
 use crate::error::{Error, counted};
+use crate::file::key_index::KeyIndex;
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::vulkan::GraphTypes;
+use alloc::collections::BTreeSet;
 use alloc::{format, string::String};
+use core::cell::OnceCell;
 
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
-    let mut seen = Keyed::new();
+    let (mut seen, keys) = (BTreeSet::new(), OnceCell::new());
     // Overlapping segments can repeat the same bytes many times, so the number of bytes read is limited to the size of the file.
     let mut left = report.file_size();
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = root.item("execution_plan", index);
         for (index, delegate) in plan.delegates().iter().enumerate() {
             // Methods may share a payload.
-            let fresh = delegate.processed.is_some_and(|processed| seen.add((processed.location, processed.index)));
+            let fresh = delegate.processed.is_some_and(|processed| seen.insert((processed.location, processed.index)));
             let data = if fresh { pte.delegate_data(delegate).ok() } else { None };
             let Some(payload) = data.as_ref().and_then(|data| pte.bytes(data).ok()) else {
                 continue;
@@ -29,7 +31,9 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
             let path = path.item("delegates", index);
             let path = &path.field("processed");
             id_and_bytes(delegate.id(), payload, path, report);
-            native_code(pte, delegate.id(), payload, path, report);
+            if let Some(kind) = PayloadKind::of_id(delegate.id()).filter(|kind| kind.is_native_code()) {
+                native_code((pte, keys.get_or_init(|| pte.named_data_index())), kind, payload, path, report);
+            }
             match left.checked_sub(payload.len() as u64) {
                 Some(rest) => left = rest,
                 None if report.has_file() => continue,
@@ -71,16 +75,20 @@ fn id_and_bytes(id: &str, payload: &[u8], path: &Path<'_>, report: &mut Report<'
     }
 }
 
-fn native_code(pte: &Pte<'_>, id: &str, payload: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
-    let Some(kind) = PayloadKind::of_id(id).filter(|kind| kind.is_native_code()) else {
-        return;
-    };
+fn native_code(
+    (pte, index): (&Pte<'_>, &KeyIndex<'_>),
+    kind: PayloadKind,
+    payload: &[u8],
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
     let mut keys = String::new();
     let aot = AotInductor::parse(payload).ok();
     for key in aot.iter().flat_map(|aot| [Some(aot.library), aot.weights]).flatten() {
-        let place = match pte.named_data_bytes(key) {
-            Ok(bytes) => format!("{} in this file", counted(bytes.len(), "byte")),
-            Err(_) => "not in this file".into(),
+        let named = index.get(key).and_then(|index| pte.named_data().get(index));
+        let place = match named.and_then(|named| pte.bytes(&pte.named_data_ref(named).ok()?).ok()) {
+            Some(bytes) => format!("{} in this file", counted(bytes.len(), "byte")),
+            None => "not in this file".into(),
         };
         keys += &format!("; {}: {place}", Name(key));
     }

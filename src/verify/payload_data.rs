@@ -8,11 +8,10 @@ use crate::delegate::{AotInductor, EthosU, KeyReference, NamedBlob, NamedBlobs, 
 use crate::error::counted;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::program::BackendDelegate;
 use crate::sha256::{hex, sha256};
-use alloc::{format, string::String, vec::Vec};
+use alloc::{collections::BTreeSet, format, string::String, vec::Vec};
 
 /// The number of hexadecimal digits of a SHA-256, which an Ethos-U looks up a block by.
 const DIGITS: usize = 64;
@@ -26,7 +25,7 @@ struct Check<'t, 'p> {
     ptds: &'p [&'t Ptd<'t>],
     blobs: NamedBlobs<'t>,
     /// Keys whose data was checked.
-    seen: Keyed<String, ()>,
+    seen: BTreeSet<String>,
     /// The number of bytes that may still be hashed: many keys can share a segment.
     budget: u64,
 }
@@ -72,7 +71,7 @@ impl<'t, 'p> Check<'t, 'p> {
     fn new(pte: &'t Pte<'_>, ptds: &'p [&'t Ptd<'t>]) -> Self {
         let sources = ptds.iter().map(|ptd| ptd.source.as_ref()).chain([pte.source.as_ref()]);
         let budget = sources.map(|source| source.map_or(0, |source| source.bytes.len() as u64)).sum();
-        Self { pte, ptds, blobs: NamedBlobs::new(pte, ptds.iter().copied()), seen: Keyed::new(), budget }
+        Self { pte, ptds, blobs: NamedBlobs::new(pte, ptds.iter().copied()), seen: BTreeSet::new(), budget }
     }
 
     fn missing(&self, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
@@ -111,7 +110,7 @@ impl<'t, 'p> Check<'t, 'p> {
     /// file is given, else only those of the `.ptd` files.
     fn fresh(&mut self, key: &str) -> Option<NamedBlob<'t>> {
         let blob = self.blobs.get(key).ok()??;
-        ((blob.file > 0) == !self.ptds.is_empty() && self.seen.add(key.into())).then_some(blob)
+        ((blob.file > 0) == !self.ptds.is_empty() && self.seen.insert(key.into())).then_some(blob)
     }
 
     /// Returns the SHA-256 of the parts of data, unless too many bytes were hashed.

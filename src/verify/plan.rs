@@ -5,9 +5,9 @@ use super::report::Report;
 use super::rule;
 use super::values::value;
 use crate::error::counted;
-use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes};
+use alloc::collections::BTreeSet;
 use alloc::{format, vec::Vec};
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
@@ -123,7 +123,7 @@ fn planned_buffer_zero(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut R
 
 fn buffer_devices(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let buffers = plan.non_const_buffer_sizes().len();
-    let mut seen = Keyed::new();
+    let mut seen = BTreeSet::new();
     for (index, device) in plan.non_const_buffer_device().iter().enumerate() {
         let path = path.item("non_const_buffer_device", index);
         let buffer = device.buffer_idx;
@@ -133,7 +133,7 @@ fn buffer_devices(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report
                 counted(buffers, "planned buffer")
             );
             report.add(rule::BUFFER_DEVICE_INDEX, &path.field("buffer_idx"), found);
-        } else if !seen.add(buffer) {
+        } else if !seen.insert(buffer) {
             let found = format!("planned buffer {buffer} has a device already, expected one device for each");
             report.add(rule::BUFFER_DEVICE_UNIQUE, &path.field("buffer_idx"), found);
         }

@@ -2,7 +2,6 @@
 
 use super::{Finding, Level, Outcome, Rule, Severity};
 use crate::error::{Error, counted};
-use crate::keyed::sort_by_key;
 use crate::path::{FieldPath, Path};
 use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
@@ -166,7 +165,7 @@ impl<'f> Report<'f> {
     }
 
     pub(super) fn finish(mut self) -> Vec<Finding> {
-        sort_by_key(&mut self.counts, |(rule, _)| rule.name);
+        self.counts.sort_by_key(|(rule, _)| rule.name);
         for (rule, count) in self.counts {
             if let Some(more @ 1..) = count.checked_sub(MAX_OF_ONE_RULE) {
                 let message = format!("{} of this rule not listed", counted(more, "more finding"));

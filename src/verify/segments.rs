@@ -11,7 +11,6 @@ use crate::file::references::DataUser;
 use crate::file::segment::{DataRef, Segment, Segments, marked};
 use crate::file::source::Source;
 use crate::flatbuffer::write::HEAD_SIZE;
-use crate::keyed::sort;
 use crate::path::Path;
 use crate::schema::DataSegment;
 use alloc::{format, vec, vec::Vec};
@@ -145,7 +144,7 @@ pub(super) fn each_overlap(
     mut found: impl FnMut(u64, usize, (u64, u64, usize)),
 ) {
     let mut ranges: Vec<_> = ranges.filter(|(_, size, _)| *size > 0).collect();
-    sort(&mut ranges);
+    ranges.sort();
     let mut before: Option<(u64, u64, usize)> = None;
     for (start, size, index) in ranges {
         let end = start.saturating_add(size);

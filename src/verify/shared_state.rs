@@ -4,9 +4,10 @@
 use super::report::{Name, Report};
 use super::rule;
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, set, sort};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
+use crate::sorted::set;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, vec, vec::Vec};
 
 /// The most states whose bytes may be those of a tensor: others that overlap them break another rule.
@@ -40,7 +41,7 @@ pub(super) fn check(pte: &Pte<'_>, kept: &[Vec<u32>], report: &mut Report<'_>) {
     if states.is_empty() || plans.len() < 2 {
         return;
     }
-    sort(&mut states);
+    states.sort_unstable();
     let mut overwritten = vec![false; states.len()];
     for (method, plan) in plans.iter().enumerate() {
         for value in named_values(plan) {
@@ -76,16 +77,16 @@ pub(super) fn check(pte: &Pte<'_>, kept: &[Vec<u32>], report: &mut Report<'_>) {
 /// Reports states that are meant to be the same in two methods: those with the same name, or without one, in the same place.
 #[expect(clippy::indexing_slicing, reason = "states have indices of methods")]
 fn shared(plans: &[ExecutionPlan<'_>], states: &[State<'_>], report: &mut Report<'_>) {
-    let mut firsts: Keyed<(Option<&str>, Place), State<'_>> = Keyed::new();
-    let mut reported: Keyed<(Option<&str>, Place), ()> = Keyed::new();
+    let mut firsts: BTreeMap<(Option<&str>, Place), State<'_>> = BTreeMap::new();
+    let mut reported: BTreeSet<(Option<&str>, Place)> = BTreeSet::new();
     for state in states {
         // A name is enough; without one, the place decides.
         let key = match state.name {
             Some(_) => (state.name, (0, 0, 0)),
             None => (None, state.place),
         };
-        let first = *firsts.or_insert(key, *state);
-        if first.method == state.method || !reported.add(key) {
+        let first = *firsts.entry(key).or_insert(*state);
+        if first.method == state.method || !reported.insert(key) {
             continue;
         }
         let name = state.name.map_or_else(|| "without a name".into(), |name| format!("{}", Name(name)));

@@ -8,16 +8,12 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::Segments;
 use crate::file::source::Source;
+use crate::file::trailing;
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::read::Record;
-use crate::flatbuffer::walk::end_at;
 use crate::path::Path;
 use crate::schema::Program;
 use alloc::format;
-
-/// The most zeros at the end of a FlatBuffer that are taken for padding: writers align what they write first, which is at the end.
-/// No writer aligns to more.
-const MAX_PADDING: usize = 1 << 16;
 
 /// Checks a program. Bytes after a FlatBuffer without a header may be those of segments, of which `segment-base` says that their
 /// place is unknown.
@@ -77,14 +73,10 @@ pub(super) fn in_flatbuffer(
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
-    if !report.is_strict() || source.newer_tables > 0 {
+    if !report.is_strict() {
         return;
     }
-    // If something refers to a byte from here on, all others are padding.
-    let padding = bytes.iter().rev().take(MAX_PADDING).take_while(|byte| **byte == 0).count();
-    let enough = bytes.len() - padding;
-    let end = end_at(start, bytes, root, &source.limits, enough).filter(|end| *end < enough);
-    if let Some(rest) = end.and_then(|end| bytes.get(end..)) {
+    if let Some(rest) = trailing::in_flatbuffer((start, bytes), source, root).and_then(|end| bytes.get(end..)) {
         add(bytes, rest, "the last that the FlatBuffer refers to", path, report);
     }
 }

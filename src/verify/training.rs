@@ -4,10 +4,10 @@ use super::report::Report;
 use super::rule;
 use super::values::value;
 use crate::file::pte::{Pte, TRAINING_PREFIX};
-use crate::keyed::Keyed;
 use crate::operators;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelCall, KernelTypes};
+use alloc::collections::BTreeSet;
 use alloc::format;
 
 /// The operators that do something else in training, with the argument that decides it. `_native_batch_norm_legit.no_stats_out` is not one of
@@ -24,10 +24,10 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
         return;
     }
     for (method, plan) in pte.methods().iter().enumerate() {
-        let mut seen = Keyed::new();
+        let mut seen = BTreeSet::new();
         for ((chain, index), instruction) in plan.instructions() {
             let InstructionArguments::KernelCall(call) = instruction else { continue };
-            let Some(name) = training(plan, call).filter(|_| seen.add(call.op_index)) else { continue };
+            let Some(name) = training(plan, call).filter(|_| seen.insert(call.op_index)) else { continue };
             let path = Path::ROOT.item("execution_plan", method);
             let path = path.item("chains", chain);
             let path = path.item("instructions", index);

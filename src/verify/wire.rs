@@ -10,11 +10,11 @@ use crate::flatbuffer::any;
 use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
 use crate::flatbuffer::read::{Limits, Record};
 use crate::flatbuffer::walk::{Part, PartKind, TablePart, Wanted, walk_at};
-use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::Program;
 use crate::schema::any::AnyTable;
 use crate::schema::program::{EValue, KernelTypes};
+use alloc::collections::BTreeMap;
 use alloc::format;
 
 /// Tables, bools, and vectors that may be misaligned even if offsets are aligned.
@@ -164,7 +164,7 @@ fn vector_alignment(part: &Part<'_>, alignment: u32, report: &mut Report<'_>) {
 #[derive(Default)]
 struct Sharing {
     /// The vtables used by a table whose size differs from the stated one: for each, the first such size and the stated one.
-    shared: Keyed<u32, (u32, u16)>,
+    shared: BTreeMap<u32, (u32, u16)>,
 }
 
 impl Sharing {
@@ -176,12 +176,12 @@ impl Sharing {
         let (end, said) = (part.position as usize + usize::from(inline_size), u32::from(inline_size));
         // Fewer than 8 bytes after the last field may be padding.
         if part.size > said || said >= part.size + 8 || end > metadata.len() {
-            self.shared.or_insert(table.vtable, (part.size, inline_size));
+            self.shared.entry(table.vtable).or_insert((part.size, inline_size));
         }
     }
 
     fn report(&self, report: &mut Report<'_>) {
-        if let Some((vtable, (size, said))) = self.shared.sorted().first() {
+        if let Some((vtable, (size, said))) = self.shared.first_key_value() {
             let found = format!(
                 "the vtable says {}, but a table of {size} uses it ({} like this in the file): Python's flatbuffers up to 25.9 shares vtables this way, and official readers accept it",
                 counted(*said, "byte"),

@@ -11,13 +11,13 @@ use crate::file::references::payloads_mut;
 use crate::file::segment::Segment;
 use crate::file::style::{ALIGNMENT, MAX_ALIGNMENT, alignment};
 use crate::flatbuffer::text::Text;
-use crate::keyed::Keyed;
 use crate::schema::flat_tensor::{self, FlatTensor, TensorLayout};
 use crate::schema::program::{
     BackendDelegateDataReference, BackendDelegateInlineData, DataLocation, NamedData, Program, SubsegmentOffsets,
 };
 use crate::schema::{DataSegment, ScalarType};
 use crate::tensor::{Element, TensorView};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 use core::fmt;
 
@@ -26,9 +26,9 @@ use core::fmt;
 struct Shared<'a> {
     blobs: Vec<Cow<'a, [u8]>>,
     /// The indices of the blobs with the same size and sample, in the order of their bytes.
-    alike: Keyed<(usize, u64), Vec<u32>>,
+    alike: BTreeMap<(usize, u64), Vec<u32>>,
     /// The indices of borrowed bytes, by address and length: many keys can share bytes.
-    places: Keyed<(usize, usize), u32>,
+    places: BTreeMap<(usize, usize), u32>,
 }
 
 impl Clone for Shared<'_> {
@@ -66,7 +66,7 @@ impl<'a> Shared<'a> {
         reason = "`alike` has indices of `blobs`, and the search returns one of `alike`"
     )]
     fn find(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
-        let alike = self.alike.entry((bytes.len(), sample(&bytes)));
+        let alike = self.alike.entry((bytes.len(), sample(&bytes))).or_default();
         match alike.binary_search_by(|index| (*self.blobs[*index as usize]).cmp(&*bytes)) {
             Ok(at) => alike[at],
             Err(at) => {

@@ -12,10 +12,10 @@ use crate::flatbuffer::form::FieldForm;
 use crate::flatbuffer::read::{self, Limits, Record};
 use crate::flatbuffer::walk::{PartKind, Wanted, walk};
 use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
-use crate::keyed::Keyed;
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
 use crate::schema::program::{CONSTANTS, DELEGATES};
 use crate::schema::{DataSegment, Program, program};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// The largest alignment of blobs inside a FlatBuffer to try, as a power of two.
@@ -187,7 +187,7 @@ pub(super) fn ends_with(metadata: &[u8], body: &Finished) -> bool {
 pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
     let mut field_order = FieldOrder::ById;
     let mut shared = false;
-    let mut extents = Keyed::<u32, u32>::new();
+    let mut extents = BTreeMap::<u32, u32>::new();
     walk(metadata, root, &NO_LIMITS, Wanted::TABLES, &mut |part| {
         let PartKind::Table(table) = &part.kind else {
             return;
@@ -200,7 +200,7 @@ pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> W
                 field_order = if first < second { FieldOrder::BySize } else { FieldOrder::ById };
             }
         }
-        shared |= *extents.or_insert(table.vtable, part.size) != part.size;
+        shared |= *extents.entry(table.vtable).or_insert(part.size) != part.size;
         shared |= table.inline_size.is_some_and(|size| u32::from(size) < part.size);
     });
     let vtable_sharing = if shared { VtableSharing::ByEntries } else { VtableSharing::ByEntriesAndSize };

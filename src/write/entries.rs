@@ -6,8 +6,8 @@ use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, tensors_mut};
 use crate::file::segment::{DataRef, Segment, slice};
 use crate::file::style::ALIGNMENT;
-use crate::keyed::Keyed;
 use crate::schema::program::{Buffer, Program, SubsegmentOffsets};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 
 /// The content of a list of constants or initial states. Change it, then call [`Entries::put`].
@@ -34,12 +34,12 @@ impl<'a> Entries<'a> {
         };
         let sizes = entry_sizes(pte, list, offsets.len())?;
         // The size of the data at each offset: that of the largest tensor there.
-        let mut stored = Keyed::<u64, u64>::new();
+        let mut stored = BTreeMap::<u64, u64>::new();
         for (offset, used) in offsets.iter().zip(&sizes).skip(1) {
-            let size = stored.entry(*offset);
+            let size = stored.entry(*offset).or_default();
             *size = (*size).max(*used);
         }
-        let stored = stored.into_sorted();
+        let stored = stored.into_iter().collect::<Vec<_>>();
         let mut blobs = Vec::with_capacity(stored.len());
         for (index, (offset, size)) in stored.iter().enumerate() {
             let end = stored.get(index + 1).map_or(entry.size, |(next, _)| *next);

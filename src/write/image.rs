@@ -9,7 +9,6 @@ use crate::file::segment::{self, Segment, Segments};
 use crate::file::source::Source;
 use crate::file::style::WriteStyle;
 use crate::flatbuffer::write::{Finished, HEAD_SIZE};
-use crate::keyed::sort_by;
 use crate::model::{Model, each_file};
 use alloc::{format, vec, vec::Vec};
 use core::fmt;
@@ -80,6 +79,43 @@ impl<'t> Image<'t> {
         self.size
     }
 
+    /// Returns the most bytes that are expected of files that are made from `read` bytes: 64 MiB plus 32 times as many.
+    pub fn max_size(read: u64) -> u64 {
+        const BASE: u64 = 64 << 20;
+        const PER_BYTE: u64 = 32;
+        PER_BYTE.saturating_mul(read).saturating_add(BASE)
+    }
+
+    /// Checks the size of a file that was made from files of `read` bytes in all, which are those of strangers.
+    ///
+    /// In a small hostile file, many parts can share bytes that an edit, a split or a conversion stores once for each of them. Nothing is
+    /// copied for that in memory, but writing it can fill a disk. The command `pte` and the Python package make this check before they write.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`] if the file has more bytes than [`max_size`](Self::max_size).
+    ///
+    /// ```
+    /// use executorch_format::{PtdOptions, Pte};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+    /// let mut pte = Pte::parse(&file)?;
+    /// let (weights, _) = pte.externalize(&PtdOptions::default(), |candidate| Some(candidate.key.to_owned()))?;
+    /// let image = weights.image()?;
+    /// image.check_size(file.len() as u64)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn check_size(&self, read: u64) -> Result<()> {
+        let most = Self::max_size(read);
+        if self.size <= most {
+            return Ok(());
+        }
+        Err(Error::unwritable(format!(
+            "the file would have {}, made from {read}, since parts that share bytes are written separately: the limit is {most} (64 MiB plus 32 times what was read)",
+            counted(self.size, "byte")
+        )))
+    }
+
     /// Returns the size of the metadata, in bytes. Writing uses at most this much memory in addition to the tree.
     pub fn metadata_size(&self) -> u64 {
         self.metadata.size()
@@ -101,7 +137,7 @@ impl<'t> Image<'t> {
     pub(crate) fn of_parts(metadata: &'t [u8], parts: Vec<(u64, &'t [u8])>, size: u64) -> Result<Self> {
         let mut all = vec![(0, metadata)];
         all.extend(parts);
-        sort_by(&mut all, |left, right| left.0.cmp(&right.0));
+        all.sort_by(|left, right| left.0.cmp(&right.0));
         let end = |(offset, bytes): &(u64, &[u8])| offset.saturating_add(bytes.len() as u64);
         if let Some(part) = all.iter().find(|part| end(part) > size) {
             let fault = format!("a part ends at byte {}, but the file has {}", end(part), counted(size, "byte"));
@@ -339,7 +375,7 @@ fn blobs<'t>(segments: &Segments<'t, '_>, background: &[u8]) -> Result<(Blobs<'t
         }
     }
     if !blobs.is_sorted_by_key(|(offset, _)| *offset) {
-        sort_by(&mut blobs, |left, right| left.0.cmp(&right.0));
+        blobs.sort_by(|left, right| left.0.cmp(&right.0));
     }
     let mut blobs = without_overlap(blobs)?;
     let is_there = |(offset, bytes): &(u64, &[u8])| {

@@ -35,6 +35,8 @@ mod malformed;
 mod memory;
 #[cfg(feature = "etrecord")]
 mod names;
+#[cfg(feature = "etrecord")]
+mod names_quantized;
 mod operators;
 mod pages;
 mod payloads;
@@ -55,3 +57,4 @@ mod weights;
 mod writing;
 mod xnnpack;
 mod xnnpack_numbers;
+mod zoo;

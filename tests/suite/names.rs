@@ -163,6 +163,30 @@ fn a_hostile_etrecord_is_an_error_and_takes_memory_in_proportion_to_its_size() {
     assert!(message(&[("ETRECORD_V0", b""), ("debug_handle_map", &blank)]).contains("10 times the file"));
 }
 
+#[test]
+fn the_words_of_python_are_numbers_where_json_has_numbers() {
+    let record = |metadata: &str| {
+        let node =
+            format!(r#"{{"name":"n","target":"t","inputs":[],"metadata":{{"stack_trace":"NaN","x":{metadata}}}}}"#);
+        let graph = format!(r#"{{"nodes":[{node}]}}"#);
+        let program = format!(r#"{{"graph_module":{{"graph":{graph},"signature":{{"input_specs":[]}}}}}}"#);
+        EtRecord::parse(&zip(&[
+            ("ETRECORD_V0", b""),
+            ("debug_handle_map", br#"{"forward":{"0":1}}"#),
+            ("edge_dialect_exported_program", program.as_bytes()),
+        ]))
+    };
+    for good in ["NaN", "Infinity", "-Infinity", "[NaN,-Infinity , 1]", r#""\\" , "y": NaN"#, r#""a \" NaN""#] {
+        assert_eq!(record(good).unwrap().methods[0].nodes[0].name, "n", "{good}");
+    }
+    for bad in ["NaN1", "1NaN", "+NaN", "nan", "--Infinity", "NaNNaN", "Infinity.0"] {
+        let error = record(bad).unwrap_err().to_string();
+        assert!(error.contains("bad JSON"), "{bad}: {error}");
+    }
+    let handle = EtRecord::parse(&zip(&[("ETRECORD_V0", b""), ("debug_handle_map", br#"{"forward":{"0":NaN}}"#)]));
+    assert!(handle.unwrap_err().to_string().contains("bad JSON"));
+}
+
 /// An exported program with a parameter of this many sizes, which each of this many nodes takes.
 fn exported(sizes: usize, nodes: usize) -> Vec<u8> {
     let sizes = vec![r#"{"as_int":1}"#; sizes].join(",");

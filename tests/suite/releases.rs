@@ -7,8 +7,8 @@ use executorch_format::schema::xnnpack::{
     XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
 };
 use executorch_format::verify::{
-    Behaviour, FEATURES, HISTORIES, Library, REASONS, RULES, Release, ReleaseVerdict, Releases, Target,
-    releases_of_error,
+    BACKENDS, Behaviour, FEATURES, HISTORIES, Library, Outcome, REASONS, RULES, Release, ReleaseVerdict, Releases,
+    Target, releases_of_error,
 };
 use executorch_format::{Analysis, Model, Ptd, Pte, PteOptions};
 use executorch_format_support::{corpus, data, fixtures};
@@ -342,6 +342,22 @@ fn untested_releases_and_other_backends_are_unknown() {
 }
 
 #[test]
+fn a_release_without_a_backend_refuses_its_delegates() {
+    let fixture = fixtures::fixture("1.5.1/blob_inline/blob_inline.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    for (id, expected) in [("ArmBackend", "0.2 to 0.5"), ("EthosUBackend", "0.6 to 1.5"), ("VgfBackend", "1.0 to 1.5")]
+    {
+        pte.program.execution_plan.as_mut().unwrap()[0].delegates.as_mut().unwrap()[0].id = Some(id.into());
+        let releases = releases(&pte);
+        assert_eq!(releases.loads_in.to_string(), expected, "{id}");
+        for verdict in releases.releases.iter().filter(|verdict| verdict.behaviour == Behaviour::Refuses) {
+            assert_eq!(verdict.verdict.outcome, Outcome::Missing, "{id}");
+            assert_eq!(verdict.because.as_ref().unwrap().name, "missing-backend", "{id}");
+        }
+    }
+}
+
+#[test]
 fn missing_external_data_is_reported() {
     let (tensors, weights) =
         ("1.5.1/add_mul_external/add_mul_external.pte", "1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte");
@@ -446,7 +462,7 @@ fn page() -> String {
          | delegates | which nodes, datatypes and fields the schema of the release's XNNPACK runtime has (`src/verify/releases/xnnpack.rs`). A runtime without \
          `named_key` (before 0.6) reads constants from another place: it loads the program, but computes wrong results | payloads of other backends; \
          scales of groups before 0.7; half precision before 0.5 |\n\n\
-         All backends are assumed to be in the application.\n\n",
+         All backends that the release has are assumed to be in the application.\n\n",
     );
     let since = |since: &[(Release, Behaviour)]| {
         let parts: Vec<_> = since.iter().map(|(release, behaviour)| format!("{behaviour} since {release}")).collect();
@@ -458,6 +474,11 @@ fn page() -> String {
     page += "## Features of valid programs\n\n| feature | releases | |\n|---|---|---|\n";
     for feature in FEATURES {
         page += &format!("| {} | {} | {} |\n", feature.name, since(feature.since), feature.what);
+    }
+    page += "\n## Backends\n\nWith everything in a release's repository linked. A wheel or an application has some of them.\n\n\
+        | backend | releases | registered in |\n|---|---|---|\n";
+    for backend in BACKENDS {
+        page += &format!("| {} | {} | `{}` |\n", backend.id, since(backend.since), backend.source);
     }
     page += "\n## Other reasons\n\n| reason | |\n|---|---|\n";
     for reason in REASONS {

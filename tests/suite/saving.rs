@@ -1,6 +1,6 @@
 //! Saving to a path: writes the whole file, or nothing.
 
-use executorch_format::{Error, NewEntry, Ptd, PtdOptions, Pte};
+use executorch_format::{Error, ErrorKind, NewEntry, Ptd, PtdOptions, Pte};
 use executorch_format_support::fixtures::fixture;
 use std::cell::Cell;
 use std::io::{self, Seek, Write};
@@ -440,12 +440,13 @@ fn cut_off() -> Error {
 }
 
 #[test]
-fn an_error_of_the_system_has_its_source_and_the_file() {
+fn an_error_of_the_system_is_said_once_with_its_code_and_the_file() {
     let error = nowhere_to_save();
-    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>()).unwrap();
-    assert_eq!(source.kind(), io::ErrorKind::NotFound);
-    assert!(error.to_string().ends_with(&source.to_string()), "{error}");
-    assert!(std::error::Error::source(&cut_off()).is_none());
+    let expected = io::Error::from_raw_os_error(std::fs::read("nowhere/nothing").unwrap_err().raw_os_error().unwrap());
+    let ErrorKind::Io { kind, message, code, file } = error.kind() else { panic!("{error}") };
+    assert_eq!((*kind, *code, message), (expected.kind(), expected.raw_os_error(), &expected.to_string()));
+    assert!(error.to_string().ends_with(&format!("{}: {expected}", file.as_ref().unwrap().display())), "{error}");
+    assert!([&error, &cut_off()].iter().all(|error| std::error::Error::source(error).is_none()));
 }
 
 #[test]

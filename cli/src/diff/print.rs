@@ -195,20 +195,21 @@ impl Printer<'_> {
             (Some(before), Some(after)) => {
                 let line = format!("{head}: {before} -> {after}");
                 if self.out.context.fits(&line) {
-                    return self.line(paint, &line);
+                    self.line(paint, &line)?;
+                } else {
+                    self.line(paint, &head)?;
+                    let [before, after] = self.out.context.cut_around(before, after, indent.len() + 6);
+                    self.line(RED, &format!("{indent}    - {before}"))?;
+                    self.line(GREEN, &format!("{indent}    + {after}"))?;
                 }
-                self.line(paint, &head)?;
-                let [before, after] = self.out.context.cut_around(before, after, indent.len() + 6);
-                self.line(RED, &format!("{indent}    - {before}"))?;
-                self.line(GREEN, &format!("{indent}    + {after}"))
             }
-            (Some(text), None) | (None, Some(text)) => self.line(paint, &format!("{head}: {text}")),
+            (Some(text), None) | (None, Some(text)) => self.line(paint, &format!("{head}: {text}"))?,
             (None, None) if change.kind == DifferenceKind::Changed && is_data(change.subject) => {
                 self.line(paint, &format!("{head}: other values"))?;
-                change.distance.iter().try_for_each(|distance| self.distance(indent, distance))
             }
-            (None, None) => self.line(paint, &head),
+            (None, None) => self.line(paint, &head)?,
         }
+        change.distance.iter().try_for_each(|distance| self.distance(indent, distance))
     }
 
     fn distance(&mut self, indent: &str, distance: &Distance) -> io::Result<()> {

@@ -15,10 +15,11 @@ use crate::{text, value};
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
 use executorch_format::edit::{Extracted, Extraction, Subject, Unpacked, User, default_key};
+use executorch_format::schema::program::ExecutionPlan;
 use executorch_format::{ErrorKind, Model, NewEntry, Ptd, PtdOptions, TensorShape, TensorView};
 use glob::Pattern;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -171,7 +172,11 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let manifest = Manifest::new(input.path(), &extraction);
     let mut bytes = Vec::new();
     json::Form::INDENTED.write_line(&mut bytes, &json::Document::new(&manifest))?;
-    let files = BlobFiles { context, model: &model, folder, form: arguments.tensors, input: input.path() };
+    let methods = match &model {
+        Model::Pte(pte) => pte.methods().iter().rev().map(|plan| (plan.name(), plan)).collect(),
+        _ => HashMap::new(),
+    };
+    let files = BlobFiles { context, model: &model, methods, folder, form: arguments.tensors, input: input.path() };
     let each = |output: &mut Output<'_>| {
         for (_, file) in extraction.files.iter().enumerate().filter(|(index, _)| !quantized.contains(index)) {
             files.blob(file, output)?;
@@ -261,10 +266,10 @@ fn size(file: &Extracted<'_>) -> u64 {
 /// Returns the files to be written that exist and are not listed by an earlier manifest in the folder. Only an earlier extraction that was
 /// interrupted leaves such files, with the content that is to be written.
 fn foreign(folder: &Path, extraction: &Extraction<'_>) -> Result<BTreeSet<PathBuf>, Failure> {
-    let earlier = earlier(folder).unwrap_or_default();
+    let earlier: BTreeSet<String> = earlier(folder).unwrap_or_default().into_iter().collect();
     let files = || extraction.files.iter().flat_map(paths).chain([MANIFEST]);
     files().try_for_each(|file| refuse_mapped(&folder.join(file)))?;
-    let foreign = files().filter(|file| !earlier.iter().any(|known| known == file)).map(|file| folder.join(file));
+    let foreign = files().filter(|file| !earlier.contains(*file)).map(|file| folder.join(file));
     let foreign: BTreeSet<PathBuf> = foreign.filter(|path| exists(path)).collect();
     let own: BTreeSet<PathBuf> = files().map(|file| folder.join(file)).collect();
     foreign.iter().filter(|path| path.is_dir()).try_for_each(|path| refuse_other_files(path, &own))?;
@@ -305,6 +310,8 @@ fn earlier(folder: &Path) -> Option<Vec<String>> {
 struct BlobFiles<'t> {
     context: &'t Context,
     model: &'t Model<'t>,
+    /// The methods by name; among several of one name, the first.
+    methods: HashMap<&'t str, &'t ExecutionPlan<'t>>,
     folder: &'t Path,
     /// The form of tensors.
     form: Form,
@@ -340,7 +347,7 @@ impl BlobFiles<'_> {
         if self.form == Form::Npy {
             return output_array(self.context, &view, &path, output);
         }
-        let entry = NewEntry::view(key(self.model, file), &view).with_alignment(16);
+        let entry = NewEntry::view(key(&self.methods, file), &view).with_alignment(16);
         let ptd = Ptd::build([entry], &PtdOptions::default()).map_err(bad)?;
         output(&path, &|out| Ok(ptd.image()?.write_to(out)?)).map(drop)
     }
@@ -363,11 +370,11 @@ pub fn output_array(
 }
 
 /// Returns the blob's name, or the key that `externalize` would give it.
-fn key(model: &Model<'_>, file: &Extracted<'_>) -> String {
-    match (&file.name, file.users.first(), model) {
-        (Some(name), ..) => Some(name.to_string()),
-        (None, Some(User::Value { method, value }), Model::Pte(pte)) => {
-            pte.method(method).map(|plan| default_key(plan, *value))
+fn key(methods: &HashMap<&str, &ExecutionPlan<'_>>, file: &Extracted<'_>) -> String {
+    match (&file.name, file.users.first()) {
+        (Some(name), _) => Some(name.to_string()),
+        (None, Some(User::Value { method, value })) => {
+            methods.get(method.as_str()).map(|plan| default_key(plan, *value))
         }
         _ => None,
     }

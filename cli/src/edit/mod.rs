@@ -92,7 +92,7 @@ impl<'t> Output<'t> {
         Ok(Self { path, image: image.map_err(|error| Failure::bad(input, &error))? })
     }
 
-    /// Fails if the old file has bytes after its last segment, since the new one would lose them.
+    /// Fails if the old file has bytes at the end that it does not refer to, since the new one would lose them.
     pub fn keeps(&self, trailing: &Range<u64>, input: &Path) -> Result<(), Failure> {
         if trailing.is_empty() || self.image.is_from_source() {
             return Ok(());

@@ -14,6 +14,7 @@ use executorch_format::inspect::Names as GivenNames;
 use executorch_format::{DataUser, Error, Model, Ptd, Pte};
 use sha2::Sha256;
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Replace weights and other data: the bytes of a constant, an initial state, named data or a key of a .ptd
@@ -163,24 +164,28 @@ fn replace_for<'t>(
 #[derive(Default)]
 struct Done<'t> {
     report: EditReport,
-    /// For each user that got new bytes: the target that named it, and the bytes.
-    given: Vec<(User, &'t str, Cow<'t, [u8]>)>,
+    /// The bytes for each target so far.
+    bytes: HashMap<&'t str, Cow<'t, [u8]>>,
+    /// For each user that got new bytes, the target that named it.
+    given: BTreeMap<User, &'t str>,
 }
 
 impl<'t> Done<'t> {
     /// Adds a replacement. Fails if another one gave the same user different bytes.
     fn add(&mut self, target: &'t str, bytes: Cow<'t, [u8]>, mut more: EditReport, file: &Path) -> Result<(), Failure> {
+        // Targets whose bytes are other ones. Many users can have the same earlier target.
+        let others: HashSet<&str> =
+            self.bytes.iter().filter(|(_, old)| **old != bytes).map(|(other, _)| *other).collect();
         for user in more.changes.iter().flat_map(|change| &change.users) {
-            let is_other =
-                |(own, other, old): &&(User, &str, Cow<'_, [u8]>)| (own == user || *other == target) && *old != bytes;
-            if let Some((_, other, _)) = self.given.iter().find(is_other) {
+            let named_by = self.given.get(user).copied().filter(|other| others.contains(other));
+            if let Some(other) = named_by.or_else(|| others.get(target).copied()) {
                 let (user, other, target) =
                     (text::message(&user.to_string()), text::escaped(other), text::escaped(target));
                 return Err(Failure::usage_of(file, &format!("{target} and {other} have different bytes for {user}")));
             }
+            self.given.insert(user.clone(), target);
         }
-        let users = more.changes.iter().flat_map(|change| &change.users);
-        self.given.extend(users.map(|user| (user.clone(), target, bytes.clone())));
+        self.bytes.insert(target, bytes);
         self.report.changes.append(&mut more.changes);
         more.notes.retain(|note| !self.report.notes.contains(note));
         self.report.notes.append(&mut more.notes);
@@ -190,7 +195,7 @@ impl<'t> Done<'t> {
     /// Builds the report. Removes users that got new bytes from the lists of users that keep the old ones.
     fn report(mut self) -> EditReport {
         for change in &mut self.report.changes {
-            change.others.retain(|other| !self.given.iter().any(|(user, ..)| user == other));
+            change.others.retain(|other| !self.given.contains_key(other));
         }
         self.report
     }

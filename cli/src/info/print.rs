@@ -169,9 +169,9 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>, info: &Info<'_>) -> 
         row(out, name, &format!("{}: {}", context.name(id, NAME), text::count(*delegates, "delegate")))?;
     }
     let macs: BTreeMap<&str, &MacsSummary<'_>> = info.macs.iter().rev().map(|macs| (macs.name, macs)).collect();
+    let mutable: BTreeMap<&str, _> = info.mutable.iter().rev().map(|mutable| (&*mutable.method, mutable)).collect();
     for method in &facts.methods {
-        let mutable = info.mutable.iter().find(|mutable| mutable.method == method.name);
-        print_method(out, method, macs.get(method.name).copied(), mutable)?;
+        print_method(out, method, macs.get(method.name).copied(), mutable.get(method.name).copied())?;
     }
     companions::print_payloads(out, &facts.payloads)?;
     if !facts.metadata.is_empty() {

@@ -3,7 +3,7 @@
 use crate::cli::{TempFile, pte};
 use executorch_format::delegate::{NamedBlobs, Payload};
 use executorch_format::inspect::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff};
-use executorch_format::naming::NameSource;
+use executorch_format::naming::{EtRecord, NameSource};
 use executorch_format::schema::ScalarType;
 use executorch_format::{Analysis, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
 use executorch_format_support::data;
@@ -228,4 +228,77 @@ fn each_side_can_have_its_own_names() {
     assert!(text.contains("- instruction 1 (layers.0.conv): aten::convolution.out("), "{text}");
     // A record of the other program was given.
     assert_eq!(run(&["--before-names".as_ref(), after.as_ref()]).0, Some(2));
+}
+
+/// Returns the distance of each weight with that name in both programs: its elements, and the largest difference.
+fn distances(found: &Diff) -> Vec<(String, u64, f64)> {
+    let weights = found.differences.iter().filter(|change| change.subject == DifferenceSubject::Weight);
+    let mut distances: Vec<_> = weights
+        .filter_map(|change| {
+            let distance = change.distance?;
+            Some((change.tensor_name.clone().unwrap(), distance.elements, distance.absolute))
+        })
+        .collect();
+    distances.sort_by(|left, right| left.0.cmp(&right.0));
+    distances
+}
+
+#[test]
+fn weights_in_two_forms_are_compared_as_numbers_in_the_layout_of_pytorch() {
+    let file = |name: &str| {
+        let read = |ending: &str| std::fs::read(data().join("names").join(format!("{name}.{ending}"))).unwrap();
+        (read("pte"), read("etrecord"))
+    };
+    let elements = [
+        ("dw.bias", 8),
+        ("dw.weight", 72),
+        ("head.bias", 7),
+        ("head.weight", 42),
+        ("stem.bias", 8),
+        ("stem.weight", 216),
+        ("up.bias", 6),
+        ("up.weight", 192),
+    ];
+    for (before, after) in
+        [("cnn", "cnn_tensor"), ("cnn", "cnn_channel"), ("cnn_portable", "cnn_channel"), ("cnn_channel", "cnn_tensor")]
+    {
+        for [before, after] in [[before, after], [after, before]] {
+            let (before, after) = (file(before), file(after));
+            let found = compare((&before.0, &before.1), (&after.0, &after.1));
+            let distances = distances(&found);
+            let counts: Vec<_> = distances.iter().map(|(name, elements, _)| (&**name, *elements)).collect();
+            assert_eq!(counts, elements, "{:?}", lines(&found.differences));
+            assert_eq!(found.not_compared, [""; 0]);
+            // Half a scale, or a whole one between two that are quantized: in another layout, the largest difference would be about 0.3.
+            assert!(distances.iter().all(|(.., absolute)| *absolute < 0.005), "{distances:?}");
+        }
+    }
+    // Biases are not quantized without a delegate.
+    let (before, after) = (file("cnn"), file("cnn_channel_portable"));
+    let found = compare((&before.0, &before.1), (&after.0, &after.1));
+    let names: Vec<_> = distances(&found).into_iter().map(|(name, elements, _)| (name, elements)).collect();
+    let expected = [("dw.weight", 72), ("head.weight", 42), ("stem.weight", 216), ("up.weight", 192)];
+    assert_eq!(names, expected.map(|(name, elements)| (name.to_owned(), elements)));
+}
+
+#[test]
+fn what_cannot_be_compared_is_listed_with_the_reason() {
+    let (before, after) = (record("net_portable"), record("net_xnnpack"));
+    let mut other = EtRecord::parse(&after.1).unwrap();
+    // The bias of the stem has 8 elements, that of the head 5.
+    for parameter in other.methods[0].nodes.iter_mut().flat_map(|node| &mut node.parameters) {
+        if parameter.name == "head.bias" {
+            parameter.name = "stem.bias".into();
+        } else if parameter.name == "stem.bias" {
+            parameter.name = "other.bias".into();
+        }
+    }
+    let programs = [&before.0, &after.0].map(|bytes| Pte::parse(bytes).unwrap());
+    let sources = [[NameSource::parse(&before.1).unwrap()], [NameSource::Record(other)]];
+    let analyses = [0, 1].map(|side| Analysis::new(&programs[side]).with_names(&sources[side]));
+    let models = [&before.0, &after.0].map(|bytes| Model::parse(bytes).unwrap());
+    let sides = [0, 1].map(|side| Side::new(&models[side], &[]).with_names(analyses[side].names()));
+    let found = diff(&sides[0], &sides[1], &DiffOptions::default().with_tensors());
+    assert_eq!(found.not_compared, ["stem.bias: the sizes are [8] and [5]"]);
+    assert_eq!(diff(&sides[0], &sides[1], &DiffOptions::default()).not_compared, [""; 0]);
 }

@@ -264,12 +264,14 @@ fn a_stated_size_is_not_believed() {
 /// Each of the overlapping segments would be written whole.
 #[test]
 fn overlapping_segments_are_not_written_one_by_one_unless_asked_for() {
-    use executorch_format_support::sharing::{Scale, files};
+    use executorch_format_support::sharing::{Scale, files, overlapping_tensors};
 
     let scale = Scale { length: 400_000, count: 400 };
-    let overlap = files(scale).into_iter().find(|file| file.kind == "overlap").unwrap();
-    let file = TempFile::new("overlap.ptd", &overlap.bytes);
+    let of_kind = |kind: &str| files(scale).into_iter().find(|file| file.kind == kind).unwrap();
+    let file = TempFile::new("overlap.ptd", &of_kind("overlap").bytes);
     let path = file.0.to_str().unwrap();
+    let tensors = TempFile::new("overlap-tensors.ptd", &overlapping_tensors(scale));
+    let program = TempFile::new("overlap.pte", &of_kind("ranges").bytes);
     let out = file.0.with_extension("out");
     let _ = std::fs::remove_dir_all(&out);
     let to = |name: &str| out.join(name).to_str().unwrap().to_owned();
@@ -280,6 +282,12 @@ fn overlapping_segments_are_not_written_one_by_one_unless_asked_for() {
         command(&["ptd", "split", path, "--max-size", "4", "-o"], "split.ptd"),
         command(&["ptd", "merge", path, path, "-o"], "merged.ptd"),
         command(&["dump", path, "--data"], "blobs"),
+        command(&["convert", tensors.0.to_str().unwrap()], "tensors.safetensors"),
+        [
+            command(&["externalize", program.0.to_str().unwrap(), "--all", "--data"], "all.ptd"),
+            command(&["-o"], "without.pte"),
+        ]
+        .concat(),
     ];
     for command in &commands {
         let words: Vec<&str> = command.iter().map(String::as_str).collect();

@@ -407,7 +407,7 @@ fn bytes_after_the_last_segment_are_not_dropped_silently() {
     let (file, out) = (TempFile::new("trailing.pte", &bytes), TempFile::new("out.pte", b""));
     let refused = run(&["rewrite", "--relayout"], &[&file.0, &out.0]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("6 bytes after the last segment"));
+    assert!(text(&refused.stderr).contains("6 trailing bytes"));
     assert_eq!(std::fs::read(&out.0).unwrap(), b"");
     assert!(run(&["rewrite"], &[&file.0, &out.0]).status.success());
     assert_eq!(std::fs::read(&out.0).unwrap(), bytes);

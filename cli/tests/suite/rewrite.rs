@@ -1,8 +1,9 @@
 //! `pte rewrite`.
 
-use crate::cli::{TempFile, pte};
+use crate::cli::{TempFile, pte, run};
 use executorch_format::schema::program::DataLocation;
-use executorch_format::{Detected, FieldOrder, Ptd, Pte, WriteStyle};
+use executorch_format::verify::{Finding, Level};
+use executorch_format::{Detected, FieldOrder, Model, Ptd, Pte, WriteStyle};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::path::Path;
 use std::process::Output;
@@ -179,4 +180,39 @@ fn a_full_disk_leaves_the_old_file_unchanged() {
     assert_eq!(done.status.code(), Some(2), "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(names(&folder), ["large.ptd", "model.ptd"], "no other file is left");
+}
+
+#[test]
+fn trailing_bytes_of_files_of_all_kinds_are_dropped_only_if_asked_for() {
+    let program = fixture("0.2.1/add_mul_constant_inline/add_mul_constant_inline.pte");
+    let xnnpack = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let pte = Pte::parse(xnnpack.bytes()).unwrap();
+    let payload = pte.bytes(&pte.delegate_data(&pte.methods()[0].delegates()[0]).unwrap()).unwrap();
+    let (bundle, trace) = (fixture("1.5.1/bundled/bundled.bpte"), fixture("1.5.1/etdump/etdump.etdp"));
+    let files = [("pte", program.bytes()), ("bpte", bundle.bytes()), ("etdp", trace.bytes()), ("xnn", payload)];
+    for (ending, file) in files {
+        let longer = [file, &b"\x7fELF and more"[..]].concat();
+        let input = TempFile::new(&format!("longer.{ending}"), &longer);
+        let model = Model::parse(&longer).unwrap();
+        let trailing = model.trailing_bytes();
+        assert_eq!(trailing.end, longer.len() as u64, "{ending}");
+        assert!(longer[trailing.start as usize..file.len()].iter().all(|byte| *byte == 0), "{ending}: {trailing:?}");
+        assert!(Model::parse(file).unwrap().trailing_bytes().is_empty(), "{ending}");
+        let output = TempFile::new(&format!("shorter.{ending}"), b"");
+        assert!(rewrite(&input.0, &output.0, &[]).status.success(), "{ending}");
+        assert!(std::fs::read(&output.0).unwrap() == longer, "{ending}");
+        assert!(rewrite(&input.0, &output.0, &["--drop-trailing"]).status.success(), "{ending}");
+        let shorter = std::fs::read(&output.0).unwrap();
+        let shorter = Model::parse(&shorter).unwrap();
+        assert!(shorter.trailing_bytes().is_empty(), "{ending}");
+        assert_eq!(shorter, Model::parse(file).unwrap(), "{ending}");
+        let is_about_them = |finding: &Finding| finding.rule == "trailing-bytes";
+        assert!(model.verify(Level::Strict).iter().any(is_about_them), "{ending}");
+        assert!(!shorter.verify(Level::Strict).iter().any(is_about_them), "{ending}");
+    }
+    // An edit would lose them.
+    let longer = TempFile::new("longer-edit.pte", &[program.bytes(), b"more"].concat());
+    let output = run(&["metadata", "--set", "get_n=7", longer.0.to_str().unwrap(), "-i"], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--drop-trailing"));
 }

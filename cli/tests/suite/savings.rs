@@ -51,12 +51,12 @@ fn bytes_after_the_last_segment_are_listed_and_can_be_dropped() {
         };
         let (_, size) = pte(&["size", &file]);
         assert!(size.contains("unreferenced: after the last segment") && !size.contains("padding: after"), "{size}");
-        let offer = format!("bytes after the last segment  pte rewrite --drop-trailing {file} {smaller}");
+        let offer = format!("trailing bytes  pte rewrite --drop-trailing {file} {smaller}");
         assert!(size.contains(&offer), "{size}");
         assert_eq!(pte(&["rewrite", "--drop-trailing", &file, &smaller]).0, Some(0));
         let (code, difference) = pte(&["diff", &file, &smaller]);
         assert_eq!(code, Some(0), "{difference}");
-        assert!(difference.contains("file after the last segment: 4000 bytes -> 0 bytes"), "{difference}");
+        assert!(difference.contains("file trailing bytes: 4000 bytes -> 0 bytes"), "{difference}");
     }
     let stacktrace = fixture("1.5.1/stacktrace/stacktrace.pte").path;
     let size = String::from_utf8(pte().arg("size").arg(stacktrace).output().unwrap().stdout).unwrap();

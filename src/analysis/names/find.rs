@@ -2,7 +2,7 @@
 
 use super::{
     DelegateNames, EtRecord, InstructionName, MethodNames, Name, NameSource, NameText, Names, Parameter,
-    RecordedMethod, RecordedNode, outer, state_dict, tensors,
+    RecordedMethod, RecordedNode, outer, quantized, state_dict, tensors,
 };
 use crate::analysis::code::{Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, TensorPlace};
 use crate::analysis::modules::common_module;
@@ -11,9 +11,10 @@ use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{OpenPayload, Payload};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, find, set};
 use crate::names::short;
 use crate::schema::xnnpack::XNodeUnion;
+use crate::sorted::{find, set};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
 /// A program whose names are to be found.
@@ -42,12 +43,12 @@ impl<'t> Unnamed<'_, 't> {
     fn names_with(self, sources: &[(usize, &'t NameSource<'t>)]) -> core::result::Result<Names<'t>, (usize, Error)> {
         let there = set(self.code.methods.iter().map(|code| code.name).collect());
         // A method is named by the first record that contains it.
-        let mut recorded: Recorded<'t> = Keyed::new();
+        let mut recorded: Recorded<'t> = BTreeMap::new();
         for (index, source) in sources {
             let NameSource::Record(record) = source else { continue };
             check_methods(record, &there).map_err(|error| (*index, error))?;
             for method in &record.methods {
-                recorded.or_insert_with(&method.name, || (*index, ByHandle::new(method)));
+                recorded.entry(&method.name).or_insert_with(|| (*index, ByHandle::new(method)));
             }
         }
         let mut names = Names::default();
@@ -64,9 +65,12 @@ impl<'t> Unnamed<'_, 't> {
         for (_, source) in sources {
             if let NameSource::StateDict(tensors) = source {
                 state_dict::add(&mut names, self.pte, self.payloads, tensors);
+                quantized::add(&mut names, self.pte, self.payloads, tensors);
             }
         }
+        names.add_keys(self.payloads);
         for (names, code) in names.methods.iter_mut().zip(&self.code.methods) {
+            quantized::add_parameters(names, code);
             names.add_modules(code);
         }
         names.computed = tensors::computed(&names, self.pte, sources.iter().map(|(_, source)| *source));
@@ -81,7 +85,7 @@ fn in_order(mut rejected: Vec<(usize, Error)>) -> Vec<(usize, Error)> {
 }
 
 /// The methods of the records by name, each with the index of its source.
-type Recorded<'t> = Keyed<&'t str, (usize, ByHandle<'t>)>;
+type Recorded<'t> = BTreeMap<&'t str, (usize, ByHandle<'t>)>;
 
 /// Fails if a record has no method of the program.
 fn check_methods(record: &EtRecord, there: &[&str]) -> Result<()> {
@@ -114,15 +118,8 @@ impl<'t> Names<'t> {
         reason = "`takers` and `constants` have indices of the payload's nodes and values"
     )]
     fn add_delegates(&mut self, program: Unnamed<'_, 't>, recorded: &Recorded<'t>) {
-        let mut keys: Keyed<String, Name<'t>> = Keyed::new();
         let pte = program.pte;
         for opened in program.payloads {
-            if let Ok(Payload::AotInductor(aot)) = &opened.payload {
-                for tensor in aot.tensors.iter().filter(|tensor| tensor.key.len() <= LONGEST_KEY) {
-                    let name = Name::new(tensor.name.into(), NamedBy::File, Some(outer(tensor.name)));
-                    keys.or_insert(tensor.key.into(), name);
-                }
-            }
             let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
             else {
                 continue;
@@ -156,7 +153,8 @@ impl<'t> Names<'t> {
                         (_, "input2") => "other",
                         (_, role) => role,
                     };
-                    let name = match recorded.and_then(|recorded| recorded.parameter(node.debug_handle, argument)) {
+                    let parameter = recorded.and_then(|recorded| recorded.parameter(node.debug_handle, argument));
+                    let name = match parameter.filter(|parameter| !parameter.has_generated_name()) {
                         Some(parameter) => Name {
                             sizes: parameter.sizes.as_deref().map(Cow::Borrowed),
                             ..Name::new((&*parameter.name).into(), NamedBy::Record, Some(outer(&parameter.name)))
@@ -166,17 +164,38 @@ impl<'t> Names<'t> {
                             Name::new(name.into(), NamedBy::Operator, names.nodes[*index].module)
                         }
                     };
-                    let is_scales = matches!(used, ConstantUse::Scales { .. });
-                    if let ConstantPlace::Named { key, .. } = &constant.place {
-                        if key.len() <= LONGEST_KEY && !is_scales {
-                            keys.or_insert_with((*key).into(), || name.clone());
-                        }
-                    }
                     names.constants[value].get_or_insert(name);
                 }
             }
         }
-        self.keys = keys.into_sorted();
+    }
+
+    /// Names the keys of constants inside delegates.
+    fn add_keys(&mut self, payloads: &[OpenPayload<'t>]) {
+        let mut keys: BTreeMap<String, Name<'t>> = BTreeMap::new();
+        for opened in payloads {
+            if let Ok(Payload::AotInductor(aot)) = &opened.payload {
+                for tensor in aot.tensors.iter().filter(|tensor| tensor.key.len() <= LONGEST_KEY) {
+                    let name = Name::new(tensor.name.into(), NamedBy::File, Some(outer(tensor.name)));
+                    keys.entry(tensor.key.into()).or_insert(name);
+                }
+            }
+            let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
+            else {
+                continue;
+            };
+            for constant in xnnpack.constants() {
+                let ConstantPlace::Named { key, .. } = &constant.place else { continue };
+                for used in constant.uses.iter().filter(|_| key.len() <= LONGEST_KEY) {
+                    let Some(name) = self.constant(*method, *delegate, used.value()) else { continue };
+                    keys.entry((*key).into()).or_insert_with(|| match used {
+                        ConstantUse::Scales { .. } => quantized::part(name, "scales"),
+                        ConstantUse::Tensor { .. } => name.clone(),
+                    });
+                }
+            }
+        }
+        self.keys = keys.into_iter().collect();
     }
 }
 
@@ -240,7 +259,7 @@ impl<'t> MethodNames<'t> {
 /// A method of a record, with its nodes by handle.
 struct ByHandle<'t> {
     recorded: &'t RecordedMethod,
-    nodes: Keyed<u32, Nodes<'t>>,
+    nodes: BTreeMap<u32, Nodes<'t>>,
 }
 
 /// The nodes with one handle. Many instructions can run them, so that each asks for a node rather than looking at all of them.
@@ -249,23 +268,23 @@ struct Nodes<'t> {
     /// The innermost module that contains all of them.
     module: &'t str,
     /// The first node with each operator.
-    operators: Keyed<&'t str, &'t RecordedNode>,
+    operators: BTreeMap<&'t str, &'t RecordedNode>,
     /// The first parameter that is taken as each argument.
-    parameters: Keyed<&'t str, &'t Parameter>,
+    parameters: BTreeMap<&'t str, &'t Parameter>,
 }
 
 impl<'t> ByHandle<'t> {
     fn new(recorded: &'t RecordedMethod) -> Self {
-        let mut nodes: Keyed<u32, Nodes<'t>> = Keyed::new();
+        let mut nodes: BTreeMap<u32, Nodes<'t>> = BTreeMap::new();
         for node in &recorded.nodes {
             let Some(handle) = node.handle else { continue };
             let first =
-                || Nodes { first: node, module: &node.module, operators: Keyed::new(), parameters: Keyed::new() };
-            let own = nodes.or_insert_with(handle, first);
+                || Nodes { first: node, module: &node.module, operators: BTreeMap::new(), parameters: BTreeMap::new() };
+            let own = nodes.entry(handle).or_insert_with(first);
             own.module = common_module(own.module, &node.module);
-            own.operators.or_insert(&node.operator, node);
+            own.operators.entry(&node.operator).or_insert(node);
             for parameter in &node.parameters {
-                own.parameters.or_insert(&parameter.argument, parameter);
+                own.parameters.entry(&parameter.argument).or_insert(parameter);
             }
         }
         Self { recorded, nodes }
@@ -290,7 +309,7 @@ struct Method<'c, 't> {
     record: Option<&'c ByHandle<'t>>,
     found: MethodNames<'t>,
     /// For each operator, the number of instructions so far and its name in labels: many instructions may share a long name.
-    counts: Keyed<&'t str, (usize, String)>,
+    counts: BTreeMap<&'t str, (usize, String)>,
     /// The number of instructions with nodes in the record, and of those whose operator is that of a node.
     recorded: usize,
     fitting: usize,
@@ -299,7 +318,7 @@ struct Method<'c, 't> {
 impl<'c, 't> Method<'c, 't> {
     fn new(code: &'c MethodCode<'t>, record: Option<&'c ByHandle<'t>>) -> Self {
         let found = MethodNames { values: vec![None; code.values.len()], chains: Vec::new(), delegates: Vec::new() };
-        Self { code, record, found, counts: Keyed::new(), recorded: 0, fitting: 0 }
+        Self { code, record, found, counts: BTreeMap::new(), recorded: 0, fitting: 0 }
     }
 
     fn names(mut self) -> Result<MethodNames<'t>> {
@@ -358,7 +377,7 @@ impl<'c, 't> Method<'c, 't> {
             Operation::Unknown => ("unknown", Default::default()),
         };
         let name = || short(runs.rsplit_once("::").map_or(runs, |(_, name)| name));
-        let (count, name) = self.counts.or_insert_with(runs, || (0, name()));
+        let (count, name) = self.counts.entry(runs).or_insert_with(|| (0, name()));
         let label = NameText::from(format!("{name}.{count}"));
         *count += 1;
         let nodes: Vec<&Nodes<'t>> = match (self.record, index) {
@@ -389,9 +408,8 @@ impl<'c, 't> Method<'c, 't> {
                 continue;
             }
             // Dequantized numbers are computed when the program runs.
-            if let Some(parameter) =
-                same.and_then(|node| node.parameter(&place)).filter(|parameter| !parameter.quantized)
-            {
+            let is_named = |parameter: &&Parameter| !parameter.quantized && !parameter.has_generated_name();
+            if let Some(parameter) = same.and_then(|node| node.parameter(&place)).filter(is_named) {
                 let own =
                     tensor.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
                 let elements =

@@ -2,6 +2,7 @@
 
 mod find;
 mod model_tensor;
+mod quantized;
 mod sources;
 mod state_dict;
 mod tensors;
@@ -17,7 +18,8 @@ use super::code::{NamedBy, SourceLine};
 use super::modules::outer;
 use crate::error::Error;
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, find};
+use crate::sorted::find;
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// A name and its origin.
@@ -94,7 +96,7 @@ impl<'t> Names<'t> {
     }
 
     /// Returns the names in each method of a program by the method's name. Among several of one name, the first counts.
-    pub(crate) fn by_method<'n, 'p>(&'n self, pte: &'p Pte<'_>) -> Keyed<&'p str, &'n MethodNames<'t>> {
+    pub(crate) fn by_method<'n, 'p>(&'n self, pte: &'p Pte<'_>) -> BTreeMap<&'p str, &'n MethodNames<'t>> {
         pte.methods().iter().map(|plan| plan.name()).zip(&self.methods).rev().collect()
     }
 }

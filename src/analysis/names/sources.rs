@@ -1,7 +1,8 @@
 //! Sources of names besides the program, as plain data. The module `naming` reads them from files.
 
 use super::super::code::SourceLine;
-use crate::keyed::find;
+use crate::schema::ScalarType;
+use crate::sorted::find;
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// A source of names besides the program.
@@ -20,6 +21,8 @@ pub enum NameSource<'a> {
 pub struct StateTensor<'a> {
     /// The name, such as `layers.0.conv.weight`.
     pub name: Cow<'a, str>,
+    /// The type of the elements; `None` for types that ExecuTorch does not have.
+    pub scalar_type: Option<ScalarType>,
     /// The size of each dimension, in elements.
     pub sizes: Vec<u64>,
     /// The elements, little-endian, the last dimension innermost.
@@ -86,6 +89,11 @@ impl RecordedNode {
     pub fn parameter(&self, argument: &str) -> Option<&Parameter> {
         find(&self.parameters, |parameter| parameter.argument.as_str().cmp(argument))
     }
+
+    /// Returns `true` for an operator that computes numbers from quantized elements, scales and zero points.
+    pub(crate) fn dequantizes(&self) -> bool {
+        self.operator.split_once("::").is_some_and(|(_, name)| name.starts_with("dequantize_"))
+    }
 }
 
 /// A parameter, buffer or constant of a model.
@@ -100,4 +108,14 @@ pub struct Parameter {
     pub sizes: Option<Vec<u64>>,
     /// `true` if the operator takes the dequantized numbers of the parameter.
     pub quantized: bool,
+}
+
+impl Parameter {
+    /// Returns `true` for names that quantizers and passes of the exporter give to tensors: `_frozen_param0` (PT2E), and
+    /// `layers.0.parametrizations.weight.original0` (torchao, for tensors that have parts).
+    pub(crate) fn has_generated_name(&self) -> bool {
+        let last = self.name.rsplit('.').next().unwrap_or_default();
+        let is_numbered = last.starts_with('_') && last.ends_with(|end: char| end.is_ascii_digit());
+        is_numbered || self.name.contains("parametrizations.")
+    }
 }

@@ -6,15 +6,15 @@ use crate::delegate::xnnpack::{ConstantLayout, ConstantUse};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
-use crate::keyed::Keyed;
 use crate::tensor::{TensorShape, TensorView};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, vec::Vec};
 
 /// The limit on tensors with the same bytes: with so many, none is chosen.
 const MAX_EQUAL: usize = 64;
 
 /// A tensor of the state dict, and whether the bytes are those of its transposed matrix.
-type Candidate<'t> = (&'t StateTensor<'t>, bool);
+pub(super) type Candidate<'t> = (&'t StateTensor<'t>, bool);
 
 /// Names the constants and initial states that have the same bytes as a tensor, or as a transposed matrix, and the constants of XNNPACK that
 /// have them in the layout of their node. Among several tensors with the same bytes, the only one whose name ends in that of the argument
@@ -25,25 +25,25 @@ pub(super) fn add<'t>(
     payloads: &[OpenPayload<'_>],
     state: &'t [StateTensor<'t>],
 ) {
-    let mut by_bytes: Keyed<Cow<'t, [u8]>, Vec<Candidate<'t>>> = Keyed::new();
+    let mut by_bytes: BTreeMap<Cow<'t, [u8]>, Vec<Candidate<'t>>> = BTreeMap::new();
     for tensor in state {
         let forms = [(Some(Cow::Borrowed(&*tensor.bytes)), false), (transposed(tensor).map(Cow::Owned), true)];
         for (bytes, transposed) in forms {
             let Some(bytes) = bytes else { continue };
-            let same = by_bytes.entry(bytes);
+            let same = by_bytes.entry(bytes).or_default();
             if same.len() < MAX_EQUAL && same.last().is_none_or(|(last, _)| last.name != tensor.name) {
                 same.push((tensor, transposed));
             }
         }
     }
     // Many tensors can share data, which is compared only once.
-    let mut compared: Keyed<DataRef, &[Candidate<'t>]> = Keyed::new();
+    let mut compared: BTreeMap<DataRef, &[Candidate<'t>]> = BTreeMap::new();
     for (plan, names) in pte.methods().iter().zip(&mut names.methods) {
         for (value, tensor) in plan.tensors() {
             let (Ok(TensorData::Constant(data)) | Ok(TensorData::InitialState(data))) = pte.tensor_data(tensor) else {
                 continue;
             };
-            let same = *compared.or_insert_with(data, || {
+            let same = *compared.entry(data).or_insert_with(|| {
                 let bytes = pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty());
                 bytes.and_then(|bytes| by_bytes.get(bytes)).map(Vec::as_slice).unwrap_or_default()
             });
@@ -61,7 +61,7 @@ fn add_inside<'t>(
     names: &mut Names<'t>,
     pte: &Pte<'_>,
     payloads: &[OpenPayload<'_>],
-    by_bytes: &Keyed<Cow<'t, [u8]>, Vec<Candidate<'t>>>,
+    by_bytes: &BTreeMap<Cow<'t, [u8]>, Vec<Candidate<'t>>>,
 ) {
     let blobs = NamedBlobs::new(pte, []);
     for opened in payloads {
@@ -108,14 +108,14 @@ fn as_in_the_model<'t>(
     TensorView::new(shape, view.bytes()).ok()?.in_dim_order(&natural).ok().map(Cow::Owned)
 }
 
-fn name_of<'t>(tensor: &'t StateTensor<'t>, transposed: bool) -> Name<'t> {
+pub(super) fn name_of<'t>(tensor: &'t StateTensor<'t>, transposed: bool) -> Name<'t> {
     let module = outer(&tensor.name);
     let name = Name::new((&*tensor.name).into(), NamedBy::StateDict, Some(module));
     Name { sizes: Some(Cow::Borrowed(&tensor.sizes)), transposed, ..name }
 }
 
 /// Chooses a tensor by the argument in the name that a constant has so far.
-fn chosen<'t>(same: &[Candidate<'t>], own: Option<&Name<'_>>) -> Option<Candidate<'t>> {
+pub(super) fn chosen<'t>(same: &[Candidate<'t>], own: Option<&Name<'_>>) -> Option<Candidate<'t>> {
     let argument = own.and_then(|own| own.name.rsplit_once(' ')).map(|(_, argument)| argument);
     let ends =
         |(tensor, _): &&Candidate<'_>| tensor.name.rsplit_once('.').is_some_and(|(_, last)| Some(last) == argument);

@@ -2,7 +2,8 @@
 
 use super::{EtRecord, ModelPlace, ModelTensor, Name, NameSource, Names, Parameter, RecordedMethod, RecordedNode};
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, find, set};
+use crate::sorted::{find, set};
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 
 /// The most names that a reason lists.
@@ -76,29 +77,29 @@ pub(super) fn computed<'t>(
 ) -> Vec<(&'t str, String)> {
     let known = names.given(pte);
     let is_known = |name: &str| known.binary_search(&name).is_ok();
-    let mut computed: Keyed<&'t str, String> = Keyed::new();
+    let mut computed: BTreeMap<&'t str, String> = BTreeMap::new();
     for source in sources {
         match source {
             NameSource::Record(EtRecord { methods }) => {
                 for method in methods {
                     folded(method, &is_known, &mut computed);
                     // What dequantizes has a name after the operator that takes its numbers.
-                    let nodes = method.nodes.iter().filter(|node| !node.operator.contains("::dequantize_"));
+                    let nodes = method.nodes.iter().filter(|node| !node.dequantizes());
                     for parameter in nodes.flat_map(|node| &node.parameters) {
-                        if !is_known(&parameter.name) {
-                            computed.or_insert_with(&*parameter.name, no_copy);
+                        if !is_known(&parameter.name) && !parameter.has_generated_name() {
+                            computed.entry(&*parameter.name).or_insert_with(no_copy);
                         }
                     }
                 }
             }
             NameSource::StateDict(state) => {
                 for tensor in state.iter().filter(|tensor| !is_known(&tensor.name)) {
-                    computed.or_insert_with(&*tensor.name, no_copy);
+                    computed.entry(&*tensor.name).or_insert_with(no_copy);
                 }
             }
         }
     }
-    computed.into_sorted()
+    computed.into_iter().collect::<Vec<_>>()
 }
 
 fn no_copy() -> String {
@@ -107,12 +108,12 @@ fn no_copy() -> String {
 
 /// Adds the parameters of normalizations that the exporter folds into the convolution or matrix multiplication before them, with the
 /// parameters of these. Of such a normalization, the program has no parameter.
-fn folded<'t>(method: &'t RecordedMethod, is_known: &dyn Fn(&str) -> bool, computed: &mut Keyed<&'t str, String>) {
-    let mut by_name: Keyed<&str, &'t RecordedNode> = Keyed::new();
-    let mut users: Keyed<&str, usize> = Keyed::new();
+fn folded<'t>(method: &'t RecordedMethod, is_known: &dyn Fn(&str) -> bool, computed: &mut BTreeMap<&'t str, String>) {
+    let mut by_name: BTreeMap<&str, &'t RecordedNode> = BTreeMap::new();
+    let mut users: BTreeMap<&str, usize> = BTreeMap::new();
     for node in &method.nodes {
         by_name.insert(&*node.name, node);
-        node.producers.iter().for_each(|producer| *users.entry(&**producer) += 1);
+        node.producers.iter().for_each(|producer| *users.entry(&**producer).or_default() += 1);
     }
     for node in &method.nodes {
         let is_own = |parameter: &Parameter| is_known(&parameter.name);
@@ -135,7 +136,7 @@ fn folded<'t>(method: &'t RecordedMethod, is_known: &dyn Fn(&str) -> bool, compu
         let reason =
             format!("the exporter, {into}, computes data of the program from all of {shown}: export the model again");
         for name in from {
-            computed.or_insert_with(name, || reason.clone());
+            computed.entry(name).or_insert_with(|| reason.clone());
         }
     }
 }

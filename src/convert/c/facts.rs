@@ -6,10 +6,10 @@ use crate::analysis::Analysis;
 use crate::error::{Result, counted};
 use crate::file::pte::Pte;
 use crate::inspect::{ConstantMethod, Content, Method, PointerSize, ProgramSummary, Returned, TempAllocator, Value};
-use crate::keyed::{Keyed, sort};
 use crate::model::Model;
 use crate::names::{check_operator_name, shortened};
 use crate::schema::program::TensorShapeDynamism;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 
 /// The longest name of a method, in characters, within the names of macros.
@@ -24,7 +24,7 @@ pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
 }
 
 fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
-    let (mut taken, mut lines) = (Keyed::new(), Vec::new());
+    let (mut taken, mut lines) = (BTreeMap::new(), Vec::new());
     for method in &program.methods {
         method_lines(method, &format!("{prefix}_{}", macro_name(method.name, &mut taken)), &mut lines);
     }
@@ -51,15 +51,15 @@ fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
 }
 
 /// Returns the part of a macro's name that stands for a method.
-fn macro_name(method: &str, taken: &mut Keyed<String, u32>) -> String {
+fn macro_name(method: &str, taken: &mut BTreeMap<String, u32>) -> String {
     let start: String = method.chars().take(LONGEST).collect();
     unique(upper(&start), taken)
 }
 
 /// Returns a name that no other method has: names that differ only in case become equal in capital letters. `taken` maps each
 /// name to the last number appended to it.
-fn unique(plain: String, taken: &mut Keyed<String, u32>) -> String {
-    let last = taken.entry(plain.clone());
+fn unique(plain: String, taken: &mut BTreeMap<String, u32>) -> String {
+    let last = taken.entry(plain.clone()).or_default();
     *last += 1;
     let mut number = *last;
     if number == 1 {
@@ -82,7 +82,7 @@ fn operators<'t>(program: &'t ProgramSummary<'_>) -> Vec<&'t str> {
     for method in &program.methods {
         names.extend(method.operators.iter().map(|operator| operator.name.as_str()));
     }
-    sort(&mut names);
+    names.sort();
     names.dedup();
     names
 }
@@ -93,7 +93,7 @@ fn backends<'t>(program: &ProgramSummary<'t>) -> Vec<&'t str> {
     for method in &program.methods {
         ids.extend(method.delegates.iter().map(|backend| backend.id));
     }
-    sort(&mut ids);
+    ids.sort();
     ids.dedup();
     ids
 }

@@ -2,7 +2,6 @@
 
 use super::read::{Texts, from_json};
 use crate::error::{Error, Result};
-use crate::keyed::sort;
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use serde::{Deserialize, Serialize};
@@ -57,7 +56,7 @@ impl ShardIndex {
     /// Returns the files of the shards, sorted, without duplicates.
     pub fn files(&self) -> Vec<&str> {
         let mut files: Vec<&str> = self.weight_map.values().map(String::as_str).collect();
-        sort(&mut files);
+        files.sort();
         files.dedup();
         files
     }

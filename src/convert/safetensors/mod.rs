@@ -8,7 +8,6 @@ mod shards;
 mod write;
 
 use crate::flatbuffer::number::parsed;
-use crate::keyed::sort;
 pub use dtype::Dtype;
 pub use index::ShardIndex;
 pub use ptd::{Skipped, Unsupported};
@@ -69,7 +68,7 @@ fn dim_order_text(dim_order: &[u8]) -> String {
 fn dim_order_of(text: &str, rank: usize) -> Option<Vec<u8>> {
     let dims = text.split(',').map(parsed).collect::<Option<Vec<u8>>>()?;
     let mut sorted = dims.clone();
-    sort(&mut sorted);
+    sorted.sort();
     let natural = |dims: &[u8]| dims.iter().enumerate().all(|(index, dim)| usize::from(*dim) == index);
     (dims.len() == rank && natural(&sorted) && !natural(&dims)).then_some(dims)
 }

@@ -7,13 +7,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::flatbuffer::text::Text;
-use crate::keyed::{Keyed, set};
 use crate::names::shortened;
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
+use crate::sorted::set;
 use crate::tensor::{TensorShape, TensorView};
 use crate::write::collect::NewEntry;
 use crate::write::options::PtdOptions;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::fmt;
@@ -42,6 +43,13 @@ const TYPES: &[(ScalarType, Dtype)] = &[
     (ScalarType::FLOAT8E5M2FNUZ, Dtype::F8_E5M2FNUZ),
     (ScalarType::FLOAT8E4M3FNUZ, Dtype::F8_E4M3FNUZ),
 ];
+
+impl Dtype {
+    /// Returns the type of the same elements in ExecuTorch, if there is one.
+    pub(crate) fn scalar_type(self) -> Option<ScalarType> {
+        TYPES.iter().find(|(_, own)| *own == self).map(|(scalar_type, _)| *scalar_type)
+    }
+}
 
 /// An item that was left out because the other format cannot store it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -164,7 +172,7 @@ fn without_nul(name: &str) -> core::result::Result<(), String> {
 /// Returns the layout of a tensor's bytes in a `.ptd`, or the reason why it cannot be stored there.
 fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'static>, String> {
     without_nul(&tensor.name)?;
-    let Some((scalar_type, _)) = TYPES.iter().find(|(_, other)| *other == tensor.dtype) else {
+    let Some(scalar_type) = tensor.dtype.scalar_type() else {
         return Err(format!("a .ptd does not have the type {}", tensor.dtype));
     };
     let size = |size: &u64| {
@@ -172,7 +180,7 @@ fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'sta
     };
     let sizes = tensor.shape.iter().map(size).collect::<core::result::Result<Vec<i32>, String>>()?;
     let dim_order = (0..sizes.len()).map(|dim| dim as u8).collect();
-    Ok(TensorLayout { scalar_type: *scalar_type, sizes: Some(sizes.into()), dim_order: Some(dim_order) })
+    Ok(TensorLayout { scalar_type, sizes: Some(sizes.into()), dim_order: Some(dim_order) })
 }
 
 /// Converts a tensor to new data with the same name. Fails as [`SafeTensor::into_entry`] does.
@@ -271,7 +279,8 @@ impl<'a> Pte<'a> {
             Some(data.key.into())
         })?;
         let mut skipped = Vec::new();
-        let mut tensors = NamedTensors { blobs: NamedBlobs::new(self, data), entries: Vec::new(), names: Keyed::new() };
+        let mut tensors =
+            NamedTensors { blobs: NamedBlobs::new(self, data), entries: Vec::new(), names: BTreeMap::new() };
         for entry in weights.entries() {
             tensors.names.insert(entry.key().into(), None);
         }
@@ -288,13 +297,13 @@ impl<'a> Pte<'a> {
                 }
             }
         }
-        let mut named = Keyed::new();
+        let mut named = BTreeSet::new();
         for opened in self.open_payloads() {
             let (bytes, is_tensors) = match opened.payload {
                 Ok(Payload::AotInductor(aot)) => {
                     aot.check_sizes(&tensors.blobs)?;
                     for tensor in &aot.tensors {
-                        named.add(String::from(tensor.key));
+                        named.insert(String::from(tensor.key));
                         if !tensors.add_tensor(tensor)? {
                             let reason = "it is in a .ptd file: give that too".into();
                             skipped.push(Skipped { kind: "tensor", name: tensor.name.into(), reason });
@@ -331,14 +340,14 @@ struct NamedTensors<'t> {
     blobs: NamedBlobs<'t>,
     entries: Vec<NewEntry<'t>>,
     /// The names in use, each with the index of its entry if it is among these.
-    names: Keyed<String, Option<usize>>,
+    names: BTreeMap<String, Option<usize>>,
 }
 
 impl<'t> NamedTensors<'t> {
     /// Adds an entry unless its name is in use.
     fn add(&mut self, entry: NewEntry<'t>) {
         let next = self.entries.len();
-        if *self.names.or_insert(entry.key.as_str().into(), Some(next)) == Some(next) {
+        if *self.names.entry(entry.key.as_str().into()).or_insert(Some(next)) == Some(next) {
             self.entries.push(entry);
         }
     }

@@ -4,7 +4,7 @@
 use super::{DIM_ORDER, Dtype, FORMAT, MAX_HEADER, SafeTensor, Safetensors, dim_order_of};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::segment::offset_in;
-use crate::keyed::{Keyed, sort, sort_by};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::fmt;
@@ -64,7 +64,7 @@ impl<'a> SafetensorsFile<'a> {
         self.check_names(&tensors)?;
         let mut described =
             tensors.into_iter().map(|(name, raw)| self.describe(name, raw)).collect::<Result<Vec<_>>>()?;
-        sort_by(&mut described, |left, right| left.range.cmp(&right.range));
+        described.sort_by(|left, right| left.range.cmp(&right.range));
         self.cut(&mut described)?;
         let mut tensors: Vec<SafeTensor<'a>> = described.into_iter().map(|described| described.tensor).collect();
         take_dim_orders(&mut metadata, &mut tensors);
@@ -102,7 +102,7 @@ impl<'a> SafetensorsFile<'a> {
 
     fn check_names(&self, tensors: &[(Cow<'_, str>, &RawValue)]) -> Result<()> {
         let mut sorted: Vec<_> = tensors.iter().map(|(name, raw)| (name, self.offset(raw))).collect();
-        sort(&mut sorted);
+        sorted.sort();
         let twice = sorted.windows(2).find_map(|pair| match pair {
             [(first, before), (second, offset)] if first == second => Some((second, before, offset)),
             _ => None,
@@ -150,7 +150,7 @@ fn take_dim_orders(metadata: &mut Vec<(String, String)>, tensors: &mut [SafeTens
     if !metadata.iter().any(|(key, _)| key.starts_with(DIM_ORDER)) {
         return;
     }
-    let mut names: Keyed<String, &mut SafeTensor<'_>> =
+    let mut names: BTreeMap<String, &mut SafeTensor<'_>> =
         tensors.iter_mut().map(|tensor| (tensor.name.to_string(), tensor)).collect();
     metadata.retain(|(key, value)| {
         let named = key.strip_prefix(DIM_ORDER).and_then(|name| names.get_mut(name));
@@ -275,9 +275,9 @@ impl<'de> Deserialize<'de> for Texts {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> core::result::Result<Self::Value, A::Error> {
                 let mut texts: Vec<(String, String)> = Vec::new();
-                let mut seen = Keyed::new();
+                let mut seen = BTreeSet::new();
                 while let Some((key, value)) = map.next_entry::<String, String>()? {
-                    if !seen.add(key.clone()) {
+                    if !seen.insert(key.clone()) {
                         return Err(serde::de::Error::custom(format!("{key:?} occurs twice")));
                     }
                     texts.push((key, value));

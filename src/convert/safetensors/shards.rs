@@ -2,7 +2,7 @@
 
 use super::{Safetensors, ShardIndex, Skipped, Unsupported};
 use crate::error::{Error, Result};
-use crate::keyed::Keyed;
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::{format, vec::Vec};
 
@@ -19,7 +19,7 @@ impl<'a> Safetensors<'a> {
         unsupported: Unsupported,
     ) -> Result<(Self, Vec<Skipped>)> {
         let (mut joined, mut skipped) = (Self::default(), Vec::new());
-        let mut places = Keyed::<String, &str>::new();
+        let mut places = BTreeMap::<String, &str>::new();
         for (file, shard) in shards {
             for (key, value) in shard.metadata {
                 match joined.metadata.iter().find(|(other, _)| *other == key) {

@@ -2,8 +2,8 @@
 
 use super::{DIM_ORDER, Dtype, MAX_HEADER, SafeTensor, Safetensors, dim_order_of, dim_order_text};
 use crate::error::{Error, Result, counted};
-use crate::keyed::{Keyed, sort_by};
 use crate::write::image::Image;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, format, string::ToString, vec::Vec};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -13,7 +13,7 @@ const ALIGNMENT: usize = 8;
 impl Safetensors<'_> {
     /// Sorts the tensors as the official writer does: by type, the largest elements first, then by name.
     pub fn sort(&mut self) {
-        sort_by(&mut self.tensors, |left, right| right.dtype.cmp(&left.dtype).then_with(|| left.name.cmp(&right.name)));
+        self.tensors.sort_by(|left, right| right.dtype.cmp(&left.dtype).then_with(|| left.name.cmp(&right.name)));
     }
 
     /// Returns the file, ready to be written.
@@ -22,7 +22,7 @@ impl Safetensors<'_> {
     /// metadata would be read as a tensor's dim order, or the header is longer than readers accept, and with
     /// [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a tensor's shape and bytes differ in size.
     pub fn image(&self) -> Result<Image<'_>> {
-        let mut ranks = Keyed::<&str, usize>::new();
+        let mut ranks = BTreeMap::<&str, usize>::new();
         let (mut infos, mut end) = (Vec::with_capacity(self.tensors.len()), 0u64);
         for tensor in &self.tensors {
             tensor.check()?;
@@ -56,8 +56,8 @@ impl Safetensors<'_> {
     }
 
     /// Returns the metadata with the tensors' dim orders. `ranks` maps tensor names to ranks.
-    fn all_metadata(&self, ranks: &Keyed<&str, usize>) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>> {
-        let (mut all, mut keys) = (Vec::new(), Keyed::<&str, ()>::new());
+    fn all_metadata(&self, ranks: &BTreeMap<&str, usize>) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>> {
+        let (mut all, mut keys) = (Vec::new(), BTreeSet::<&str>::new());
         for (key, value) in &self.metadata {
             let rank = key.strip_prefix(DIM_ORDER).and_then(|name| ranks.get(name));
             if rank.is_some_and(|rank| dim_order_of(value, *rank).is_some()) {
@@ -70,7 +70,7 @@ impl Safetensors<'_> {
                 all.push((format!("{DIM_ORDER}{}", tensor.name).into(), dim_order_text(dim_order).into()));
             }
         }
-        let twice = all.iter().find(|(key, _)| !keys.add(key));
+        let twice = all.iter().find(|(key, _)| !keys.insert(key));
         match twice {
             Some((key, _)) => Err(Error::unwritable(format!("the metadata {key:?} occurs twice"))),
             None => Ok(all),

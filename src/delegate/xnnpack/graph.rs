@@ -1,12 +1,12 @@
 //! The values and nodes of a graph.
 
 use crate::flatbuffer::any::{AnyField, AnyNumber, AnyTable, Value};
-use crate::keyed::{Keyed, sort_by_key};
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::{
     NO_ID, XNNDatatype, XNNGraph, XNNQuantParams, XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
 };
 use crate::tensor::TensorShape;
+use alloc::collections::BTreeMap;
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
@@ -61,20 +61,20 @@ impl XNNTensorValue<'_> {
 
 impl<'a> XNNGraph<'a> {
     /// Maps ids to tensors. If two have the same id, the runtime uses the first.
-    pub(crate) fn tensors_by_id(&self) -> Keyed<u32, &XNNTensorValue<'a>> {
-        let mut tensors = Keyed::new();
+    pub(crate) fn tensors_by_id(&self) -> BTreeMap<u32, &XNNTensorValue<'a>> {
+        let mut tensors = BTreeMap::new();
         for tensor in self.xvalues().iter().filter_map(|value| value.tensor()) {
-            tensors.or_insert(tensor.id_out, tensor);
+            tensors.entry(tensor.id_out).or_insert(tensor);
         }
         tensors
     }
 
     /// Maps ids to the indices of values with a tensor. If two have the same id, the runtime uses the first.
-    pub(crate) fn values_by_id(&self) -> Keyed<u32, usize> {
-        let mut ids = Keyed::new();
+    pub(crate) fn values_by_id(&self) -> BTreeMap<u32, usize> {
+        let mut ids = BTreeMap::new();
         for (index, value) in self.xvalues().iter().enumerate() {
             if let Some(tensor) = value.tensor() {
-                ids.or_insert(tensor.id_out, index);
+                ids.entry(tensor.id_out).or_insert(index);
             }
         }
         ids
@@ -92,7 +92,7 @@ impl<'a> XNNGraph<'a> {
                     other => other,
                 };
                 if let Some(value) = ids.get(&id) {
-                    takers.entry(*value).push((index, role));
+                    takers.entry(*value).or_default().push((index, role));
                 }
             }
         }
@@ -102,7 +102,7 @@ impl<'a> XNNGraph<'a> {
 
 /// The nodes that take each value, with the argument's name.
 #[cfg(feature = "inspect")]
-pub(crate) type Takers = Keyed<usize, Vec<(usize, &'static str)>>;
+pub(crate) type Takers = BTreeMap<usize, Vec<(usize, &'static str)>>;
 
 /// Displays it as `qcint8[5, 3]`.
 impl fmt::Display for XNNTensorValue<'_> {
@@ -214,18 +214,18 @@ impl<'a> XNNGraph<'a> {
     pub fn externals(&self) -> Vec<(usize, &XNNTensorValue<'a>)> {
         let tensors = self.xvalues().iter().enumerate().filter_map(|(index, value)| Some((index, value.tensor()?)));
         let mut externals: Vec<_> = tensors.filter(|(_, tensor)| tensor.is_external()).collect();
-        sort_by_key(&mut externals, |(_, tensor)| tensor.external_id);
+        externals.sort_by_key(|(_, tensor)| tensor.external_id);
         externals
     }
 
     /// Counts the nodes of each kind, the most frequent kind first.
     pub fn count_nodes(&self) -> Vec<(&'static str, usize)> {
-        let mut counts = Keyed::<&'static str, usize>::new();
+        let mut counts = BTreeMap::<&'static str, usize>::new();
         for node in self.xnodes() {
-            *counts.entry(node.name()) += 1;
+            *counts.entry(node.name()).or_default() += 1;
         }
-        let mut counts = counts.into_sorted();
-        sort_by_key(&mut counts, |(_, count)| core::cmp::Reverse(*count));
+        let mut counts = counts.into_iter().collect::<Vec<_>>();
+        counts.sort_by_key(|(_, count)| core::cmp::Reverse(*count));
         counts
     }
 }

@@ -3,9 +3,11 @@
 //! As the exporter writes them (`backends/xnnpack/operators/node_visitor.py` and `op_conv2d.py`).
 
 use super::Xnnpack;
-use crate::keyed::Keyed;
+use crate::file::named_blobs::NamedBlobs;
+use crate::quantized::Dequantized;
 use crate::schema::xnnpack::XNodeUnion;
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::collections::BTreeMap;
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 
 /// A flag of `XNNFullyConnected`: the weight has the input channels first.
 const TRANSPOSE_WEIGHTS: u32 = 1;
@@ -37,25 +39,52 @@ pub(crate) struct Arrangement {
     /// The dimensions of `split` in the constant, from the outermost in memory to the innermost.
     pub(crate) dim_order: Vec<u8>,
     /// The names of the dimensions in PyTorch and in the constant, if these differ.
+    #[cfg_attr(not(feature = "edit"), expect(dead_code, reason = "reports of edits show it"))]
     pub(crate) letters: Option<(&'static str, &'static str)>,
 }
 
 impl Xnnpack<'_> {
     /// Returns the layouts that nodes require of each value.
-    pub(crate) fn constant_layouts(&self) -> Keyed<usize, Vec<ConstantLayout>> {
+    pub(crate) fn constant_layouts(&self) -> BTreeMap<usize, Vec<ConstantLayout>> {
         let ids = self.graph.values_by_id();
-        let mut layouts: Keyed<usize, Vec<ConstantLayout>> = Keyed::new();
+        let mut layouts: BTreeMap<usize, Vec<ConstantLayout>> = BTreeMap::new();
         for node in self.graph.xnodes() {
             for (field, id) in node.xnode_union.ids().inputs {
                 let Some(value) = ids.get(&id) else { continue };
                 let layout = of_argument(&node.xnode_union, field);
-                let known = layouts.entry(*value);
+                let known = layouts.entry(*value).or_default();
                 if !known.contains(&layout) {
                     known.push(layout);
                 }
             }
         }
         layouts
+    }
+
+    /// Returns the numbers of a constant in PyTorch's layout, from the layouts that nodes require of it and the sizes of the model's
+    /// tensor, if these are known.
+    ///
+    /// Fails with the reason.
+    pub(crate) fn numbers_in_the_model<'t>(
+        &'t self,
+        value: usize,
+        layouts: &[ConstantLayout],
+        model: Option<&[u32]>,
+        blobs: &NamedBlobs<'t>,
+    ) -> Result<Dequantized<'t>, String> {
+        let numbers = self.dequantized(value, blobs).map_err(|error| error.to_string())?;
+        let numbers = numbers.ok_or("its type has no numbers that are known")?;
+        let mut fault = String::from("no node takes it");
+        for layout in layouts {
+            match layout.arrange(numbers.dims(), model) {
+                Ok(Arrangement { sizes, split, dim_order, .. }) => {
+                    let sizes = sizes.into_iter().next().unwrap_or_default();
+                    return numbers.permuted(sizes, &split, &dim_order).ok_or(fault);
+                }
+                Err(reason) => fault = reason,
+            }
+        }
+        Err(fault)
     }
 }
 

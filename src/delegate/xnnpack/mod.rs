@@ -8,7 +8,7 @@ mod constants;
 mod dequantized;
 mod graph;
 mod header;
-#[cfg(feature = "edit")]
+#[cfg(feature = "inspect")]
 mod layout;
 
 pub(crate) use constants::scales_constant;
@@ -19,15 +19,18 @@ pub use graph::{NodeIds, tensor_bytes};
 pub(in crate::delegate) use header::MAGIC as HEADER;
 pub use header::XnnpackHeader;
 #[cfg(feature = "edit")]
+pub(crate) use layout::Arrangement;
+#[cfg(feature = "inspect")]
+pub(crate) use layout::ConstantLayout;
 #[cfg(feature = "convert")]
 pub(crate) use layout::natural_strides;
-pub(crate) use layout::{Arrangement, ConstantLayout};
 
 use crate::error::Result;
 use crate::file::named_blobs::NamedBlobs;
 use crate::file::options::ParseOptions;
 use crate::file::source::Source;
-use crate::flatbuffer::read::{self, Limits, TableParser};
+use crate::file::trailing::in_flatbuffer;
+use crate::flatbuffer::read::{self, Limits, Record, TableParser};
 use crate::quantized::Dequantized;
 use crate::schema::xnnpack::{XNNGraph, XNNTensorValue};
 use crate::tensor::TensorView;
@@ -132,6 +135,18 @@ impl<'a> Xnnpack<'a> {
     /// or the constant is not inside the constant data or its blob.
     pub fn constant_bytes<'t>(&'t self, index: u32, blobs: &NamedBlobs<'t>) -> Result<&'t [u8]> {
         constants::bytes(self, index, blobs)
+    }
+
+    /// Returns the range of bytes at the end of the payload that it does not refer to: those after the parts that the header states, or,
+    /// without a header, at the end of the FlatBuffer. Padding is not included.
+    pub fn trailing_bytes(&self) -> Range<u64> {
+        let Some(source) = &self.source else { return 0..0 };
+        let size = source.bytes.len() as u64;
+        let end = match self.header {
+            Some(header) => header.constant_data().end.max(header.flatbuffer().end),
+            None => in_flatbuffer((0, &source.bytes), source, XNNGraph::DESCRIPTION).map_or(size, |end| end as u64),
+        };
+        if end < size { end..size } else { 0..0 }
     }
 
     /// Returns the range of a constant, in bytes from the payload's start, or `None` for a constant with a key, and for one outside the

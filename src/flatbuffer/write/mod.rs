@@ -20,7 +20,7 @@ pub use style::{FieldOrder, VtableSharing};
 use super::form::{FieldForm, TableLayout};
 use super::number::Number;
 use crate::error::{Error, Result};
-use crate::keyed::Keyed;
+use alloc::collections::BTreeMap;
 use alloc::{boxed::Box, vec::Vec};
 use inline_fields::{InlineLayout, InlineLayouts, LayoutKey, Vtable};
 use space::Space;
@@ -37,7 +37,7 @@ pub(crate) struct Builder {
     space: Space,
     /// The largest alignment that was requested.
     alignment: usize,
-    vtables: Keyed<Vtable, Position>,
+    vtables: BTreeMap<Vtable, Position>,
     layouts: Box<InlineLayouts>,
     /// The positions of the elements of the lists being written.
     elements: Vec<Position>,
@@ -50,7 +50,7 @@ impl Builder {
             style,
             space: Space::new(expected),
             alignment: 1,
-            vtables: Keyed::new(),
+            vtables: BTreeMap::new(),
             layouts: Box::new(InlineLayouts::new()),
             elements: Vec::new(),
         }
@@ -148,7 +148,7 @@ impl Builder {
         }
         // A new vtable is written right before its table.
         let here = (used + usize::from(layout.size) + len) as Position;
-        layout.vtable = *self.vtables.or_insert(shared_as, here);
+        layout.vtable = *self.vtables.entry(shared_as).or_insert(here);
         let position = put_table(&mut self.space, forms, bits, &layout)?;
         if layout.vtable == here {
             for (room, word) in self.space.grow(len)?.1.chunks_exact_mut(2).zip(vtable) {

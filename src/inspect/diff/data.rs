@@ -6,19 +6,19 @@ use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, In
 use crate::analysis::Analysis;
 use crate::analysis::{MethodNames, Name, Names};
 use crate::delegate::{NamedBlobs, OpenPayload};
-use crate::error::{Result, counted};
+use crate::error::counted;
 use crate::file::pte::{Pte, TensorData};
 use crate::inspect::NamedBy;
 use crate::inspect::numbers::{self, Values};
-use crate::keyed::{Keyed, sort_by_key};
 use crate::model::Model;
 use crate::names::shortened;
 use crate::parallel::Jobs;
 use crate::quantized::Dequantized;
 use crate::schema::program::Tensor;
-use crate::tensor::TensorShape;
+use crate::tensor::{TensorShape, TensorView};
 use alloc::borrow::ToOwned;
-use alloc::{format, string::String, string::ToString, vec::Vec};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use core::hash::{Hash, Hasher};
 
 /// The differences found so far, and the data without a counterpart.
@@ -32,15 +32,15 @@ pub(super) struct Comparer<'s> {
     /// The data that the payloads look up by key.
     pub(super) blobs: [NamedBlobs<'s>; 2],
     /// The index of a delegate's payload, by the indices of the method and the delegate.
-    pub(super) opened: [Keyed<(usize, usize), usize>; 2],
+    pub(super) opened: [BTreeMap<(usize, usize), usize>; 2],
     /// The pairs of payloads whose constants were compared, by their positions in `payloads`. `true` if every constant was compared.
-    pub(super) compared_payloads: Keyed<[Option<usize>; 2], bool>,
+    pub(super) compared_payloads: BTreeMap<[Option<usize>; 2], bool>,
     /// The constants inside delegates without a counterpart.
     pub(super) lonely_inside: [Vec<Inside<'s>>; 2],
     /// The keys of constants inside delegates whose data has been compared.
-    pub(super) told_keys: [Keyed<&'s str, ()>; 2],
+    pub(super) told_keys: [BTreeSet<&'s str>; 2],
     /// The numbers of quantized tensors, by the indices of the method and the value, if distances are requested.
-    quantized: [Keyed<(usize, usize), Dequantized<'s>>; 2],
+    quantized: [BTreeMap<(usize, usize), Dequantized<'s>>; 2],
     pub(super) options: DiffOptions,
     /// The data of external tensors of each side, with its keys. Sorted by key.
     pub(super) external: [Vec<(&'s str, &'s [u8])>; 2],
@@ -51,9 +51,9 @@ pub(super) struct Comparer<'s> {
     /// The number of external tensors without data on both sides.
     pub(super) unseen: usize,
     /// The results of comparisons of bytes, by address and length.
-    compared: Keyed<[(usize, usize); 2], bool>,
+    compared: BTreeMap<[(usize, usize); 2], bool>,
     /// The bytes of weights that have a counterpart, by address and length.
-    partnered: [Keyed<(usize, usize), ()>; 2],
+    partnered: [BTreeSet<(usize, usize)>; 2],
     /// The number of bytes that may still be compared: many tensors may share the same bytes.
     budget: u64,
 }
@@ -116,7 +116,7 @@ impl<'s> Comparer<'s> {
         options: &DiffOptions,
     ) -> Self {
         let external = |side: &Side<'s>| {
-            let mut external: Keyed<&'s str, &'s [u8]> = Keyed::new();
+            let mut external: BTreeMap<&'s str, &'s [u8]> = BTreeMap::new();
             for ptd in side.data {
                 for entry in ptd.entries() {
                     if let Ok(bytes) = ptd.entry_bytes(&entry) {
@@ -124,7 +124,7 @@ impl<'s> Comparer<'s> {
                     }
                 }
             }
-            external.into_sorted()
+            external.into_iter().collect::<Vec<_>>()
         };
         let size = |side: &Side<'_>| {
             let data = side.data.iter().map(|ptd| ptd.source.as_ref().map_or(0, |source| source.bytes.len()));
@@ -132,7 +132,7 @@ impl<'s> Comparer<'s> {
             (model + data.sum::<usize>()) as u64
         };
         let quantized = |side: &Side<'s>| {
-            let mut quantized = Keyed::new();
+            let mut quantized = BTreeMap::new();
             if let (Model::Pte(pte), true) = (side.model, options.tensors) {
                 for tensor in Analysis::new(pte).dequantized() {
                     if let Ok(numbers) = tensor.numbers {
@@ -147,7 +147,7 @@ impl<'s> Comparer<'s> {
             _ => NamedBlobs::NONE,
         };
         let opened = payloads.each_ref().map(|payloads| {
-            let mut opened = Keyed::new();
+            let mut opened = BTreeMap::new();
             for (index, payload) in payloads.iter().enumerate() {
                 for place in &payload.delegates {
                     opened.insert(*place, index);
@@ -162,7 +162,7 @@ impl<'s> Comparer<'s> {
             payloads,
             blobs: [before, after].map(blobs),
             opened,
-            compared_payloads: Keyed::new(),
+            compared_payloads: BTreeMap::new(),
             lonely_inside: Default::default(),
             told_keys: Default::default(),
             quantized: [before, after].map(quantized),
@@ -171,7 +171,7 @@ impl<'s> Comparer<'s> {
             lonely: Default::default(),
             lonely_keys: Default::default(),
             unseen: 0,
-            compared: Keyed::new(),
+            compared: BTreeMap::new(),
             partnered: Default::default(),
             budget: 16 * (size(before) + size(after)),
         }
@@ -263,7 +263,7 @@ impl<'s> Comparer<'s> {
         (index, plan): Indexed<'s>,
         value: usize,
         tensor: &'s Tensor<'s>,
-    ) -> Option<Result<Weight<'s>>> {
+    ) -> Option<crate::error::Result<Weight<'s>>> {
         let (bytes, place) = match pte.tensor_data(tensor) {
             Ok(TensorData::None | TensorData::Planned(_)) => return None,
             Ok(TensorData::Constant(data)) => (pte.bytes(&data), "constant"),
@@ -317,7 +317,7 @@ impl<'s> Comparer<'s> {
                 self.value_changed(before.1, before.2, "data", &left.to_string(), &right.to_string());
             }
             (left, right) => {
-                let text = |weight: &Option<Result<Weight<'_>>>, tensor: &Tensor<'_>| match weight {
+                let text = |weight: &Option<crate::error::Result<Weight<'_>>>, tensor: &Tensor<'_>| match weight {
                     Some(Ok(weight)) => weight.place.to_owned(),
                     Some(Err(error)) => error.to_string(),
                     None if tensor.is_external() => "in a .ptd file that was not given".into(),
@@ -341,7 +341,7 @@ impl<'s> Comparer<'s> {
 
     fn pair(&mut self, before: &Weight<'s>, after: &Weight<'s>) {
         let [first, second] = &mut self.partnered;
-        let (new, other_new) = (first.add(address(before.bytes)), second.add(address(after.bytes)));
+        let (new, other_new) = (first.insert(address(before.bytes)), second.insert(address(after.bytes)));
         if !new && !other_new {
             return;
         }
@@ -359,6 +359,7 @@ impl<'s> Comparer<'s> {
             change.after = Some("not compared: too many tensors share their bytes".into());
         } else if before.shape != after.shape {
             (change.before, change.after) = (Some(before.shape.to_string()), Some(after.shape.to_string()));
+            return self.forms_apart(change, [self.numbers(Which::Before, before), self.numbers(Which::After, after)]);
         } else {
             let values = |side: Which, weight: &Weight<'s>| {
                 let quantized = side.of(&self.quantized).get(&(weight.index, weight.value))?;
@@ -370,6 +371,44 @@ impl<'s> Comparer<'s> {
             };
             return self.apart(change, values);
         }
+        self.difference(change);
+    }
+
+    /// Returns the numbers of a weight in PyTorch's layout, or the reason why they are not known.
+    pub(super) fn numbers(&self, side: Which, weight: &Weight<'s>) -> Result<Dequantized<'s>, String> {
+        if let Some(numbers) = side.of(&self.quantized).get(&(weight.index, weight.value)) {
+            return Ok(numbers.clone());
+        }
+        let view = TensorView::new(weight.shape, weight.bytes).map_err(|error| error.to_string())?;
+        let is_transposed = weight.name.is_some_and(|name| name.transposed);
+        let numbers = Dequantized::plain(&view).ok_or_else(|| format!("{} has no numbers", weight.shape))?;
+        match *numbers.dims() {
+            [rows, columns] if is_transposed => {
+                numbers.permuted(vec![columns, rows], &[columns, rows], &[1, 0]).ok_or("it is permuted twice".into())
+            }
+            _ => Ok(numbers),
+        }
+    }
+
+    /// Adds a difference between constants in two forms, such as floating-point and quantized ones. If distances are requested, their
+    /// numbers in PyTorch's layout are compared, or the reason why they cannot be is listed.
+    pub(super) fn forms_apart(&mut self, change: Difference, numbers: [Result<Dequantized<'s>, String>; 2]) {
+        if !self.options.tensors {
+            return self.difference(change);
+        }
+        let squeezed = |numbers: &Dequantized<'_>| -> Vec<u32> {
+            numbers.dims().iter().copied().filter(|size| *size != 1).collect()
+        };
+        let reason = match numbers {
+            [Ok(before), Ok(after)] if squeezed(&before) == squeezed(&after) => {
+                return self.apart(change, [before, after].map(Values::Numbers));
+            }
+            [Ok(before), Ok(after)] => format!("the sizes are {:?} and {:?}", before.dims(), after.dims()),
+            [Err(reason), _] => format!("in the first file, {reason}"),
+            [_, Err(reason)] => format!("in the second file, {reason}"),
+        };
+        let name = change.tensor_name.as_ref().unwrap_or(&change.name);
+        self.diff.not_compared.push(format!("{name}: {reason}"));
         self.difference(change);
     }
 
@@ -393,13 +432,13 @@ impl<'s> Comparer<'s> {
     pub(super) fn weights(&mut self) {
         let [mut before, mut after] = core::mem::take(&mut self.lonely);
         for (list, partnered) in [&mut before, &mut after].into_iter().zip(&self.partnered) {
-            let mut seen = Keyed::new();
+            let mut seen = BTreeSet::new();
             list.retain(|weight| {
                 let address = address(weight.bytes);
-                partnered.get(&address).is_none() && seen.add(address)
+                partnered.get(&address).is_none() && seen.insert(address)
             });
         }
-        let mut alike: Keyed<Option<u64>, Vec<Weight<'s>>> = Keyed::new();
+        let mut alike: BTreeMap<Option<u64>, Vec<Weight<'s>>> = BTreeMap::new();
         let mut jobs = Jobs::default();
         for list in [&mut after, &mut before] {
             for weight in list {
@@ -408,7 +447,7 @@ impl<'s> Comparer<'s> {
         }
         jobs.run();
         for weight in after {
-            alike.entry(weight.hash).push(weight);
+            alike.entry(weight.hash).or_default().push(weight);
         }
         let mut rest = Vec::new();
         for weight in before {
@@ -430,21 +469,21 @@ impl<'s> Comparer<'s> {
             }
         }
         let mut after: Vec<Weight<'s>> = Vec::new();
-        for (_, list) in alike.into_sorted() {
+        for (_, list) in alike {
             after.extend(list);
         }
-        sort_by_key(&mut after, |weight| (weight.method, weight.value));
-        let mut by_name: Keyed<&str, Option<(usize, &Weight<'s>)>> = Keyed::new();
+        after.sort_by_key(|weight| (weight.method, weight.value));
+        let mut by_name: BTreeMap<&str, Option<(usize, &Weight<'s>)>> = BTreeMap::new();
         for (index, weight) in after.iter().enumerate().rev() {
             if let Some(name) = weight.given_name() {
                 by_name.insert(name, Some((index, weight)));
             }
         }
-        let (mut removed, mut taken) = (Vec::new(), Keyed::new());
+        let (mut removed, mut taken) = (Vec::new(), BTreeSet::new());
         for weight in rest {
             match weight.given_name().and_then(|name| by_name.get_mut(name)?.take()) {
                 Some((index, other)) => {
-                    taken.add(index);
+                    taken.insert(index);
                     self.pair(&weight, other);
                 }
                 None => removed.push(weight),

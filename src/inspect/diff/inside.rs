@@ -3,13 +3,14 @@
 use super::data::{Comparer, Weight};
 use super::{Difference, DifferenceKind, DifferenceSubject, Indexed, Which};
 use crate::analysis::Name;
-use crate::delegate::xnnpack::{ConstantPlace, ConstantUse, scales_constant};
-use crate::delegate::{Payload, Xnnpack};
+use crate::delegate::xnnpack::{ConstantLayout, ConstantPlace, ConstantUse, scales_constant};
+use crate::delegate::{NamedBlobs, Payload, Xnnpack};
 use crate::inspect::numbers::Values;
-use crate::keyed::Keyed;
+use crate::quantized::Dequantized;
 use crate::schema::program::ExecutionPlan;
 use crate::schema::xnnpack::XNNTensorValue;
 use crate::tensor::TensorShape;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 /// The number of leading bytes by which equal constants are looked up, and the maximum number of candidates to compare.
@@ -28,6 +29,8 @@ pub(super) struct Inside<'s> {
     value: usize,
     tensor: &'s XNNTensorValue<'s>,
     bytes: &'s [u8],
+    /// The layouts that its nodes require.
+    layouts: Vec<ConstantLayout>,
     /// The scales of quantized elements, if they are also a constant.
     scales: Option<&'s [u8]>,
     /// The keys of the elements and of the scales.
@@ -37,6 +40,11 @@ pub(super) struct Inside<'s> {
 impl<'s> Inside<'s> {
     fn given_name(&self) -> Option<&'s str> {
         self.name.filter(|name| name.named_by.is_given()).map(|name| &*name.name)
+    }
+
+    /// Returns its numbers in PyTorch's layout, or the reason why they are not known. `model` are the sizes of the model's tensor.
+    fn numbers(&self, blobs: &NamedBlobs<'s>, model: Option<&[u32]>) -> Result<Dequantized<'s>, String> {
+        self.payload.numbers_in_the_model(self.value, &self.layouts, model, blobs)
     }
 
     fn place(&self) -> String {
@@ -70,7 +78,7 @@ impl<'s> Comparer<'s> {
     ) -> Vec<Inside<'s>> {
         let blobs = side.of(&self.blobs);
         let names = self.method_names(side, method).and_then(|names| names.delegates.get(delegate));
-        let takers = payload.graph.takers();
+        let (takers, mut layouts) = (payload.graph.takers(), payload.constant_layouts());
         let key = |index: u32| match payload.constant(index) {
             Some(ConstantPlace::Named { key, .. }) => Some(key),
             _ => None,
@@ -96,6 +104,7 @@ impl<'s> Comparer<'s> {
                     value,
                     tensor,
                     bytes,
+                    layouts: layouts.get_mut(&value).map(core::mem::take).unwrap_or_default(),
                     scales: scales.and_then(|index| payload.constant_bytes(index, blobs).ok()),
                     keys: [key(constant.index), scales.and_then(key)],
                 });
@@ -127,20 +136,20 @@ impl<'s> Comparer<'s> {
         let scales = |list: &[Inside<'_>]| list.iter().filter(|inside| inside.scales.is_some()).count();
         let is_whole =
             count(payload) == before.len() + scales(&before) && count(other_payload) == after.len() + scales(&after);
-        let (mut by_name, mut by_label) = (Keyed::<&str, _>::new(), Keyed::<&str, _>::new());
+        let (mut by_name, mut by_label) = (BTreeMap::<&str, _>::new(), BTreeMap::<&str, _>::new());
         for (index, inside) in after.iter().enumerate() {
             if let Some(name) = inside.given_name() {
-                by_name.or_insert(name, (index, inside));
+                by_name.entry(name).or_insert((index, inside));
             }
-            by_label.or_insert(&inside.label, (index, inside));
+            by_label.entry(&inside.label).or_insert((index, inside));
         }
-        let mut taken: Keyed<usize, ()> = Keyed::new();
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
         let mut rest = Vec::new();
         for inside in before {
             let named = inside.given_name().and_then(|name| by_name.get(name));
             let found = named.or_else(|| by_label.get(&*inside.label).filter(|_| same_nodes)).copied();
             match found {
-                Some((index, other)) if taken.add(index) => self.pair_inside(&inside, other),
+                Some((index, other)) if taken.insert(index) => self.pair_inside(&inside, other),
                 _ => rest.push(inside),
             }
         }
@@ -170,7 +179,7 @@ impl<'s> Comparer<'s> {
 
     fn tell_keys(&mut self, side: Which, inside: &Inside<'s>) {
         for key in inside.keys.into_iter().flatten() {
-            side.of_mut(&mut self.told_keys).add(key);
+            side.of_mut(&mut self.told_keys).insert(key);
         }
     }
 
@@ -179,7 +188,10 @@ impl<'s> Comparer<'s> {
         let mut change = before.difference(DifferenceKind::Changed);
         if text != other_text {
             (change.before, change.after) = (Some(text), Some(other_text));
-            self.difference(change);
+            let model = sizes_of(before.name).or_else(|| sizes_of(after.name));
+            let numbers = |side: Which, inside: &Inside<'s>| inside.numbers(side.of(&self.blobs), model.as_deref());
+            let numbers = [numbers(Which::Before, before), numbers(Which::After, after)];
+            self.forms_apart(change, numbers);
         } else {
             let equal = self.equal(before.bytes, after.bytes);
             let same_scales = match (before.scales, after.scales) {
@@ -209,11 +221,11 @@ impl<'s> Comparer<'s> {
     /// Matches constants inside delegates without a counterpart by their names, and then weights of values with the remaining constants.
     pub(super) fn across(&mut self, [removed, added]: [Vec<Weight<'s>>; 2]) {
         let [before, after] = core::mem::take(&mut self.lonely_inside);
-        let mut by_name: Keyed<String, Option<Inside<'s>>> = Keyed::new();
+        let mut by_name: BTreeMap<String, Option<Inside<'s>>> = BTreeMap::new();
         let mut rest = Vec::new();
         for inside in after {
             match inside.given_name() {
-                Some(name) if !by_name.contains(name) => _ = by_name.insert(name.into(), Some(inside)),
+                Some(name) if !by_name.contains_key(name) => _ = by_name.insert(name.into(), Some(inside)),
                 _ => rest.push(inside),
             }
         }
@@ -224,7 +236,7 @@ impl<'s> Comparer<'s> {
                 None => other_rest.push(inside),
             }
         }
-        rest.extend(by_name.into_sorted().into_iter().filter_map(|(_, inside)| inside));
+        rest.extend(by_name.into_iter().filter_map(|(_, inside)| inside));
         self.with_inside(Which::After, &removed, &rest);
         self.with_inside(Which::Before, &added, &other_rest);
     }
@@ -233,20 +245,20 @@ impl<'s> Comparer<'s> {
     fn with_inside(&mut self, side: Which, weights: &[Weight<'s>], inside: &[Inside<'s>]) {
         // Equal bytes have equal starts.
         let start = |bytes: &'s [u8]| (bytes.len(), bytes.get(..MAX_START).unwrap_or(bytes));
-        let (mut by_name, mut by_start) = (Keyed::<&str, _>::new(), Keyed::<(usize, &[u8]), Vec<_>>::new());
+        let (mut by_name, mut by_start) = (BTreeMap::<&str, _>::new(), BTreeMap::<(usize, &[u8]), Vec<_>>::new());
         for (index, constant) in inside.iter().enumerate() {
             if let Some(name) = constant.given_name() {
-                by_name.or_insert(name, (index, constant));
+                by_name.entry(name).or_insert((index, constant));
             }
-            by_start.entry(start(constant.bytes)).push((index, constant));
+            by_start.entry(start(constant.bytes)).or_default().push((index, constant));
         }
-        let mut taken: Keyed<usize, &Inside<'s>> = Keyed::new();
+        let mut taken: BTreeMap<usize, &Inside<'s>> = BTreeMap::new();
         let kind = if side == Which::Before { DifferenceKind::Added } else { DifferenceKind::Removed };
         for weight in weights {
             let named = weight.given_name().and_then(|name| by_name.get(name)).copied();
-            let found = named.filter(|(index, _)| !taken.contains(index)).or_else(|| {
+            let found = named.filter(|(index, _)| !taken.contains_key(index)).or_else(|| {
                 let alike = by_start.get(&start(weight.bytes))?.iter().copied();
-                let mut alike = alike.filter(|(index, _)| !taken.contains(index)).take(MAX_ALIKE);
+                let mut alike = alike.filter(|(index, _)| !taken.contains_key(index)).take(MAX_ALIKE);
                 alike.find(|(_, other)| self.equal(weight.bytes, other.bytes) == Some(true))
             });
             match found {
@@ -257,16 +269,16 @@ impl<'s> Comparer<'s> {
                 None => self.difference(weight.difference(kind)),
             }
         }
-        let mut told: Keyed<&str, ()> = Keyed::new();
-        for name in taken.sorted().into_iter().filter_map(|(_, constant)| constant.given_name()) {
-            told.add(name);
+        let mut told: BTreeSet<&str> = BTreeSet::new();
+        for name in taken.values().filter_map(|constant| constant.given_name()) {
+            told.insert(name);
         }
         let kind = if side == Which::Before { DifferenceKind::Removed } else { DifferenceKind::Added };
-        for (_, constant) in inside.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
+        for (_, constant) in inside.iter().enumerate().filter(|(index, _)| !taken.contains_key(index)) {
             let Some(name) = constant.given_name() else { continue };
             self.tell_keys(side, constant);
             // A constant of several delegates is reported once.
-            if told.add(name) {
+            if told.insert(name) {
                 self.difference(constant.difference(kind));
             }
         }
@@ -287,8 +299,22 @@ impl<'s> Comparer<'s> {
         let kind = if is_same { DifferenceKind::Moved } else { DifferenceKind::Changed };
         let change = if side == Which::Before { inside.difference(kind) } else { weight.difference(kind) };
         let change = Difference { before: Some(before), after: Some(after), ..change };
-        if is_same { self.storage(change) } else { self.difference(change) }
+        if is_same {
+            self.storage(change);
+            return;
+        }
+        let of_weight = self.numbers(if side == Which::Before { Which::After } else { Which::Before }, weight);
+        let sizes = || of_weight.as_ref().ok().map(|numbers| numbers.dims().to_vec());
+        let model = sizes_of(inside.name).or_else(sizes);
+        let of_inside = inside.numbers(side.of(&self.blobs), model.as_deref());
+        let numbers = if side == Which::Before { [of_inside, of_weight] } else { [of_weight, of_inside] };
+        self.forms_apart(change, numbers);
     }
+}
+
+/// Returns the sizes of the model's tensor, if the source of a name has them.
+fn sizes_of(name: Option<&Name<'_>>) -> Option<Vec<u32>> {
+    name?.sizes.as_ref()?.iter().map(|size| u32::try_from(*size).ok()).collect()
 }
 
 /// Returns `true` if the elements are the same in XNNPACK's order. Filters have the channels of the input last, or the channels of the

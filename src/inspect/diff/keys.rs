@@ -6,10 +6,10 @@ use crate::delegate::{AotTensor, Payload};
 use crate::error::Result;
 use crate::file::pte::Pte;
 use crate::inspect::numbers::Values;
-use crate::keyed::{Keyed, sort};
 use crate::parallel::Jobs;
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 /// The bytes under a key, with the shape of a tensor.
@@ -52,10 +52,10 @@ impl<'s> Comparer<'s> {
         }
         // Named data of the program takes precedence.
         let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
-        sort(&mut inside);
+        inside.sort();
         let external = side.of(&self.external);
         let mut keys: Vec<&'s str> = Vec::new();
-        let mut tensors: Keyed<&'s str, &'s AotTensor<'s>> = Keyed::new();
+        let mut tensors: BTreeMap<&'s str, &'s AotTensor<'s>> = BTreeMap::new();
         let (mut missing, mut any) = (0, false);
         for open in side.of(self.payloads) {
             let Some(references) = open.payload.as_ref().ok().and_then(Payload::key_references) else {
@@ -73,7 +73,7 @@ impl<'s> Comparer<'s> {
             }
             if let Ok(Payload::AotInductor(aot)) = &open.payload {
                 for tensor in &aot.tensors {
-                    tensors.or_insert(tensor.key, tensor);
+                    tensors.entry(tensor.key).or_insert(tensor);
                 }
             }
         }
@@ -85,10 +85,10 @@ impl<'s> Comparer<'s> {
                     values.filter(|tensor| tensor.is_external()).filter_map(|tensor| tensor.fully_qualified_name()),
                 );
             }
-            sort(&mut tensors);
+            tensors.sort();
             keys.extend(external.iter().map(|(key, _)| *key).filter(|key| tensors.binary_search(key).is_err()));
         }
-        sort(&mut keys);
+        keys.sort();
         keys.dedup();
         for key in keys.into_iter().filter(|key| inside.binary_search(key).is_err()) {
             let bytes = Ok(of_key(external, key).map_or(&[][..], |(_, bytes)| bytes));
@@ -161,9 +161,9 @@ impl<'s> Comparer<'s> {
             }
         }
         jobs.run();
-        let mut alike: Keyed<Option<u64>, Vec<LonelyKey<'s>>> = Keyed::new();
+        let mut alike: BTreeMap<Option<u64>, Vec<LonelyKey<'s>>> = BTreeMap::new();
         for key in after {
-            alike.entry(key.hash).push(key);
+            alike.entry(key.hash).or_default().push(key);
         }
         for LonelyKey { name, bytes, hash } in before {
             let same = match (hash, &bytes) {
@@ -186,10 +186,10 @@ impl<'s> Comparer<'s> {
             self.difference(change);
         }
         let mut after = Vec::new();
-        for (_, list) in alike.into_sorted() {
+        for (_, list) in alike {
             after.extend(list.into_iter().map(|key| (key.name, size_text(&key.bytes))));
         }
-        sort(&mut after);
+        after.sort();
         for (name, size) in after {
             self.difference(Difference {
                 after: Some(size),

@@ -4,6 +4,7 @@ use super::{Diff, DifferenceKind, DifferenceSubject};
 use crate::analysis::Analysis;
 use crate::file::pte::Pte;
 use crate::model::Model;
+use crate::schema::program::ExecutionPlan;
 use crate::setters::setters;
 use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
@@ -179,9 +180,10 @@ fn with_program(model: &Model<'_>, work: impl FnOnce(&Pte<'_>)) {
 
 /// Returns the planned memory in the first file and in the second for each method of the second file.
 fn planned(before: &Pte<'_>, after: &Pte<'_>) -> Vec<(String, u64, u64)> {
-    let sizes = |pte: &Pte<'_>, name: &str| pte.method(name).map_or(0, |plan| plan.planned_memory().size);
+    let [old, new] = [before, after].map(Pte::methods_by_name);
+    let size = |plan: Option<&&ExecutionPlan<'_>>| plan.map_or(0, |plan| plan.planned_memory().size);
     let methods = after.methods().iter().map(|plan| plan.name());
-    methods.map(|name| (name.to_owned(), sizes(before, name), sizes(after, name))).collect()
+    methods.map(|name| (name.to_owned(), size(old.get(name)), size(new.get(name)))).collect()
 }
 
 fn new_operators(before: &Pte<'_>, after: &Pte<'_>) -> Vec<String> {

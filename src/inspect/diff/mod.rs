@@ -14,12 +14,12 @@ use crate::file::header::Header;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::file::source::Source;
-use crate::keyed::{Keyed, sort};
 use crate::model::Model;
 use crate::names::shortened;
 use crate::schema::program::ExecutionPlan;
 use crate::setters::setters;
 use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::fmt;
 use data::Comparer;
@@ -416,7 +416,7 @@ fn stored(comparer: &mut Comparer<'_>, left: &Model<'_>, right: &Model<'_>) {
         let size = model.source().map_or_else(|| "none".into(), |source| format!("{} bytes", source.bytes.len()));
         let trailing = model.trailing_bytes();
         let trailing = format!("{} bytes", trailing.end - trailing.start);
-        [("size", size), ("segments", segments.to_string()), ("header", header), ("after the last segment", trailing)]
+        [("size", size), ("segments", segments.to_string()), ("header", header), ("trailing bytes", trailing)]
     };
     // Files of different kinds have different headers.
     let same_kind = left.kind() == right.kind();
@@ -519,9 +519,9 @@ fn matched<T: Copy>(
 ) -> Vec<Matched<T>> {
     let mut pairs: Vec<Matched<T>> = before.map(Matched::Before).collect();
     // The pairs without a second item, by name, in reverse: the first is taken first.
-    let mut open: Keyed<String, Vec<usize>> = Keyed::new();
+    let mut open: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, pair) in pairs.iter().enumerate().rev() {
-        open.entry(name(&pair.any())).push(index);
+        open.entry(name(&pair.any())).or_default().push(index);
     }
     for item in after {
         match open.get_mut(&name(&item)).and_then(Vec::pop) {
@@ -534,7 +534,7 @@ fn matched<T: Copy>(
 
 fn sorted(names: &[String]) -> Vec<&str> {
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
-    sort(&mut names);
+    names.sort();
     names
 }
 

@@ -1,7 +1,7 @@
 //! The arguments at the ends of edges.
 
 use super::{Edge, Graph, Node};
-use crate::keyed::Keyed;
+use alloc::collections::BTreeMap;
 
 /// A node with more arguments than this has them looked up in an index: many edges may lead to it, each with another of its values.
 const FEW: usize = 8;
@@ -10,22 +10,22 @@ const FEW: usize = 8;
 pub(crate) struct Ends<'g> {
     graph: &'g Graph<'g>,
     /// For each node with many arguments and each of their values, the position of the first such argument.
-    first: Keyed<(usize, i32), usize>,
+    first: BTreeMap<(usize, i32), usize>,
     /// The same for outputs, counted among the outputs.
-    outputs: Keyed<(usize, i32), usize>,
+    outputs: BTreeMap<(usize, i32), usize>,
     /// The number of outputs of each node with many arguments.
-    counts: Keyed<usize, usize>,
+    counts: BTreeMap<usize, usize>,
 }
 
 impl<'g> Ends<'g> {
     pub(crate) fn of(graph: &'g Graph<'_>) -> Self {
-        let (mut first, mut outputs, mut counts) = (Keyed::new(), Keyed::new(), Keyed::new());
+        let (mut first, mut outputs, mut counts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (index, node) in graph.nodes.iter().enumerate().filter(|(_, node)| node.arguments.len() > FEW) {
             let mut count = 0;
             for (position, argument) in node.arguments.iter().enumerate() {
-                first.or_insert((index, argument.value), position);
+                first.entry((index, argument.value)).or_insert(position);
                 if argument.output {
-                    outputs.or_insert((index, argument.value), count);
+                    outputs.entry((index, argument.value)).or_insert(count);
                     count += 1;
                 }
             }

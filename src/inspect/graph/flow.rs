@@ -5,9 +5,10 @@ use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Kind, Role, UNKNOWN_DELE
 use crate::delegate::Xnnpack;
 use crate::file::pte::Pte;
 use crate::inspect::{InstructionName, MethodNames, Name, NameText, NamedBy, SourceLine, TensorPlace};
-use crate::keyed::{Keyed, equal_range, sort, sort_by_key};
 use crate::names::short;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use crate::sorted::equal_range;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
 /// Builds the graph of a method.
@@ -29,7 +30,7 @@ pub(super) fn graph<'t>(
         names,
         opened,
         operators: operators.collect(),
-        texts: Keyed::new(),
+        texts: BTreeMap::new(),
         graph,
         by_argument: &by_argument,
         writers: vec![None; dataflow.events().len()],
@@ -58,7 +59,7 @@ pub(super) fn graph<'t>(
     flow.edges();
     flow.jumps(first_instruction);
     let mut graph = flow.graph;
-    sort(&mut graph.edges);
+    graph.edges.sort();
     graph.edges.dedup();
     graph.incomplete = graph.incomplete.or_else(|| incomplete(&dataflow));
     graph
@@ -83,7 +84,7 @@ pub(super) fn line_text(line: &SourceLine) -> String {
 fn by_argument(dataflow: &Dataflow) -> Vec<u32> {
     let events = dataflow.events();
     let mut order: Vec<u32> = (0..).take(events.len()).collect();
-    sort_by_key(&mut order, |index| {
+    order.sort_by_key(|index| {
         let event = &events[*index as usize];
         (event.time, event.argument)
     });
@@ -97,7 +98,7 @@ fn incomplete(dataflow: &Dataflow) -> Option<&'static str> {
 }
 
 /// The known payloads of a method's delegates, by delegate index.
-pub(super) type Opened<'o, 't> = Keyed<usize, Option<&'o Xnnpack<'t>>>;
+pub(super) type Opened<'o, 't> = BTreeMap<usize, Option<&'o Xnnpack<'t>>>;
 
 /// A node that takes a value at a time.
 struct Reader {
@@ -116,7 +117,7 @@ pub(super) struct Flow<'f, 't, 'a> {
     /// The label of each operator.
     operators: Vec<String>,
     /// The text of each value that has been an argument so far.
-    texts: Keyed<i32, Arc<str>>,
+    texts: BTreeMap<i32, Arc<str>>,
     pub(super) graph: Graph<'t>,
     /// The indices of the events, sorted within each time by argument, because an instruction may refer to many values, or many times to
     /// the same one.
@@ -153,7 +154,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
                 name: taken.name,
                 tensor_name,
                 named_by,
-                text: texts.or_insert_with(taken.value, || value_text(self.plan, taken.value).into()).clone(),
+                text: texts.entry(taken.value).or_insert_with(|| value_text(self.plan, taken.value).into()).clone(),
                 output: taken.output,
                 weight: matches!(place, Some(Constant { .. } | InitialState { .. } | External { .. })),
                 place,
@@ -315,7 +316,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
                     found.extend(from.map(|from| (from, source.view)));
                 }
             }
-            sort(&mut found);
+            found.sort();
             found.dedup();
             let edge = |(from, view)| Edge { from, to: reader.node, value: Some(reader.value), view };
             self.graph.edges.extend(found.drain(..).map(edge));

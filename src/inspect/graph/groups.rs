@@ -2,7 +2,7 @@
 
 use super::{Edge, Ends, Graph, GraphArgument, GraphLayout, InstructionPlace, Node, NodeKind};
 use crate::analysis::modules::common_module;
-use crate::keyed::{Keyed, sort};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec, vec::Vec};
 use core::ops::Range;
 
@@ -73,11 +73,11 @@ impl Graph<'_> {
         let computes = |node: &Node<'_>| !matches!(node.kind, NodeKind::Input | NodeKind::State | NodeKind::Output);
         let start = self.nodes.iter().position(computes).unwrap_or(self.nodes.len());
         let end = self.nodes.iter().rposition(computes).map_or(start, |last| last + 1);
-        let mut numbers: Keyed<(&str, &str), u32> = Keyed::new();
+        let mut numbers: BTreeMap<(&str, &str), u32> = BTreeMap::new();
         let mut tokens = Vec::new();
         for node in self.nodes.iter().take(end).skip(start) {
             let next = numbers.len() as u32;
-            tokens.push(*numbers.or_insert((&node.label, node.result()), next));
+            tokens.push(*numbers.entry((&node.label, node.result())).or_insert(next));
         }
         let mut budget = MAX_COMPARISONS;
         let mut found = Vec::new();
@@ -92,7 +92,7 @@ impl Graph<'_> {
                 });
             }
         }
-        crate::keyed::sort_by_key(&mut groups, |group| (group.first, usize::MAX - group.count));
+        groups.sort_by_key(|group| (group.first, usize::MAX - group.count));
         groups
     }
 
@@ -158,7 +158,7 @@ impl<'t> Graph<'t> {
             });
         }
         // Each argument of a group is added once, although many edges may carry one value.
-        let (mut seen, ends) = (Keyed::new(), Ends::of(self));
+        let (mut seen, ends) = (BTreeSet::new(), Ends::of(self));
         for edge in &self.edges {
             // A caller may have added edges without nodes at their ends.
             let (Some(&from), Some(&to)) = (units.get(edge.from), units.get(edge.to)) else { continue };
@@ -170,7 +170,7 @@ impl<'t> Graph<'t> {
             for (index, output) in [(from, true), (to, false)] {
                 let node = &mut graph.nodes[index];
                 let Some(value) = edge.value.filter(|_| node.kind == NodeKind::Block) else { continue };
-                if seen.add((index, value, output)) {
+                if seen.insert((index, value, output)) {
                     node.arguments.push(GraphArgument {
                         value,
                         name: None,
@@ -184,7 +184,7 @@ impl<'t> Graph<'t> {
                 }
             }
         }
-        sort(&mut graph.edges);
+        graph.edges.sort();
         graph.edges.dedup();
         Some(Outline { layout: graph.layout(), graph, members })
     }
@@ -268,7 +268,7 @@ mod tests {
         let mut found = Vec::new();
         repeats(&tokens, 0..tokens.len(), &mut MAX_COMPARISONS.clone(), &mut found);
         let mut found: Vec<_> = found.iter().map(|repeat| (repeat.first, repeat.period, repeat.times)).collect();
-        sort(&mut found);
+        found.sort();
         assert_eq!(found, [(2, 5, 6), (35, 4, 3)]);
     }
 

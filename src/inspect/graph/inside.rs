@@ -6,14 +6,14 @@ use crate::delegate::OpenPayload;
 use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::inspect::Name;
-use crate::keyed::Keyed;
 use crate::schema::xnnpack::NO_ID;
+use alloc::collections::BTreeMap;
 use alloc::{string::String, string::ToString, vec, vec::Vec};
 
 /// Returns the payloads with known nodes, for each method by the delegate's index, and the number of their nodes.
 #[expect(clippy::indexing_slicing, reason = "payloads have the indices of this program's methods")]
 pub(super) fn opened<'o, 't>(pte: &Pte<'_>, payloads: &'o [OpenPayload<'t>]) -> (Vec<Opened<'o, 't>>, Vec<usize>) {
-    let mut methods: Vec<Opened<'o, 't>> = pte.methods().iter().map(|_| Keyed::new()).collect();
+    let mut methods: Vec<Opened<'o, 't>> = pte.methods().iter().map(|_| BTreeMap::new()).collect();
     let mut nodes = vec![0; methods.len()];
     for opened in payloads {
         // The nodes of a shared payload are shown for its first delegate. The others are one node each.
@@ -85,7 +85,7 @@ impl<'t> Flow<'_, 't, '_> {
             let id = |(_, id): (&'static str, u32)| id;
             found.push((node, inputs.into_iter().map(id).collect(), outputs.into_iter().map(id).collect()));
         }
-        let mut writers: Keyed<u32, usize> = Keyed::new();
+        let mut writers: BTreeMap<u32, usize> = BTreeMap::new();
         for (node, inputs, outputs) in found {
             self.graph.nodes.push(node);
             let to = self.graph.nodes.len() - 1;

@@ -7,7 +7,6 @@
 )]
 
 use super::NodeBox;
-use crate::keyed::{sort, sort_by};
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
 
@@ -93,7 +92,7 @@ impl Drawing {
     ) {
         // Layers without any of these nodes are left out.
         let mut used: Vec<usize> = members.iter().map(|node| layers[*node]).collect();
-        sort(&mut used);
+        used.sort();
         used.dedup();
         let layer = |node: usize| used.partition_point(|layer| *layer < layers[node]);
         self.layers = vec![Vec::new(); used.len()];
@@ -185,7 +184,7 @@ impl Drawing {
             self.each_layer(round % 2, |drawing, layer, side| {
                 let place = |vertex: usize| drawing.barycenter(vertex, side).unwrap_or(drawing.x[vertex]);
                 let mut sorted: Vec<(f64, usize)> = layer.iter().map(|vertex| (place(*vertex), *vertex)).collect();
-                sort_by(&mut sorted, |left, right| left.0.total_cmp(&right.0));
+                sorted.sort_by(|left, right| left.0.total_cmp(&right.0));
                 for (at, (_, vertex)) in sorted.iter().enumerate() {
                     layer[at] = *vertex;
                     drawing.x[*vertex] = at as f64;

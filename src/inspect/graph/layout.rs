@@ -13,7 +13,6 @@ use super::{
     Edge, Graph, Node,
     layers::{Part, Pass, place},
 };
-use crate::keyed::{sort_by, sort_by_key};
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
 
@@ -103,7 +102,7 @@ impl GraphLayout {
         let columns = (WIDE * self.height / (self.width + COLUMN_GAP)).sqrt().ceil().max(2.0);
         let most = (self.height / columns).max(HIGH / 2.0);
         let mut order: Vec<&mut NodeBox> = self.nodes.iter_mut().collect();
-        sort_by(&mut order, |left, right| left.y.total_cmp(&right.y));
+        order.sort_by(|left, right| left.y.total_cmp(&right.y));
         // The nodes of each column, and the top of the column.
         let mut parts: Vec<(f64, Vec<&mut NodeBox>)> = Vec::new();
         let mut bottom = f64::NEG_INFINITY;
@@ -181,7 +180,7 @@ impl Graph<'_> {
         let mut layout =
             GraphLayout { nodes: vec![NodeBox::default(); self.nodes.len()], far, ..GraphLayout::default() };
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
-        sort_by_key(&mut order, |node| ranks[*node]);
+        order.sort_by_key(|node| ranks[*node]);
         let mut bands: Vec<Vec<usize>> = Vec::new();
         for layer in order.chunk_by(|left, right| ranks[*left] == ranks[*right]) {
             match bands.last_mut() {
@@ -229,7 +228,7 @@ impl Graph<'_> {
         }
         layout.routes = passes.into_iter().filter_map(|(edge, passed)| layout.route(edge, passed)).collect();
         layout.nodes.truncate(self.nodes.len());
-        sort_by_key(&mut layout.routes, |route| (route.from, route.to));
+        layout.routes.sort_by_key(|route| (route.from, route.to));
         layout
     }
 
@@ -270,7 +269,7 @@ impl Graph<'_> {
             parts
         };
         // Sorted in the order of the method.
-        sort_by_key(&mut parts, |part| part.iter().map(|(number, _)| *number).min());
+        parts.sort_by_key(|part| part.iter().map(|(number, _)| *number).min());
         let top = layout.height;
         let (mut left, mut shelf_top, mut shelf_height, mut width) = (0.0, top, 0.0f64, 0.0f64);
         let mut numbers = Vec::new();

@@ -1,6 +1,6 @@
 //! Counts the bytes covered by a set of ranges, while ranges are added and removed.
 
-use crate::keyed::set;
+use crate::sorted::set;
 use alloc::{vec, vec::Vec};
 
 /// A segment tree over the bounds of all ranges that will be added. A change takes logarithmic time in their number.

@@ -8,7 +8,7 @@ use crate::analysis::Analysis;
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
 use crate::delegate::{Payload, PayloadKind, delegate_at};
 use crate::error::Error;
-use crate::keyed::{Numbers, sort, sort_by_key};
+use crate::numbers::Numbers;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{collections::BTreeMap, format, string::String, vec, vec::Vec};
@@ -226,7 +226,7 @@ pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
         memory.errors.extend(errors);
     }
     let device = |arena: &PlannedBuffer| (arena.memory_id, arena.device_type, arena.device_index);
-    sort_by_key(&mut memory.arenas, |arena| (device(arena), core::cmp::Reverse(arena.size)));
+    memory.arenas.sort_by_key(|arena| (device(arena), core::cmp::Reverse(arena.size)));
     memory.arenas.dedup_by_key(|arena| device(arena));
     memory
 }
@@ -411,7 +411,7 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
             }
         }
     }
-    sort(&mut calls);
+    calls.sort();
     for same in calls.chunk_by(|left, right| left == right).take(MAX_SHOWN) {
         let Some((why, is_delegate, number)) = same.first() else { continue };
         let index = usize::try_from(*number).ok();
@@ -427,7 +427,7 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
 }
 
 fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> BufferMemory<'_> {
-    sort_by_key(&mut tensors, |tensor| (tensor.first, tensor.offset, tensor.value));
+    tensors.sort_by_key(|tensor| (tensor.first, tensor.offset, tensor.value));
     sharing::find(&mut tensors);
     let (needed, needed_at) = most_needed(&tensors);
     let lost = buffer.size.saturating_sub(needed);
@@ -454,7 +454,7 @@ fn most_needed(tensors: &[PlannedTensor<'_>]) -> (u64, usize) {
         }
         changes.push((tensor.last + 1, false, start, end));
     }
-    sort(&mut changes);
+    changes.sort();
     let mut most = (0, 0);
     for together in changes.chunk_by(|left, right| left.0 == right.0) {
         for (_, add, start, end) in together {

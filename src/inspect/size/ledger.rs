@@ -9,9 +9,9 @@ use crate::flatbuffer::read::Limits;
 use crate::flatbuffer::walk::{Part, PartKind, Wanted, walk_at};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::inspect::{Blob, BlobKind, BlobUser};
-use crate::keyed::{Keyed, sort};
 use crate::path::Step;
 use crate::schema::DataSegment;
+use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
 use core::cmp::Reverse;
 use core::ops::Range;
@@ -51,11 +51,11 @@ pub(super) struct Ledger<'t> {
     newer: bool,
     parts: Vec<SizePart<'t>>,
     /// Parts that consist of many pieces.
-    groups: Keyed<(SizeKind, &'static str), usize>,
+    groups: BTreeMap<(SizeKind, &'static str), usize>,
     claims: Vec<Claim>,
     /// The starts of listed items and the ends of segments, where unclaimed bytes are cut. `true` if an item starts there, which is unused
     /// if its bytes are not claimed.
-    cuts: Keyed<u64, bool>,
+    cuts: BTreeMap<u64, bool>,
     /// The start and end of each segment, in order.
     segments: Vec<(u64, u64)>,
     /// The offset of the bytes after the last segment that no field describes.
@@ -80,9 +80,9 @@ impl<'t> Ledger<'t> {
             metadata_size: source.metadata_size,
             newer: source.newer_tables > 0,
             parts: Vec::new(),
-            groups: Keyed::new(),
+            groups: BTreeMap::new(),
             claims: Vec::new(),
-            cuts: Keyed::new(),
+            cuts: BTreeMap::new(),
             segments: Vec::new(),
             trailing: u64::MAX,
             methods: vec![0; methods],
@@ -98,7 +98,7 @@ impl<'t> Ledger<'t> {
     /// Returns the index of the part that all pieces of a kind belong to.
     fn group(&mut self, kind: SizeKind, detail: &'static str) -> usize {
         let next = self.parts.len();
-        let group = *self.groups.or_insert((kind, detail), next);
+        let group = *self.groups.entry((kind, detail)).or_insert(next);
         if group == next {
             self.parts.push(SizePart::new(kind, Some(detail)));
         }
@@ -171,11 +171,11 @@ impl<'t> Ledger<'t> {
             let end = start.saturating_add(*size);
             if start < end {
                 self.segments.push((start, end));
-                *self.cuts.entry(start) |= !referenced;
-                self.cuts.entry(end);
+                *self.cuts.entry(start).or_default() |= !referenced;
+                self.cuts.entry(end).or_default();
             }
         }
-        sort(&mut self.segments);
+        self.segments.sort();
     }
 
     /// Records the bytes after the last segment.
@@ -234,9 +234,8 @@ impl<'t> Ledger<'t> {
     pub(super) fn settle(mut self) -> Settled<'t> {
         // The largest of the claims that start together comes first.
         let mut claims = core::mem::take(&mut self.claims);
-        // There is a claim for each part of the metadata: with the sort of `keyed`, `pte size` takes a quarter more instructions.
         claims.sort_unstable_by_key(|claim| (claim.start, Reverse(claim.end), claim.part));
-        let cuts = core::mem::take(&mut self.cuts).into_sorted();
+        let cuts = core::mem::take(&mut self.cuts).into_iter().collect::<Vec<_>>();
         let (mut settled, mut last) = (0, None);
         for claim in claims {
             // Several tables may claim a vtable.

@@ -16,10 +16,10 @@ use crate::file::pte::Pte;
 use crate::file::segment::marked;
 use crate::file::source::Source;
 use crate::flatbuffer::read::Record;
-use crate::keyed::{Keyed, sort_by};
 use crate::schema::xnnpack::XNNGraph;
 use crate::schema::{BundledProgram, ETDump};
 use crate::schema::{DataSegment, Program, ScalarType};
+use alloc::collections::BTreeMap;
 use alloc::{string::String, vec, vec::Vec};
 use core::fmt;
 use ledger::{Ledger, Settled};
@@ -237,30 +237,30 @@ impl<'t> SizePart<'t> {
 impl<'t> SizeReport<'t> {
     /// Groups the parts by key, the largest group first.
     pub fn groups(&self) -> Vec<SizeGroup<'t>> {
-        let mut sums: Keyed<_, (u64, usize)> = Keyed::new();
+        let mut sums: BTreeMap<_, (u64, usize)> = BTreeMap::new();
         for part in &self.parts {
-            let (bytes, pieces) = sums.entry(part.key());
+            let (bytes, pieces) = sums.entry(part.key()).or_default();
             *bytes += part.size;
             *pieces += part.pieces;
         }
         let group = |(key, (bytes, pieces))| SizeGroup { key, size: bytes, pieces };
-        let mut groups: Vec<SizeGroup<'t>> = sums.into_sorted().into_iter().map(group).collect();
-        sort_by(&mut groups, |left, right| right.size.cmp(&left.size));
+        let mut groups: Vec<SizeGroup<'t>> = sums.into_iter().map(group).collect();
+        groups.sort_by(|left, right| right.size.cmp(&left.size));
         groups
     }
 
     /// Compares the use of bytes with another file: returns an entry for each key of either file, the largest difference first.
     pub fn growth(&self, other: &Self) -> Vec<Growth<'t>> {
-        let mut sums: Keyed<_, (u64, u64)> = Keyed::new();
+        let mut sums: BTreeMap<_, (u64, u64)> = BTreeMap::new();
         for part in &self.parts {
-            sums.entry(part.key()).0 += part.size;
+            sums.entry(part.key()).or_default().0 += part.size;
         }
         for part in &other.parts {
-            sums.entry(part.key()).1 += part.size;
+            sums.entry(part.key()).or_default().1 += part.size;
         }
         let growth = |(key, (before, after))| Growth { key, before, after };
-        let mut growth: Vec<Growth<'t>> = sums.into_sorted().into_iter().map(growth).collect();
-        sort_by(&mut growth, |left, right| right.bytes().unsigned_abs().cmp(&left.bytes().unsigned_abs()));
+        let mut growth: Vec<Growth<'t>> = sums.into_iter().map(growth).collect();
+        growth.sort_by(|left, right| right.bytes().unsigned_abs().cmp(&left.bytes().unsigned_abs()));
         growth
     }
 }
@@ -369,7 +369,7 @@ fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
 impl<'t> SizeReport<'t> {
     fn new(source: &'t Source<'_>, settled: Settled<'t>, weights: &[PayloadWeights<'_>], errors: Vec<Fault>) -> Self {
         let mut parts = settled.parts;
-        sort_by(&mut parts, |left, right| right.size.cmp(&left.size));
+        parts.sort_by(|left, right| right.size.cmp(&left.size));
         Self {
             file_size: source.size(),
             scalar_types: uses::scalar_types(&parts, weights),

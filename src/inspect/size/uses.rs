@@ -4,9 +4,11 @@ use super::weights::PayloadWeights;
 use super::{MethodSize, OperatorSize, SizePart, TypeSize};
 use crate::file::pte::Pte;
 use crate::inspect::BlobUser;
-use crate::keyed::{Keyed, Numbers, equal_range, set, sort, sort_by};
+use crate::numbers::Numbers;
 use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use crate::sorted::{equal_range, set};
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec, vec::Vec};
 
 /// Returns the parts with named data, sorted by key.
@@ -19,7 +21,7 @@ fn named_parts<'p>(parts: &'p [SizePart<'_>]) -> Vec<(&'p str, usize)> {
             }
         }
     }
-    sort(&mut named);
+    named.sort();
     named
 }
 
@@ -53,13 +55,13 @@ pub(super) fn methods<'t>(
             used.extend(methods.iter().map(|method| (part, *method)));
         }
     }
-    sort(&mut used);
+    used.sort();
     used.dedup();
-    let mut data: Keyed<usize, (u64, u64)> = Keyed::new();
+    let mut data: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     for users in used.chunk_by(|left, right| left.0 == right.0) {
         for (index, method) in users {
             let bytes = parts[*index].size;
-            let (all, shared) = data.entry(*method);
+            let (all, shared) = data.entry(*method).or_default();
             *all += bytes;
             *shared += if users.len() > 1 { bytes } else { 0 };
         }
@@ -107,7 +109,7 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
         };
         add(scalar_type, name, bytes);
     }
-    sort_by(&mut types, |left, right| right.size.cmp(&left.size));
+    types.sort_by(|left, right| right.size.cmp(&left.size));
     types
 }
 
@@ -117,13 +119,13 @@ type Name<'t> = (&'t str, &'t str);
 /// The operators and backends of a program, each with a number, because a name may be long and used often.
 #[derive(Default)]
 struct Names<'t> {
-    numbers: Keyed<Name<'t>, usize>,
+    numbers: BTreeMap<Name<'t>, usize>,
 }
 
 impl<'t> Names<'t> {
     fn number(&mut self, name: Name<'t>) -> usize {
         let next = self.numbers.len();
-        *self.numbers.or_insert(name, next)
+        *self.numbers.entry(name).or_insert(next)
     }
 }
 
@@ -136,7 +138,7 @@ pub(super) fn operators(
 ) -> Vec<OperatorSize> {
     let named = named_parts(parts);
     let (mut names, mut method_names) = (Names::default(), Numbers::default());
-    let mut uses: Keyed<usize, OperatorUses> = Keyed::new();
+    let mut uses: BTreeMap<usize, OperatorUses> = BTreeMap::new();
     for plan in methods {
         uses.insert(method_names.of_text(plan.name()), OperatorUses::of(plan, &mut names));
     }
@@ -146,12 +148,12 @@ pub(super) fn operators(
     let (mut inside, mut less) = (Vec::new(), Vec::new());
     for payload in weights {
         // Keyed by the index of the backend, because its name may be long and have many weights.
-        let mut inner: Keyed<(usize, &str), usize> = Keyed::new();
+        let mut inner: BTreeMap<(usize, &str), usize> = BTreeMap::new();
         for weight in &payload.weights {
             let part = weight.key.as_deref().map(|key| part_of(&named, key));
             for (index, id) in payload.ids.iter().enumerate() {
                 for node in &weight.nodes {
-                    let number = *inner.or_insert_with((index, *node), || names.number((*id, *node)));
+                    let number = *inner.entry((index, *node)).or_insert_with(|| names.number((*id, *node)));
                     match part {
                         Some(Some(part)) => nodes.push((part, number)),
                         // The weight is in a `.ptd`.
@@ -162,15 +164,13 @@ pub(super) fn operators(
             }
             if part.is_none() && !weight.nodes.is_empty() {
                 let backends = payload.ids.iter().enumerate();
-                less.extend(
-                    backends.map(|(index, id)| {
-                        (*inner.or_insert_with((index, ""), || names.number((id, ""))), weight.bytes)
-                    }),
-                );
+                less.extend(backends.map(|(index, id)| {
+                    (*inner.entry((index, "")).or_insert_with(|| names.number((id, ""))), weight.bytes)
+                }));
             }
         }
     }
-    sort(&mut nodes);
+    nodes.sort();
     nodes.dedup();
     let mut sizes: Vec<(u64, usize)> = vec![(0, 0); names.numbers.len()];
     for (index, part) in parts.iter().enumerate() {
@@ -190,7 +190,7 @@ pub(super) fn operators(
             }
         }
         used.extend(of_first(&nodes, index).iter().map(|(_, number)| *number));
-        sort(&mut used);
+        used.sort();
         used.dedup();
         for number in used {
             let (bytes, blobs) = &mut sizes[number];
@@ -207,13 +207,13 @@ pub(super) fn operators(
         (*size, *blobs) = (size.saturating_add(bytes), *blobs + 1);
     }
     let mut operators: Vec<OperatorSize> = Vec::new();
-    for (name, number) in names.numbers.sorted() {
+    for (name, number) in names.numbers.iter() {
         let (size, blobs) = sizes[*number];
         if blobs > 0 {
             operators.push(OperatorSize { name: full_name(*name), size, blobs });
         }
     }
-    sort_by(&mut operators, |left, right| right.size.cmp(&left.size));
+    operators.sort_by(|left, right| right.size.cmp(&left.size));
     operators
 }
 

@@ -5,7 +5,6 @@ use crate::delegate::OpenPayload;
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{Payload, Xnnpack, delegate_at};
 use crate::file::pte::Pte;
-use crate::keyed::sort;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
 use alloc::{format, string::String, vec, vec::Vec};
@@ -46,7 +45,7 @@ pub(super) fn weights<'t>(pte: &'t Pte<'_>, payloads: &[OpenPayload<'_>]) -> Vec
             ids.push(delegate.id());
         }
         for names in [&mut methods, &mut ids] {
-            sort(names);
+            names.sort();
             names.dedup();
         }
         all.push(PayloadWeights { methods, ids, weights });
@@ -69,7 +68,7 @@ pub(super) fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
             users.extend(ids.get(&id).map(|value| (*value, node.name())));
         }
     }
-    sort(&mut users);
+    users.sort();
     users.dedup();
     let mut weights = Vec::new();
     for constant in xnnpack.constants() {
@@ -88,7 +87,7 @@ pub(super) fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
             let first = users.partition_point(|(other, _)| other < value);
             nodes.extend(users.iter().skip(first).take_while(|(other, _)| other == value).map(|(_, node)| *node));
         }
-        sort(&mut nodes);
+        nodes.sort();
         nodes.dedup();
         weights.push(Weight { key, bytes: constant.place.size(), of_type, nodes });
     }

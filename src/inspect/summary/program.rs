@@ -8,8 +8,8 @@ use crate::file::pte::Pte;
 use crate::inspect::delegates::{self, Operators};
 use crate::inspect::payloads::{self, PayloadFacts};
 use crate::inspect::{BlobKind, Blobs, MethodAllocator, PlannedMemory};
-use crate::keyed::Keyed;
 use crate::schema::program::{BackendDelegate, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
+use alloc::collections::BTreeSet;
 use alloc::{collections::BTreeMap, string::String, vec, vec::Vec};
 
 /// The contents of a `.pte` file.
@@ -220,20 +220,20 @@ fn values<'t>(plan: &'t ExecutionPlan<'_>, indices: &[i32]) -> Vec<Value<'t>> {
 }
 
 fn backends<'t>(pte: &Pte<'_>, method: usize, plan: &'t ExecutionPlan<'_>, inside: &Operators<'_>) -> Vec<Backend<'t>> {
-    let mut by_id: Keyed<&str, Vec<&BackendDelegate<'_>>> = Keyed::new();
+    let mut by_id: BTreeMap<&str, Vec<&BackendDelegate<'_>>> = BTreeMap::new();
     for delegate in plan.delegates() {
-        by_id.entry(delegate.id()).push(delegate);
+        by_id.entry(delegate.id()).or_default().push(delegate);
     }
     let backend = |(id, list): (&'t str, Vec<&BackendDelegate<'_>>)| {
         let count = list.len();
-        let (mut payloads, mut payload_bytes) = (Keyed::new(), 0u64);
+        let (mut payloads, mut payload_bytes) = (BTreeSet::new(), 0u64);
         for data in list.iter().filter_map(|delegate| pte.delegate_data(delegate).ok()) {
-            if payloads.add(data) {
+            if payloads.insert(data) {
                 payload_bytes = payload_bytes.saturating_add(data.size());
             }
         }
         let operators = inside.get(&(method, id)).map_or_else(Vec::new, delegates::sorted);
         Backend { id, delegates: count, payload_size: payload_bytes, operators }
     };
-    by_id.into_sorted().into_iter().map(backend).collect()
+    by_id.into_iter().map(backend).collect()
 }

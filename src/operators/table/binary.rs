@@ -37,47 +37,96 @@ const TWO: Promotion = Promotion {
 const BESIDE_NUMBER: Promotion =
     Promotion { tensors: &["self"], numbers: &["other"], cast: Cast::Same, outs: Types::NONE, ..TWO };
 
+const BITWISE_WITH_NUMBER: Kernel = Kernel {
+    source: "portable/cpu/pattern/bitwise_op.h",
+    orders: &[OrderCheck::new(Same, &["self", "out"])],
+    checks: &[
+        Promotes(&Promotion {
+            computes: Types::INT.and(Types::BOOL),
+            inputs: Types::INT.and(Types::BOOL),
+            cast: Cast::Can,
+            outs: Types::REAL_OR_BOOL,
+            ..BESIDE_NUMBER
+        }),
+        Like("self", &["out"]),
+    ],
+    other_numbers: &[],
+};
+
+const BITWISE: Kernel = Kernel {
+    source: "portable/cpu/pattern/bitwise_op.h",
+    orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+    checks: &[
+        Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
+        Broadcast(&["self", "other"], "out"),
+    ],
+    other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+};
+
+const COMPARISON_WITH_NUMBER: Kernel = Kernel {
+    source: "portable/cpu/pattern/comparison_op.h",
+    orders: &[OrderCheck::new(Same, &["self", "out"])],
+    checks: &[
+        Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
+        Like("self", &["out"]),
+    ],
+    other_numbers: &[],
+};
+
+const COMPARISON: Kernel = Kernel {
+    source: "portable/cpu/pattern/comparison_op.h",
+    orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+    checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
+    other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+};
+
+const LOGICAL: Kernel = Kernel {
+    source: "portable/cpu/pattern/logical_op.h",
+    orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+    checks: &[OfType(&["self", "other", "out"], Types::REAL_OR_BOOL), Broadcast(&["self", "other"], "out")],
+    other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+};
+
+const WITH_NUMBER_AND_ALPHA: &[Argument] = &[tensor("self"), number("other"), number("alpha"), elementwise("out")];
+
+const WITH_ALPHA: &[Argument] = &[tensor("self"), tensor("other"), number("alpha"), elementwise("out")];
+
 pub(super) const ROWS: &[KnownOperator] = &[
-    KnownOperator::new(
-        "aten::add.Scalar_out",
-        &[tensor("self"), number("other"), number("alpha"), elementwise("out")],
-        optimized(V0_1, V0_1),
-    )
-    .kernel(&Kernel {
-        source: "optimized/cpu/op_add.cpp",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[Promotes(&Promotion { cast: Cast::Any, alpha: Alpha::Add, ..BESIDE_NUMBER }), Like("self", &["out"])],
-        other_numbers: &[],
-    })
-    .portable(&Kernel {
-        source: "portable/cpu/op_add.cpp",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[Promotes(&Promotion { alpha: Alpha::Add, ..BESIDE_NUMBER }), Like("self", &["out"])],
-        other_numbers: &[],
-    }),
-    KnownOperator::new(
-        "aten::add.out",
-        &[tensor("self"), tensor("other"), number("alpha"), elementwise("out")],
-        optimized(V0_1, V0_1),
-    )
-    .kernel(&Kernel {
-        source: "optimized/cpu/op_add.cpp",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[
-            Promotes(&Promotion { alpha: Alpha::Add, complex: Complex::SameSizes, ..TWO }),
-            Broadcast(&["self", "other"], "out"),
-        ],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
-    })
-    .portable(&Kernel {
-        source: "portable/cpu/op_add.cpp",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[
-            Promotes(&Promotion { alpha: Alpha::Add, complex: Complex::Same, ..TWO }),
-            Broadcast(&["self", "other"], "out"),
-        ],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
+    KnownOperator::new("aten::add.Scalar_out", WITH_NUMBER_AND_ALPHA, optimized(V0_1, V0_1))
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_add.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "out"])],
+            checks: &[
+                Promotes(&Promotion { cast: Cast::Any, alpha: Alpha::Add, ..BESIDE_NUMBER }),
+                Like("self", &["out"]),
+            ],
+            other_numbers: &[],
+        })
+        .portable(&Kernel {
+            source: "portable/cpu/op_add.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "out"])],
+            checks: &[Promotes(&Promotion { alpha: Alpha::Add, ..BESIDE_NUMBER }), Like("self", &["out"])],
+            other_numbers: &[],
+        }),
+    KnownOperator::new("aten::add.out", WITH_ALPHA, optimized(V0_1, V0_1))
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_add.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+            checks: &[
+                Promotes(&Promotion { alpha: Alpha::Add, complex: Complex::SameSizes, ..TWO }),
+                Broadcast(&["self", "other"], "out"),
+            ],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
+        })
+        .portable(&Kernel {
+            source: "portable/cpu/op_add.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+            checks: &[
+                Promotes(&Promotion { alpha: Alpha::Add, complex: Complex::Same, ..TWO }),
+                Broadcast(&["self", "other"], "out"),
+            ],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+        }),
     KnownOperator::new("aten::atan2.out", BINARY, portable_in_wheels(V0_2)).kernel(&Kernel {
         source: "portable/cpu/op_atan2.cpp",
         orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
@@ -93,126 +142,21 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
     }),
-    KnownOperator::new("aten::bitwise_and.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/bitwise_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion {
-                computes: Types::INT.and(Types::BOOL),
-                inputs: Types::INT.and(Types::BOOL),
-                cast: Cast::Can,
-                outs: Types::REAL_OR_BOOL,
-                ..BESIDE_NUMBER
-            }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new("aten::bitwise_and.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/bitwise_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[
-            Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
-            Broadcast(&["self", "other"], "out"),
-        ],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
-    KnownOperator::new("aten::bitwise_left_shift.Tensor_Scalar_out", WITH_NUMBER, portable(V1_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/bitwise_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion {
-                computes: Types::INT.and(Types::BOOL),
-                inputs: Types::INT.and(Types::BOOL),
-                cast: Cast::Can,
-                outs: Types::REAL_OR_BOOL,
-                ..BESIDE_NUMBER
-            }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new("aten::bitwise_left_shift.Tensor_out", BINARY, portable(V1_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/bitwise_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[
-            Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
-            Broadcast(&["self", "other"], "out"),
-        ],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
-    KnownOperator::new("aten::bitwise_or.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/bitwise_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion {
-                computes: Types::INT.and(Types::BOOL),
-                inputs: Types::INT.and(Types::BOOL),
-                cast: Cast::Can,
-                outs: Types::REAL_OR_BOOL,
-                ..BESIDE_NUMBER
-            }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new("aten::bitwise_or.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/bitwise_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[
-            Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
-            Broadcast(&["self", "other"], "out"),
-        ],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
-    KnownOperator::new("aten::bitwise_right_shift.Tensor_Scalar_out", WITH_NUMBER, portable(V1_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/bitwise_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion {
-                computes: Types::INT.and(Types::BOOL),
-                inputs: Types::INT.and(Types::BOOL),
-                cast: Cast::Can,
-                outs: Types::REAL_OR_BOOL,
-                ..BESIDE_NUMBER
-            }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new("aten::bitwise_right_shift.Tensor_out", BINARY, portable(V1_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/bitwise_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[
-            Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
-            Broadcast(&["self", "other"], "out"),
-        ],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
-    KnownOperator::new("aten::bitwise_xor.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/bitwise_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion {
-                computes: Types::INT.and(Types::BOOL),
-                inputs: Types::INT.and(Types::BOOL),
-                cast: Cast::Can,
-                outs: Types::REAL_OR_BOOL,
-                ..BESIDE_NUMBER
-            }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new("aten::bitwise_xor.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/bitwise_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[
-            Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
-            Broadcast(&["self", "other"], "out"),
-        ],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
+    KnownOperator::new("aten::bitwise_and.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1))
+        .kernel(&BITWISE_WITH_NUMBER),
+    KnownOperator::new("aten::bitwise_and.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&BITWISE),
+    KnownOperator::new("aten::bitwise_left_shift.Tensor_Scalar_out", WITH_NUMBER, portable(V1_1))
+        .kernel(&BITWISE_WITH_NUMBER),
+    KnownOperator::new("aten::bitwise_left_shift.Tensor_out", BINARY, portable(V1_1)).kernel(&BITWISE),
+    KnownOperator::new("aten::bitwise_or.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1))
+        .kernel(&BITWISE_WITH_NUMBER),
+    KnownOperator::new("aten::bitwise_or.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&BITWISE),
+    KnownOperator::new("aten::bitwise_right_shift.Tensor_Scalar_out", WITH_NUMBER, portable(V1_1))
+        .kernel(&BITWISE_WITH_NUMBER),
+    KnownOperator::new("aten::bitwise_right_shift.Tensor_out", BINARY, portable(V1_1)).kernel(&BITWISE),
+    KnownOperator::new("aten::bitwise_xor.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1))
+        .kernel(&BITWISE_WITH_NUMBER),
+    KnownOperator::new("aten::bitwise_xor.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&BITWISE),
     KnownOperator::new(
         "aten::copy.out",
         &[unread("self"), tensor("src"), boolean("non_blocking"), elementwise("out")],
@@ -359,21 +303,8 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
     }),
-    KnownOperator::new("aten::eq.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/comparison_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new("aten::eq.Tensor_out", BINARY, portable_in_wheels(V0_2)).kernel(&Kernel {
-        source: "portable/cpu/pattern/comparison_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
+    KnownOperator::new("aten::eq.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&COMPARISON_WITH_NUMBER),
+    KnownOperator::new("aten::eq.Tensor_out", BINARY, portable_in_wheels(V0_2)).kernel(&COMPARISON),
     KnownOperator::new("aten::floor_divide.out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
         source: "portable/cpu/op_floor_divide.cpp",
         orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
@@ -402,36 +333,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
     }),
-    KnownOperator::new("aten::ge.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/comparison_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new("aten::ge.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/comparison_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
-    KnownOperator::new("aten::gt.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/comparison_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new("aten::gt.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/comparison_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
+    KnownOperator::new("aten::ge.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&COMPARISON_WITH_NUMBER),
+    KnownOperator::new("aten::ge.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&COMPARISON),
+    KnownOperator::new("aten::gt.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&COMPARISON_WITH_NUMBER),
+    KnownOperator::new("aten::gt.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&COMPARISON),
     KnownOperator::new("aten::le.Scalar_out", WITH_NUMBER, optimized(V0_1, V0_1))
         .kernel(&Kernel {
             source: "optimized/cpu/op_le.cpp",
@@ -442,15 +347,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             ],
             other_numbers: &[],
         })
-        .portable(&Kernel {
-            source: "portable/cpu/pattern/comparison_op.h",
-            orders: &[OrderCheck::new(Same, &["self", "out"])],
-            checks: &[
-                Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
-                Like("self", &["out"]),
-            ],
-            other_numbers: &[],
-        }),
+        .portable(&COMPARISON_WITH_NUMBER),
     KnownOperator::new("aten::le.Tensor_out", BINARY, optimized(V0_1, V0_1))
         .kernel(&Kernel {
             source: "optimized/cpu/op_le.cpp",
@@ -458,45 +355,12 @@ pub(super) const ROWS: &[KnownOperator] = &[
             checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
             other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
         })
-        .portable(&Kernel {
-            source: "portable/cpu/pattern/comparison_op.h",
-            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-            checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
-            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-        }),
-    KnownOperator::new("aten::logical_and.out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/logical_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[OfType(&["self", "other", "out"], Types::REAL_OR_BOOL), Broadcast(&["self", "other"], "out")],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
-    KnownOperator::new("aten::logical_or.out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/logical_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[OfType(&["self", "other", "out"], Types::REAL_OR_BOOL), Broadcast(&["self", "other"], "out")],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
-    KnownOperator::new("aten::logical_xor.out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/logical_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[OfType(&["self", "other", "out"], Types::REAL_OR_BOOL), Broadcast(&["self", "other"], "out")],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
-    KnownOperator::new("aten::lt.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/comparison_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new("aten::lt.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/comparison_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
+        .portable(&COMPARISON),
+    KnownOperator::new("aten::logical_and.out", BINARY, portable_in_wheels(V0_1)).kernel(&LOGICAL),
+    KnownOperator::new("aten::logical_or.out", BINARY, portable_in_wheels(V0_1)).kernel(&LOGICAL),
+    KnownOperator::new("aten::logical_xor.out", BINARY, portable_in_wheels(V0_1)).kernel(&LOGICAL),
+    KnownOperator::new("aten::lt.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&COMPARISON_WITH_NUMBER),
+    KnownOperator::new("aten::lt.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&COMPARISON),
     KnownOperator::new(
         "aten::masked_fill.Scalar_out",
         &[tensor("self"), tensor("mask"), number("value"), elementwise("out")],
@@ -570,21 +434,8 @@ pub(super) const ROWS: &[KnownOperator] = &[
             checks: &[Promotes(&Promotion { complex: Complex::Same, ..TWO }), Broadcast(&["self", "other"], "out")],
             other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
         }),
-    KnownOperator::new("aten::ne.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/comparison_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new("aten::ne.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
-        source: "portable/cpu/pattern/comparison_op.h",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
+    KnownOperator::new("aten::ne.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&COMPARISON_WITH_NUMBER),
+    KnownOperator::new("aten::ne.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&COMPARISON),
     KnownOperator::new(
         "aten::pow.Scalar_out",
         &[number("self"), tensor("exponent"), elementwise("out")],
@@ -659,17 +510,12 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
     }),
-    KnownOperator::new(
-        "aten::rsub.Scalar_out",
-        &[tensor("self"), number("other"), number("alpha"), elementwise("out")],
-        portable_in_wheels(V0_1),
-    )
-    .kernel(&Kernel {
+    KnownOperator::new("aten::rsub.Scalar_out", WITH_NUMBER_AND_ALPHA, portable_in_wheels(V0_1)).kernel(&Kernel {
         source: "portable/cpu/op_rsub.cpp",
         orders: &[OrderCheck::new(Same, &["self", "out"])],
         checks: &[
             Promotes(&Promotion {
-                alpha: Alpha::Subtract,
+                alpha: Alpha::SubtractFrom,
                 computes: Types::REAL,
                 inputs: Types::REAL,
                 ..BESIDE_NUMBER
@@ -678,68 +524,60 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         other_numbers: &[],
     }),
-    KnownOperator::new(
-        "aten::sub.Scalar_out",
-        &[tensor("self"), number("other"), number("alpha"), elementwise("out")],
-        optimized(V0_1, V0_1),
-    )
-    .kernel(&Kernel {
-        source: "optimized/cpu/op_sub.cpp",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion {
-                alpha: Alpha::Subtract,
-                computes: Types::REAL,
-                inputs: Types::REAL,
-                ..BESIDE_NUMBER
-            }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    })
-    .portable(&Kernel {
-        source: "portable/cpu/op_sub.cpp",
-        orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[
-            Promotes(&Promotion {
-                alpha: Alpha::Subtract,
-                computes: Types::REAL,
-                inputs: Types::REAL,
-                ..BESIDE_NUMBER
-            }),
-            Like("self", &["out"]),
-        ],
-        other_numbers: &[],
-    }),
-    KnownOperator::new(
-        "aten::sub.out",
-        &[tensor("self"), tensor("other"), number("alpha"), elementwise("out")],
-        optimized(V0_1, V0_1),
-    )
-    .kernel(&Kernel {
-        source: "optimized/cpu/op_sub.cpp",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[
-            Promotes(&Promotion { alpha: Alpha::Subtract, complex: Complex::SameSizes, ..TWO }),
-            Broadcast(&["self", "other"], "out"),
-        ],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
-    })
-    .portable(&Kernel {
-        source: "portable/cpu/op_sub.cpp",
-        orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-        checks: &[
-            Promotes(&Promotion {
-                alpha: Alpha::Subtract,
-                computes: Types::REAL,
-                inputs: Types::REAL,
-                outs: Types::REAL,
-                ..TWO
-            }),
-            Broadcast(&["self", "other"], "out"),
-        ],
-        other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-    }),
+    KnownOperator::new("aten::sub.Scalar_out", WITH_NUMBER_AND_ALPHA, optimized(V0_1, V0_1))
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_sub.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "out"])],
+            checks: &[
+                Promotes(&Promotion {
+                    alpha: Alpha::Subtract,
+                    computes: Types::REAL,
+                    inputs: Types::REAL,
+                    ..BESIDE_NUMBER
+                }),
+                Like("self", &["out"]),
+            ],
+            other_numbers: &[],
+        })
+        .portable(&Kernel {
+            source: "portable/cpu/op_sub.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "out"])],
+            checks: &[
+                Promotes(&Promotion {
+                    alpha: Alpha::Subtract,
+                    computes: Types::REAL,
+                    inputs: Types::REAL,
+                    ..BESIDE_NUMBER
+                }),
+                Like("self", &["out"]),
+            ],
+            other_numbers: &[],
+        }),
+    KnownOperator::new("aten::sub.out", WITH_ALPHA, optimized(V0_1, V0_1))
+        .kernel(&Kernel {
+            source: "optimized/cpu/op_sub.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+            checks: &[
+                Promotes(&Promotion { alpha: Alpha::Subtract, complex: Complex::SameSizes, ..TWO }),
+                Broadcast(&["self", "other"], "out"),
+            ],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
+        })
+        .portable(&Kernel {
+            source: "portable/cpu/op_sub.cpp",
+            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
+            checks: &[
+                Promotes(&Promotion {
+                    alpha: Alpha::Subtract,
+                    computes: Types::REAL,
+                    inputs: Types::REAL,
+                    outs: Types::REAL,
+                    ..TWO
+                }),
+                Broadcast(&["self", "other"], "out"),
+            ],
+            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
+        }),
     KnownOperator::new(
         "aten::where.self_out",
         &[tensor("condition"), tensor("self"), tensor("other"), elementwise("out")],

@@ -12,6 +12,7 @@ mod quantized;
 mod reductions;
 mod shapes;
 mod unary;
+mod windows;
 
 use super::KnownOperator;
 
@@ -29,4 +30,5 @@ pub(super) const TABLES: &[&[KnownOperator]] = &[
     reductions::ROWS,
     shapes::ROWS,
     unary::ROWS,
+    windows::ROWS,
 ];

@@ -1,7 +1,7 @@
 //! Operators on quantized tensors.
 
 use super::super::KnownOperator;
-use super::super::argument::{double, elementwise, int, output, tensor};
+use super::super::argument::{Argument, double, elementwise, int, output, tensor};
 use super::super::kernel::{
     Check::{
         Absent, By, Dies, Dim, Elements, If, Like, MoreRank, OfType, Ordered, QuantRange, Range, Rank, SameShape,
@@ -15,6 +15,27 @@ use super::super::releases::{
 };
 use super::super::types::Types;
 use crate::schema::ScalarType;
+
+const EMBEDDING_WITH_TYPE: &[Argument] = &[
+    tensor("weight"),
+    tensor("weight_scales"),
+    tensor("weight_zero_points").or_null(),
+    int("weight_quant_min"),
+    int("weight_quant_max"),
+    tensor("indices"),
+    int("dtype").or_null(),
+    output("out"),
+];
+
+const EMBEDDING: &[Argument] = &[
+    tensor("weight"),
+    tensor("weight_scales"),
+    tensor("weight_zero_points").or_null(),
+    int("weight_quant_min"),
+    int("weight_quant_max"),
+    tensor("indices"),
+    output("out"),
+];
 
 pub(super) const ROWS: &[KnownOperator] = &[
     KnownOperator::new(
@@ -237,54 +258,32 @@ pub(super) const ROWS: &[KnownOperator] = &[
             OtherNumbers::new(Layouts::Mixed, Often::Sometimes, Only::Always),
         ],
     }),
-    KnownOperator::new(
-        "quantized_decomposed::embedding_2bit.dtype_out",
-        &[
-            tensor("weight"),
-            tensor("weight_scales"),
-            tensor("weight_zero_points").or_null(),
-            int("weight_quant_min"),
-            int("weight_quant_max"),
-            tensor("indices"),
-            int("dtype").or_null(),
-            output("out"),
-        ],
-        quantized(V0_5),
-    )
-    .kernel(&Kernel {
-        source: "quantized/cpu/embeddingxb.cpp",
-        orders: &[],
-        checks: &[Dies(&[
-            Rank(&["weight"], 1 << 2),
-            Rank(&["weight_scales"], 0b110),
-            MoreRank("indices", "out", 1),
-            By(Family::QuantizedEmbedding(2)),
-            OfType(&["weight"], Types::of(&[ScalarType::BYTE])),
-            OfType(&["out", "weight_scales"], Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT])),
-            SameType(&["weight_zero_points", "out"]),
-            OfType(&["indices"], Types::INDEX),
-            Ordered("weight_quant_min", "weight_quant_max", false),
-            TypeSetting("dtype", "out"),
-        ])],
-        other_numbers: &[
-            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
-            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
-        ],
-    }),
-    KnownOperator::new(
-        "quantized_decomposed::embedding_2bit.out",
-        &[
-            tensor("weight"),
-            tensor("weight_scales"),
-            tensor("weight_zero_points").or_null(),
-            int("weight_quant_min"),
-            int("weight_quant_max"),
-            tensor("indices"),
-            output("out"),
-        ],
-        quantized(V0_5),
-    )
-    .kernel(&Kernel {
+    KnownOperator::new("quantized_decomposed::embedding_2bit.dtype_out", EMBEDDING_WITH_TYPE, quantized(V0_5)).kernel(
+        &Kernel {
+            source: "quantized/cpu/embeddingxb.cpp",
+            orders: &[],
+            checks: &[Dies(&[
+                Rank(&["weight"], 1 << 2),
+                Rank(&["weight_scales"], 0b110),
+                MoreRank("indices", "out", 1),
+                By(Family::QuantizedEmbedding(2)),
+                OfType(&["weight"], Types::of(&[ScalarType::BYTE])),
+                OfType(
+                    &["out", "weight_scales"],
+                    Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT]),
+                ),
+                SameType(&["weight_zero_points", "out"]),
+                OfType(&["indices"], Types::INDEX),
+                Ordered("weight_quant_min", "weight_quant_max", false),
+                TypeSetting("dtype", "out"),
+            ])],
+            other_numbers: &[
+                OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+                OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+            ],
+        },
+    ),
+    KnownOperator::new("quantized_decomposed::embedding_2bit.out", EMBEDDING, quantized(V0_5)).kernel(&Kernel {
         source: "quantized/cpu/embeddingxb.cpp",
         orders: &[],
         checks: &[Dies(&[
@@ -303,54 +302,32 @@ pub(super) const ROWS: &[KnownOperator] = &[
             OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
         ],
     }),
-    KnownOperator::new(
-        "quantized_decomposed::embedding_4bit.dtype_out",
-        &[
-            tensor("weight"),
-            tensor("weight_scales"),
-            tensor("weight_zero_points").or_null(),
-            int("weight_quant_min"),
-            int("weight_quant_max"),
-            tensor("indices"),
-            int("dtype").or_null(),
-            output("out"),
-        ],
-        quantized(V0_3),
-    )
-    .kernel(&Kernel {
-        source: "quantized/cpu/embeddingxb.cpp",
-        orders: &[],
-        checks: &[Dies(&[
-            Rank(&["weight"], 1 << 2),
-            Rank(&["weight_scales"], 0b110),
-            MoreRank("indices", "out", 1),
-            By(Family::QuantizedEmbedding(4)),
-            OfType(&["weight"], Types::of(&[ScalarType::BYTE])),
-            OfType(&["out", "weight_scales"], Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT])),
-            SameType(&["weight_zero_points", "out"]),
-            OfType(&["indices"], Types::INDEX),
-            Ordered("weight_quant_min", "weight_quant_max", false),
-            TypeSetting("dtype", "out"),
-        ])],
-        other_numbers: &[
-            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
-            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
-        ],
-    }),
-    KnownOperator::new(
-        "quantized_decomposed::embedding_4bit.out",
-        &[
-            tensor("weight"),
-            tensor("weight_scales"),
-            tensor("weight_zero_points").or_null(),
-            int("weight_quant_min"),
-            int("weight_quant_max"),
-            tensor("indices"),
-            output("out"),
-        ],
-        quantized(V0_3),
-    )
-    .kernel(&Kernel {
+    KnownOperator::new("quantized_decomposed::embedding_4bit.dtype_out", EMBEDDING_WITH_TYPE, quantized(V0_3)).kernel(
+        &Kernel {
+            source: "quantized/cpu/embeddingxb.cpp",
+            orders: &[],
+            checks: &[Dies(&[
+                Rank(&["weight"], 1 << 2),
+                Rank(&["weight_scales"], 0b110),
+                MoreRank("indices", "out", 1),
+                By(Family::QuantizedEmbedding(4)),
+                OfType(&["weight"], Types::of(&[ScalarType::BYTE])),
+                OfType(
+                    &["out", "weight_scales"],
+                    Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT]),
+                ),
+                SameType(&["weight_zero_points", "out"]),
+                OfType(&["indices"], Types::INDEX),
+                Ordered("weight_quant_min", "weight_quant_max", false),
+                TypeSetting("dtype", "out"),
+            ])],
+            other_numbers: &[
+                OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+                OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+            ],
+        },
+    ),
+    KnownOperator::new("quantized_decomposed::embedding_4bit.out", EMBEDDING, quantized(V0_3)).kernel(&Kernel {
         source: "quantized/cpu/embeddingxb.cpp",
         orders: &[],
         checks: &[Dies(&[
@@ -369,54 +346,32 @@ pub(super) const ROWS: &[KnownOperator] = &[
             OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
         ],
     }),
-    KnownOperator::new(
-        "quantized_decomposed::embedding_byte.dtype_out",
-        &[
-            tensor("weight"),
-            tensor("weight_scales"),
-            tensor("weight_zero_points").or_null(),
-            int("weight_quant_min"),
-            int("weight_quant_max"),
-            tensor("indices"),
-            int("dtype").or_null(),
-            output("out"),
-        ],
-        quantized(V0_2),
-    )
-    .kernel(&Kernel {
-        source: "quantized/cpu/op_embedding.cpp",
-        orders: &[],
-        checks: &[Dies(&[
-            Rank(&["weight"], 1 << 2),
-            Rank(&["weight_scales"], 0b110),
-            MoreRank("indices", "out", 1),
-            By(Family::QuantizedEmbedding(8)),
-            OfType(&["weight"], Types::of(&[ScalarType::BYTE, ScalarType::CHAR])),
-            OfType(&["out", "weight_scales"], Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT])),
-            SameType(&["weight_zero_points", "out"]),
-            OfType(&["indices"], Types::LONG),
-            Ordered("weight_quant_min", "weight_quant_max", false),
-            TypeSetting("dtype", "out"),
-        ])],
-        other_numbers: &[
-            OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
-            OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
-        ],
-    }),
-    KnownOperator::new(
-        "quantized_decomposed::embedding_byte.out",
-        &[
-            tensor("weight"),
-            tensor("weight_scales"),
-            tensor("weight_zero_points").or_null(),
-            int("weight_quant_min"),
-            int("weight_quant_max"),
-            tensor("indices"),
-            output("out"),
-        ],
-        quantized(V0_1),
-    )
-    .kernel(&Kernel {
+    KnownOperator::new("quantized_decomposed::embedding_byte.dtype_out", EMBEDDING_WITH_TYPE, quantized(V0_2)).kernel(
+        &Kernel {
+            source: "quantized/cpu/op_embedding.cpp",
+            orders: &[],
+            checks: &[Dies(&[
+                Rank(&["weight"], 1 << 2),
+                Rank(&["weight_scales"], 0b110),
+                MoreRank("indices", "out", 1),
+                By(Family::QuantizedEmbedding(8)),
+                OfType(&["weight"], Types::of(&[ScalarType::BYTE, ScalarType::CHAR])),
+                OfType(
+                    &["out", "weight_scales"],
+                    Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT]),
+                ),
+                SameType(&["weight_zero_points", "out"]),
+                OfType(&["indices"], Types::LONG),
+                Ordered("weight_quant_min", "weight_quant_max", false),
+                TypeSetting("dtype", "out"),
+            ])],
+            other_numbers: &[
+                OtherNumbers::new(Layouts::Other, Often::Always, Only::Always),
+                OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always),
+            ],
+        },
+    ),
+    KnownOperator::new("quantized_decomposed::embedding_byte.out", EMBEDDING, quantized(V0_1)).kernel(&Kernel {
         source: "quantized/cpu/op_embedding.cpp",
         orders: &[],
         checks: &[Dies(&[

@@ -37,7 +37,7 @@ pub(super) const MAX_ITEMS: usize = 64;
 const TESTED: &str = "ExecuTorch 1.5.1";
 
 /// The advice on dim orders that a kernel does not support. Each suggestion was tried.
-const HELP: &str = "make the tensors contiguous, as inputs of the method or with `.contiguous()` before the operator (in an export with dim order ops, the default), or delegate the operator";
+const HELP: &str = "export the model and its inputs contiguous, or delegate the operator; `.contiguous()` before the operator helps if those after it take contiguous tensors too";
 
 /// The kernels of an operator that have a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl Call<'_, '_> {
         let reaction = fault.reaction;
         let (severity, outcome) = match which.effect(fault.rule) {
             _ if self.at_bound => POSSIBLE,
-            (severity, Outcome::RefusesCall) => (severity, reaction.outcome()),
+            (severity, Outcome::RefusesCall | Outcome::Dies) => (severity, reaction.outcome()),
             effect => effect,
         };
         let bound = if self.at_bound { " at the upper bounds of the sizes" } else { "" };

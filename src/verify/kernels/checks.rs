@@ -30,6 +30,12 @@ impl<'t> Call<'t, '_> {
             Check::NumberFits(number, tensor) => self.number_fits(number, tensor),
             Check::NotZero(number, tensor) => self.not_zero(number, tensor),
             Check::Range(name, low, high) => self.range(name, low, high),
+            Check::Mode(name, count) => match self.known(name) {
+                Some(value) => demand((0..count).contains(&(value as i32)), || {
+                    of_setting(name, format!("{name} is {value}, expected 0 to {}", count - 1))
+                }),
+                None => Ok(()),
+            },
             Check::Between(name, low, high) => match self.number(name) {
                 Some(Number::Double(value)) => demand((low..=high).contains(&value), || {
                     of_setting(name, format!("{name} is {value}, expected {low} to {high}"))
@@ -164,11 +170,15 @@ impl<'t> Call<'t, '_> {
         checks.iter().try_for_each(|check| self.check(check))
     }
 
-    /// Checks that arguments are of one of these kinds. An instruction may set a number to one of another kind.
+    /// Returns an argument unless an instruction may set it to a number of another kind.
+    fn with_known_kind(&self, name: &str) -> Option<&KernelTypes<'_>> {
+        self.constant(name).or_else(|| self.named(name).filter(|value| !Kind::Number.takes(value)))
+    }
+
+    /// Checks that arguments are of one of these kinds.
     fn kinds_are(&self, names: Names, kinds: &[Kind]) -> Checked {
         for name in names {
-            let other = self.named(name).filter(|value| !Kind::Number.takes(value));
-            let Some(value) = self.constant(name).or(other) else { continue };
+            let Some(value) = self.with_known_kind(name) else { continue };
             demand(kinds.iter().any(|kind| kind.takes(value)), || {
                 let (found, expected) = (value.name().unwrap_or("unknown"), kind_names(kinds));
                 of_kind(name, format!("{name} is of kind {found}, expected {expected}"))
@@ -183,7 +193,9 @@ impl<'t> Call<'t, '_> {
             Condition::Type(name, types) => self.views(name).flatten().any(|view| types.contains(view.scalar_type)),
             Condition::SameTypes(names) => self.same_type(names).is_ok(),
             Condition::Null(name) => self.is_null(name),
-            Condition::Bool(name) => matches!(self.constant(name)?, KernelTypes::Bool(_)),
+            Condition::Bool(name) => {
+                matches!(self.with_known_kind(name)?, KernelTypes::Bool(_))
+            }
             Condition::DequantizesBytes => self.dequantizes_bytes(),
             Condition::Empty(name) => {
                 let view = self.tensor(name)?;

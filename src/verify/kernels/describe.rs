@@ -78,6 +78,7 @@ fn of_check(check: &Check) -> String {
             (low, high) if low == high => format!("`{name}`: {low} or Null"),
             (low, high) => format!("`{name}`: {low} to {high}"),
         },
+        Check::Mode(name, count) => format!("`{name}`: 0 to {}, in its low 32 bits", count - 1),
         Check::Between(name, low, high) => format!("`{name}`: {low} to {high}"),
         Check::Is(name, value) => format!("`{name}`: {value}"),
         Check::Word(name, words) => format!("`{name}`: {}", words.join(" or ")),

@@ -268,13 +268,22 @@ impl Call<'_, '_> {
             Number::Bool(_) => ScalarType::BOOL,
         };
         let is_bool = matches!(value, Number::Bool(_));
+        let range = match common {
+            ScalarType::BYTE => 0..=255,
+            ScalarType::CHAR => -128..=127,
+            ScalarType::SHORT => i64::from(i16::MIN)..=i64::from(i16::MAX),
+            ScalarType::INT => i64::from(i32::MIN)..=i64::from(i32::MAX),
+            _ => i64::MIN..=i64::MAX,
+        };
+        let is_in_range = !matches!(value, Number::Int(value) if !range.contains(&value));
         let holds = match rule {
             Alpha::Add if common == ScalarType::BOOL => !matches!(value, Number::Double(_)),
-            Alpha::Add => can_cast(own, common) && !is_bool && fits(value, common),
+            Alpha::Add => can_cast(own, common) && !is_bool && is_in_range && fits(value, common),
+            Alpha::Subtract => can_cast(own, common) && !is_bool && is_in_range,
             _ => can_cast(own, common) && !is_bool,
         };
         demand(holds, || {
-            of_setting("alpha", format!("alpha is a number of another type than the result, which is {}", name(common)))
+            of_setting("alpha", format!("alpha is not a number of the type of the result, {}", name(common)))
         })
     }
 }

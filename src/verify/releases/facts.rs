@@ -1,6 +1,7 @@
 //! The facts about a program from which the verdicts of all releases follow.
 
 use super::super::{Cause, Finding, Level, Outcome, Release};
+use super::backends::{self, KnownBackend};
 use super::contents::{self, Use};
 use super::external::{self, MissingData};
 use super::features::{self, Feature};
@@ -22,6 +23,7 @@ pub(in crate::verify) struct Facts {
     pub(in crate::verify) calls: Vec<CallFault>,
     features: Vec<(&'static Feature, FieldPath)>,
     operators: Missing,
+    backends: Vec<(&'static KnownBackend, FieldPath)>,
     uses: Vec<Use>,
     /// The external data that the program needs.
     needs: Option<MissingData>,
@@ -57,6 +59,7 @@ impl Facts {
             calls,
             features: features::features(pte),
             operators: Missing::of(pte, target),
+            backends: backends::used(pte),
             uses: contents::uses(pte, payloads),
             needs: external::missing(pte, payloads, &[]),
             has_data: data.map(|data| !data.is_empty()),
@@ -83,6 +86,7 @@ impl Facts {
         if let Some((behaviour, reason)) = self.operators.find(release) {
             judged.operators(behaviour, reason);
         }
+        self.backends.iter().for_each(|(backend, path)| judged.backend(backend, path));
         for (behaviour, reason) in self.uses.iter().filter_map(|used| used.find(release)) {
             judged.delegates(behaviour, reason);
         }

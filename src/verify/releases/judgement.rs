@@ -2,10 +2,11 @@
 
 use super::super::history::{History, behaviour};
 use super::super::{Behaviour, Cause, Finding, Level, Outcome, RULES, Release, Severity, Verdict, rule};
+use super::backends::KnownBackend;
 use super::features::Feature;
 use super::{Answer, NeededKernels, Reason, ReleaseVerdict, reasons};
 use crate::path::FieldPath;
-use alloc::vec::Vec;
+use alloc::{format, vec::Vec};
 
 /// What is known so far of a release and a file.
 pub(super) struct Judgement {
@@ -49,6 +50,19 @@ impl Judgement {
     pub(super) fn feature(&mut self, feature: &Feature, path: &FieldPath) {
         let reason = Reason { name: feature.name, path: path.clone(), message: feature.what.into() };
         self.format(behaviour(feature.since, self.release), reason);
+    }
+
+    /// Adds a backend that the program delegates to.
+    pub(super) fn backend(&mut self, backend: &KnownBackend, path: &FieldPath) {
+        let behaviour = behaviour(backend.since, self.release);
+        let mut others = backend.since.iter().filter(|(_, behaviour)| *behaviour == Behaviour::Loads);
+        let message = match others.next() {
+            Some((since, _)) if *since > self.release => format!("{}, which ExecuTorch has since {since}", backend.id),
+            _ => format!("{}, which ExecuTorch no longer has", backend.id),
+        };
+        let reason = Reason::new(&reasons::MISSING_BACKEND, path.clone(), message);
+        self.cause(behaviour, Outcome::Missing, &reason);
+        self.delegates.add((behaviour, reason));
     }
 
     /// Adds a behaviour because of the format.

@@ -5,6 +5,7 @@
 //! operators: whether the release's kernel libraries contain them. The payloads of delegates: whether the schema of the
 //! release's XNNPACK backend supports their contents.
 
+mod backends;
 mod contents;
 mod external;
 mod facts;
@@ -15,6 +16,7 @@ mod operators;
 pub(super) mod reasons;
 mod xnnpack;
 
+pub use backends::{BACKENDS, KnownBackend};
 pub use external::MissingData;
 pub(super) use external::missing;
 pub(super) use facts::Facts;

@@ -6,10 +6,11 @@ use super::super::{Behaviour, Release};
 use super::{KnownBehaviour, Reason, Target, reasons};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
 use crate::operators::{self, Libraries, Spans};
 use crate::path::{FieldPath, Path};
 use crate::schema::program::Operator;
+use alloc::collections::BTreeMap;
+use alloc::collections::BTreeSet;
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
 use core::str::FromStr;
@@ -179,20 +180,20 @@ impl Missing {
         if target.all_operators || (target.operators.is_some() && target.libraries.is_none()) {
             return missing;
         }
-        let mut seen = Keyed::new();
+        let mut seen = BTreeSet::new();
         for (method, plan) in pte.methods().iter().enumerate() {
             for ((index, operator), called) in plan.operators().iter().enumerate().zip(called_operators(plan)) {
-                if called && seen.add((operator.name(), operator.overload())) {
+                if called && seen.insert((operator.name(), operator.overload())) {
                     let path = Path::ROOT;
                     let path = path.item("execution_plan", method);
                     missing.add(operator, target, &path.item("operators", index));
                 }
             }
         }
-        crate::keyed::sort_by_key(&mut missing.kernels, |kernels| {
+        missing.kernels.sort_by_key(|kernels| {
             Library::ALL.iter().position(|library| library.name() == kernels.library).unwrap_or(usize::MAX)
         });
-        missing.kernels.iter_mut().for_each(|kernels| crate::keyed::sort(&mut kernels.operators));
+        missing.kernels.iter_mut().for_each(|kernels| kernels.operators.sort());
         missing
     }
 

@@ -24,7 +24,7 @@ macro_rules! reasons {
 reasons! {
     MISSING_OPERATORS "missing-operators" "operators for which the release's kernel libraries have no kernel, so that the method is refused when it is loaded; link a library that has them, register custom kernels, or export for an earlier release"
     CUSTOM_OPERATORS "custom-operators" "operators in namespaces other than those of ExecuTorch's own kernels, for which the application must register kernels: what these do is not known"
-    MISSING_BACKEND "missing-backend" "a delegate's backend that the target does not have, or that is not the one that the payload was compiled for"
+    MISSING_BACKEND "missing-backend" "a delegate's backend that the release or the target does not have, or that is not the one that the payload was compiled for"
     MEMORY "memory" "memory or space of the target that is too small for the model, or whose use is not known"
     EXTERNAL_DATA "external-data" "data that is not in the program, and in none of the .ptd files that were given: name the .ptd files too"
     PAYLOAD_NOT_CHECKED "payload-not-checked" "payloads of backends other than XNNPACK: releases were not tested with them"

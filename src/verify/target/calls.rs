@@ -6,10 +6,9 @@ use super::super::{Cause, Outcome};
 use super::Target;
 use crate::error::counted;
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
 use crate::path::{FieldPath, Path};
 use crate::schema::program::InstructionArguments;
-use alloc::{format, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 /// Calls of an operator that break the same rule.
 pub(in crate::verify) struct CallFault {
@@ -42,7 +41,7 @@ pub(in crate::verify) fn faults(pte: &Pte<'_>, target: &Target) -> Vec<CallFault
     let mut faults = Vec::new();
     for (method, plan) in pte.methods().iter().enumerate() {
         let mut calls = Calls::new(pte, plan, kernels);
-        let mut found = Keyed::new();
+        let mut found = BTreeMap::new();
         for (place, arguments) in plan.instructions() {
             let InstructionArguments::KernelCall(call) = arguments else { continue };
             let index = usize::try_from(call.op_index).ok();
@@ -51,12 +50,10 @@ pub(in crate::verify) fn faults(pte: &Pte<'_>, target: &Target) -> Vec<CallFault
             };
             for violation in calls.judge(call) {
                 let key = (index, violation.rule.name, violation.outcome);
-                found.or_insert_with(key, || (operator, 0, place, violation)).1 += 1;
+                found.entry(key).or_insert_with(|| (operator, 0, place, violation)).1 += 1;
             }
         }
-        for ((_, rule, outcome), (operator, calls, (chain, instruction), Violation { message, .. })) in
-            found.into_sorted()
-        {
+        for ((_, rule, outcome), (operator, calls, (chain, instruction), Violation { message, .. })) in found {
             // The device may have a kernel of its own.
             if target.lists(operator) {
                 continue;

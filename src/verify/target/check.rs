@@ -11,10 +11,11 @@ use crate::analysis::{Analysis, accelerator};
 use crate::delegate::Payload;
 use crate::file::pte::Pte;
 use crate::inspect::{Operators, PointerSize, TempAllocator};
-use crate::keyed::{Keyed, set};
 use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::program::{DeviceType, ExecutionPlan};
+use crate::sorted::set;
+use alloc::collections::BTreeMap;
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
 pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit {
@@ -102,7 +103,7 @@ fn check_operators(method: &str, needed: &Operators, target: &Target, missing: &
         let taken = listed.flatten().map(Vec::as_slice).unwrap_or_default();
         let (keys, types): (Vec<&String>, Vec<&String>) = taken.iter().partition(|name| is_key(name));
         let any = keys.is_empty() || keys.iter().any(|key| *key == "default");
-        let mut missing_types: Keyed<ScalarType, usize> = Keyed::new();
+        let mut missing_types: BTreeMap<ScalarType, usize> = BTreeMap::new();
         for (key, kernel) in &needed.kernels {
             let calls = kernel.calls;
             if !any && !keys.contains(&key) {
@@ -117,11 +118,11 @@ fn check_operators(method: &str, needed: &Operators, target: &Target, missing: &
                 let is_there = (types.is_empty() || known(&types, scalar_type))
                     && everywhere.as_ref().is_none_or(|types| known(types, scalar_type));
                 if !is_there {
-                    *missing_types.entry(scalar_type) += calls;
+                    *missing_types.entry(scalar_type).or_default() += calls;
                 }
             }
         }
-        missing.extend(missing_types.into_sorted().into_iter().map(|(scalar_type, calls)| Missing::OperatorType {
+        missing.extend(missing_types.into_iter().map(|(scalar_type, calls)| Missing::OperatorType {
             method: method(),
             operator: operator(),
             scalar_type,

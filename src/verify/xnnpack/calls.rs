@@ -6,7 +6,6 @@ use super::dataflow::NodeUses;
 use super::{Graph, nodes, shapes};
 use crate::error::counted;
 use crate::file::pte::Pte;
-use crate::keyed::sort;
 use crate::path::Path;
 use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
 use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNTensorValue, XNode, XNodeUnion};
@@ -144,7 +143,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
     for (index, node) in tree.xnodes().iter().enumerate() {
         readers.extend(node.xnode_union.ids().inputs.iter().filter_map(|(_, id)| Some((graph.index(*id)?, index))));
     }
-    sort(&mut readers);
+    readers.sort();
     let mut kept: Option<Vec<bool>> = None;
     let mut waiting: Vec<usize> = (0..tree.xnodes().len()).rev().collect();
     while let Some(index) = waiting.pop() {

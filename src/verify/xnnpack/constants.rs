@@ -10,9 +10,9 @@ use crate::error::counted;
 use crate::file::named_blobs::NamedBlob;
 use crate::file::segment::slice;
 use crate::flatbuffer::text::c_string;
-use crate::keyed::{Keyed, sort};
 use crate::path::Path;
 use crate::schema::xnnpack::{XNNQuantParams, XNNTensorValue, XValue};
+use alloc::collections::BTreeMap;
 use alloc::{format, vec, vec::Vec};
 
 /// The constants to check, selected by the location of their keys.
@@ -37,8 +37,8 @@ pub(super) fn check(graph: &Graph<'_>, blobs: &NamedBlobs<'_>, keys: Keys, path:
     for node in graph.payload.graph.xnodes() {
         weights::reads(graph, &node.xnode_union, &mut reads);
     }
-    sort(&mut reads);
-    let mut check = Check { graph, blobs, keys, reads, named: Keyed::new(), missing: 0 };
+    reads.sort();
+    let mut check = Check { graph, blobs, keys, reads, named: BTreeMap::new(), missing: 0 };
     let tree = &graph.payload.graph;
     for (index, value) in tree.xvalues().iter().enumerate() {
         let path = &path.item("xvalues", index);
@@ -80,7 +80,7 @@ struct Check<'t> {
     reads: Vec<(u32, u64)>,
     /// The key of each constant that has one, as the runtime reads it, and its blob; `None` if the blob cannot be read. By index: many values
     /// can share a constant with a long key.
-    named: Keyed<u32, (&'t str, Option<Option<NamedBlob<'t>>>)>,
+    named: BTreeMap<u32, (&'t str, Option<Option<NamedBlob<'t>>>)>,
     /// The number of constants whose key was not found, if no `.ptd` file was given.
     missing: usize,
 }
@@ -134,7 +134,7 @@ impl<'t> Check<'t> {
         report: &mut Report<'_>,
     ) -> Option<&'t [u8]> {
         let blobs = self.blobs;
-        let (key, blob) = *self.named.or_insert_with(index, || {
+        let (key, blob) = *self.named.entry(index).or_insert_with(|| {
             let key = c_string(key);
             (key, blobs.get(key).ok())
         });

@@ -4,9 +4,9 @@
 use super::super::report::Report;
 use super::super::rule;
 use super::{Graph, datatypes, find};
-use crate::keyed::{Keyed, sort};
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNode, XNodeUnion};
+use alloc::collections::BTreeMap;
 use alloc::{format, vec, vec::Vec};
 
 /// XNNPACK replaces consecutive nodes with a lookup table, and its list of them has this many entries.
@@ -15,7 +15,7 @@ const MAX_IN_A_ROW: usize = 9;
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let uses = NodeUses::new(graph);
     let checked_at_load = CheckedAtLoad::new(graph);
-    let mut written: Keyed<u32, usize> = Keyed::new();
+    let mut written: BTreeMap<u32, usize> = BTreeMap::new();
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
         let path = path.item("xnodes", index);
         let path = &path.field("xnode_union");
@@ -27,7 +27,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
             };
             let given = tensor.constant_buffer_idx != 0 || tensor.flags & EXTERNAL_INPUT != 0;
             // Weights without data break another rule.
-            if !given && !written.contains(&id) && !["filter_id", "bias_id"].contains(&field) {
+            if !given && !written.contains_key(&id) && !["filter_id", "bias_id"].contains(&field) {
                 let found = format!("value {id}, which is no input, no constant, and not written by an earlier node");
                 report.add(rule::XNNPACK_DATAFLOW, &path.field(field), found);
             }
@@ -53,7 +53,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
         }
     }
     for (index, tensor) in graph.payload.graph.externals() {
-        if tensor.flags == EXTERNAL_OUTPUT && !written.contains(&tensor.id_out) {
+        if tensor.flags == EXTERNAL_OUTPUT && !written.contains_key(&tensor.id_out) {
             let found = format!("output {}, which no node writes", tensor.external_id);
             report.add(rule::XNNPACK_DATAFLOW, &path.item("xvalues", index), found);
         }
@@ -80,7 +80,7 @@ impl CheckedAtLoad {
             union => union.ids().inputs.iter().find(|(field, _)| *field == "filter_id").map(|(_, id)| *id),
         };
         let mut packed: Vec<u32> = graph.payload.graph.xnodes().iter().filter_map(packed).collect();
-        sort(&mut packed);
+        packed.sort();
         Self { quantized, packed }
     }
 
@@ -233,8 +233,8 @@ impl NodeUses {
         for (id, _) in readers.iter_mut().chain(&mut writers) {
             *id = the_one(&same, *id);
         }
-        sort(&mut readers);
-        sort(&mut writers);
+        readers.sort();
+        writers.sort();
         let removes = graph.produced.iter().any(|id| !graph.is_used(*id));
         Self { readers, writers, same, removes }
     }
@@ -289,7 +289,7 @@ impl NodeUses {
                 awaited.push((writer, *id, *reader));
             }
         }
-        sort(&mut awaited);
+        awaited.sort();
         let mut ready: Vec<usize> = (0..waits.len()).filter(|index| waits[*index] == 0).collect();
         let mut next = 0;
         while next < ready.len() {

@@ -19,9 +19,10 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::slice;
 use crate::flatbuffer::read::Record;
-use crate::keyed::{self, Keyed, sort};
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNGraph, XNNTensorValue, XNode, XValue};
+use crate::sorted;
+use alloc::collections::BTreeSet;
 use alloc::{format, string::String, vec, vec::Vec};
 
 impl Xnnpack<'_> {
@@ -64,9 +65,9 @@ impl<'t> Graph<'t> {
             ids.outputs.iter().for_each(|(_, id)| produced.push(*id));
             ids.inputs.iter().for_each(|(_, id)| read.push(*id));
         }
-        sort(&mut produced);
-        sort(&mut read);
-        let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id().into_sorted());
+        produced.sort();
+        read.sort();
+        let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id().into_iter().collect::<Vec<_>>());
         // XNNPACK treats several values for the same argument as a single value: the last one.
         let external = |index: usize| Some(values[index].tensor()?.external_id);
         let mut last: Vec<(u32, usize)> = Vec::new();
@@ -103,13 +104,13 @@ impl<'t> Graph<'t> {
         };
         let mut needed: Vec<usize> = (0..all.len()).filter(writes_output).collect();
         // The values whose writers are already in the list, so that each is added once.
-        let mut read = Keyed::new();
+        let mut read = BTreeSet::new();
         while let Some(index) = needed.pop() {
             if core::mem::replace(&mut all[index], true) {
                 continue;
             }
             for (_, id) in self.node(index).xnode_union.ids().inputs {
-                if read.add(uses.the_one(id)) {
+                if read.insert(uses.the_one(id)) {
                     needed.extend(uses.writers(id).iter().map(|(_, writer)| *writer));
                 }
             }
@@ -136,7 +137,7 @@ impl<'t> Graph<'t> {
 
     /// Returns the dimensions of a value when the graph runs, if they are not the stored ones.
     fn relaid(&self, id: u32) -> Option<&[u64]> {
-        keyed::find(&self.relaid, |(other, _)| other.cmp(&id)).map(|(_, dims)| dims.as_slice())
+        sorted::find(&self.relaid, |(other, _)| other.cmp(&id)).map(|(_, dims)| dims.as_slice())
     }
 
     /// Returns the dimensions of a value when the graph runs.
@@ -174,7 +175,7 @@ impl<'t> Graph<'t> {
 
 /// Returns what belongs to an id in pairs that are sorted by id.
 fn find<T: Copy>(pairs: &[(u32, T)], id: u32) -> Option<T> {
-    keyed::find(pairs, |(other, _)| other.cmp(&id)).map(|(_, item)| *item)
+    sorted::find(pairs, |(other, _)| other.cmp(&id)).map(|(_, item)| *item)
 }
 
 /// Checks a program's XNNPACK payloads, by themselves and with the calls of their delegates.
@@ -295,8 +296,10 @@ fn trailing_bytes(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_
     let bytes = &*source.bytes;
     let flatbuffer = match payload.header {
         Some(header) => {
-            let end = header.constant_data().end.max(header.flatbuffer().end);
-            trailing::check(bytes, end, "the last part of the payload", path, report);
+            let rest = payload.trailing_bytes();
+            if !rest.is_empty() {
+                trailing::check(bytes, rest.start, "the last part of the payload", path, report);
+            }
             slice(bytes, header.flatbuffer()).unwrap_or_default()
         }
         None => bytes,

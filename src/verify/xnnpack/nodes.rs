@@ -4,7 +4,6 @@ use super::super::report::{Few, Report};
 use super::super::rule::{self, Rule};
 use super::dataflow::NodeUses;
 use super::{Graph, MAX_RANK, datatypes, no_member, shapes, weights};
-use crate::keyed::sort;
 use crate::path::Path;
 use crate::schema::xnnpack::{NO_ID, XNNDatatype, XNNNodeConv, XNNPooling2D, XNNQuantParams, XNode, XNodeUnion};
 use alloc::{format, vec::Vec};
@@ -212,7 +211,7 @@ fn settings(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, re
         XNodeUnion::XNNStaticTranspose(transpose) => {
             let perm = transpose.perm.as_deref();
             let mut sorted: Vec<u32> = perm.unwrap_or_default().to_vec();
-            sort(&mut sorted);
+            sorted.sort();
             let is_permutation = sorted.iter().zip(0..).all(|(dim, index)| *dim == index);
             if list(perm, "perm", path, report) && (!is_permutation || sorted.is_empty()) {
                 let perm = transpose.perm();

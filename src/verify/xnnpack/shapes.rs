@@ -5,9 +5,10 @@ use super::super::report::{Few, Report};
 use super::super::rule;
 use super::Graph;
 use crate::delegate::xnnpack::NodeIds;
-use crate::keyed::{Keyed, set};
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNNodeConv, XNNPooling2D, XNode, XNodeUnion};
+use crate::sorted::set;
+use alloc::collections::BTreeMap;
 use alloc::{format, vec, vec::Vec};
 
 pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
@@ -62,7 +63,7 @@ pub(super) fn relaid(graph: &Graph<'_>) -> Vec<(u32, Vec<u64>)> {
     if !nodes.iter().any(is_dynamic) {
         return Vec::new();
     }
-    let mut found = Keyed::<u32, Vec<u64>>::new();
+    let mut found = BTreeMap::<u32, Vec<u64>>::new();
     for node in nodes {
         let ids = node.xnode_union.ids();
         let inputs = inputs(&ids, |id| found.get(&id).cloned().or_else(|| graph.dims(id)));
@@ -79,7 +80,7 @@ pub(super) fn relaid(graph: &Graph<'_>) -> Vec<(u32, Vec<u64>)> {
             }
         }
     }
-    found.into_sorted()
+    found.into_iter().collect::<Vec<_>>()
 }
 
 /// Returns the shape of the output; `None` if it does not follow from the inputs alone.

@@ -3,11 +3,12 @@
 use super::super::report::{Few, Report};
 use super::super::rule;
 use super::{Graph, MAX_RANK, no_member, quantization};
-use crate::keyed::{Keyed, set};
 use crate::path::Path;
 use crate::schema::xnnpack::{
     EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNQuantParams, XNNTensorValue, XValue, XValueUnion,
 };
+use crate::sorted::set;
+use alloc::collections::BTreeMap;
 use alloc::{format, vec::Vec};
 
 /// The most externals that the runtime accepts.
@@ -24,7 +25,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
         let found = format!("{}, expected at most {MAX_EXTERNS}", tree.num_externs);
         report.add(rule::XNNPACK_GRAPH, &path.field("num_externs"), found);
     }
-    let mut ids = Keyed::new();
+    let mut ids = BTreeMap::new();
     for (index, value) in tree.xvalues().iter().enumerate() {
         let path = &path.item("xvalues", index);
         let Some(tensor) = value.tensor() else {

@@ -7,11 +7,11 @@ use super::constants::{Keys, numbers};
 use super::quantization::GROUP;
 use crate::delegate::NamedBlobs;
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
-use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::xnnpack::{
     EXTERNAL_INPUT, NO_ID, XNNDatatype, XNNNodeConv, XNNQuantParams, XNNTensorValue, XNode, XNodeUnion, XValue,
 };
+use alloc::collections::BTreeMap;
 use alloc::{format, vec::Vec};
 
 /// [`XNNFullyConnected`](crate::schema::xnnpack::XNNFullyConnected) with weights `[in, out]`.
@@ -229,7 +229,7 @@ pub(super) fn requantization(
 ) {
     const MAX_RATIO: f32 = 256.0;
     // Many nodes can share a filter with many scales.
-    let mut largest: Keyed<u32, Option<f32>> = Keyed::new();
+    let mut largest: BTreeMap<u32, Option<f32>> = BTreeMap::new();
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
         let Some(weights) = weights(&node.xnode_union) else {
             continue;
@@ -246,7 +246,8 @@ pub(super) fn requantization(
             continue;
         };
         let largest = *largest
-            .or_insert_with(weights.filter, || filter_scales(graph, value, blobs, keys).into_iter().reduce(f32::max));
+            .entry(weights.filter)
+            .or_insert_with(|| filter_scales(graph, value, blobs, keys).into_iter().reduce(f32::max));
         if let Some(product) = largest.map(|scale| input * scale / output).filter(|product| *product >= MAX_RATIO) {
             let found = format!("scales whose product is {product} times that of the output, expected less than 256");
             let path = path.item("xnodes", index);

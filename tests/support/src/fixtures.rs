@@ -105,8 +105,9 @@ pub fn with_extension(extension: &str) -> Vec<Fixture> {
 /// Reads the files with these extensions, except those in folders that have tests of their own.
 fn read_all(extensions: &[&str]) -> Vec<Fixture> {
     let is_fixture = |path: &PathBuf| {
-        let is_skipped =
-            |folder: &Path| ["attacks", "malformed", "damaged", "flow"].iter().any(|skipped| folder.ends_with(skipped));
+        let is_skipped = |folder: &Path| {
+            ["attacks", "malformed", "damaged", "flow", "names", "zoo"].iter().any(|skipped| folder.ends_with(skipped))
+        };
         let below_root = path.strip_prefix(root()).unwrap();
         has_extension(path, extensions) && !below_root.ancestors().skip(1).any(is_skipped)
     };

@@ -128,7 +128,7 @@ pub fn files(scale: Scale) -> Vec<Shared> {
     let shared = (0..count).map(|index| NewEntry::blob(format!("k{index}"), vec![7; length]));
     let ptd = Ptd::build(shared, &PtdOptions::default()).and_then(|ptd| ptd.image()?.to_vec());
     files.push(Shared { kind: "segment", ending: "ptd", bytes: ptd.expect("a file") });
-    files.push(Shared { kind: "overlap", ending: "ptd", bytes: overlapping_keys(length, count) });
+    files.push(Shared { kind: "overlap", ending: "ptd", bytes: overlapping_keys(length, count, false) });
     files
 }
 
@@ -208,15 +208,29 @@ fn overlapping(payload: Vec<u8>, count: usize, step: usize) -> Vec<u8> {
     pte.image().and_then(|image| image.to_vec()).expect("a program")
 }
 
+/// Returns a `.ptd` with many tensors whose bytes overlap, as those of the kind `overlap` do.
+pub fn overlapping_tensors(scale: Scale) -> Vec<u8> {
+    overlapping_keys(scale.length, scale.count, true)
+}
+
 /// Returns a `.ptd` with many keys, whose segments overlap: they end at the same byte, and each starts a byte after the previous one.
-fn overlapping_keys(length: usize, count: usize) -> Vec<u8> {
+fn overlapping_keys(length: usize, count: usize, are_tensors: bool) -> Vec<u8> {
     let data: Vec<u8> = (0..length).map(|index| index as u8).collect();
-    let keys = (0..count).map(|index| NewEntry::blob(format!("k{index}"), (index as u32).to_le_bytes().to_vec()));
+    let keys = (0..count).map(|index| {
+        let (key, bytes) = (format!("k{index}"), (index as u32).to_le_bytes().to_vec());
+        if are_tensors { NewEntry::tensor(key, ScalarType::BYTE, vec![4], bytes) } else { NewEntry::blob(key, bytes) }
+    });
     let mut ptd = Ptd::build(keys, &PtdOptions::default()).expect("a file");
     for (index, entry) in ptd.flat_tensor.segments.iter_mut().flatten().enumerate() {
         let start = index.min(length);
         *entry = DataSegment { offset: start as u64, size: (length - start) as u64 };
         ptd.segments[index] = Segment::Whole(data[start..].into());
+    }
+    for named in ptd.flat_tensor.named_data.iter_mut().flatten() {
+        let size = ptd.segments[named.segment_index as usize].len() as i32;
+        if let Some(layout) = &mut named.tensor_layout {
+            layout.sizes = Some(vec![size].into());
+        }
     }
     ptd.header.iter_mut().for_each(|header| header.segment_data_size = length as u64);
     ptd.image().and_then(|image| image.to_vec()).expect("a file")

@@ -160,14 +160,9 @@ impl Session {
     }
 
     fn findings(&self, file: &File, model: &Model<'static>, data: &[&Ptd<'static>]) -> Vec<report::Found> {
-        let mut findings = file.bundle.as_ref().unwrap_or(model).verify(Level::Strict);
-        // Findings about a program together with its .ptd files, or about missing files.
-        match (&file.bundle, model) {
-            (Some(Model::Bpte(bundle)), _) => findings.extend(bundle.verify_with(data.iter().copied(), Level::Strict)),
-            (_, Model::Pte(pte)) => findings.extend(pte.verify_with(data.iter().copied(), Level::Strict)),
-            _ => {}
-        }
-        let mut found = report::found(findings, None);
+        // Also findings about a program together with its .ptd files, or about missing files.
+        let check = file.bundle.as_ref().unwrap_or(model).check(Level::Strict, data);
+        let mut found = report::found(check.findings, None);
         for index in self.roles().data {
             let Some(other) = self.files.get(index) else { continue };
             let findings = match &other.model {

@@ -5,35 +5,35 @@ use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::inspect::CompileSetting;
 use crate::inspect::diff::{DifferenceKind, DifferenceSubject, Which, tree};
-use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::program::{BackendDelegate, CompileSpec, ExecutionPlan};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 impl<'s> Pair<'_, 's> {
     pub(super) fn delegates(&mut self) {
         let [plan, other_plan] = self.plans;
         let [pte, other_pte] = self.ptes;
-        let (mut used, mut other_used) = (Keyed::new(), Keyed::new());
+        let (mut used, mut other_used) = (BTreeSet::new(), BTreeSet::new());
         // Overlapping segments can repeat bytes many times: the files' own sizes limit the number of parsed bytes.
         let file = |pte: &Pte<'_>| pte.source.as_ref().map_or(u64::MAX, |source| source.bytes.len() as u64);
         let mut bytes_left = file(pte).saturating_add(file(other_pte));
         // Delegates without a call are matched by index.
-        let mut taken: Keyed<usize, ()> = Keyed::new();
-        for (_, index) in self.delegates.sorted() {
-            taken.add(*index);
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
+        for index in self.delegates.values() {
+            taken.insert(*index);
         }
         let both = plan.delegates().len().min(other_plan.delegates().len());
-        for index in (0..both).filter(|index| taken.get(index).is_none()) {
-            self.delegates.or_insert(index, index);
+        for index in (0..both).filter(|index| !taken.contains(index)) {
+            self.delegates.entry(index).or_insert(index);
         }
-        for (index, other_index) in core::mem::take(&mut self.delegates).into_sorted() {
+        for (index, other_index) in core::mem::take(&mut self.delegates) {
             let (Some(before), Some(after)) = (plan.delegates().get(index), other_plan.delegates().get(other_index))
             else {
                 continue;
             };
-            used.add(index);
-            other_used.add(other_index);
+            used.insert(index);
+            other_used.insert(other_index);
             let name = format!("{index} ({})", before.id());
             self.changed(DifferenceSubject::Delegate, &index.to_string(), before.id(), after.id());
             let specs = |delegate: &'s BackendDelegate<'s>| delegate.compile_specs();
@@ -87,7 +87,7 @@ impl<'s> Pair<'_, 's> {
             }
         }
         let [indices, other_indices] = self.indices;
-        let only = |plan: &ExecutionPlan<'_>, used: &Keyed<usize, ()>| {
+        let only = |plan: &ExecutionPlan<'_>, used: &BTreeSet<usize>| {
             (0..plan.delegates().len()).filter(|index| !used.contains(index)).collect::<Vec<_>>()
         };
         self.comparer.only_inside(Which::Before, (indices, plan), only(plan, &used).into_iter());
@@ -126,15 +126,15 @@ impl<'s> Pair<'_, 's> {
         }
         // Nodes in lists of different lengths cannot be matched by position: their kinds are counted instead.
         if left.graph.xnodes().len() != right.graph.xnodes().len() {
-            let mut counts: Keyed<&str, [usize; 2]> = Keyed::new();
+            let mut counts: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
             for (kind, count) in left.graph.count_nodes() {
-                counts.entry(kind)[0] = count;
+                counts.entry(kind).or_default()[0] = count;
             }
             for (kind, count) in right.graph.count_nodes() {
-                counts.entry(kind)[1] = count;
+                counts.entry(kind).or_default()[1] = count;
             }
             let text = |count: usize| if count == 0 { "none".into() } else { counted(count, "node") };
-            for (kind, [before, after]) in counts.sorted() {
+            for (kind, [before, after]) in counts.iter() {
                 if before != after {
                     fields.push((format!("{index} {kind}"), text(*before), text(*after)));
                 }

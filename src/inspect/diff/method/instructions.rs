@@ -4,9 +4,9 @@ use super::text::{arguments, exact, label, number, shown};
 use super::{InstructionOf, Pair};
 use crate::inspect::NamedBy;
 use crate::inspect::diff::{Difference, DifferenceKind, DifferenceSubject, Which};
-use crate::keyed::Keyed;
 use crate::names::shortened;
 use crate::schema::program::{ExecutionPlan, Frame, InstructionArguments};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use imara_diff::{Algorithm, Token};
 
@@ -91,7 +91,7 @@ impl<'s> Pair<'_, 's> {
             {
                 let indices = (usize::try_from(call.delegate_index), usize::try_from(other.delegate_index));
                 if let (Ok(index), Ok(other_index)) = indices {
-                    self.delegates.or_insert(index, other_index);
+                    self.delegates.entry(index).or_insert(other_index);
                 }
             }
         }
@@ -130,19 +130,19 @@ impl<'s> Pair<'_, 's> {
         removed: &[usize],
         added: &[usize],
     ) {
-        let mut waiting: Keyed<u32, Vec<usize>> = Keyed::new();
+        let mut waiting: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for index in added.iter().rev() {
-            waiting.entry(tokens[1][*index].0).push(*index);
+            waiting.entry(tokens[1][*index].0).or_default().push(*index);
         }
         let [before, after] = lists;
         let [plan, other_plan] = self.plans;
-        let mut moved = Keyed::new();
+        let mut moved = BTreeSet::new();
         for index in removed {
             let (place, instruction) = &before[*index];
             let text = Some(shown(plan, instruction));
             match waiting.get_mut(&tokens[0][*index].0).and_then(Vec::pop) {
                 Some(other) => {
-                    moved.add(other);
+                    moved.insert(other);
                     let (other_place, other) = &after[other];
                     let name = format!("{} -> {}", number(*place), number(*other_place));
                     self.change(DifferenceSubject::Instruction, DifferenceKind::Moved, name, text, None);
@@ -219,12 +219,12 @@ impl<'s> Pair<'_, 's> {
 
 /// A number for each text. Equal texts have equal numbers.
 #[derive(Default)]
-struct Numbers(Keyed<String, u32>);
+struct Numbers(BTreeMap<String, u32>);
 
 impl Numbers {
     fn number(&mut self, text: String) -> u32 {
         let next = self.0.len() as u32;
-        *self.0.or_insert(text, next)
+        *self.0.entry(text).or_insert(next)
     }
 
     /// Returns a token for each instruction. Instructions are the same if they have the same operator or kind, kinds of arguments, and

@@ -12,10 +12,11 @@ use crate::analysis::{MethodNames, Name};
 use crate::dataflow::{Calls, DelegateOutputs, size};
 use crate::file::pte::Pte;
 use crate::inspect::graph::value_text;
-use crate::keyed::{self, Keyed};
 use crate::names::shortened;
 use crate::path::Path;
 use crate::schema::program::{ContainerMetadata, ExecutionPlan, InstructionArguments};
+use crate::sorted;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use text::exact_value;
 pub(super) use text::returned;
@@ -34,9 +35,9 @@ pub(super) fn compare<'s>(
         indices: [index, other_index],
         names,
         name: plan.name(),
-        values: Keyed::new(),
-        taken: Keyed::new(),
-        delegates: Keyed::new(),
+        values: BTreeMap::new(),
+        taken: BTreeMap::new(),
+        delegates: BTreeMap::new(),
         computed: [plan, other_plan].map(computed),
         renumbered: 0,
         replaced: Vec::new(),
@@ -84,11 +85,11 @@ struct Pair<'c, 's> {
     names: [Option<&'s MethodNames<'s>>; 2],
     name: &'s str,
     /// The matched values, by the first method's index.
-    values: Keyed<usize, usize>,
+    values: BTreeMap<usize, usize>,
     /// The same pairs by the second method's index.
-    taken: Keyed<usize, usize>,
+    taken: BTreeMap<usize, usize>,
     /// The matched delegates, by the first method's index.
-    delegates: Keyed<usize, usize>,
+    delegates: BTreeMap<usize, usize>,
     /// The values that kernels write, such as computed sizes, in ascending order.
     computed: [Vec<usize>; 2],
     /// The number of matched values with different indices.
@@ -113,7 +114,7 @@ fn computed(plan: &ExecutionPlan<'_>) -> Vec<usize> {
             }
         }
     }
-    keyed::set(computed)
+    sorted::set(computed)
 }
 
 impl<'s> Pair<'_, 's> {
@@ -195,8 +196,8 @@ impl<'s> Pair<'_, 's> {
 
     /// Reports inputs or outputs whose counterpart is known and has a different position. Returns the positions on both sides that need no
     /// further comparison.
-    fn moved(&mut self, subject: DifferenceSubject, before: &[i32], after: &[i32]) -> Keyed<usize, ()> {
-        let mut positions: Keyed<usize, usize> = Keyed::new();
+    fn moved(&mut self, subject: DifferenceSubject, before: &[i32], after: &[i32]) -> BTreeSet<usize> {
+        let mut positions: BTreeMap<usize, usize> = BTreeMap::new();
         for (position, value) in after.iter().enumerate().rev() {
             if let Ok(value) = usize::try_from(*value) {
                 positions.insert(value, position);
@@ -209,9 +210,9 @@ impl<'s> Pair<'_, 's> {
             let is_same = after.get(position).is_some_and(|value| usize::try_from(*value) == Ok(*other));
             positions.get(other).copied().filter(|_| !is_same)
         };
-        let (mut names, mut moved) = (Vec::new(), Keyed::new());
+        let (mut names, mut moved) = (Vec::new(), BTreeSet::new());
         for (first, second) in (0..before.len()).filter_map(|position| Some((position, target(position)?))) {
-            moved.add(first);
+            moved.insert(first);
             if target(second) != Some(first) {
                 names.push(format!("{first} is {second} of the second file"));
             } else if first < second {
@@ -226,7 +227,7 @@ impl<'s> Pair<'_, 's> {
 
     /// Compares the number of calls of each operator.
     fn operators(&mut self) {
-        let mut counts: Keyed<String, [Option<usize>; 2]> = Keyed::new();
+        let mut counts: BTreeMap<String, [Option<usize>; 2]> = BTreeMap::new();
         let sides = [Which::Before, Which::After];
         for (side, (plan, names)) in sides.into_iter().zip(self.plans.iter().zip(&self.operators)) {
             let mut calls = vec![0; names.len()];
@@ -239,11 +240,11 @@ impl<'s> Pair<'_, 's> {
                 }
             }
             for (name, calls) in names.iter().zip(calls) {
-                *side.of_mut(counts.entry(name.clone())).get_or_insert(0) += calls;
+                *side.of_mut(counts.entry(name.clone()).or_default()).get_or_insert(0) += calls;
             }
         }
         let calls = |count: usize| if count == 1 { "1 call".into() } else { format!("{count} calls") };
-        for (name, [before, after]) in counts.into_sorted() {
+        for (name, [before, after]) in counts {
             match (before.map(calls), after.map(calls)) {
                 (Some(left), Some(right)) => self.changed(DifferenceSubject::Operator, &name, &left, &right),
                 (left @ Some(_), None) => {

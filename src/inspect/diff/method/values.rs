@@ -4,31 +4,31 @@ use super::Pair;
 use super::text::{arguments, exact};
 use crate::inspect::diff::{Difference, DifferenceKind, DifferenceSubject, Which, tree};
 use crate::inspect::graph::value_text;
-use crate::keyed::{Keyed, sort};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
+use alloc::collections::BTreeMap;
 use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec, vec::Vec};
 
 impl<'s> Pair<'_, 's> {
     /// Matches the values with the same name, if the model's author gave it and it is unique in each method.
     pub(super) fn same_names(&mut self) {
         let [left, right] = self.names.map(|names| {
-            let mut by_name: Keyed<&'s str, Option<usize>> = Keyed::new();
+            let mut by_name: BTreeMap<&'s str, Option<usize>> = BTreeMap::new();
             for (value, name) in names.map(|names| names.values.as_slice()).unwrap_or_default().iter().enumerate() {
                 if let Some(name) = name.as_ref().filter(|name| name.named_by.is_given()) {
-                    let is_first = !by_name.contains(&*name.name);
+                    let is_first = !by_name.contains_key(&*name.name);
                     by_name.insert(&name.name, is_first.then_some(value));
                 }
             }
             by_name
         });
         let mut pairs = Vec::new();
-        for (name, value) in left.sorted() {
+        for (name, value) in left.iter() {
             if let (Some(value), Some(Some(second))) = (value, right.get(*name)) {
                 pairs.push((*value, *second));
             }
         }
-        sort(&mut pairs);
+        pairs.sort();
         for (first, second) in pairs {
             self.match_values(first as i32, second as i32, false);
         }
@@ -78,8 +78,8 @@ impl<'s> Pair<'_, 's> {
                 if computed && !matches!(known, (None, None)) {
                     return same && known.0 == Some(&second);
                 }
-                self.values.or_insert(first, second);
-                self.taken.or_insert(second, first);
+                self.values.entry(first).or_insert(second);
+                self.taken.entry(second).or_insert(first);
                 same
             }
         }
@@ -158,15 +158,15 @@ impl<'s> Pair<'_, 's> {
         };
         // Unused values are matched by their content.
         let unused = |plan: &ExecutionPlan<'_>| {
-            let mut unused: Keyed<(Option<String>, String), Vec<usize>> = Keyed::new();
+            let mut unused: BTreeMap<(Option<String>, String), Vec<usize>> = BTreeMap::new();
             for (index, _) in mentioned(plan).iter().enumerate().filter(|(_, mentioned)| !**mentioned) {
                 let exact = plan.value(index).map(|value| exact(plan, &value.val));
-                unused.entry((exact, value_text(plan, index as i32))).push(index);
+                unused.entry((exact, value_text(plan, index as i32))).or_default().push(index);
             }
             unused
         };
         let (left, mut right) = (unused(plan), unused(other_plan));
-        for (key, indices) in left.into_sorted() {
+        for (key, indices) in left {
             let text = &key.1;
             let mut others = right.get_mut(&key).map(core::mem::take).unwrap_or_default().into_iter();
             for index in indices {
@@ -179,14 +179,15 @@ impl<'s> Pair<'_, 's> {
             }
             others.for_each(|second| self.unused(Which::After, second, text));
         }
-        for ((_, text), indices) in right.into_sorted() {
+        for ((_, text), indices) in right {
             for second in indices {
                 self.unused(Which::After, second, &text);
             }
         }
-        let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains(value)).collect();
+        let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains_key(value)).collect();
         self.comparer.only(Which::Before, pte, (self.indices[0], plan), lonely.into_iter());
-        let lonely: Vec<usize> = (0..other_plan.values().len()).filter(|value| !self.taken.contains(value)).collect();
+        let lonely: Vec<usize> =
+            (0..other_plan.values().len()).filter(|value| !self.taken.contains_key(value)).collect();
         self.comparer.only(Which::After, other_pte, (self.indices[1], other_plan), lonely.into_iter());
         if self.renumbered > 0 {
             let name = format!("s with another index: {} of {}", self.renumbered, plan.values().len());

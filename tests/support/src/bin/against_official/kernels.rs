@@ -8,7 +8,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Programs that compute different numbers than with contiguous tensors, or crash.
-const OTHER_NUMBERS: [&str; 3] = ["kernels/mul_cl_broadcast.pte", "kernels/se2_dim.pte", "kernels/softmax_cl_last.pte"];
+const OTHER_NUMBERS: [&str; 4] = [
+    "kernels/mul_cl_broadcast.pte",
+    "kernels/nonzero_dim_order_1_0.pte",
+    "kernels/se2_dim.pte",
+    "kernels/softmax_cl_last.pte",
+];
 
 /// The behaviour of the runtime.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 use crate::cases::{Base, Case};
 use executorch_format::delegate::Payload;
 use executorch_format::schema::xnnpack::XNodeUnion;
-use executorch_format::verify::Level;
+use executorch_format::verify::{Finding, Level};
 use executorch_format::{Ptd, Pte};
 use executorch_format_support::fixtures::Fixture;
 use executorch_format_support::official::Server;
@@ -34,8 +34,11 @@ pub struct Tally {
     refused_by_both: usize,
     aside: usize,
     too_large: usize,
-    /// Accepted by this crate at the runtime level; loads, but ends the process when it is run, which is an error at the strict level.
+    /// Accepted by this crate at the runtime level; loads, but ends the process when it is run, for which the strict level has a finding.
     dies_when_run: usize,
+    /// Accepted by this crate at the strict level as well, without a warning; loads, but ends the process when it is run: the number of
+    /// files, and examples.
+    dies_unreported: (usize, String),
     /// Accepted by this crate; the runtime was stopped while it worked on a very large value.
     too_long: usize,
     /// Refused by this crate, by rule.
@@ -73,15 +76,21 @@ const BY_CHANCE: [(&str, &str); 7] = [
 impl Tally {
     /// Returns `true` if the runtime refused only files that this crate refuses, and ran refused payloads only by chance.
     pub fn is_good(&self) -> bool {
-        self.refused_there_alone.is_empty() && self.wrongly_refused.is_empty()
+        self.refused_there_alone.is_empty()
+            && self.wrongly_refused.is_empty()
+            && self.dies_unreported.0 <= MAX_UNREPORTED
     }
 
     pub fn print(&self) {
         println!("{:7} accepted by both", self.accepted_by_both);
         println!("{:7} accepted here; the runtime loads it and refuses to run it", self.not_run);
         println!(
-            "{:7} accepted here but not at the strict level; the runtime loads it and dies when it runs it",
+            "{:7} accepted here but not at the strict level, or with a warning; the runtime loads it and dies when it runs it",
             self.dies_when_run
+        );
+        let (count, examples) = &self.dies_unreported;
+        println!(
+            "{count:7} accepted here at the strict level too; the runtime loads it and dies when it runs it: {examples}"
         );
         println!("{:7} refused by both", self.refused_by_both);
         println!(
@@ -118,6 +127,9 @@ impl Tally {
         }
     }
 }
+
+/// The number of files that may end the process when they are run, without a finding: they depend on values that the file does not state.
+const MAX_UNREPORTED: usize = 2;
 
 /// The number of examples that are kept for each message.
 const KEPT: usize = 30;
@@ -177,9 +189,31 @@ impl<'t> Judge<'t> {
                 theirs = Official::DiesWhenRun(why.clone());
             }
         }
+        // Undefined behaviour may end the process only sometimes.
+        let mut dies_when_run = || match self.ask(&paths, true, &case.file) {
+            Official::Refuses(why) => why.contains("KILLED") && !why.contains(TOO_LONG),
+            _ => false,
+        };
+        let is_accepted = !run && matches!(theirs, Official::Accepts);
+        let dies = is_accepted && dies_when_run() && dies_when_run();
         let what = || format!("{}, {} (case {number})", case.base.fixture.name(), case.how);
         let mut tally = tally.lock().unwrap();
         match (ours.iter().next(), theirs) {
+            (None, Official::Accepts) if dies => {
+                // Other warnings may be about the undamaged file.
+                let is_of_call = |finding: &Finding| finding.rule.starts_with("kernel-");
+                let is_reported =
+                    !errors(&files, Level::Strict).is_empty() || findings(&files, Level::Strict).iter().any(is_of_call);
+                if !is_reported {
+                    let (count, examples) = &mut tally.dies_unreported;
+                    *count += 1;
+                    *examples += &format!("\n                {}", what());
+                    let name = format!("dies-{number}.{}", case.base.fixture.extension());
+                    std::fs::write(self.folder.join(name), &case.file).unwrap();
+                } else {
+                    tally.dies_when_run += 1;
+                }
+            }
             (None, Official::Accepts) => tally.accepted_by_both += 1,
             (None, Official::RefusesToRun) => tally.not_run += 1,
             (None, Official::Aside) => tally.aside += 1,

@@ -1,0 +1,152 @@
+//! Names of quantized constants: by their numbers, and of their scales and zero points.
+
+use super::state_dict::{Candidate, chosen, name_of};
+use super::{MethodNames, Name, NameText, Names, StateTensor, outer};
+use crate::analysis::NamedBy;
+use crate::analysis::code::{Argument, MethodCode, Operation};
+use crate::analysis::dequantized;
+use crate::delegate::xnnpack::ConstantUse;
+use crate::delegate::{NamedBlobs, OpenPayload, Payload};
+use crate::file::pte::Pte;
+use crate::names::short;
+use crate::quantized::Dequantized;
+use crate::schema::ScalarType;
+use alloc::collections::BTreeMap;
+use alloc::{format, vec::Vec};
+
+/// The distance between a number and the same quantized and dequantized, in scales: half a scale, and an error of the scale itself, which
+/// may have 8 bits.
+const MAX_DISTANCE: f32 = 0.5 + 1.0 / 32.0;
+
+/// The most comparisons of elements, in multiples of the size of the state dict.
+const MAX_COMPARISONS: usize = 16;
+
+/// The tensors of a state dict that quantized constants are compared with, by the number of their elements.
+struct Comparer<'t> {
+    tensors: BTreeMap<usize, Vec<(&'t StateTensor<'t>, Dequantized<'t>)>>,
+    /// The remaining number of comparisons.
+    left: usize,
+}
+
+/// Names the quantized constants whose numbers are those of a tensor within half a scale, or beyond the range of the quantized ones,
+/// including those of XNNPACK in the layout of their node. Among several such tensors, one is chosen as by [`state_dict::add`](super::state_dict::add).
+pub(super) fn add<'t>(
+    names: &mut Names<'t>,
+    pte: &Pte<'_>,
+    payloads: &[OpenPayload<'_>],
+    state: &'t [StateTensor<'t>],
+) {
+    let mut tensors: BTreeMap<usize, Vec<_>> = BTreeMap::new();
+    for tensor in state {
+        if let Some(numbers) = numbers(tensor).filter(|numbers| numbers.elements() > 0) {
+            tensors.entry(numbers.elements()).or_default().push((tensor, numbers));
+        }
+    }
+    let size = state.iter().map(|tensor| tensor.bytes.len()).sum::<usize>();
+    let mut comparer = Comparer { tensors, left: size.saturating_mul(MAX_COMPARISONS) };
+    for tensor in dequantized(pte) {
+        let own = names.methods.get(tensor.method).and_then(|names| names.values.get(tensor.value)?.as_ref());
+        let (Ok(numbers), false) = (&tensor.numbers, is_named(own)) else { continue };
+        let same = comparer.same(numbers.elements(), &|_| Some(numbers.clone()));
+        if let (Some((found, _)), Some(names)) = (chosen(&same, own), names.methods.get_mut(tensor.method)) {
+            names.put(tensor.value as i64, name_of(found, false));
+        }
+    }
+    let blobs = NamedBlobs::new(pte, []);
+    for opened in payloads {
+        let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
+        else {
+            continue;
+        };
+        let layouts = xnnpack.constant_layouts();
+        let Some(names) = names.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate)) else {
+            continue;
+        };
+        for used in xnnpack.constants().iter().flat_map(|constant| &constant.uses) {
+            let ConstantUse::Tensor { value, .. } = *used else { continue };
+            let is_quantized = xnnpack.graph.xvalues().get(value).is_some_and(|value| value.quant_params().is_some());
+            let Some(own) = names.constants.get_mut(value).filter(|own| is_quantized && !is_named(own.as_ref())) else {
+                continue;
+            };
+            let layouts = layouts.get(&value).map(Vec::as_slice).unwrap_or_default();
+            let Ok(Some(stored)) = xnnpack.dequantized(value, &blobs) else { continue };
+            let numbers = |sizes: &[u32]| xnnpack.numbers_in_the_model(value, layouts, Some(sizes), &blobs).ok();
+            if let Some((found, _)) = chosen(&comparer.same(stored.elements(), &numbers), own.as_ref()) {
+                *own = Some(name_of(found, false));
+            }
+        }
+    }
+}
+
+/// Returns the numbers of a tensor in floating point.
+fn numbers<'t>(tensor: &'t StateTensor<'_>) -> Option<Dequantized<'t>> {
+    use ScalarType as Type;
+    let is_float = |own: &Type| [Type::HALF, Type::BFLOAT16, Type::FLOAT, Type::DOUBLE].contains(own);
+    let scalar_type = tensor.scalar_type.filter(is_float)?;
+    let sizes = tensor.sizes.iter().map(|size| u32::try_from(*size).ok()).collect::<Option<Vec<_>>>()?;
+    Dequantized::unquantized(scalar_type, sizes.into(), &tensor.bytes)
+}
+
+fn is_named(name: Option<&Name<'_>>) -> bool {
+    name.is_some_and(|name| name.named_by <= NamedBy::StateDict)
+}
+
+impl<'t> Comparer<'t> {
+    /// Returns the tensors with the same numbers, from those with as many elements. `numbers` returns the quantized ones in the layout of a
+    /// tensor with these sizes.
+    fn same<'n>(&mut self, elements: usize, numbers: &dyn Fn(&[u32]) -> Option<Dequantized<'n>>) -> Vec<Candidate<'t>> {
+        let mut same = Vec::new();
+        for (tensor, original) in self.tensors.get(&elements).map(Vec::as_slice).unwrap_or_default() {
+            let Some(quantized) = numbers(original.dims()) else { continue };
+            let squeezed = |sizes: &[u32]| -> Vec<u32> { sizes.iter().copied().filter(|size| *size != 1).collect() };
+            if squeezed(quantized.dims()) != squeezed(original.dims()) {
+                continue;
+            }
+            let mut compared = 0;
+            let fits = quantized.ranges(MAX_DISTANCE).zip(original.values()).all(|([low, high], original)| {
+                compared += 1;
+                compared <= self.left && low <= original && original <= high
+            });
+            self.left = self.left.saturating_sub(compared);
+            if fits {
+                same.push((*tensor, false));
+            }
+        }
+        same
+    }
+}
+
+/// Returns the name of the scales or zero points of a tensor.
+pub(super) fn part<'t>(of: &Name<'t>, part: &str) -> Name<'t> {
+    Name::new(format!("{} {part}", short(&of.name)).into(), of.named_by, of.module)
+}
+
+/// Names the scales and zero points of a method's quantized tensors after these, unless the model's author named them.
+pub(super) fn add_parameters(names: &mut MethodNames<'_>, code: &MethodCode<'_>) {
+    for instruction in code.chains.iter().flat_map(|chain| &chain.instructions) {
+        let Operation::Kernel { operator, arguments, .. } = &instruction.operation else { continue };
+        let is_dequantizing = operator.contains("::dequantize_") || operator.contains("::embedding_");
+        let (Some(tensor), true) = (arguments.first(), is_dequantizing) else { continue };
+        let value = |argument: &Argument| usize::try_from(argument.value).ok();
+        let Some(tensor) = value(tensor).and_then(|value| names.values.get(value)?.clone()) else { continue };
+        if !tensor.named_by.is_given() {
+            continue;
+        }
+        let module = tensor.module.or(match &tensor.name {
+            NameText::Borrowed(name) => Some(outer(name)),
+            NameText::Shared(_) => None,
+        });
+        let tensor = Name { module, ..tensor };
+        for argument in arguments {
+            let what = match argument.name {
+                Some("scale" | "scales" | "weight_scales") => "scales",
+                Some("zero_point" | "zero_points" | "weight_zero_points") => "zero points",
+                _ => continue,
+            };
+            let is_tensor = |value: &usize| code.values.get(*value).is_some_and(|value| value.tensor.is_some());
+            if value(argument).is_some_and(|value| is_tensor(&value)) {
+                names.put(argument.value.into(), part(&tensor, what));
+            }
+        }
+    }
+}
