@@ -103,7 +103,7 @@ fn dedup_segments(pte: &mut Pte<'_>, users: &BTreeMap<BlobPlace, Vec<User>>, rep
         let data = pte.whole_segment(*index).ok()?;
         Some((*index as usize, pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty())?))
     };
-    let indices = users.iter().filter_map(|(place, _)| match place {
+    let indices = users.keys().filter_map(|place| match place {
         BlobPlace::Segment(index) => Some(index),
         _ => None,
     });

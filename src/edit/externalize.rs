@@ -183,7 +183,7 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
     }
     let mut moves = Moves {
         tensors: Vec::new(),
-        groups: groups.iter().map(|(group, _)| *group).collect(),
+        groups: groups.keys().copied().collect(),
         named: chosen_named_data(pte, choose),
         entries: Vec::new(),
         report: EditReport::default(),

@@ -110,7 +110,7 @@ pub(super) fn split<'a>(
     for (entry, source) in ptd.entries().zip(take_entries(ptd)?) {
         parts.entry(part(&entry)).or_default().push(source.entry);
     }
-    parts.into_iter().map(|(_, entries)| Ptd::build(entries, options)).collect()
+    parts.into_values().map(|entries| Ptd::build(entries, options)).collect()
 }
 
 pub(super) fn parts_by_size(ptd: &Ptd<'_>, most: u64) -> Result<Vec<usize>> {

@@ -139,7 +139,7 @@ impl<'t> MethodMacs<'t> {
             sum.elements = sum.elements.saturating_add(call.elements);
             sum.parameters = sum.parameters.saturating_add(call.parameters);
         }
-        let mut list: Vec<OperatorMacs<'t>> = operators.into_iter().map(|(_, sum)| sum).collect();
+        let mut list: Vec<OperatorMacs<'t>> = operators.into_values().collect();
         list.sort_by(|left, right| (right.macs, right.elements).cmp(&(left.macs, left.elements)));
         list
     }

@@ -124,7 +124,7 @@ impl RunProfile<'_> {
                 sum.macs = sum.macs.zip(macs).map(|(sum, macs)| sum.saturating_add(macs));
             }
         }
-        let times: Vec<OperatorTime> = sums.into_iter().map(|(_, time)| time).collect();
+        let times: Vec<OperatorTime> = sums.into_values().collect();
         let (mut steps, mut times): (Vec<_>, Vec<_>) = times.into_iter().partition(|time| time.inside);
         times.sort_by(|left, right| right.total.cmp(&left.total));
         steps.sort_by(|left, right| right.total.cmp(&left.total));
@@ -141,7 +141,7 @@ impl RunProfile<'_> {
             sorted.extend(steps.into_iter().flatten());
         }
         // A trace can have the steps of a call without the call.
-        sorted.extend(of_backends.into_iter().flat_map(|(_, steps)| steps));
+        sorted.extend(of_backends.into_values().flatten());
         sorted
     }
 

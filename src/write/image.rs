@@ -137,7 +137,7 @@ impl<'t> Image<'t> {
     pub(crate) fn of_parts(metadata: &'t [u8], parts: Vec<(u64, &'t [u8])>, size: u64) -> Result<Self> {
         let mut all = vec![(0, metadata)];
         all.extend(parts);
-        all.sort_by(|left, right| left.0.cmp(&right.0));
+        all.sort_by_key(|left| left.0);
         let end = |(offset, bytes): &(u64, &[u8])| offset.saturating_add(bytes.len() as u64);
         if let Some(part) = all.iter().find(|part| end(part) > size) {
             let fault = format!("a part ends at byte {}, but the file has {}", end(part), counted(size, "byte"));
@@ -375,7 +375,7 @@ fn blobs<'t>(segments: &Segments<'t, '_>, background: &[u8]) -> Result<(Blobs<'t
         }
     }
     if !blobs.is_sorted_by_key(|(offset, _)| *offset) {
-        blobs.sort_by(|left, right| left.0.cmp(&right.0));
+        blobs.sort_by_key(|left| left.0);
     }
     let mut blobs = without_overlap(blobs)?;
     let is_there = |(offset, bytes): &(u64, &[u8])| {

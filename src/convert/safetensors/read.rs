@@ -64,7 +64,7 @@ impl<'a> SafetensorsFile<'a> {
         self.check_names(&tensors)?;
         let mut described =
             tensors.into_iter().map(|(name, raw)| self.describe(name, raw)).collect::<Result<Vec<_>>>()?;
-        described.sort_by(|left, right| left.range.cmp(&right.range));
+        described.sort_by_key(|left| left.range);
         self.cut(&mut described)?;
         let mut tensors: Vec<SafeTensor<'a>> = described.into_iter().map(|described| described.tensor).collect();
         take_dim_orders(&mut metadata, &mut tensors);

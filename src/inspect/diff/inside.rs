@@ -236,7 +236,7 @@ impl<'s> Comparer<'s> {
                 None => other_rest.push(inside),
             }
         }
-        rest.extend(by_name.into_iter().filter_map(|(_, inside)| inside));
+        rest.extend(by_name.into_values().flatten());
         self.with_inside(Which::After, &removed, &rest);
         self.with_inside(Which::Before, &added, &other_rest);
     }

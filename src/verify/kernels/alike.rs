@@ -85,7 +85,7 @@ mod tests {
     fn firsts(values: Vec<KernelTypes<'_>>, inputs: &[i32]) -> Vec<u32> {
         let values: Vec<EValue<'_>> = values.into_iter().map(|val| EValue { val, ..EValue::default() }).collect();
         let mut plan = ExecutionPlan::default();
-        plan.values = Some(values.into());
+        plan.values = Some(values);
         plan.inputs = Some(inputs.to_vec().into());
         of_values(&plan, &Ints::new(&plan))
     }
