@@ -110,7 +110,7 @@ impl<'t, 'p> Check<'t, 'p> {
     /// file is given, else only those of the `.ptd` files.
     fn fresh(&mut self, key: &str) -> Option<NamedBlob<'t>> {
         let blob = self.blobs.get(key).ok()??;
-        ((blob.file > 0) == !self.ptds.is_empty() && self.seen.insert(key.into())).then_some(blob)
+        ((blob.file > 0) != self.ptds.is_empty() && self.seen.insert(key.into())).then_some(blob)
     }
 
     /// Returns the SHA-256 of the parts of data, unless too many bytes were hashed.
