@@ -83,6 +83,7 @@ pub(crate) fn hex(hash: &[u8; 32]) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing)]
 mod tests {
     use super::*;
 

@@ -284,7 +284,13 @@ class Program(Model):
             found.setdefault(key, strided(key, scalar_type, stored, data))
             if name is not None and model is not None:
                 views.setdefault(name, strided(name, scalar_type, model, data))
-        return Tensors(found, self._given, views)
+        return Tensors(found, self._without_unarranged(self._given), views)
+
+    def _without_unarranged(self, names: Mapping[str, str]) -> dict[str, str]:
+        """Returns names without those of constants inside payloads whose elements strides cannot describe in PyTorch's layout: transposed
+        convolutions with groups. They are found by their keys only."""
+        without = {name for _, name, _, _, _, model, _ in self._native.inside() if model is None}
+        return {name: key for name, key in names.items() if name not in without}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -306,7 +312,7 @@ class Program(Model):
                 if model is not None:
                     views.setdefault(name, (index, tuple(model[0]), tuple(model[1])))
         aliases = {name: min(keys) for name, keys in names.items() if len(keys) == 1}
-        return Numbers(self._native, entries, aliases, views)
+        return Numbers(self._native, entries, self._without_unarranged(aliases), views)
 
     @cached_property
     def named_data(self) -> NamedData:

@@ -312,7 +312,10 @@ class MethodMemory(Answer):
     """The assumptions that had to be made: `needed` and `lost` are then estimates. Empty if everything is known."""
     not_counted: tuple[str, ...]
     """The backends that the method calls. The memory that their delegates allocate themselves, such as packed weights and workspaces, is not
-    stated in the file and not counted."""
+    stated in the file and not counted. Backends whose payloads state it are left out."""
+    scratch: int | None
+    """The scratch memory of the largest delegate in bytes, if payloads state it (Ethos-U): each call takes it from the runtime's temporary
+    allocator, and gives it back."""
 
     def moment(self, time: int) -> int | Literal["inputs", "outputs"]:
         """Returns the instruction at a time, such as `PlannedTensor.first` and `last`; `inputs` before the first instruction, `outputs` after the

@@ -292,12 +292,12 @@ impl<'a> Pte<'a> {
             match found.map(|(ptd, entry)| ptd.tensor_view(&entry)).transpose()?.flatten() {
                 Some(view) => tensors.add(NewEntry::view(String::from(key), &view)),
                 None => {
-                    let reason = "it is in a .ptd file: give that too, or convert it".into();
+                    let reason = "it is in a .ptd file: convert that file, or give it too".into();
                     skipped.push(Skipped { kind: "tensor", name: key.into(), reason });
                 }
             }
         }
-        let mut named = BTreeSet::new();
+        let (mut named, mut payloads) = (BTreeSet::new(), Vec::new());
         for opened in self.open_payloads() {
             let (bytes, is_tensors) = match opened.payload {
                 Ok(Payload::AotInductor(aot)) => {
@@ -319,13 +319,14 @@ impl<'a> Pte<'a> {
                 if bytes > 0 && !is_tensors {
                     let (name, reason) =
                         (format!("{}.delegate{index}", shortened(plan.name())), "only its backend can read it".into());
-                    skipped.push(Skipped { kind: "payload", name, reason });
+                    payloads.push(Skipped { kind: "payload", name, reason });
                 }
             }
         }
         for name in blobs.into_iter().filter(|key| !named.contains(key)) {
             skipped.push(Skipped { kind: "blob", name, reason: "it is a blob for a delegate".into() });
         }
+        skipped.extend(payloads);
         let NamedTensors { entries, .. } = tensors;
         if entries.is_empty() {
             return Ok((weights, skipped));
