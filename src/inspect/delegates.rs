@@ -319,5 +319,5 @@ pub(super) fn sorted(operators: &BTreeMap<&'static str, usize>) -> Vec<OperatorC
 
 /// Sorts the most frequent first.
 pub(super) fn most_first(operators: &mut [OperatorCalls]) {
-    operators.sort_by(|left, right| right.calls.cmp(&left.calls));
+    operators.sort_by_key(|operator| core::cmp::Reverse(operator.calls));
 }

@@ -140,7 +140,7 @@ impl<'t> MethodMacs<'t> {
             sum.parameters = sum.parameters.saturating_add(call.parameters);
         }
         let mut list: Vec<OperatorMacs<'t>> = operators.into_values().collect();
-        list.sort_by(|left, right| (right.macs, right.elements).cmp(&(left.macs, left.elements)));
+        list.sort_by_key(|operator| core::cmp::Reverse((operator.macs, operator.elements)));
         list
     }
 }

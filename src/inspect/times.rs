@@ -126,8 +126,8 @@ impl RunProfile<'_> {
         }
         let times: Vec<OperatorTime> = sums.into_values().collect();
         let (mut steps, mut times): (Vec<_>, Vec<_>) = times.into_iter().partition(|time| time.inside);
-        times.sort_by(|left, right| right.total.cmp(&left.total));
-        steps.sort_by(|left, right| right.total.cmp(&left.total));
+        times.sort_by_key(|item| core::cmp::Reverse(item.total));
+        steps.sort_by_key(|item| core::cmp::Reverse(item.total));
         let mut of_backends: BTreeMap<&str, Vec<OperatorTime>> = BTreeMap::new();
         let names: Vec<String> = steps.iter().map(|step| backend_of(&step.name).into()).collect();
         for (step, backend) in steps.into_iter().zip(&names) {

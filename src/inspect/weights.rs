@@ -212,7 +212,7 @@ impl<'t> Collector<'t> {
     /// Returns the weights, the largest first.
     fn finish(self) -> Vec<Weight<'t>> {
         let mut weights = self.weights;
-        weights.sort_by(|left, right| right.size.cmp(&left.size));
+        weights.sort_by_key(|item| core::cmp::Reverse(item.size));
         weights
     }
 
@@ -284,7 +284,7 @@ impl<'t> Collector<'t> {
         files: Option<&Files<'t>>,
     ) {
         let mut blobs = blobs.blobs;
-        blobs.sort_by(|left, right| right.size.cmp(&left.size));
+        blobs.sort_by_key(|item| core::cmp::Reverse(item.size));
         let is_tensor = |kind| {
             matches!(kind, BlobKind::Constant | BlobKind::InitialState | BlobKind::Named | BlobKind::DelegateConstant)
         };

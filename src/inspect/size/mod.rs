@@ -245,7 +245,7 @@ impl<'t> SizeReport<'t> {
         }
         let group = |(key, (bytes, pieces))| SizeGroup { key, size: bytes, pieces };
         let mut groups: Vec<SizeGroup<'t>> = sums.into_iter().map(group).collect();
-        groups.sort_by(|left, right| right.size.cmp(&left.size));
+        groups.sort_by_key(|item| core::cmp::Reverse(item.size));
         groups
     }
 
@@ -260,7 +260,7 @@ impl<'t> SizeReport<'t> {
         }
         let growth = |(key, (before, after))| Growth { key, before, after };
         let mut growth: Vec<Growth<'t>> = sums.into_iter().map(growth).collect();
-        growth.sort_by(|left, right| right.bytes().unsigned_abs().cmp(&left.bytes().unsigned_abs()));
+        growth.sort_by_key(|item| core::cmp::Reverse(item.bytes().unsigned_abs()));
         growth
     }
 }
@@ -369,7 +369,7 @@ fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
 impl<'t> SizeReport<'t> {
     fn new(source: &'t Source<'_>, settled: Settled<'t>, weights: &[PayloadWeights<'_>], errors: Vec<Fault>) -> Self {
         let mut parts = settled.parts;
-        parts.sort_by(|left, right| right.size.cmp(&left.size));
+        parts.sort_by_key(|item| core::cmp::Reverse(item.size));
         Self {
             file_size: source.size(),
             scalar_types: uses::scalar_types(&parts, weights),

@@ -109,7 +109,7 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
         };
         add(scalar_type, name, bytes);
     }
-    types.sort_by(|left, right| right.size.cmp(&left.size));
+    types.sort_by_key(|part| core::cmp::Reverse(part.size));
     types
 }
 
@@ -213,7 +213,7 @@ pub(super) fn operators(
             operators.push(OperatorSize { name: full_name(*name), size, blobs });
         }
     }
-    operators.sort_by(|left, right| right.size.cmp(&left.size));
+    operators.sort_by_key(|part| core::cmp::Reverse(part.size));
     operators
 }
 

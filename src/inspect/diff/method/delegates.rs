@@ -93,11 +93,11 @@ impl<'s> Pair<'_, 's> {
         self.comparer.only_inside(Which::Before, (indices, plan), only(plan, &used).into_iter());
         self.comparer.only_inside(Which::After, (other_indices, other_plan), only(other_plan, &other_used).into_iter());
         let id = |delegate: &BackendDelegate<'_>| Some(delegate.id().into());
-        for (index, delegate) in plan.delegates().iter().enumerate().filter(|(index, _)| used.get(index).is_none()) {
+        for (index, delegate) in plan.delegates().iter().enumerate().filter(|(index, _)| !used.contains(index)) {
             self.change(DifferenceSubject::Delegate, DifferenceKind::Removed, index.to_string(), id(delegate), None);
         }
         for (index, delegate) in
-            other_plan.delegates().iter().enumerate().filter(|(index, _)| other_used.get(index).is_none())
+            other_plan.delegates().iter().enumerate().filter(|(index, _)| !other_used.contains(index))
         {
             self.change(DifferenceSubject::Delegate, DifferenceKind::Added, index.to_string(), None, id(delegate));
         }

@@ -153,7 +153,7 @@ impl<'s> Pair<'_, 's> {
                 None => self.instruction(Which::Before, DifferenceKind::Removed, *place, text, None),
             }
         }
-        for index in added.iter().filter(|index| moved.get(*index).is_none()) {
+        for index in added.iter().filter(|index| !moved.contains(*index)) {
             let (place, instruction) = &after[*index];
             self.instruction(Which::After, DifferenceKind::Added, *place, None, Some(shown(other_plan, instruction)));
         }
