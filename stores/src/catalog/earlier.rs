@@ -72,7 +72,7 @@ impl Parts {
             }
         }
         // Names begin with the number of the run.
-        parts.sort_by_key(|item| core::cmp::Reverse(item.name));
+        parts.sort_by(|left, right| right.name.cmp(&left.name));
         Self { parts, loaded: Vec::new() }
     }
 
