@@ -70,8 +70,10 @@ fn has_only_the_magic_of_a_header(bytes: &[u8]) -> bool {
         },
         Err(error) => !matches!(error.kind(), ErrorKind::Header(_)),
     };
+    // The room of the shortest header is in use.
+    let is_in_use = header::chunk(bytes, 0).is_some_and(|root| u32::from_le_bytes(root) < 8 + PteHeader::SHORT);
     let root = TableParser::<Program<'_>>::default();
-    !is_header && read::check_at(0, root, bytes, &Limits::default()).is_ok()
+    !is_header && is_in_use && read::check_at(0, root, bytes, &Limits::default()).is_ok()
 }
 
 #[cfg(test)]

@@ -59,6 +59,9 @@ const REFUSED: &[&str] = &[
     "0.5.0/add_mul_external/add_mul_external.pte",
     "0.6.0/add_mul_external/add_mul_external.pte",
     "bench/llama6_external.pte",
+    // The Python wheel has no CudaBackend and no EthosUBackend.
+    "payloads/cuda/cuda_fqn.pte",
+    "payloads/ethosu_external/ethosu_external_weights.pte",
 ];
 
 fn refused(fixture: &Fixture) -> bool {

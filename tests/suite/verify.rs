@@ -35,7 +35,7 @@ fn expected_errors(fixture: &Fixture) -> &'static [&'static str] {
             "kernels/count_wrong.pte" => &["kernel-argument-count"],
             "kernels/kind_double_for_int.pte" => &["kernel-argument-kind"],
             "kernels/mul_cl_broadcast.pte" | "kernels/se2_dim.pte" | "kernels/softmax_cl_last.pte" => &[],
-            "kernels/dropout_training_mode.pte" | "kernels/nonzero_dim_order_1_0.pte" => &[],
+            "kernels/dropout_training_mode.pte" | "kernels/nonzero_dim_order_1_0.pte" | "kernels/bicubic_aa.pte" => &[],
             _ => &["kernel-dim-order"],
         },
         // "Failed to parse FlatTensor header". It also has an early schema.
@@ -71,6 +71,7 @@ fn official_files_have_only_expected_warnings() {
                     || name.contains("data_map_model")
             }
             "key-prefix" => name.contains("ptd_shared") || name.contains("ptd_dtypes"),
+            "operator-without-kernel" => name.contains("bicubic_aa"),
             "training-mode" => name.contains("dropout_training_mode"),
             "native-code" => name.contains("cuda_fqn"),
             "payload-unchecked" => name.contains("cuda_fqn") || name.contains("ethosu_external"),

@@ -397,11 +397,12 @@ fn verify_prints_findings_grouped_by_file() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines.len(), 4, "{text}");
+    assert_eq!(lines.len(), 5, "{text}");
     assert_eq!(lines[0], format!("{}: ok", good.display()));
     assert_eq!(lines[1], format!("{}: 1 error, 0 warnings", bad.display()));
     assert!(lines[2].starts_with("  error: tensor-rank: execution_plan[0].values[0].val.Tensor.sizes: 17 "), "{text}");
-    assert_eq!(lines[3], "2 files checked (strict), 1 with errors: 1 error, 0 warnings");
+    assert_eq!(lines[3], "  in 1.5: does not load");
+    assert_eq!(lines[4], "2 files checked (strict), 1 with errors: 1 error, 0 warnings");
 }
 
 #[test]
