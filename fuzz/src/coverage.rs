@@ -22,6 +22,7 @@ const BODIES: &[(&str, &str)] = &[
 const TARGETS: &[(&str, &str)] = &[
     ("AotInductor::is_one", "payloads"),
     ("AotInductor::parse", "payloads"),
+    ("AotTensor::elements", "payloads"),
     ("Bpte::new", "write"),
     ("Bpte::parse", "read"),
     ("Bpte::replace_program", "write"),

@@ -118,7 +118,7 @@ impl<'t> Analysis<'t> {
     }
 
     /// Returns the blobs that payloads can look up by key: the program's named data, and the keys of its `.ptd` files, if they are set.
-    pub fn named_blobs(&self) -> NamedBlobs<'t> {
+    pub(crate) fn named_blobs(&self) -> NamedBlobs<'t> {
         NamedBlobs::new(self.pte, self.data().unwrap_or_default().iter().copied())
     }
 

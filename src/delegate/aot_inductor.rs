@@ -109,7 +109,7 @@ impl<'a> AotInductor<'a> {
     /// Checks that all tensors together have about as many bytes as their storages, as far as these are among the blobs: many can share one.
     ///
     /// Fails with [`ErrorKind::Tensor`] if not.
-    pub fn check_sizes(&self, blobs: &NamedBlobs<'_>) -> Result<()> {
+    pub(crate) fn check_sizes(&self, blobs: &NamedBlobs<'_>) -> Result<()> {
         let (mut keys, mut stored, mut all) = (BTreeSet::new(), 0u64, 0u64);
         for tensor in &self.tensors {
             let Some(blob) = blobs.get(tensor.key)? else { continue };

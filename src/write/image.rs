@@ -89,7 +89,7 @@ impl<'t> Image<'t> {
     /// Checks the size of a file that was made from files of `read` bytes in all, which are those of strangers.
     ///
     /// In a small hostile file, many parts can share bytes that an edit, a split or a conversion stores once for each of them. Nothing is
-    /// copied for that in memory, but writing it can fill a disk. The command `pte` and the Python package make this check before they write.
+    /// copied for that in memory, but writing it can fill a disk. The command `pte` makes this check before they write.
     ///
     /// Fails with [`ErrorKind::Unwritable`] if the file has more bytes than [`max_size`](Self::max_size).
     ///

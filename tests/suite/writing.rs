@@ -445,3 +445,12 @@ fn an_empty_payload_in_a_segment_keeps_the_header() {
         assert!(rules.iter().all(|rule| rule.starts_with("xnnpack")), "{length}: {findings:?}");
     }
 }
+
+#[test]
+fn a_file_of_more_than_the_usual_size_is_found_by_the_bytes_that_were_read() {
+    use executorch_format::Image;
+    assert_eq!(
+        (Image::max_size(0), Image::max_size(10), Image::max_size(u64::MAX)),
+        (64 << 20, (64 << 20) + 320, u64::MAX)
+    );
+}
