@@ -77,6 +77,7 @@ fn has_only_the_magic_of_a_header(bytes: &[u8]) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
     use crate::model::Model;

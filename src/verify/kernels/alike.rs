@@ -77,13 +77,14 @@ fn of_tensor<'t>(tensor: &'t Tensor<'_>) -> Option<Content<'t>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::field_reassign_with_default)]
 mod tests {
     use super::*;
     use crate::schema::program::{Double, EValue, Int, IntList, Null, TensorList, TensorShapeDynamism};
     use alloc::vec;
 
     fn firsts(values: Vec<KernelTypes<'_>>, inputs: &[i32]) -> Vec<u32> {
-        let values: Vec<EValue<'_>> = values.into_iter().map(|val| EValue { val, ..EValue::default() }).collect();
+        let values: Vec<EValue<'_>> = values.into_iter().map(|val| EValue { val }).collect();
         let mut plan = ExecutionPlan::default();
         plan.values = Some(values);
         plan.inputs = Some(inputs.to_vec().into());
