@@ -39,7 +39,7 @@ pub(crate) struct Arrangement {
     /// The dimensions of `split` in the constant, from the outermost in memory to the innermost.
     pub(crate) dim_order: Vec<u8>,
     /// The names of the dimensions in PyTorch and in the constant, if these differ.
-    #[cfg_attr(not(feature = "edit"), expect(dead_code, reason = "reports of edits show it"))]
+    #[cfg_attr(not(feature = "edit"), allow(dead_code, reason = "reports of edits show it"))]
     pub(crate) letters: Option<(&'static str, &'static str)>,
 }
 
