@@ -10,7 +10,8 @@
 //!
 //! # fn main() -> executorch_format::Result<()> {
 //! let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
-//! let (weights, _) = Pte::parse(&file)?.weights()?;
+//! let pte = Pte::parse(&file)?;
+//! let (weights, _) = pte.weights()?;
 //! let (safetensors, _) = Safetensors::of_ptd(&weights, Unsupported::Refuse)?;
 //! let bytes = safetensors.image()?.to_vec()?;
 //!
