@@ -1,12 +1,10 @@
 //! Names of quantized constants: by their numbers, and of their scales and zero points.
 
-use super::state_dict::{Candidate, chosen, name_of};
+use super::state_dict::{Candidate, chosen, is_given, name_inside, name_of};
 use super::{MethodNames, Name, NameText, Names, StateTensor, outer};
-use crate::analysis::NamedBy;
 use crate::analysis::code::{Argument, MethodCode, Operation};
 use crate::analysis::dequantized;
-use crate::delegate::xnnpack::ConstantUse;
-use crate::delegate::{NamedBlobs, OpenPayload, Payload};
+use crate::delegate::{NamedBlobs, OpenPayload};
 use crate::file::pte::Pte;
 use crate::names::short;
 use crate::quantized::Dequantized;
@@ -46,36 +44,19 @@ pub(super) fn add<'t>(
     let mut comparer = Comparer { tensors, left: size.saturating_mul(MAX_COMPARISONS) };
     for tensor in dequantized(pte) {
         let own = names.methods.get(tensor.method).and_then(|names| names.values.get(tensor.value)?.as_ref());
-        let (Ok(numbers), false) = (&tensor.numbers, is_named(own)) else { continue };
+        let (Ok(numbers), false) = (&tensor.numbers, is_given(own)) else { continue };
         let same = comparer.same(numbers.elements(), &|_| Some(numbers.clone()));
         if let (Some((found, _)), Some(names)) = (chosen(&same, own), names.methods.get_mut(tensor.method)) {
             names.put(tensor.value as i64, name_of(found, false));
         }
     }
     let blobs = NamedBlobs::new(pte, []);
-    for opened in payloads {
-        let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
-        else {
-            continue;
-        };
-        let layouts = xnnpack.constant_layouts();
-        let Some(names) = names.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate)) else {
-            continue;
-        };
-        for used in xnnpack.constants().iter().flat_map(|constant| &constant.uses) {
-            let ConstantUse::Tensor { value, .. } = *used else { continue };
-            let is_quantized = xnnpack.graph.xvalues().get(value).is_some_and(|value| value.quant_params().is_some());
-            let Some(own) = names.constants.get_mut(value).filter(|own| is_quantized && !is_named(own.as_ref())) else {
-                continue;
-            };
-            let layouts = layouts.get(&value).map(Vec::as_slice).unwrap_or_default();
-            let Ok(Some(stored)) = xnnpack.dequantized(value, &blobs) else { continue };
-            let numbers = |sizes: &[u32]| xnnpack.numbers_in_the_model(value, layouts, Some(sizes), &blobs).ok();
-            if let Some((found, _)) = chosen(&comparer.same(stored.elements(), &numbers), own.as_ref()) {
-                *own = Some(name_of(found, false));
-            }
-        }
-    }
+    name_inside(names, payloads, |xnnpack, value, layouts, own| {
+        xnnpack.graph.xvalues().get(value)?.quant_params()?;
+        let stored = xnnpack.dequantized(value, &blobs).ok()??;
+        let numbers = |sizes: &[u32]| xnnpack.numbers_in_the_model(value, layouts, Some(sizes), &blobs).ok();
+        chosen(&comparer.same(stored.elements(), &numbers), own).map(|(found, _)| found)
+    });
 }
 
 /// Returns the numbers of a tensor in floating point.
@@ -85,10 +66,6 @@ fn numbers<'t>(tensor: &'t StateTensor<'_>) -> Option<Dequantized<'t>> {
     let scalar_type = tensor.scalar_type.filter(is_float)?;
     let sizes = tensor.sizes.iter().map(|size| u32::try_from(*size).ok()).collect::<Option<Vec<_>>>()?;
     Dequantized::unquantized(scalar_type, sizes.into(), &tensor.bytes)
-}
-
-fn is_named(name: Option<&Name<'_>>) -> bool {
-    name.is_some_and(|name| name.named_by <= NamedBy::StateDict)
 }
 
 impl<'t> Comparer<'t> {

@@ -53,17 +53,21 @@ pub(super) fn add<'t>(
             }
         }
     }
-    add_inside(names, pte, payloads, &by_bytes);
+    let blobs = NamedBlobs::new(pte, []);
+    name_inside(names, payloads, |xnnpack, value, layouts, own| {
+        let forms = layouts.iter().filter_map(|layout| as_in_the_model(xnnpack, value, *layout, &blobs));
+        let found = forms.filter_map(|bytes| chosen(by_bytes.get(&*bytes)?, own)).next()?;
+        (!found.1).then_some(found.0)
+    });
 }
 
-/// Names the constants of XNNPACK.
-fn add_inside<'t>(
+/// Names the constants of XNNPACK that no source has named yet: `find` returns the tensor that a value is, from the layouts in which nodes
+/// take it and the name that it has so far.
+pub(super) fn name_inside<'t>(
     names: &mut Names<'t>,
-    pte: &Pte<'_>,
     payloads: &[OpenPayload<'_>],
-    by_bytes: &BTreeMap<Cow<'t, [u8]>, Vec<Candidate<'t>>>,
+    mut find: impl FnMut(&Xnnpack<'_>, usize, &[ConstantLayout], Option<&Name<'t>>) -> Option<&'t StateTensor<'t>>,
 ) {
-    let blobs = NamedBlobs::new(pte, []);
     for opened in payloads {
         let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
         else {
@@ -74,19 +78,19 @@ fn add_inside<'t>(
             continue;
         };
         for used in xnnpack.constants().iter().flat_map(|constant| &constant.uses) {
-            let ConstantUse::Tensor { value, .. } = used else { continue };
-            let Some(own) = names.constants.get_mut(*value) else { continue };
-            if own.as_ref().is_some_and(|own| own.named_by <= NamedBy::StateDict) {
-                continue;
-            }
-            let layouts = layouts.get(value).map(Vec::as_slice).unwrap_or_default();
-            let forms = layouts.iter().filter_map(|layout| as_in_the_model(xnnpack, *value, *layout, &blobs));
-            let found = forms.filter_map(|bytes| chosen(by_bytes.get(&*bytes)?, own.as_ref())).next();
-            if let Some((tensor, false)) = found {
+            let ConstantUse::Tensor { value, .. } = *used else { continue };
+            let Some(own) = names.constants.get_mut(value).filter(|own| !is_given(own.as_ref())) else { continue };
+            let layouts = layouts.get(&value).map(Vec::as_slice).unwrap_or_default();
+            if let Some(tensor) = find(xnnpack, value, layouts, own.as_ref()) {
                 *own = Some(name_of(tensor, false));
             }
         }
     }
+}
+
+/// Returns `true` if a source besides the program gives the name.
+pub(super) fn is_given(name: Option<&Name<'_>>) -> bool {
+    name.is_some_and(|name| name.named_by <= NamedBy::StateDict)
 }
 
 /// Returns the bytes of a constant in PyTorch's layout; `None` if that is not known.
