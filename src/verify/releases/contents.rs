@@ -113,33 +113,18 @@ fn backend_name(id: &str) -> String {
 
 /// Adds forms of payloads that only the backend of 1.5 reads, by its source.
 fn newer_forms(payload: &Result<Payload<'_>>, path: &Path<'_>, uses: &mut ContentUses) {
-    let path = || path.to_field_path();
-    match payload {
+    let (what, message, otherwise) = match payload {
         Ok(Payload::AotInductor(aot)) if aot.lists_tensors => {
-            let message = "weights for CUDA with their names, which the backend reads since 1.5".to_owned();
-            uses.push(Use {
-                kind: &reasons::NEWER_PAYLOAD,
-                what: "",
-                path: path(),
-                message,
-                known: V1_5,
-                otherwise: Refuses,
-            });
+            ("", "weights for CUDA with their names, which the backend reads since 1.5", Refuses)
         }
         // Earlier backends take the key for the data.
         Ok(Payload::EthosU(ethos_u)) if ethos_u.blocks.iter().any(|block| block.external) => {
-            let message = "blocks for an Ethos-U under keys, which the backend looks up since 1.5".to_owned();
-            uses.push(Use {
-                kind: &reasons::NEWER_PAYLOAD,
-                what: "blocks",
-                path: path(),
-                message,
-                known: V1_5,
-                otherwise: Miscomputes,
-            });
+            ("blocks", "blocks for an Ethos-U under keys, which the backend looks up since 1.5", Miscomputes)
         }
-        _ => (),
-    }
+        _ => return,
+    };
+    let (path, message) = (path.to_field_path(), message.to_owned());
+    uses.push(Use { kind: &reasons::NEWER_PAYLOAD, what, path, message, known: V1_5, otherwise });
 }
 
 /// Adds the backends whose payloads were not tested, for each release.
