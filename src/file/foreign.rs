@@ -103,9 +103,10 @@ fn of_other_program(bytes: &[u8]) -> Option<Cow<'static, str>> {
 
 /// Returns `true` if a file with these first bytes is of a kind that this crate reads, in any version.
 fn is_known(first: &[u8]) -> bool {
-    matches!(first, [_, _, _, _, b'E', b'T', b'0'..=b'9', b'0'..=b'9', ..])
-        || matches!(first, [_, _, _, _, b'F', b'T' | b'P', b'0'..=b'9', b'0'..=b'9', ..])
-        || matches!(first, [_, _, _, _, b'B', b'P', b'0'..=b'9', b'0'..=b'9', ..])
+    match chunk::<4>(first, 4) {
+        Some([b'E' | b'F', b'T', version @ ..] | [b'B', b'P', version @ ..]) => version.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
 }
 
 /// Names the encoding of a text if a file that this crate reads is encoded in it.
@@ -171,12 +172,18 @@ fn text(bytes: &[u8]) -> Option<&'static str> {
 
 /// Returns `true` for UTF-8 that was possibly cut, without control characters.
 fn is_text(bytes: &[u8]) -> bool {
-    let text = match core::str::from_utf8(bytes) {
-        Err(error) if error.error_len().is_some() => return false,
-        Err(error) => bytes.get(..error.valid_up_to()).unwrap_or_default(),
-        Ok(_) => bytes,
-    };
-    text.len() >= 8 && text.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
+    utf8(bytes).is_some_and(|text| {
+        text.len() >= 8 && text.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
+    })
+}
+
+/// Returns the whole characters of UTF-8 that was possibly cut; `None` if the bytes are not UTF-8.
+pub(super) fn utf8(bytes: &[u8]) -> Option<&[u8]> {
+    match core::str::from_utf8(bytes) {
+        Ok(_) => Some(bytes),
+        Err(error) if error.error_len().is_none() => bytes.get(..error.valid_up_to()),
+        Err(_) => None,
+    }
 }
 
 /// The first words of C source that `xxd -i`, ExecuTorch's `pte_to_header.py` and similar tools write.

@@ -1,5 +1,6 @@
 //! Damage that transfers do to whole files, which explains an error of reading.
 
+use super::foreign::utf8;
 use super::header::{self, Header, PteHeader};
 use crate::error::{Error, ErrorKind, TransferDamage};
 use crate::flatbuffer::read::{self, Limits, TableParser};
@@ -51,14 +52,7 @@ fn has_converted_line_ends(bytes: &[u8]) -> bool {
 
 /// Returns `true` if the bytes are UTF-8, possibly cut, with characters outside ASCII.
 fn is_text(bytes: &[u8]) -> bool {
-    let valid = match core::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) if error.error_len().is_none() => {
-            bytes.get(..error.valid_up_to()).and_then(|valid| core::str::from_utf8(valid).ok()).unwrap_or_default()
-        }
-        Err(_) => return false,
-    };
-    !valid.is_ascii()
+    utf8(bytes).is_some_and(|text| !text.is_ascii())
 }
 
 /// Returns `true` if the bytes are a program without an extended header but for the magic of one.
