@@ -83,7 +83,7 @@ pub(super) fn computed<'t>(
             NameSource::Record(EtRecord { methods }) => {
                 for method in methods {
                     folded(method, &is_known, &mut computed);
-                    // What dequantizes has a name after the operator that takes its numbers.
+                    // An operator that dequantizes has a name after the one that takes its numbers.
                     let nodes = method.nodes.iter().filter(|node| !node.dequantizes());
                     for parameter in nodes.flat_map(|node| &node.parameters) {
                         if !is_known(&parameter.name) && !parameter.has_generated_name() {
@@ -99,7 +99,7 @@ pub(super) fn computed<'t>(
             }
         }
     }
-    computed.into_iter().collect::<Vec<_>>()
+    computed.into_iter().collect()
 }
 
 fn no_copy() -> String {

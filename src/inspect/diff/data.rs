@@ -124,7 +124,7 @@ impl<'s> Comparer<'s> {
                     }
                 }
             }
-            external.into_iter().collect::<Vec<_>>()
+            external.into_iter().collect()
         };
         let size = |side: &Side<'_>| {
             let data = side.data.iter().map(|ptd| ptd.source.as_ref().map_or(0, |source| source.bytes.len()));

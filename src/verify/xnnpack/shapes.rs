@@ -80,7 +80,7 @@ pub(super) fn relaid(graph: &Graph<'_>) -> Vec<(u32, Vec<u64>)> {
             }
         }
     }
-    found.into_iter().collect::<Vec<_>>()
+    found.into_iter().collect()
 }
 
 /// Returns the shape of the output; `None` if it does not follow from the inputs alone.
