@@ -50,7 +50,7 @@ pub struct Info<'t> {
     file_size: u64,
     #[serde(flatten)]
     summary: &'t Summary<'t>,
-    /// What the newest release, with everything in its own libraries, does with the file.
+    /// The verdict of the newest release, with everything in its own libraries.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<Verdict>,
     /// The releases that load the file, and the behaviour of each, with the file's `.ptd` files.

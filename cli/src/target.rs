@@ -23,7 +23,7 @@ const RUNTIMES: [Runtime; 5] = [
         libraries: Some(&[Library::Portable, Library::Optimized]),
         backends: Some(&["XnnpackBackend"]),
     },
-    // What the wheel of 1.5.1 for Linux registers (OpenVINO, QNN, XNNPACK), and what `tools/cmake/preset/pybind.cmake` adds on macOS.
+    // The wheel of 1.5.1 for Linux registers OpenVINO, QNN and XNNPACK; `tools/cmake/preset/pybind.cmake` adds the others on macOS.
     Runtime {
         name: "python",
         libraries: Some(&[Library::PythonWheel]),

@@ -39,7 +39,7 @@ pub fn build_json(bytes: &[u8]) {
     let choices = &mut choices(bytes);
     for _ in 0..3 {
         let at = usize::from(choices.byte()) << 8 | usize::from(choices.byte());
-        // What a file states about itself as a whole comes first.
+        // The fields about the file as a whole come first.
         let end = if choices.yes() { text.len() } else { text.len().min(200) };
         let Some(start) = text
             .char_indices()

@@ -893,7 +893,7 @@ class Release(Answer):
     kernels: Answers[NeededKernels]
     """The kernels that the file needs from libraries other than the portable one, except those that the target lists."""
     verdict: Verdict
-    """What the release does with the file, including what happens when its methods run."""
+    """The verdict of the release, including what happens when the file's methods run."""
 
     @property
     def version(self) -> tuple[int, ...]:
@@ -918,8 +918,8 @@ class Cause(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Answer):
-    """What ExecuTorch of a release, with a set of kernels and backends and within limits of memory, does with a model. Every answer about this
-    is a view of the verdict: the findings of a check, the behaviour of releases, and what a device lacks."""
+    """The behaviour of ExecuTorch of a release, with a set of kernels and backends and within limits of memory, with a model. Every answer
+    about this is a view of the verdict: the findings of a check, the behaviour of releases, and what a device lacks."""
 
     outcome: str
     """The outcome: the first one of those of the causes. One of `does-not-load`, `missing`, `refuses-call`, `dies`, `miscomputes`, `does-not-

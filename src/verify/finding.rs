@@ -92,7 +92,7 @@ pub struct Finding {
     pub message: String,
     /// The corresponding published vulnerability of the official runtime.
     pub cve: Option<&'static str>,
-    /// What the newest release does with the file because of this.
+    /// The behaviour of the newest release because of this.
     #[serde(skip)]
     pub(crate) outcome: Outcome,
 }

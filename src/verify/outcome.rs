@@ -1,8 +1,8 @@
-//! What ExecuTorch does with a model, in one word.
+//! The behaviour of ExecuTorch with a model, in one word.
 
 use core::fmt;
 
-/// What ExecuTorch does with a model, the worst first: if several hold, the first one is the verdict.
+/// The behaviour of ExecuTorch with a model, the worst first: if several hold, the first one is the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -19,7 +19,7 @@ pub struct Rule {
     pub level: Level,
     /// The severity of a violation.
     pub severity: Severity,
-    /// What ExecuTorch's newest release does with a file that breaks the rule; [`Outcome::Runs`] if only other readers are concerned. A
+    /// The behaviour of ExecuTorch's newest release with a file that breaks the rule; [`Outcome::Runs`] if only other readers are concerned. A
     /// violation that is less severe than the rule has an [unknown](Outcome::Unknown) outcome.
     pub outcome: Outcome,
     /// The danger: a defect in the file, or the behaviour of a reader that does not check the rule.

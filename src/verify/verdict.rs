@@ -37,7 +37,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What ExecuTorch of a release, with a set of kernels and backends and within limits of memory, does with a model.
+/// The behaviour of ExecuTorch of a release, with a set of kernels and backends and within limits of memory, with a model.
 ///
 /// Every answer about this is a view of the verdict: the findings of a check, the behaviour of releases, and what a device lacks.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

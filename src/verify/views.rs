@@ -15,7 +15,7 @@ use alloc::{vec, vec::Vec};
 pub struct Check {
     /// The findings, also about the file together with its `.ptd` files.
     pub findings: Vec<Finding>,
-    /// What the newest release with everything in its own libraries does with the file; `None` for an ETDump, and for a payload in a file
+    /// The verdict of the newest release with everything in its own libraries; `None` for an ETDump, and for a payload in a file
     /// of its own.
     pub verdict: Option<Verdict>,
 }

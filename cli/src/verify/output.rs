@@ -32,7 +32,7 @@ pub struct CheckedFile<'f> {
     /// `true` if no finding is an error.
     ok: bool,
     findings: &'f [Finding],
-    /// What the newest release, with everything in its own libraries, does with the file.
+    /// The verdict of the newest release, with everything in its own libraries.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'f Verdict>,
     errors: json::None,

@@ -53,7 +53,7 @@ pub(super) struct Violation {
     pub(super) rule: &'static Rule,
     /// The rule's severity, or a warning if some kernel of the release accepts the call.
     pub(super) severity: Severity,
-    /// What the kernels do; unknown if they may do it, or only some of them.
+    /// The outcome of the call; unknown if it is only possible, or only with some of the kernels.
     pub(super) outcome: Outcome,
     /// The index of the argument in the call.
     pub(super) argument: Option<usize>,

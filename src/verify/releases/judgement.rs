@@ -8,7 +8,7 @@ use super::{Answer, NeededKernels, Reason, ReleaseVerdict, reasons};
 use crate::path::FieldPath;
 use alloc::{format, vec::Vec};
 
-/// What is known so far of a release and a file.
+/// The facts known so far of a release and a file.
 pub(super) struct Judgement {
     release: Release,
     format: Answer,

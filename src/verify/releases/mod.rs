@@ -65,7 +65,7 @@ pub struct ReleaseVerdict {
     pub delegates: Answer,
     /// The kernels that the file needs from libraries other than the portable one, except those that the target lists.
     pub kernels: Vec<NeededKernels>,
-    /// What the release does with the file, including what happens when its methods run.
+    /// The verdict of the release, including what happens when the file's methods run.
     pub verdict: Verdict,
 }
 

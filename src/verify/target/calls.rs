@@ -15,7 +15,7 @@ pub(in crate::verify) struct CallFault {
     pub(super) method: String,
     pub(super) operator: String,
     pub(super) rule: &'static str,
-    /// What the newest release does.
+    /// The behaviour of the newest release.
     pub(in crate::verify) outcome: Outcome,
     /// The number of calls.
     pub(super) calls: usize,

@@ -207,7 +207,7 @@ impl fmt::Display for Missing {
 pub enum Unknown {
     /// The behaviour of the runtime with the file, with the reason why it is unknown.
     Runtime(Box<ReleaseVerdict>),
-    /// What happens when the file runs, which the runtime loads.
+    /// The outcome of a run of the file, which the runtime loads.
     Run(Cause),
     /// The accelerator that a delegate for Ethos-U was compiled for, or its scratch memory.
     Accelerator {
@@ -288,7 +288,7 @@ impl fmt::Display for Unknown {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fit {
-    /// What ExecuTorch on the device does with the file: that something is missing, or not known, follows from the lists.
+    /// The verdict of ExecuTorch on the device: that something is missing, or not known, follows from the lists.
     pub verdict: Verdict,
     /// The needs that the device does not meet.
     pub missing: Vec<Missing>,
