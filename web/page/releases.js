@@ -17,7 +17,9 @@
       main.append(
         element("p", {}, element("b", {}, "Loads in: "), page.releasesText(loads_in)),
         element("p", {}, element("b", {}, `In ${release}: `), page.verdictText(verdict)),
-        ...verdict.because.map((cause) => note(`${page.outcomes[cause.outcome]}: ${cause.name}: ${page.reason(cause)}`)),
+        ...verdict.because.map((cause) =>
+          note(`${page.outcomes[cause.outcome]}: ${cause.name}: ${page.reason(cause)}`),
+        ),
         kernels ? note(`Needs kernels outside the portable library: ${kernels}.`) : "",
         note(checked),
         viewer.table(columns, [...releases].reverse()),
