@@ -110,14 +110,21 @@ class Tensor:
     data: memoryview
     """The bytes in the file: read-only, not copied."""
 
+    def _extent(self) -> int:
+        """Returns the number of elements from the first to the last in memory."""
+        return 0 if 0 in self.sizes else 1 + sum(stride * (size - 1) for size, stride in zip(self.sizes, self.strides))
+
+    def has_gaps(self) -> bool:
+        """Returns `True` for a view in which not all elements are side by side."""
+        return self._extent() != math.prod(self.sizes)
+
     def numpy(self) -> npt.NDArray[Any]:
         """Returns a read-only array of the bytes in the file, without a copy. It stays valid without the model.
 
         Raises `Error` if the number of bytes does not fit the type and shape.
         """
         numpy, type_ = _numpy(), dtype(self.scalar_type)
-        last = sum(stride * (size - 1) for size, stride in zip(self.sizes, self.strides))
-        expected = 0 if 0 in self.sizes else (last + 1) * type_.itemsize
+        expected = self._extent() * type_.itemsize
         if self.data.nbytes != expected:
             raise Error(f"{self!r}: its type and shape need {expected} bytes", rule="tensor")
         strides = tuple(stride * type_.itemsize for stride in self.strides)
@@ -327,8 +334,7 @@ NewLayout = tuple[str, list[int], list[int]]
 
 def new_data(value: Any) -> tuple[NewLayout | None, Source]:
     """Converts new data: a NumPy array, a PyTorch tensor, a `Tensor`, or bytes. Bytes have no layout."""
-    if isinstance(value, Tensor) and value.data.nbytes != math.prod(value.sizes) * dtype(value.scalar_type).itemsize:
-        # A view with gaps.
+    if isinstance(value, Tensor) and value.has_gaps():
         return (str(value.scalar_type), list(value.sizes), list(range(len(value.sizes)))), Source.of_bytes(value.numpy().tobytes())
     if isinstance(value, Tensor):
         return (str(value.scalar_type), list(value.sizes), list(value.dim_order)), Source.of_bytes(bytes(value.data))

@@ -20,9 +20,8 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     let operators = plan.operators();
     let called = called_operators(plan);
     for (index, (operator, called)) in operators.iter().zip(called).enumerate() {
-        let path = &path.item("operators", index);
-        if report.concerns(called) && operator_name(operator, path, report) && called && report.is_strict() {
-            without_kernel(operator, path, report);
+        if report.concerns(called) {
+            operator_name(operator, &path.item("operators", index), report);
         }
     }
     let prims = operators.iter().map(prim).collect();
@@ -53,21 +52,35 @@ pub(super) fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
     called
 }
 
-/// Checks the length of the full name, and returns `true` if there is no violation. The runtime joins name and overload with a dot in a buffer of 100 bytes, which ends with a NUL.
-fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) -> bool {
-    const MAX_NAME: usize = 99;
-    let Some(name) = operator.name.as_ref() else {
-        report.add(rule::OPERATOR_NAME, &path.field("name"), format_args!("absent, expected an operator's name"));
-        return false;
-    };
+/// The largest size of a full name: the runtime joins name and overload with a dot in a buffer of 100 bytes, which ends with a NUL.
+const MAX_NAME: usize = 99;
+
+/// Returns the size of the full name, and the name; `None` if it is absent.
+fn full_name<'t, 'a>(operator: &'t Operator<'a>) -> Option<(usize, &'t Text<'a>)> {
+    let name = operator.name.as_ref()?;
     let overload = operator.overload.as_ref().map_or(0, c_length);
-    let length = c_length(name) + overload + usize::from(overload > 0);
+    Some((c_length(name) + overload + usize::from(overload > 0), name))
+}
+
+fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let Some((length, name)) = full_name(operator) else {
+        let found = format_args!("absent, expected an operator's name");
+        return report.add(rule::OPERATOR_NAME, &path.field("name"), found);
+    };
     if length > MAX_NAME {
         let offset = report.offset(Some(name.as_bytes()));
         let found = format!("{} and its overload need {length} bytes, expected at most {MAX_NAME}", Name(name));
         report.add_at(rule::OPERATOR_NAME, &path.field("name"), offset, found);
     }
-    length <= MAX_NAME
+}
+
+/// Reports the called operators without a kernel. This is a rule of the strict level, for which firmware does not link the table of operators.
+pub(super) fn check_kernels(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    for (index, (operator, called)) in plan.operators().iter().zip(called_operators(plan)).enumerate() {
+        if called && full_name(operator).is_some_and(|(length, _)| length <= MAX_NAME) {
+            without_kernel(operator, &path.item("operators", index), report);
+        }
+    }
 }
 
 /// Reports an operator in one of ExecuTorch's own namespaces that no library of the newest release has.

@@ -5,8 +5,7 @@ use crate::file::pte::Pte;
 use crate::flatbuffer::text::c_string;
 use alloc::{vec, vec::Vec};
 
-/// Returns, for each entry of `named_data`, whether a payload looks it up: the runtime itself does not read named data. Without `payloads`,
-/// nothing is known to be looked up.
+/// Returns, for each entry of `named_data`, whether a payload looks it up: the runtime itself does not read named data.
 #[expect(clippy::indexing_slicing, reason = "`found` has an item for each entry of the index")]
 pub(super) fn looked_up(pte: &Pte<'_>, payloads: &[OpenPayload<'_>]) -> Vec<bool> {
     let mut found = vec![false; pte.named_data().len()];

@@ -1,22 +1,20 @@
 //! Rules about the root table: its lists, and the items that they refer to. They follow the runtime's `program.cpp` and
 //! `pte_data_map.cpp`.
 
-use super::look_ups;
 use super::report::{Name, Report};
 use super::rule::{self, Rule};
-use crate::delegate::OpenPayload;
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::flatbuffer::any;
 use crate::path::Path;
 use crate::schema::Program;
-use alloc::format;
+use alloc::{format, vec::Vec};
 
 /// The default limit of FlatBuffers' verifier, which the runtime uses. The verifier's other limit, a depth of 64, cannot be
 /// reached in this schema.
 const MAX_TABLES: usize = 1_000_000;
 
-pub(super) fn check(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
+pub(super) fn check(pte: &Pte<'_>, looked_up: &dyn Fn() -> Vec<bool>, report: &mut Report<'_>) {
     let program = &pte.program;
     version(program.version, rule::PROGRAM_VERSION, report);
     execution_plan(program, report);
@@ -24,7 +22,7 @@ pub(super) fn check(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Re
     constant_buffer(program, report);
     constants_twice(program, report);
     constant_segment(program, report);
-    named_data(pte, payloads, report);
+    named_data(pte, looked_up, report);
 }
 
 pub(super) fn constant_offsets<'t>(program: &'t Program<'_>) -> &'t [u64] {
@@ -109,7 +107,7 @@ fn constant_segment(program: &Program<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn named_data(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
+fn named_data(pte: &Pte<'_>, looked_up: &dyn Fn() -> Vec<bool>, report: &mut Report<'_>) {
     let program = &pte.program;
     let root = Path::ROOT;
     if program.named_data.is_some() && program.segments.is_none() {
@@ -117,13 +115,12 @@ fn named_data(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'
         return report.add(rule::NAMED_DATA_SEGMENT, &root.field("segments"), found);
     }
     let segments = segment_count(program);
-    let mut looked_up = None;
+    let mut kept = None;
     for (index, named) in program.named_data().iter().enumerate() {
         let (key, path) = (named.key.as_deref(), root.item("named_data", index));
         named_data_key(key, &path, report);
         let is_inside = (named.segment_index as usize) < segments;
-        let mut is_looked_up =
-            || looked_up.get_or_insert_with(|| look_ups::looked_up(pte, payloads)).get(index) == Some(&true);
+        let mut is_looked_up = || kept.get_or_insert_with(looked_up).get(index) == Some(&true);
         // The runtime detects this only when a delegate requests the data.
         if is_inside || report.concerns(is_looked_up()) {
             named_data_segment(key, named.segment_index, segments, &path, report);

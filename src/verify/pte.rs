@@ -2,8 +2,8 @@
 
 use super::report::Report;
 use super::{
-    Finding, Level, constants, delegates, instructions, kernels, memory, names, pairing, plan, program, segments,
-    shared_state, tensors, trailing, training, values, wire,
+    Finding, Level, constants, delegates, instructions, kernels, look_ups, memory, names, pairing, plan, program,
+    segments, shared_state, tensors, trailing, training, values, wire,
 };
 #[cfg(feature = "inspect")]
 use super::{MissingData, releases};
@@ -32,7 +32,7 @@ impl Pte<'_> {
     /// Checks the file at `level`, which is not that of the structure. `payloads` are those that it has opened.
     pub(crate) fn verify_opened(&self, payloads: &[OpenPayload<'_>], level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
-        runtime_rules(self, payloads, &mut report);
+        runtime_rules(self, &|| look_ups::looked_up(self, payloads), &mut report);
         xnnpack::check(self, payloads, &mut report);
         if level >= Level::Strict {
             strict_rules(self, payloads, &mut report);
@@ -44,7 +44,7 @@ impl Pte<'_> {
     /// firmware, since this links neither the code of the strict level nor that of payloads. [`verify`](Self::verify) checks them too.
     pub fn verify_for_runtime(&self) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
-        runtime_rules(self, &[], &mut report);
+        runtime_rules(self, &Vec::new, &mut report);
         report.finish()
     }
 
@@ -81,10 +81,11 @@ impl Pte<'_> {
     }
 }
 
-/// Checks the rules of the runtime level, and rules of the strict level that share functions with them.
-fn runtime_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
-    program::check(pte, payloads, report);
-    segments::check_pte(pte, payloads, report);
+/// Checks the rules of the runtime level, and rules of the strict level that share functions with them. `looked_up` returns, for each entry of
+/// `named_data`, whether a payload looks it up; entries that it leaves out are not. It is a function, so that firmware links no payloads.
+fn runtime_rules(pte: &Pte<'_>, looked_up: &dyn Fn() -> Vec<bool>, report: &mut Report<'_>) {
+    program::check(pte, looked_up, report);
+    segments::check_pte(pte, looked_up, report);
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &Path::ROOT.item("execution_plan", index);
         plan::check(plan, path, report);
@@ -103,6 +104,7 @@ fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &Path::ROOT.item("execution_plan", index);
         kept.push(memory::check((index, plan), &outputs, path, report));
+        instructions::check_kernels(plan, path, report);
         kernels::check(pte, plan, path, report);
     }
     shared_state::check(pte, &kept, report);

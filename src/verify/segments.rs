@@ -1,9 +1,7 @@
 //! Rules about the segments of a `.pte` or `.ptd`: they are inside the file, in order, and do not overlap.
 
-use super::look_ups::looked_up;
 use super::report::Report;
 use super::rule;
-use crate::delegate::OpenPayload;
 use crate::error::counted;
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
@@ -26,10 +24,10 @@ struct Checked<'t, 'a> {
     read: Vec<Option<Read>>,
 }
 
-pub(super) fn check_pte(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
+pub(super) fn check_pte(pte: &Pte<'_>, looked_up: &dyn Fn() -> Vec<bool>, report: &mut Report<'_>) {
     let header = pte.header.zip(pte.source.as_ref());
     let header = header.map(|(header, source)| (header.length, source.metadata_size.saturating_sub(HEAD_SIZE as u64)));
-    Checked { segments: pte.segment_data(), is_ptd: false, header, read: read_of_pte(pte, payloads) }.check(report);
+    Checked { segments: pte.segment_data(), is_ptd: false, header, read: read_of_pte(pte, looked_up) }.check(report);
 }
 
 pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
@@ -71,7 +69,7 @@ struct Read {
 
 /// Returns the part of each segment that ExecuTorch 1.5 reads: whole segments of constants, of payloads, and of named data that a
 /// payload looks up; of initial states, only those that a tensor uses.
-fn read_of_pte(pte: &Pte<'_>, payloads: &[OpenPayload<'_>]) -> Vec<Option<Read>> {
+fn read_of_pte(pte: &Pte<'_>, looked_up: &dyn Fn() -> Vec<bool>) -> Vec<Option<Read>> {
     let segments = pte.program.segments();
     let mut read: Vec<Option<Read>> = vec![None; segments.len()];
     let mut reads = |index: u32, size: u64, needs_base: bool| {
@@ -87,7 +85,7 @@ fn read_of_pte(pte: &Pte<'_>, payloads: &[OpenPayload<'_>]) -> Vec<Option<Read>>
     // Look-ups are found only if it matters which data is read.
     let is_sound =
         pte.segment_base_offset() > 0 && !pte.segments.iter().any(|segment| matches!(segment, Segment::Absent));
-    let looked_up = (!is_sound).then(|| looked_up(pte, payloads));
+    let looked_up = (!is_sound).then(looked_up);
     let is_read = |entry: usize| looked_up.as_ref().is_none_or(|looked_up| looked_up.get(entry) == Some(&true));
     for (user, data) in pte.data_users() {
         match data {

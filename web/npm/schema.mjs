@@ -19,14 +19,14 @@ function plain(schema) {
 /** Returns the schema of all answers. `read` returns the schema of a document of the command, such as `info`. */
 export function answersSchema(read) {
   const definitions = structuredClone({ ...read("info").$defs, ...read("fit").$defs, ...read("report").$defs });
-  const { missing, unknown } = definitions.Verdict.properties;
+  const { missing, unknown, verdict } = definitions.FileFit.properties;
   const { findings, graphs, memory, operators, size, summary, weights } = definitions.Page.properties;
   // Parts of the command's documents that are not answers here.
-  for (const name of ["Page", "Failed", "Info", "Verdict"]) delete definitions[name];
+  for (const name of ["Page", "Failed", "FileFit", "Info"]) delete definitions[name];
   // The values that an exporter chose may need all 64 bits.
   const integer = definitions.Returned.anyOf.find(({ type }) => type === "integer");
   integer.tsType = "number | bigint";
-  const fit = object("Fit", { missing, unknown });
+  const fit = object("Fit", { missing, unknown, verdict });
   const releases = object("Releases", {
     loads_in: { $ref: "#/$defs/LoadsIn" },
     releases: { type: "array", items: { $ref: "#/$defs/ReleaseVerdict" } },

@@ -83,6 +83,7 @@ test("a device lacks what it does not have", async () => {
   assert.deepEqual(model.fit({ runtime: "1.5", backends: ["XnnpackBackend"], libraries: ["portable"] }), {
     missing: [],
     unknown: [],
+    verdict: { outcome: "runs", because: [] },
   });
   assert.ok(model.fit({ backends: [], arena: "1 B" }).missing.length >= 2);
   assert.throws(() => model.fit({ arenas: 1 }), /target: unknown field/);

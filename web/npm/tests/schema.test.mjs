@@ -18,7 +18,7 @@ test("every answer of the API has a schema", () => {
   assert.deepEqual(Object.keys(schema.properties), names);
   assert.deepEqual(schema.required, names);
   for (const [name, property] of Object.entries(schema.properties)) assert.ok(property, name);
-  assert.deepEqual(schema.properties.fit.required, ["missing", "unknown"]);
+  assert.deepEqual(schema.properties.fit.required, ["missing", "unknown", "verdict"]);
   for (const property of Object.values(schema.properties.fit.properties)) assert.ok(property);
 });
 
