@@ -142,8 +142,6 @@ fn counts(folder: &Path, kind: &str, ending: &str) -> Result<Vec<f64>, Failed> {
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(std::env::current_exe()?)
         .args(["--run", &folder.display().to_string(), kind, ending])
-        // With one thread: the distribution of work over threads differs from run to run.
-        .env("RAYON_NUM_THREADS", "1")
         .stdout(Stdio::null())
         .output()
         .map_err(|error| format!("valgrind: {error}"))?;

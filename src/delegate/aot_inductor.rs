@@ -134,8 +134,17 @@ impl<'a> AotInductor<'a> {
     }
 }
 
+/// The most bytes of the key of a library. Those of exporters are a hash or the name of a method, and an ending.
+const LONGEST_KEY: usize = 1 << 16;
+
 /// Returns the keys in a payload of lines: of the library, and of the weights.
 fn lines(payload: &[u8]) -> Option<(&str, Option<&str>)> {
+    // Keys have no control characters, so most other payloads, which can overlap, are not read further than their first bytes.
+    let first = payload.get(..LONGEST_KEY).unwrap_or(payload);
+    let end = first.iter().position(u8::is_ascii_control).unwrap_or(first.len());
+    if !first.get(..end)?.ends_with(LIBRARY.as_bytes()) {
+        return None;
+    }
     let text = core::str::from_utf8(payload).ok()?.trim_end_matches(['\0', '\n']);
     let (library, weights) = match text.split_once('\n') {
         Some((library, weights)) => (library, Some(weights)),

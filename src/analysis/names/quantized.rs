@@ -98,11 +98,24 @@ pub(super) fn part<'t>(of: &Name<'t>, part: &str) -> Name<'t> {
     Name::new(format!("{} {part}", short(&of.name)).into(), of.named_by, of.module)
 }
 
+/// Returns the part of a quantized tensor that an argument of this name has.
+fn part_in(argument: &str) -> Option<&'static str> {
+    match argument {
+        "scale" | "scales" | "weight_scales" => Some("scales"),
+        "zero_point" | "zero_points" | "weight_zero_points" => Some("zero points"),
+        _ => None,
+    }
+}
+
 /// Names the scales and zero points of a method's quantized tensors after these, unless the model's author named them.
 pub(super) fn add_parameters(names: &mut MethodNames<'_>, code: &MethodCode<'_>) {
     for instruction in code.chains.iter().flat_map(|chain| &chain.instructions) {
         let Operation::Kernel { operator, arguments, .. } = &instruction.operation else { continue };
-        let is_dequantizing = operator.contains("::dequantize_") || operator.contains("::embedding_");
+        let parts: Vec<_> =
+            arguments.iter().filter_map(|argument| Some((argument, part_in(argument.name?)?))).collect();
+        // Only the arguments of operators in the table have names, so an operator with a long name is not searched for each of its calls.
+        let is_dequantizing =
+            !parts.is_empty() && (operator.contains("::dequantize_") || operator.contains("::embedding_"));
         let (Some(tensor), true) = (arguments.first(), is_dequantizing) else { continue };
         let value = |argument: &Argument| usize::try_from(argument.value).ok();
         let Some(tensor) = value(tensor).and_then(|value| names.values.get(value)?.clone()) else { continue };
@@ -114,12 +127,7 @@ pub(super) fn add_parameters(names: &mut MethodNames<'_>, code: &MethodCode<'_>)
             NameText::Shared(_) => None,
         });
         let tensor = Name { module, ..tensor };
-        for argument in arguments {
-            let what = match argument.name {
-                Some("scale" | "scales" | "weight_scales") => "scales",
-                Some("zero_point" | "zero_points" | "weight_zero_points") => "zero points",
-                _ => continue,
-            };
+        for (argument, what) in parts {
             let is_tensor = |value: &usize| code.values.get(*value).is_some_and(|value| value.tensor.is_some());
             if value(argument).is_some_and(|value| is_tensor(&value)) {
                 names.put(argument.value.into(), part(&tensor, what));
