@@ -311,13 +311,11 @@ class Report:
         return self._model.verify("strict")
 
     @cached_property
-    def verdict(self, target: Mapping[str, object] | None = None, *, data: Data | Iterable[Data] = ()) -> Verdict | None:
-        """Returns what ExecuTorch on a target does with the file; `None` for an ETDump, and for a payload in a file of its own. `target` has the
-        keys of a target file of `pte fit`, with sizes in bytes or as text; without it, the target is the newest release with everything in
-        its own libraries. `data` are the `.ptd` files that a program is used with."""
-        found = self._native.verdict(natives(data), target and dict(target))
-        return None if found is None else Verdict._of(found)
+    def verdict(self) -> Verdict | None:
+        """The verdict of the newest release with everything in its own libraries."""
+        return self._model.verdict()
 
+    @cached_property
     def savings(self) -> Answers[Saving]:
         """The parts that can be removed."""
         return self._model.savings()

@@ -178,7 +178,7 @@ def test_answers_about_a_changed_model_are_those_about_its_file(tmp_path: Path) 
 
 
 def test_fields_have_the_place_and_rule_of_an_error() -> None:
-    with pytest.raises(ef.Error, match="identifier") as raised:
+    with pytest.raises(ef.Error, match="a text file") as raised:
         ef.open(b"no model at all, whatever it is called")
     assert raised.value.rule == "identifier"
     assert raised.value.offset is not None

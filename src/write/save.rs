@@ -279,11 +279,11 @@ pub(super) fn replaced_path(path: &Path) -> io::Result<Option<PathBuf>> {
     if is_device(path) {
         return Ok(None);
     }
-    match fs::metadata(path) {
+    let missing = match fs::metadata(path) {
         Ok(there) if !there.is_file() => return Ok(None),
         Ok(_) => return fs::canonicalize(path).map(Some),
-        Err(_) => {}
-    }
+        Err(error) => error,
+    };
     if fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink()) {
         let error = match fs::read_link(path) {
             Ok(to) => std::format!("it is a link to {}, which does not exist", to.display()),
@@ -292,7 +292,7 @@ pub(super) fn replaced_path(path: &Path) -> io::Result<Option<PathBuf>> {
         return Err(io::Error::new(io::ErrorKind::NotFound, error));
     }
     // All paths of a file have the same lock.
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let name = path.file_name().ok_or(missing)?;
     Ok(Some(fs::canonicalize(folder(path))?.join(name)))
 }
 
