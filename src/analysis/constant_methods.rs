@@ -48,11 +48,24 @@ impl<'a> ExecutionPlan<'a> {
     /// Returns the constant that the method returns, if it computes nothing.
     pub fn constant(&self) -> Option<Returned<'_>> {
         self.is_constant().then(|| match self.outputs() {
-            [output] => constant(self, (*output).into(), true),
+            [output] if !self.returns_list() => constant(self, (*output).into(), true),
             outputs => items(self, outputs.iter().map(|index| (*index).into()), true),
         })
     }
 }
+
+impl ExecutionPlan<'_> {
+    /// Returns `true` if the outputs are the items of a list, of which there may be only one.
+    fn returns_list(&self) -> bool {
+        let containers = self.container_meta_type.as_ref();
+        containers
+            .and_then(|containers| containers.encoded_out_str.as_deref())
+            .is_some_and(|tree| tree.starts_with(LIST))
+    }
+}
+
+/// The start of PyTorch's description of outputs that are a list: a pytree, with the version of its form.
+pub(crate) const LIST: &str = r#"[1, {"type": "builtins.list","#;
 
 fn items<'t>(plan: &'t ExecutionPlan<'_>, indices: impl Iterator<Item = i64>, lists: bool) -> Returned<'t> {
     Returned::List(indices.map(|index| constant(plan, index, lists)).collect())

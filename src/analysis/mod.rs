@@ -38,7 +38,7 @@ use names::Unnamed;
 use std::sync::OnceLock;
 
 pub(crate) use compile_specs::accelerator;
-pub(crate) use constant_methods::double;
+pub(crate) use constant_methods::{LIST, double};
 pub(crate) use dequantized::dequantized;
 pub(crate) use training::training_outputs;
 

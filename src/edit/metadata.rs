@@ -3,6 +3,7 @@
 use super::change::change;
 use super::report::{Action, EditReport, Subject};
 use super::segments;
+use crate::analysis::LIST;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::inspect::Returned;
@@ -102,7 +103,7 @@ fn outputs<'a>(value: MetadataValue) -> Result<(Vec<EValue<'a>>, String)> {
         return Err(Error::unwritable("a method cannot return an empty list, since it would have no output"));
     }
     let children = vec![ONE_OUTPUT; items.len()].join(", ");
-    let tree = format!(r#"[1, {{"type": "builtins.list", "context": "null", "children_spec": [{children}]}}]"#);
+    let tree = format!(r#"{LIST} "context": "null", "children_spec": [{children}]}}]"#);
     Ok((items.into_iter().map(MetadataValue::into_evalue).collect::<Result<_>>()?, tree))
 }
 

@@ -348,6 +348,7 @@ fn metadata_is_set_and_removed() {
 #[test]
 fn a_list_is_set_as_the_exporter_writes_it() {
     use executorch_format::edit::MetadataValue::{self, Bool, Float, Int, List, String};
+    use executorch_format::inspect::Returned;
     let fixture = fixture("metadata/metadata_lists.pte");
     let original = Pte::parse(fixture.bytes()).unwrap();
     let mut pte = original.clone();
@@ -365,6 +366,10 @@ fn a_list_is_set_as_the_exporter_writes_it() {
         assert!(pte.program.execution_plan == original.program.execution_plan, "{name}");
     }
     assert_eq!(written(&pte).unwrap(), fixture.bytes());
+    pte.set_metadata("get_one", List(vec![Int(8)])).unwrap();
+    let read = |name: &str| pte.method(name).unwrap().constant().unwrap();
+    assert_eq!(read("get_one"), Returned::List(vec![Returned::Int(8)]));
+    assert_eq!(read("get_n"), Returned::Int(5));
     for refused in [List(Vec::new()), List(vec![List(vec![Int(1)])])] {
         assert!(pte.set_metadata("get_it", refused).is_err());
     }
