@@ -21,7 +21,7 @@ macro_rules! files {
 }
 
 /// The help of FILE for commands that take files of any kind.
-const ANY: &str = files!(".pte, .ptd, .bpte (.bp) and .etdp (.etdump) files");
+const ANY: &str = files!(".pte, .ptd, .bpte and .etdp (.etdump) files");
 
 /// The help of FILE for commands that take programs.
 pub const PROGRAMS: &str = files!(".pte and .bpte files", "; .ptd files named with them hold their external data");
