@@ -51,6 +51,7 @@ mod size;
 mod tensors;
 mod training;
 mod traits;
+mod transfer;
 mod verdicts;
 mod verify;
 mod weights;
