@@ -246,6 +246,20 @@ def test_releases_compare_by_their_numbers() -> None:
     assert dataclasses.replace(releases[0], release="1.10").version > (1, 5)
 
 
+def test_the_verdict_is_that_of_the_newest_release() -> None:
+    for path in ["1.5.1/add/add.pte", "kernels/add_mixed.pte", "kernels/adds_dim.pte", "kernels/dropout_training_mode.pte"]:
+        model = ef.open(fixture(path))
+        verdict = model.verdict()
+        assert verdict is not None
+        assert verdict == model.report().verdict == list(model.releases())[-1].verdict
+        assert (verdict.outcome == "runs") == (not verdict.because)
+    bare = ef.open(fixture("1.5.1/add/add.pte")).verdict({"libraries": ["quantized"]})
+    assert bare is not None
+    assert [(cause.outcome, cause.name) for cause in bare.because] == [("missing", "missing-operators")]
+    with pytest.raises(ef.Error, match="runtime"):
+        ef.open(fixture("1.5.1/add/add.pte")).verdict({"runtime": "9.9"})
+
+
 @pytest.mark.parametrize("path", PROGRAMS, ids=name)
 def test_times_are_instructions_or_those_of_inputs_and_outputs(path: Path) -> None:
     program = ef.Program.open(path)

@@ -249,7 +249,7 @@ def test_saves_a_mapped_file_whose_path_was_removed_or_replaced(tmp_path: pathli
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only a mapped file is known by its inode")
-def test_save_does_not_undo_the_change_of_another_program(tmp_path: Path) -> None:
+def test_save_does_not_undo_the_change_of_another_program(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "model.pte"
     path.write_bytes(fixture("1.5.1/add_mul/add_mul.pte").read_bytes())
     program = ef.Program.open(path)
@@ -265,7 +265,7 @@ def test_save_does_not_undo_the_change_of_another_program(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows does not count links here")
-def test_save_warns_about_a_broken_hard_link(tmp_path: Path) -> None:
+def test_save_warns_about_a_broken_hard_link(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "model.pte"
     path.write_bytes(fixture("1.5.1/add_mul/add_mul.pte").read_bytes())
     (tmp_path / "other.pte").hardlink_to(path)

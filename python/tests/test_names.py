@@ -112,6 +112,7 @@ def test_weights_of_xnnpack_are_replaced_as_by_the_exporter() -> None:
     state = ef.Data.from_safetensors(folder / "layers.safetensors").tensors
     changed = named.replace({name: state[name] for name in named.names if name in state})
     assert changed.to_bytes() == (folder / "layers.new.pte").read_bytes()
+    assert changed.changes is not None
     assert "0.weight: permuted OIHW to OHWI" in changed.changes.notes
     with pytest.raises(ef.Error, match=r"i32\[4, 3, 3, 3\]"):
         named.replace("0.weight", np.zeros((4, 3, 3, 3), "i4"))
