@@ -8,7 +8,7 @@ use executorch_format::inspect::{self, DiffOptions, Returned, Side};
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
 use executorch_format::verify::{Level, Target};
 use executorch_format::{Analysis, Error, FileLock, Image, Model, Progress, Ptd, Pte, TensorShape};
-use pyo3::exceptions::{PyIndexError, PyUserWarning};
+use pyo3::exceptions::{PyIndexError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 use pythonize::{depythonize, pythonize};
@@ -363,8 +363,10 @@ impl File {
         data: Vec<Py<Self>>,
         target: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let target: Target =
-            target.map_or_else(|| Ok(Target::default()), |target| Ok::<_, PyErr>(depythonize(target)?))?;
+        let target: Target = match target {
+            Some(target) => depythonize(target).map_err(|error| PyValueError::new_err(error.to_string()))?,
+            None => Target::default(),
+        };
         target.check().map_err(|error| raise(py, &error))?;
         let data = Self::data(py, &data)?;
         let data: Vec<&Ptd<'_>> = data.iter().collect();

@@ -157,7 +157,7 @@ impl Target {
             // The kernels in a library depend on the release.
             let names: Vec<_> = Release::ALL.iter().map(|release| release.name()).collect();
             let expected = format!("one of {}", names.join(", "));
-            return Err(Error::not_a("runtime, which `libraries` are to come from", "none", expected));
+            return Err(Error::not_a("runtime for `libraries`", "none", expected));
         }
         match self.pointer_bits {
             None | Some(32 | 64) => Ok(()),
