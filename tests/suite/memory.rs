@@ -440,3 +440,21 @@ fn results_in_the_place_of_an_input_are_errors_unless_the_kernel_may_run_in_plac
         assert_eq!(is_reported, !is_accepted, "{operator} {args:?}: {found:#?}");
     }
 }
+
+#[test]
+fn a_copy_past_the_end_is_only_possible_if_the_piece_may_be_smaller() {
+    use executorch_format::schema::program::TensorShapeDynamism;
+    use executorch_format::verify::Severity;
+    for (dynamism, severity) in
+        [(TensorShapeDynamism::STATIC, Severity::Error), (TensorShapeDynamism::DYNAMIC_BOUND, Severity::Warning)]
+    {
+        let mut piece = Tensor::new(ScalarType::FLOAT, vec![4]).with_planned(1, 64);
+        piece.shape_dynamism = dynamism;
+        let values = vec![floats(&[1, 2], 0), piece.into(), 0.into()];
+        let pte = method(values, &[("executorch_prim::et_copy_index.tensor", &[0, 1, 2])], &[], (&[0, 1], &[0]));
+        let found = pte.verify(Level::Strict);
+        let copies: Vec<Severity> =
+            found.iter().filter(|finding| finding.rule == "copy-index").map(|finding| finding.severity).collect();
+        assert_eq!(copies, [severity], "{found:#?}");
+    }
+}
