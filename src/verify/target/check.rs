@@ -46,9 +46,9 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit 
             false => unknown.push(Unknown::Run(cause)),
         }
     }
-    for CallFault { method, operator, rule, outcome, calls, place, message, .. } in facts.calls {
+    for CallFault { method, operator, rule, outcome, calls, place, message, .. } in facts.calls(runtime) {
         let message = format!("{place}: {message}");
-        if outcome.is_bad() && runtime == Release::LATEST {
+        if outcome.is_bad() {
             missing.push(Missing::Call { method, operator, rule, calls, message });
         } else {
             unknown.push(Unknown::Call { method, operator, rule, calls, message, runtime });
