@@ -11,6 +11,7 @@ use crate::data::{DataFiles, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
+use crate::names::NamesArguments;
 use crate::open::Input;
 use crate::remote::Need;
 use executorch_format::inspect::{MacsSummary, MethodMemory, PlannedTensor, Summary};
@@ -37,6 +38,8 @@ pub struct Arguments {
     /// Print a table: one line for each file
     #[arg(long, group = "form")]
     table: bool,
+    #[command(flatten)]
+    names: NamesArguments,
     #[command(flatten)]
     form: JsonArguments,
 }
@@ -120,8 +123,11 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             Model::Bpte(bpte) => Some(bpte.program()),
             _ => None,
         };
+        let names = arguments.names.open(context, path)?;
+        let sources = names.sources()?;
         let analysis = match (&model, &program) {
-            (Model::Pte(pte), _) | (_, Some(Ok(pte))) => Some(Analysis::new(pte)),
+            (Model::Pte(pte), _) | (_, Some(Ok(pte))) if sources.is_empty() => Some(Analysis::new(pte)),
+            (Model::Pte(pte), _) | (_, Some(Ok(pte))) => Some(names.analysis(pte, &sources)?),
             _ => None,
         };
         let ptds = serving(&data, path);

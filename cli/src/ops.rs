@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::modules;
-use crate::names::NamesArguments;
+use crate::names::{NameFiles, NamesArguments};
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use clap::ValueEnum;
@@ -95,7 +95,13 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = if together { None } else { json::Files::start(context, &arguments.form) };
     let (mut all, mut files, mut apart) = (Operators::default(), Vec::new(), false);
     let outcome = each_program(context, &arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
-        let analysis = Analysis::new(pte);
+        let uses_names = arguments.macs || arguments.by.is_some();
+        let names = uses_names.then(|| arguments.names.open(context, path)).transpose()?;
+        let sources = names.as_ref().map(NameFiles::sources).transpose()?.unwrap_or_default();
+        let analysis = match &names {
+            Some(names) => names.analysis(pte, &sources)?,
+            None => Analysis::new(pte),
+        };
         let operators = analysis.operators();
         let errors = operators.errors.clone();
         if arguments.yaml {
@@ -111,7 +117,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 let macs = arguments.macs.then(|| analysis.macs());
                 documents.add(&FileOperators { file, operators: &operators, modules, macs })?
             }
-            documents if arguments.by.is_some() => arguments.names.with(context, path, pte, |analysis| {
+            documents if arguments.by.is_some() => {
                 let macs = arguments.macs.then(|| analysis.macs());
                 let modules = match &macs {
                     Some(macs) => analysis.macs_by_module(macs),
@@ -121,7 +127,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 match documents {
                     Some(documents) => {
                         let file = path.display().to_string();
-                        documents.add(&FileOperators { file, operators: &operators, modules, macs })
+                        documents.add(&FileOperators { file, operators: &operators, modules, macs })?
                     }
                     None => {
                         let (what, number): (_, fn(u64) -> String) = match arguments.macs {
@@ -136,10 +142,10 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                             arguments.top,
                             std::mem::replace(&mut apart, true),
                             number,
-                        )
+                        )?
                     }
                 }
-            })?,
+            }
             _ if arguments.macs => macs::text(context, path, &analysis.macs(), std::mem::replace(&mut apart, true))?,
             _ => print::text(context, path, &operators, std::mem::replace(&mut apart, true))?,
         }

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::convert::refused;
 use crate::existing::{refuse_foreign, refuse_model};
 use crate::failure::Failure;
+use crate::names::{NameFiles, NamesArguments};
 use crate::open::Input;
 use crate::save::{make_folder, make_output_folder, put};
 use crate::text;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Make a C array of a file: a header and a source file, in C11 and C++17
 ///
 /// The header has, as constants: the array's size and alignment, the planned buffers of each method, the bytes of each input
-/// and output, the results of constant methods, the operators and backends to register.
+/// and output, with names, the results of constant methods, the operators and backends to register.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte to-c model.pte --name model -o firmware   (firmware/model.h and firmware/model.c)
@@ -47,6 +48,8 @@ pub struct Arguments {
     /// Print CMake code for ExecuTorch that registers the operators that a .pte calls, and write nothing
     #[arg(long, conflicts_with_all = ["output", "alignment", "section"])]
     operators: bool,
+    #[command(flatten)]
+    names: NamesArguments,
 }
 
 /// Text at the start of each header and source.
@@ -76,21 +79,32 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         .with_alignment(arguments.alignment)
         .with_section(arguments.section.clone())
         .with_bytes(bytes);
-    save(context, &input, &source, &options)
+    save(context, &input, &source, &options, &arguments.names.open(context, input.path())?)
 }
 
 /// Writes a source file and the header next to it. The array has their name.
 pub fn write(context: &Context, input: &Input, source: &Path) -> Result<(), Failure> {
-    save(context, input, source, &COptions::default().with_name(identifier(source)))
+    let names = NameFiles::of(context, input.path(), &[])?;
+    save(context, input, source, &COptions::default().with_name(identifier(source)), &names)
 }
 
-fn save(context: &Context, input: &Input, source: &Path, options: &COptions) -> Result<(), Failure> {
+fn save(
+    context: &Context,
+    input: &Input,
+    source: &Path,
+    options: &COptions,
+    names: &NameFiles<'_>,
+) -> Result<(), Failure> {
     let bad = |error: Error| refused(input.path(), &error);
     let name = input.path().file_name().unwrap_or_default().to_string_lossy();
     if options.bytes == CBytes::Embed && !name.chars().all(|c| matches!(c, ' '..='~') && !"\"\\?".contains(c)) {
         return Err(Failure::usage_of(input.path(), &"#embed cannot use this name: expected ASCII without quotes"));
     }
-    let array = CArray::new(&input.parse()?, input.bytes(), options).map_err(bad)?;
+    let (model, sources) = (input.parse()?, names.sources()?);
+    let mut array = CArray::new(&model, input.bytes(), options).map_err(bad)?;
+    if let (Model::Pte(pte), false) = (&model, sources.is_empty()) {
+        array = array.with_names_of(&names.analysis(pte, &sources)?);
+    }
     let (file, header) = (input.path().file_name().unwrap_or_default(), source.with_extension("h"));
     make_folder(source)?;
     refuse_foreign(&header, MARK)?;

@@ -63,7 +63,7 @@ class BlobUser(Answer):
     constant, if it is a constant inside a delegate and its name is known."""
     named_by: str | None
     """A tensor whose data is in the file: the origin of the name. A name, or a key of a `.ptd`: the origin of that name. One of `file`,
-    `record`, `state_dict`, `input`, `operator`."""
+    `record`, `state_dict`, `caller`, `input`, `operator`."""
     key: str | None
     """A tensor whose data is in a `.ptd` file: the key. A name, or a key of a `.ptd`: the name."""
     id: str | None
@@ -232,7 +232,7 @@ class PlannedTensor(Answer):
     name: str | None
     """The name, if the tensor has one."""
     named_by: str | None
-    """The origin of its name. One of `file`, `record`, `state_dict`, `input`, `operator`."""
+    """The origin of its name. One of `file`, `record`, `state_dict`, `caller`, `input`, `operator`."""
     replaces: tuple[int, ...]
     """Values that used some of its bytes before and are no longer needed. At most 64."""
     shares_with: tuple[int, ...]
@@ -453,7 +453,7 @@ class Value(Answer):
     name: str | None
     """The name, if the tensor has one."""
     named_by: str | None
-    """The origin of the tensor's name. One of `file`, `record`, `state_dict`, `input`, `operator`."""
+    """The origin of the tensor's name. One of `file`, `record`, `state_dict`, `caller`, `input`, `operator`."""
     place: Place | None
     """The place of a tensor's bytes."""
     scalar_type: ScalarType | None
@@ -614,7 +614,7 @@ class GraphArgument(Answer):
     name: str | None
     """The name, if the operator is known."""
     named_by: str | None
-    """The origin of that name. One of `file`, `record`, `state_dict`, `input`, `operator`."""
+    """The origin of that name. One of `file`, `record`, `state_dict`, `caller`, `input`, `operator`."""
     place: Place | None
     """The place of a tensor's bytes."""
     tensor_name: str | None
@@ -725,7 +725,7 @@ class Difference(Answer):
     module: str | None
     """The path of its module."""
     named_by: str | None
-    """The origin of the name. One of `file`, `record`, `state_dict`, `input`, `operator`."""
+    """The origin of the name. One of `file`, `record`, `state_dict`, `caller`, `input`, `operator`."""
     tensor_name: str | None
     """The model's name of the tensor or the instruction, if it is known: see `Side::with_names`."""
 

@@ -54,6 +54,10 @@ pub struct MethodCode<'t> {
     pub inputs: &'t [i32],
     /// Indices into `values`.
     pub outputs: &'t [i32],
+    /// The name of each input: a keyword argument or the keys that lead to it, or else the argument's name in an ETRecord.
+    pub input_names: Vec<Option<NameText<'t>>>,
+    /// The name of each output: the keys that lead to it.
+    pub output_names: Vec<Option<NameText<'t>>>,
     /// The values that instructions refer to.
     pub values: Vec<CodeValue<'t>>,
     /// The instructions. Every file seen has a single chain.
@@ -128,6 +132,8 @@ pub enum NamedBy {
     Record,
     /// A state dict with a tensor of the same bytes, or whose numbers are within half a scale of the quantized ones.
     StateDict,
+    /// The caller: a keyword argument, or the keys of dictionaries that lead to an input or output.
+    Caller,
     /// The position among the inputs of the method.
     Input,
     /// The instruction that takes or writes the value, counted by operator, and the argument: `convolution.3 weight`.
@@ -137,7 +143,7 @@ pub enum NamedBy {
 impl NamedBy {
     /// Returns `true` if the model's author gave the name, rather than the name being derived from a place in the program.
     pub fn is_given(self) -> bool {
-        self <= Self::StateDict
+        self <= Self::Caller
     }
 }
 
@@ -284,6 +290,7 @@ impl<'t> Disassembly<'t> {
     pub(super) fn with_names(mut self, names: Option<&Names<'t>>) -> Self {
         let names = names.map(|names| names.methods.as_slice()).unwrap_or_default();
         for (names, code) in names.iter().zip(&mut self.methods) {
+            code.input_names.clone_from(&names.inputs);
             for (name, value) in names.values.iter().zip(&mut code.values) {
                 if let (Some(name), Some(tensor)) = (name, &mut value.tensor) {
                     (tensor.name, value.named_by) = (Some(name.name.clone()), Some(name.named_by));
@@ -364,7 +371,8 @@ fn method_code<'t>(
             argument.view_of = base.and_then(|base| i32::try_from(base).ok());
         }
     }
-    MethodCode { name: plan.name(), inputs, outputs, values, chains, delegates: Vec::new() }
+    let (input_names, output_names) = (plan.input_names(), plan.output_names());
+    MethodCode { name: plan.name(), inputs, outputs, input_names, output_names, values, chains, delegates: Vec::new() }
 }
 
 fn code_value<'t>(value: &'t EValue<'_>) -> CodeValue<'t> {

@@ -6,6 +6,7 @@
 mod code;
 mod compile_specs;
 mod constant_methods;
+mod containers;
 mod delegate_code;
 mod dequantized;
 mod device;

@@ -1,5 +1,6 @@
 //! Multiply-accumulates and parameters, computed from the shapes of tensors.
 
+use super::parameters::{self, ParameterPrecision};
 use crate::analysis::Analysis;
 use crate::analysis::{Argument, CodeValue, MethodCode, Operation, TensorPlace};
 use crate::analysis::{TrainingOutput, TrainingRole, training_outputs};
@@ -35,11 +36,14 @@ pub struct MethodMacs<'t> {
     /// The method's name.
     #[serde(serialize_with = "crate::names::serialize_shortened")]
     pub name: &'t str,
-    /// The sum over all calls with known counts. Instructions in a loop count once.
-    pub macs: u64,
-    /// The number of elements of the constants that its calls take, each constant once: parameters, and buffers such as those of a normalization.
-    /// In a method for training, also of the parameters, which are initial states.
-    pub parameters: u64,
+    /// The sum over all calls with known counts; `None` if no product is known. Instructions in a loop count once.
+    pub macs: Option<u64>,
+    /// The number of the model's parameters, as PyTorch counts them: the model's own number if an ETRecord or a state dict has it, or else the
+    /// elements of the constants that the calls take, without running statistics and scales. Equal constants of several dimensions count once,
+    /// as tied weights do; equal vectors, such as those of two new normalizations, do not. `None` if none is known.
+    pub parameters: Option<u64>,
+    /// The precision of `parameters`.
+    pub parameters_are: ParameterPrecision,
     /// `true` if a counted shape is dynamic, so that the sum is an upper bound.
     pub is_bound: bool,
     /// `true` if the multiply-accumulates of every call are known.
@@ -71,8 +75,8 @@ pub struct CallMacs<'t> {
     pub macs: Option<u64>,
     /// The number of elements that the call writes.
     pub elements: u64,
-    /// The number of elements in the constants that the call takes.
-    pub parameters: u64,
+    /// The number of parameters in the constants that the call takes; `None` if they are inside a delegate that is not read.
+    pub parameters: Option<u64>,
 }
 
 /// The multiply-accumulates of a method, by operator.
@@ -84,9 +88,11 @@ pub struct MacsSummary<'t> {
     #[serde(serialize_with = "crate::names::serialize_shortened")]
     pub name: &'t str,
     /// The sum, as in [`MethodMacs`].
-    pub macs: u64,
+    pub macs: Option<u64>,
     /// The parameters, as in [`MethodMacs`].
-    pub parameters: u64,
+    pub parameters: Option<u64>,
+    /// The precision of `parameters`.
+    pub parameters_are: ParameterPrecision,
     /// `true` if the sum is an upper bound.
     pub is_bound: bool,
     /// `true` if the multiply-accumulates of each call are known.
@@ -105,22 +111,30 @@ pub struct OperatorMacs<'t> {
     pub operator: &'t str,
     /// The number of calls.
     pub calls: usize,
-    /// The sum of the known counts.
-    pub macs: u64,
+    /// The sum of the known counts; `None` if none is known.
+    pub macs: Option<u64>,
     /// The number of calls whose multiply-accumulates are not known.
     pub unknown: usize,
     /// The number of elements that the calls write.
     pub elements: u64,
-    /// The number of elements in the constants that the calls take.
-    pub parameters: u64,
+    /// The number of parameters in the constants that the calls take; `None` if none is known.
+    pub parameters: Option<u64>,
 }
 
 impl<'t> Macs<'t> {
     /// Adds up the calls of each method by operator.
     pub fn summary(&self) -> Vec<MacsSummary<'t>> {
         let summary = |method: &MethodMacs<'t>| {
-            let MethodMacs { name, macs, parameters, is_bound, is_complete, .. } = *method;
-            MacsSummary { name, macs, parameters, is_bound, is_complete, operators: method.by_operator() }
+            let MethodMacs { name, macs, parameters, parameters_are, is_bound, is_complete, .. } = *method;
+            MacsSummary {
+                name,
+                macs,
+                parameters,
+                parameters_are,
+                is_bound,
+                is_complete,
+                operators: method.by_operator(),
+            }
         };
         self.methods.iter().map(summary).collect()
     }
@@ -134,13 +148,13 @@ impl<'t> MethodMacs<'t> {
             let sum = operators.entry(call.operator).or_default();
             sum.operator = call.operator;
             sum.calls += 1;
-            sum.macs = sum.macs.saturating_add(call.macs.unwrap_or_default());
+            sum.macs = add(sum.macs, call.macs);
             sum.unknown += usize::from(call.macs.is_none());
             sum.elements = sum.elements.saturating_add(call.elements);
-            sum.parameters = sum.parameters.saturating_add(call.parameters);
+            sum.parameters = add(sum.parameters, call.parameters);
         }
         let mut list: Vec<OperatorMacs<'t>> = operators.into_values().collect();
-        list.sort_by_key(|operator| core::cmp::Reverse((operator.macs, operator.elements)));
+        list.sort_by_key(|operator| core::cmp::Reverse((operator.macs.unwrap_or_default(), operator.elements)));
         list
     }
 }
@@ -156,7 +170,7 @@ impl<'t> Analysis<'t> {
     /// let pte = Pte::parse(&file)?;
     /// let macs = Analysis::new(&pte).macs();
     /// // A row of 8 elements by 5 columns, with a bias.
-    /// assert_eq!((macs.methods[0].macs, macs.methods[0].parameters), (40, 45));
+    /// assert_eq!((macs.methods[0].macs, macs.methods[0].parameters), (Some(40), Some(45)));
     /// # Ok(())
     /// # }
     /// ```
@@ -173,9 +187,16 @@ impl<'t> Analysis<'t> {
         let plans = pte.methods().iter().zip(&training);
         for ((index, code), (plan, outputs)) in self.code().methods.iter().enumerate().zip(plans) {
             let trained = trained(plan, outputs);
-            let (seen, called, found) = (BTreeSet::new(), BTreeMap::new(), MethodMacs::default());
-            let mut counter = Counter { code, trained, seen, called, found };
-            counter.found.is_complete = true;
+            let mut counter = Counter {
+                code,
+                trained,
+                seen: BTreeSet::new(),
+                called: BTreeMap::new(),
+                macs: 0,
+                parameters: 0,
+                precision: ParameterPrecision::Exact,
+                found: MethodMacs { is_complete: true, ..MethodMacs::default() },
+            };
             for (chain, list) in code.chains.iter().enumerate() {
                 for (instruction, code) in list.instructions.iter().enumerate() {
                     let call = CallMacs { chain, instruction, ..CallMacs::default() };
@@ -187,13 +208,17 @@ impl<'t> Analysis<'t> {
                             let delegate = usize::try_from(*delegate).ok();
                             let call = CallMacs { operator: backend, delegate, ..call };
                             let payload = delegate.and_then(|delegate| payloads.get(&(index, delegate)));
+                            counter.delegate_arguments(arguments);
                             match (delegate, payload.map(|opened| &opened.payload)) {
                                 (Some(delegate), Some(Ok(Payload::Xnnpack(xnnpack)))) => {
                                     let counted = counter.delegate(call, delegate, xnnpack);
                                     counter.found.is_bound |= counted && counter.is_dynamic(arguments);
                                 }
                                 (Some(_), Some(Ok(Payload::AotInductor(aot)))) => counter.aot_inductor(call, aot),
-                                _ => counter.add(call),
+                                _ => {
+                                    counter.precision = ParameterPrecision::AtLeast;
+                                    counter.add(call);
+                                }
                             }
                         }
                         _ => {}
@@ -201,7 +226,8 @@ impl<'t> Analysis<'t> {
                 }
             }
             if !counter.found.calls.is_empty() {
-                macs.methods.push(MethodMacs { index, name: code.name, ..counter.found });
+                let names = self.answer_names().and_then(|names| names.methods.get(index));
+                macs.methods.push(counter.finish(index, names.and_then(|names| names.parameters)));
             }
         }
         macs
@@ -217,20 +243,27 @@ struct Counter<'c, 't> {
     seen: BTreeSet<CountedWeight>,
     /// The sums of the delegates already called.
     called: BTreeMap<usize, CallMacs<'t>>,
+    /// The sum over all calls.
+    macs: u64,
+    /// The sum over all constants.
+    parameters: u64,
+    precision: ParameterPrecision,
     found: MethodMacs<'t>,
 }
 
-/// A constant's identity: the value, its key, or its place in a delegate.
+/// A constant's identity: the value, its data, its key, or its place in a delegate as a value or as data.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum CountedWeight {
     Value(usize),
+    Data(u32),
     Key(String),
+    InsideValue(usize, u32),
     Inside(usize, u32),
 }
 
 impl<'t> Counter<'_, 't> {
     fn add(&mut self, call: CallMacs<'t>) {
-        self.found.macs = self.found.macs.saturating_add(call.macs.unwrap_or_default());
+        self.macs = self.macs.saturating_add(call.macs.unwrap_or_default());
         self.found.is_complete &= call.macs.is_some();
         self.found.calls.push(call);
     }
@@ -238,7 +271,50 @@ impl<'t> Counter<'_, 't> {
     /// Counts a constant for the method, the first time that it is used.
     fn parameter(&mut self, seen: CountedWeight, elements: u64) {
         if self.seen.insert(seen) {
-            self.found.parameters = self.found.parameters.saturating_add(elements);
+            self.parameters = self.parameters.saturating_add(elements);
+        }
+    }
+
+    /// Returns the sums. `exact` is the model's own number of parameters, if it is known.
+    fn finish(self, index: usize, exact: Option<u64>) -> MethodMacs<'t> {
+        use ParameterPrecision::{AtLeast, Exact, Unknown};
+        let (parameters, parameters_are) = match (exact, self.precision) {
+            (Some(exact), _) => (Some(exact), Exact),
+            (None, AtLeast) if self.parameters == 0 => (None, Unknown),
+            (None, precision) => (Some(self.parameters), precision),
+        };
+        let macs = (self.found.is_complete || self.macs > 0).then_some(self.macs);
+        MethodMacs { index, name: self.code.name, macs, parameters, parameters_are, ..self.found }
+    }
+
+    /// Notes that the model may have other parameters, unless even less is known.
+    fn is_about(&mut self) {
+        if self.precision == ParameterPrecision::Exact {
+            self.precision = ParameterPrecision::About;
+        }
+    }
+
+    /// Returns the identity of an argument that has data of the model.
+    fn weight(&self, argument: &Argument) -> Option<CountedWeight> {
+        let (value, place) = (usize::try_from(argument.value).ok()?, self.value(argument)?.place.as_ref()?);
+        let is_vector = self.value(argument)?.tensor.as_ref()?.sizes.len() < 2;
+        match place {
+            TensorPlace::Constant { index, .. } if !is_vector => Some(CountedWeight::Data(*index)),
+            TensorPlace::External { key } if !is_vector => Some(CountedWeight::Key((*key).into())),
+            TensorPlace::Constant { .. } | TensorPlace::External { .. } => Some(CountedWeight::Value(value)),
+            TensorPlace::InitialState { .. } => self.trained.contains(&value).then_some(CountedWeight::Value(value)),
+            _ => None,
+        }
+        .filter(|_| !argument.output)
+    }
+
+    /// Counts the constants that are passed to a delegate.
+    fn delegate_arguments(&mut self, arguments: &[Argument]) {
+        for argument in arguments {
+            let Some(weight) = self.weight(argument) else { continue };
+            let Some(CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
+            let elements = product(tensor.sizes);
+            self.parameter(weight, elements);
         }
     }
 
@@ -249,23 +325,23 @@ impl<'t> Counter<'_, 't> {
     fn kernel(&mut self, mut call: CallMacs<'t>, arguments: &[Argument]) {
         let (mut last, mut is_dynamic) = (None, false);
         for argument in arguments {
-            let Some(CodeValue { tensor: Some(tensor), place, .. }) = self.value(argument) else { continue };
+            let Some(CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
             is_dynamic |= tensor.shape_dynamism != TensorShapeDynamism::STATIC;
             let elements = product(tensor.sizes);
             if argument.output && !argument.in_place && last.replace(argument.value) != Some(argument.value) {
                 call.elements = call.elements.saturating_add(elements);
             }
-            let Ok(value) = usize::try_from(argument.value) else { continue };
-            let is_parameter = match place {
-                Some(TensorPlace::Constant { .. } | TensorPlace::External { .. }) => true,
-                Some(TensorPlace::InitialState { .. }) => self.trained.contains(&value),
-                _ => false,
-            };
-            if is_parameter && !argument.output {
-                call.parameters = call.parameters.saturating_add(elements);
-                self.parameter(CountedWeight::Value(value), elements);
+            let Some(weight) = self.weight(argument) else { continue };
+            let elements = parameters::of_constant(call.operator, argument.name, tensor, elements);
+            if elements > 0 {
+                call.parameters = add(call.parameters, Some(elements));
+                self.parameter(weight, elements);
+                if parameters::is_about(call.operator, argument.name) {
+                    self.is_about();
+                }
             }
         }
+        call.parameters = call.parameters.or(Some(0));
         call.macs = self.kernel_macs(call.operator, arguments);
         // The keys of a cache are only counted by the runtime.
         is_dynamic |= ATTENTION.contains(&call.operator);
@@ -300,28 +376,40 @@ impl<'t> Counter<'_, 't> {
             let argument = arguments.iter().find(|argument| argument.output)?;
             Some(self.value(argument)?.tensor.as_ref()?.sizes)
         };
+        let constant = |name: &str| {
+            let argument = arguments.iter().find(|argument| argument.name == Some(name));
+            let value = argument.and_then(|argument| self.value(argument)?.constant.as_ref());
+            matches!(value, Some(super::Returned::Bool(true)))
+        };
         let per_output = |factor: Option<u64>| Some(product(output()?).saturating_mul(factor?));
         match operator {
             "aten::convolution" | "aten::_convolution" => {
-                let transposed = arguments.iter().find(|argument| argument.name == Some("transposed"));
-                let is_transposed = matches!(
-                    transposed.and_then(|argument| self.value(argument)?.constant.as_ref()),
-                    Some(super::Returned::Bool(true))
-                );
+                let is_transposed = constant("transposed");
                 let (weight, input) = (argument("weight")?, argument("input")?);
                 // Each position of the output, or of the input of a transposed convolution, is multiplied by the whole filter.
                 let (positions, channels) =
                     if is_transposed { (input, weight.first()) } else { (output()?, weight.first()) };
                 Some((product(positions) / size(channels?).max(1)).saturating_mul(product(weight)))
             }
-            "cortex_m::quantized_conv2d" | "cortex_m::quantized_linear" => {
+            // In every layout, each channel of the output, or of the input of a transposed convolution, has its own part of the weight.
+            _ if operator.contains("::quantized_") && operator.contains("conv") => {
+                let sizes = if operator.contains("transpose") { argument("input")? } else { output()? };
+                let is_last = operator.contains("nhwc") || operator.contains("nlc") || constant("channel_last");
+                let channels = if is_last { sizes.last() } else { sizes.get(1) };
+                Some((product(sizes) / size(channels?).max(1)).saturating_mul(product(argument("weight")?)))
+            }
+            _ if ["::quantized_linear", "::quantized_fully_connected"].iter().any(|name| operator.contains(name)) => {
                 let weight = argument("weight").or_else(|| argument("weights"))?;
-                let channels = if operator.ends_with("linear") { output()?.last() } else { weight.first() };
-                Some((product(output()?) / size(channels?).max(1)).saturating_mul(product(weight)))
+                Some((product(output()?) / size(output()?.last()?).max(1)).saturating_mul(product(weight)))
             }
             "aten::mm" | "aten::bmm" | "aten::matmul" => per_output(argument("self")?.last().map(size)),
             "aten::addmm" => per_output(argument("mat1")?.last().map(size)),
-            "aten::linear" => per_output(argument("input")?.last().map(size)),
+            "aten::baddbmm" => per_output(argument("batch1")?.last().map(size)),
+            "aten::linear" | "quantized_decomposed::mixed_linear" | "quantized_decomposed::mixed_mm" => {
+                per_output(argument("input")?.last().map(size))
+            }
+            "cortex_m::quantized_batch_matmul" => per_output(argument("lhs")?.last().map(size)),
+            _ if operator.starts_with("cadence::quantized_matmul") => per_output(argument("X")?.last().map(size)),
             operator if ATTENTION.contains(&operator) => self.attention_macs(operator, arguments),
             _ if !arguments.iter().any(|argument| argument.name.is_some()) || has_products(operator) => None,
             _ => Some(0),
@@ -338,7 +426,7 @@ impl<'t> Counter<'_, 't> {
     fn aot_inductor(&mut self, mut call: CallMacs<'t>, aot: &AotInductor<'_>) {
         for tensor in &aot.tensors {
             let elements = product(&tensor.sizes);
-            call.parameters = call.parameters.saturating_add(elements);
+            call.parameters = add(call.parameters, Some(elements));
             self.parameter(CountedWeight::Key(tensor.key.into()), elements);
         }
         self.add(call);
@@ -361,21 +449,26 @@ impl<'t> Counter<'_, 't> {
             let outputs = used.outputs.iter().filter_map(|(_, id)| tensor(id));
             let elements = outputs.map(dims).fold(0, u64::saturating_add);
             let mut parameters = 0u64;
-            let inputs = used.inputs.iter().filter_map(|(_, id)| tensor(id));
-            for constant in inputs.filter(|input| input.constant_buffer_idx != 0) {
+            for (field, id) in &used.inputs {
+                let Some(constant) = tensor(id).filter(|input| input.constant_buffer_idx != 0) else { continue };
                 parameters = parameters.saturating_add(dims(constant));
                 let seen = match xnnpack.constant(constant.constant_buffer_idx) {
+                    _ if constant.dims().len() < 2 => CountedWeight::InsideValue(delegate, *id),
                     Some(ConstantPlace::Named { key, .. }) => CountedWeight::Key(key.into()),
                     _ => CountedWeight::Inside(delegate, constant.constant_buffer_idx),
                 };
                 self.parameter(seen, dims(constant));
+                if *field == "bias_id" && parameters::may_be_folded(node.name()) {
+                    self.is_about();
+                }
             }
+            let parameters = Some(parameters);
             let macs = node_macs(node.name(), &used, &find, &tensor);
             let inside =
                 CallMacs { node: Some(index), operator: node.name(), macs, elements, parameters, ..call.clone() };
             sum.macs = sum.macs.zip(macs).map(|(sum, macs)| sum.saturating_add(macs));
             sum.elements = sum.elements.saturating_add(elements);
-            sum.parameters = sum.parameters.saturating_add(parameters);
+            sum.parameters = add(sum.parameters, parameters);
             self.add(inside);
         }
         let counted = sum.macs != Some(0);
@@ -452,6 +545,14 @@ fn has_products(operator: &str) -> bool {
         || PARTS.iter().any(|part| name.contains(part))
             && !name.starts_with("upsample")
             && !name.starts_with("_upsample")
+}
+
+/// Adds known counts; `None` if neither is known.
+fn add(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
+    match (sum, more) {
+        (Some(sum), Some(more)) => Some(sum.saturating_add(more)),
+        (sum, more) => sum.or(more),
+    }
 }
 
 fn size(size: &i32) -> u64 {

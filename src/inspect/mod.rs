@@ -33,6 +33,7 @@ mod model;
 mod numbers;
 mod numeric_gaps;
 mod operators;
+mod parameters;
 mod payloads;
 mod planned_memory;
 mod profile;
@@ -75,6 +76,7 @@ pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, Planned
 pub use numbers::{Distance, Histogram, HistogramCounter};
 pub use numeric_gaps::{ComparedValue, GapOutcome, NumericGap, RunGaps};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
+pub use parameters::ParameterPrecision;
 pub use payloads::PayloadFacts;
 pub use planned_memory::{PlannedBuffer, PlannedMemory};
 pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile};

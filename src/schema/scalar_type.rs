@@ -56,6 +56,12 @@ named! {
 }
 
 impl ScalarType {
+    /// Returns `true` for IEEE floats of 16, 32 and 64 bits, and for bfloat16.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn is_floating(self) -> bool {
+        [Self::HALF, Self::FLOAT, Self::DOUBLE, Self::BFLOAT16].contains(&self)
+    }
+
     /// Returns the size of one element in bytes, or `None` for a number that no version of ExecuTorch uses.
     ///
     /// Elements of the packed types (`QUINT4X2`, `QUINT2X4`, bits) have 1 byte, as in the runtime.

@@ -79,7 +79,7 @@ fn weights_for_cuda_have_their_names_types_and_keys() {
     assert_eq!(weights.iter().map(|weight| weight.size).collect::<Vec<_>>(), [96, 72, 24, 12]);
     assert!(weights.iter().all(|weight| weight.histogram.is_some() && weight.data == Some(0)));
     assert_eq!(analysis.names().key("cuda_fqn_weight:cuda:up.bias").unwrap().name, "up.bias");
-    assert_eq!(analysis.macs().methods[0].parameters, 51);
+    assert_eq!(analysis.macs().methods[0].parameters, Some(51));
 }
 
 #[test]

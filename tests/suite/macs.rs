@@ -1,6 +1,6 @@
 //! Multiply-accumulates, compared with numbers computed by hand.
 
-use executorch_format::inspect::{EventKind, MethodMacs};
+use executorch_format::inspect::{EventKind, MethodMacs, ParameterPrecision};
 use executorch_format::naming::NameSource;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
@@ -12,24 +12,34 @@ use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
 /// Returns the multiply-accumulates, the parameters, whether they are bounds, and whether they are complete.
 fn sums(method: &MethodMacs<'_>) -> (u64, u64, bool, bool) {
-    (method.macs, method.parameters, method.is_bound, method.is_complete)
+    (method.macs.unwrap(), method.parameters.unwrap(), method.is_bound, method.is_complete)
 }
 
 #[test]
 fn products_are_counted_in_kernels_and_inside_delegates() {
     let (stem, layer, head) = (8 * 6 * 6 * 3 * 9, 8 * 6 * 6 * 8 * 9, 8 * 5);
     let parameters = (3 * 9 * 8 + 8) + 2 * (8 * 9 * 8 + 8) + (8 * 5 + 5);
-    // XNNPACK's export folds two normalizations of 8 channels, with 4 numbers each.
-    for (name, more) in [("net_portable.pte", 2 * 4 * 8), ("net_xnnpack.pte", 0)] {
+    // XNNPACK's export folds two normalizations of 8 channels, each with a weight and a bias.
+    let folded = 2 * 2 * 8;
+    for (name, more, precision) in
+        [("net_portable.pte", folded, ParameterPrecision::Exact), ("net_xnnpack.pte", 0, ParameterPrecision::About)]
+    {
         let file = std::fs::read(data().join("etrecord").join(name)).unwrap();
         let pte = Pte::parse(&file).unwrap();
         let macs = Analysis::new(&pte).macs();
         assert_eq!(sums(&macs.methods[0]), (stem + 2 * layer + head, parameters + more, false, true), "{name}");
         let first = &macs.methods[0].by_operator()[0];
-        assert_eq!((first.calls, first.macs), (3, stem + 2 * layer), "{name}");
+        assert_eq!((first.calls, first.macs), (3, Some(stem + 2 * layer)), "{name}");
+        assert_eq!(macs.methods[0].parameters_are, precision, "{name}");
         let record = std::fs::read(data().join("etrecord").join(name.replace(".pte", ".etrecord"))).unwrap();
         let sources = [NameSource::parse(&record).unwrap()];
         let analysis = Analysis::new(&pte).with_names(&sources);
+        let named = &analysis.macs().methods[0];
+        assert_eq!(
+            (named.parameters, named.parameters_are),
+            (Some(parameters + folded), ParameterPrecision::Exact),
+            "{name}"
+        );
         let modules = analysis.macs_by_module(&macs);
         let of = |path: &str| modules.iter().find(|module| module.path == Some(path)).map(|module| module.total);
         assert_eq!([of("stem"), of("layers.1"), of("head")], [Some(stem), Some(layer), Some(head)], "{name}");
@@ -46,7 +56,7 @@ fn products_are_counted_in_kernels_and_inside_delegates() {
 fn transposed_convolutions_are_counted_by_their_input() {
     let file = fixture("1.5.1/channels_last/channels_last.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
-    assert_eq!(Analysis::new(&pte).macs().methods[0].macs, 4 * 4 * 4 * 3 * 2 * 2);
+    assert_eq!(Analysis::new(&pte).macs().methods[0].macs, Some(4 * 4 * 4 * 3 * 2 * 2));
     for value in pte.program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap() {
         match &mut value.val {
             KernelTypes::Bool(transposed) => transposed.bool_val = true,
@@ -57,7 +67,7 @@ fn transposed_convolutions_are_counted_by_their_input() {
         }
     }
     // 4 input channels, 3 output channels, and a filter of 2 by 2.
-    assert_eq!(Analysis::new(&pte).macs().methods[0].macs, 5 * 5 * 4 * 3 * 2 * 2);
+    assert_eq!(Analysis::new(&pte).macs().methods[0].macs, Some(5 * 5 * 4 * 3 * 2 * 2));
 }
 
 #[test]
@@ -77,11 +87,16 @@ fn a_dynamic_shape_counts_with_its_upper_bound() {
 
 #[test]
 fn unknown_counts_are_not_zero() {
-    for name in ["payloads/other/ethosu.pte", "1.5.1/evalue_custom/evalue_custom.pte"] {
+    for (name, precision) in [
+        ("payloads/other/ethosu.pte", ParameterPrecision::Unknown),
+        ("1.5.1/evalue_custom/evalue_custom.pte", ParameterPrecision::About),
+    ] {
         let file = fixture(name);
         let pte = Pte::parse(file.bytes()).unwrap();
         let macs = Analysis::new(&pte).macs();
         let method = &macs.methods[0];
+        assert_eq!((method.macs, method.parameters_are), (None, precision), "{name}");
+        assert_eq!(method.parameters.is_none(), precision == ParameterPrecision::Unknown, "{name}");
         assert!(!method.is_complete && method.calls.iter().any(|call| call.macs.is_none()), "{name}");
         assert!(method.by_operator().iter().any(|operator| operator.unknown > 0), "{name}");
     }
@@ -95,9 +110,9 @@ fn sums_are_those_of_the_calls() {
         let Ok(pte) = Pte::parse(file.bytes()) else { return Ok(()) };
         for method in Analysis::new(&pte).macs().methods {
             let sum: u64 = method.calls.iter().filter_map(|call| call.macs).sum();
-            let by_operator: u64 = method.by_operator().iter().map(|operator| operator.macs).sum();
-            if sum != method.macs || by_operator != sum {
-                return Err(format!("  {}: {sum} and {by_operator}, not {}", method.name, method.macs));
+            let by_operator: u64 = method.by_operator().iter().filter_map(|operator| operator.macs).sum();
+            if sum != method.macs.unwrap_or_default() || by_operator != sum {
+                return Err(format!("  {}: {sum} and {by_operator}, not {:?}", method.name, method.macs));
             }
         }
         Ok(())
@@ -172,11 +187,103 @@ fn initial_states_that_training_changes_are_parameters() {
 
     let file = fixture("1.5.1/mutable_init/mutable_init.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
-    let before = Analysis::new(&pte).macs().methods[0].parameters;
+    let before = Analysis::new(&pte).macs().methods[0].parameters.unwrap();
     let plans = pte.program.execution_plan.as_mut().unwrap();
     // The first value is a tensor of five elements with an initial state.
     plans[0].outputs = Some(vec![plans[0].outputs()[0], 0].into());
     plans.push(constant("__et_training_gradients_index_forward", vec![1i64.into()]));
     plans.push(constant("__et_training_parameters_index_forward", vec![1i64.into()]));
-    assert_eq!(Analysis::new(&pte).macs().methods[0].parameters, before + 5);
+    assert_eq!(Analysis::new(&pte).macs().methods[0].parameters, Some(before + 5));
+}
+
+/// The arguments of Cortex-M's kernels, with a weight in each kernel's own layout, and the products of every element of the output.
+#[test]
+fn quantized_kernels_are_counted_in_every_layout() {
+    let planned =
+        |sizes: &[i32]| -> EValue<'static> { Tensor::new(ScalarType::CHAR, sizes.to_vec()).with_planned(1, 0).into() };
+    let none = || EValue::from(KernelTypes::Null(Null::default()));
+    let conv = |input: &[i32], weight: &[i32], output: &[i32], depthwise: bool| {
+        let mut values = vec![planned(input), planned(weight), none(), none(), none(), none()];
+        values.extend(depthwise.then(|| 1i64.into()));
+        values.extend([
+            0i64.into(),
+            0i64.into(),
+            planned(&[8]),
+            planned(&[8]),
+            0i64.into(),
+            0i64.into(),
+            planned(&[64]),
+        ]);
+        values.push(planned(output));
+        values
+    };
+    // 3 by 3 for 8 channels at 6 by 5 positions.
+    let expected = (6 * 5 * 8 * 9, 0, false, true);
+    let depthwise = conv(&[1, 8, 6, 5], &[1, 3, 3, 8], &[1, 8, 6, 5], true);
+    assert_eq!(called("cortex_m::quantized_depthwise_conv2d", depthwise), expected);
+    let depthwise = conv(&[1, 6, 5, 8], &[1, 3, 3, 8], &[1, 6, 5, 8], true);
+    assert_eq!(called("cortex_m::quantized_depthwise_conv2d_nhwc", depthwise), expected);
+    let expected = (6 * 5 * 8 * 9 * 4, 0, false, true);
+    let full = conv(&[1, 4, 6, 5], &[8, 3, 3, 4], &[1, 8, 6, 5], false);
+    assert_eq!(called("cortex_m::quantized_conv2d", full), expected);
+    let full = conv(&[1, 6, 5, 4], &[8, 3, 3, 4], &[1, 6, 5, 8], false);
+    assert_eq!(called("cortex_m::quantized_conv2d_nhwc", full), expected);
+    let mut linear = vec![planned(&[2, 3, 16]), planned(&[5, 16]), planned(&[5]), none()];
+    linear.extend([
+        0i64.into(),
+        0i64.into(),
+        0i64.into(),
+        none(),
+        none(),
+        0i64.into(),
+        0i64.into(),
+        planned(&[2, 3, 5]),
+    ]);
+    assert_eq!(called("cortex_m::quantized_linear", linear), (2 * 3 * 5 * 16, 0, false, true));
+    let mut product = vec![planned(&[2, 3, 16]), 0i64.into(), planned(&[2, 5, 16])];
+    product.extend([0i64.into(), 0i64.into(), 0i64.into(), 0i64.into(), planned(&[64]), planned(&[2, 3, 5])]);
+    assert_eq!(called("cortex_m::quantized_batch_matmul", product), (2 * 3 * 5 * 16, 0, false, true));
+}
+
+/// The numbers that PyTorch counts in the models.
+#[test]
+fn packed_weights_are_counted_by_their_elements() {
+    for (name, parameters) in [("emb4", 4096), ("emb8", 4096), ("q4llm", 20_480)] {
+        let file = std::fs::read(data().join(format!("answers/{name}.pte"))).unwrap();
+        let pte = Pte::parse(&file).unwrap();
+        let method = &Analysis::new(&pte).macs().methods[0];
+        let found = (method.parameters, method.parameters_are);
+        assert_eq!(found, (Some(parameters), ParameterPrecision::Exact), "{name}");
+    }
+}
+
+#[test]
+fn tied_matrices_count_once_and_equal_vectors_twice() {
+    for (sizes, parameters) in [(vec![2, 3], 6), (vec![6], 12)] {
+        let mut collector = DataCollector::new();
+        let index = collector.constant(vec![0u8; 24]);
+        let tensor = Tensor::new(ScalarType::FLOAT, sizes);
+        let constant = || EValue::from(Tensor { data_buffer_idx: index, ..tensor.clone() });
+        let values = vec![constant(), constant(), 1i64.into(), tensor.clone().with_planned(1, 0).into()];
+        let call = Instruction::kernel_call(0, vec![0, 1, 2, 3, 3]);
+        let plan = ExecutionPlan::new("forward", values, vec![Operator::new("aten::add", "out")], vec![call], 1 << 20);
+        let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+        let pte = collector.finish(program, &PteOptions::default()).unwrap();
+        assert_eq!(Analysis::new(&pte).macs().methods[0].parameters, Some(parameters));
+    }
+}
+
+/// A weight that is passed to a delegate is one of the model, whatever the delegate has inside.
+#[test]
+fn constants_that_are_passed_to_delegates_are_parameters() {
+    let file = fixture("payloads/other/ethosu.pte");
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
+    let input = usize::try_from(plan.inputs()[0]).unwrap();
+    let KernelTypes::Tensor(tensor) = &mut plan.values.as_mut().unwrap()[input].val else { panic!("no tensor") };
+    let elements: i32 = tensor.sizes().iter().product();
+    tensor.allocation_info = None;
+    *tensor = tensor.clone().with_external("weight");
+    let method = &Analysis::new(&pte).macs().methods[0];
+    assert_eq!((method.parameters, method.parameters_are), (Some(elements as u64), ParameterPrecision::AtLeast));
 }

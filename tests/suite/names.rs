@@ -1,9 +1,11 @@
 //! Names of values and instructions, from real ETRecords and state dicts, and from damaged ones.
 
-use executorch_format::inspect::{BlobUser, EventKind, Graph, ModuleTotal, NamedBy, Node};
+use executorch_format::convert::{CArray, COptions};
+use executorch_format::inspect::{BlobUser, Content, EventKind, Graph, ModuleTotal, NamedBy, Node, Value};
 use executorch_format::naming::{EtRecord, NameSource, RecordedMethod, RecordedNode};
 use executorch_format::pictures::model_explorer;
 use executorch_format::{Analysis, ErrorKind, Etdp, Model, Pte};
+use executorch_format_support::data;
 use executorch_format_support::fixtures::fixture;
 use std::io::{Cursor, Write};
 use zip::ZipWriter;
@@ -108,6 +110,30 @@ fn without_other_files_the_instruction_names_a_value() {
     assert_eq!(of(18), Some(("input 0", NamedBy::Input)));
     assert_eq!(of(19), Some(("convolution.0", NamedBy::Operator)));
     assert_eq!(of(49), Some(("_native_batch_norm_legit_no_training.0 out0", NamedBy::Operator)));
+}
+
+#[test]
+fn callers_name_inputs_and_outputs() {
+    let program = std::fs::read(data().join("answers/kwargs_dict_outputs.pte")).unwrap();
+    let pte = Pte::parse(&program).unwrap();
+    let found = values(&pte, &[]);
+    let of = |index: usize| found.iter().find(|(own, ..)| *own == index).map(|(_, name, by)| (&**name, *by));
+    let names = [0, 1, 2, 4, 6].map(of);
+    let caller = |name| Some((name, NamedBy::Caller));
+    assert_eq!(names, [Some(("input 0", NamedBy::Input)), caller("bias"), caller("mask"), caller("y"), caller("a")]);
+    let Content::Program(program) = Analysis::new(&pte).summary().content else { panic!("no program") };
+    let name = |value: &Value<'_>| value.name.as_deref().map(str::to_owned);
+    assert_eq!(
+        program.methods[0].inputs.iter().map(name).collect::<Vec<_>>(),
+        [None, Some("bias".into()), Some("mask".into())]
+    );
+    let options = COptions::default().with_name("m".into());
+    let header = CArray::new(&Model::Pte(pte), b"x", &options).unwrap().header("m.pte");
+    assert!(
+        header.contains("M_FORWARD_INPUT_1_NAME \"bias\"") && header.contains("M_FORWARD_OUTPUT_0_NAME \"y\""),
+        "{header}"
+    );
+    assert!(!header.contains("INPUT_0_NAME"), "{header}");
 }
 
 #[test]

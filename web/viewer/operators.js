@@ -50,10 +50,16 @@
     { name: "tensors", mono: true, of: kernels },
   ];
 
-  viewer.macsText = ({ macs, parameters, is_bound, is_complete }) => {
+  const precisions = { about: "about ", at_least: "at least " };
+
+  viewer.macsText = ({ macs, parameters, parameters_are, is_bound, is_complete }) => {
     const bound = is_bound ? "at most (dynamic shapes at their bounds, caches full) " : "";
-    const rest = is_complete ? "" : "; not all are known";
-    return `${bound}${grouped(macs)} multiply-accumulates, ${count(parameters, "parameter")}${rest}`;
+    const rest = is_complete ? "" : " (not all are known)";
+    const products = viewer.isKnown(macs) ? `${bound}${grouped(macs)} multiply-accumulates${rest}` : "multiply-accumulates not known";
+    const weights = viewer.isKnown(parameters)
+      ? `${precisions[parameters_are] || ""}${count(parameters, "parameter")}`
+      : "parameters not known";
+    return `${products}, ${weights}`;
   };
 
   function macsTable(method) {
@@ -61,12 +67,14 @@
       { name: "operator or node", mono: true, of: (row) => row.operator },
       { name: "MACs", number: true, value: (row) => row.macs, of: (row) => known(row, row.macs) },
       { name: "share", number: true, value: (row) => row.macs, of: (row) => known(row, row.macs, method.macs) },
-      { name: "parameters", number: true, value: (row) => row.parameters, of: (row) => grouped(row.parameters) },
+      { name: "parameters", number: true, value: (row) => row.parameters, of: parametersOf },
       { name: "calls", number: true, value: (row) => row.calls, of: (row) => grouped(row.calls) },
     ];
     const title = `Multiply-accumulates of ${viewer.name(method.name)}`;
     return [element("h2", {}, title), note(`${viewer.macsText(method)}.`), viewer.table(columns, method.operators)];
   }
+
+  const parametersOf = ({ parameters }) => (viewer.isKnown(parameters) ? grouped(parameters) : "not known");
 
   function known(row, macs, all) {
     if (row.unknown === row.calls) return "not known";

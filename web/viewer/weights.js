@@ -79,6 +79,7 @@
     file: "the file",
     record: "an ETRecord",
     state_dict: "a state dict",
+    caller: "the caller's containers",
     input: "its index among the inputs",
     operator: "the operator that takes it",
   };

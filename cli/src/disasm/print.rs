@@ -163,12 +163,15 @@ fn print_method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::
     let count = method.chains.iter().map(|chain| chain.instructions.len()).sum();
     let (values, instructions) = (text::count(method.values.len(), "value"), text::count(count, "instruction"));
     writeln!(out, "method {}: {values}, {instructions}", context.name(method.name, NAME))?;
-    for (what, values) in [("input", method.inputs), ("output", method.outputs)] {
+    let ends = [("input", method.inputs, &method.input_names), ("output", method.outputs, &method.output_names)];
+    for (what, values, names) in ends {
         if filter.is_given() {
             break;
         }
         for (index, value) in values.iter().enumerate() {
-            writeln!(out, "  {what} {index}: {}", operand(context, method, *value))?;
+            let name = names.get(index).and_then(Option::as_ref);
+            let name = name.map(|name| format!(" {}", context.name(name, NAME))).unwrap_or_default();
+            writeln!(out, "  {what} {index}{name}: {}", operand(context, method, *value))?;
         }
     }
     for (index, chain) in method.chains.iter().enumerate() {

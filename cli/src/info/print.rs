@@ -303,7 +303,8 @@ fn planned(memory: &PlannedMemory) -> String {
 
 /// Returns the type of an input or output, and its meaning in a method for training.
 fn value_text(context: &Context, value: &Value<'_>) -> String {
-    let shape = type_text(context, value);
+    let name = value.name.as_ref().map(|name| format!(" {}", context.name(name, NAME))).unwrap_or_default();
+    let shape = format!("{}{name}", type_text(context, value));
     let Some(training) = &value.training else { return shape };
     let role = match training.role {
         TrainingRole::Loss => "loss",

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::table::{Column, MAX_SHOWN, Table, bar, percent};
 use crate::text;
-use executorch_format::inspect::{Macs, MacsSummary};
+use executorch_format::inspect::{Macs, MacsSummary, ParameterPrecision};
 use std::io::Write;
 use std::path::Path;
 
@@ -34,10 +34,11 @@ pub(super) fn text(context: &Context, path: &Path, macs: &Macs<'_>, apart: bool)
         ]);
         table.rows(operators, context.rows(None, MAX_SHOWN), |operator| {
             let is_unknown = operator.unknown == operator.calls;
-            let macs = if is_unknown { "not known".to_owned() } else { grouped(operator.macs) };
-            let share = if is_unknown { String::new() } else { percent(operator.macs, method.macs) };
-            let (bar, calls) = (bar(operator.macs, method.macs), operator.calls.to_string());
-            let (parameters, elements) = (grouped(operator.parameters), grouped(operator.elements));
+            let (own, all) = (operator.macs.unwrap_or_default(), method.macs.unwrap_or_default());
+            let share = if is_unknown { String::new() } else { percent(own, all) };
+            let (bar, calls) = (bar(own, all), operator.calls.to_string());
+            let (macs, parameters, elements) =
+                (known(operator.macs), known(operator.parameters), grouped(operator.elements));
             [macs, share, bar, parameters, elements, calls, context.name(operator.operator, NAME)]
         });
         table.write(&mut out)?;
@@ -56,9 +57,31 @@ pub fn total(method: &MacsSummary<'_>) -> String {
         true => "at most, with dynamic shapes at their upper bounds and attention over full caches, ",
         false => "",
     };
-    let part = if method.is_complete { "" } else { ", without the operators that are not counted" };
-    let plural = if method.parameters == 1 { "" } else { "s" };
-    format!("{bound}{} MACs, {} parameter{plural}{part}", grouped(method.macs), grouped(method.parameters))
+    let macs = match method.macs {
+        Some(macs) => format!("{bound}{} MACs", grouped(macs)),
+        None => "MACs not known".to_owned(),
+    };
+    let part = match (method.macs, method.is_complete) {
+        (Some(_), false) => " without the operators that are not counted",
+        _ => "",
+    };
+    format!("{macs}{part}, {}", parameters(method))
+}
+
+/// Formats the number of parameters, with its precision.
+fn parameters(method: &MacsSummary<'_>) -> String {
+    let Some(parameters) = method.parameters else { return "parameters not known".to_owned() };
+    let precision = match method.parameters_are {
+        ParameterPrecision::About => "about ",
+        ParameterPrecision::AtLeast => "at least ",
+        _ => "",
+    };
+    format!("{precision}{} parameter{}", grouped(parameters), if parameters == 1 { "" } else { "s" })
+}
+
+/// Formats a number that may not be known.
+fn known(number: Option<u64>) -> String {
+    number.map_or_else(|| "not known".to_owned(), grouped)
 }
 
 /// Formats a number with commas between groups of three digits.

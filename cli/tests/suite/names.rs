@@ -266,18 +266,53 @@ fn quantized_weights_are_extracted_as_their_numbers() {
 #[test]
 fn multiply_accumulates_are_counted_by_operator_and_by_module() {
     let counted = text(&["ops", "--macs", "net_xnnpack.pte"]);
-    assert!(counted.contains("method forward: 49,288 MACs, 1,437 parameters\n"), "{counted}");
+    assert!(counted.contains("method forward: 49,288 MACs, 1,469 parameters\n"), "{counted}");
     assert!(counted.contains("1,392       864      3  XNNConv2d"), "{counted}");
     let modules = text(&["ops", "--macs", "--by", "module", "net_portable.pte"]);
     assert!(modules.contains("20,736        layers.0.conv\n"), "{modules}");
     let answer: Value = serde_json::from_str(&text(&["ops", "--macs", "--json", "net_portable.pte"])).unwrap();
     let method = &answer["files"][0]["macs"]["methods"][0];
-    assert_eq!((&method["macs"], &method["parameters"]), (&49288.into(), &1501.into()));
+    assert_eq!((&method["macs"], &method["parameters"]), (&49288.into(), &1469.into()));
     assert_eq!(
         (&method["calls"][0]["operator"], &method["calls"][0]["macs"]),
         (&"aten::convolution".into(), &7776.into())
     );
     let opaque = data().join("payloads/other/ethosu.pte");
     let counted = text(&["ops", "--macs", opaque.to_str().unwrap()]);
+    assert!(counted.contains("method forward: MACs not known, parameters not known\n"), "{counted}");
     assert!(counted.contains("not counted: 1 call of EthosUBackend"), "{counted}");
+}
+
+#[test]
+fn inputs_and_outputs_have_the_names_of_the_caller() {
+    let file = data().join("answers/kwargs_dict_outputs.pte");
+    let file = file.to_str().unwrap();
+    let info = text(&["info", file]);
+    assert!(
+        info.contains("0: f32[3]\n                    1: f32[3] bias\n                    2: f32[3] mask\n"),
+        "{info}"
+    );
+    assert!(info.contains("0: f32[3] y\n                    1: f32[3] a\n"), "{info}");
+    let code = text(&["disasm", file]);
+    assert!(code.contains("  input 0: %0 ") && code.contains("  input 1 bias: %1 "), "{code}");
+    assert!(code.contains("  output 0 y: %4 ") && code.contains("  output 1 a: %6 "), "{code}");
+    let memory = text(&["memory", file]);
+    assert!(memory.contains("f32[3] mask\n") && memory.contains("f32[3] input 0\n"), "{memory}");
+    let answer: Value = serde_json::from_str(&text(&["info", "--json", file])).unwrap();
+    let method = &answer["files"][0]["methods"][0];
+    let names =
+        |key: &str| method[key].as_array().unwrap().iter().map(|value| value["name"].as_str()).collect::<Vec<_>>();
+    assert_eq!(
+        (names("inputs"), names("outputs")),
+        (vec![None, Some("bias"), Some("mask")], vec![Some("y"), Some("a")])
+    );
+    // An ETRecord beside the program has the name of an input that is given by position.
+    let info = text(&["info", "net_portable.pte"]);
+    assert!(info.contains("0: f32[1, 3, 8, 8] x\n"), "{info}");
+    let folder = TempFile::new("c", b"");
+    std::fs::remove_file(&folder.0).unwrap();
+    text(&["to-c", "net_portable.pte", "-o", folder.0.to_str().unwrap()]);
+    let header = std::fs::read_to_string(folder.0.join("net_portable.h")).unwrap();
+    assert!(header.contains("_FORWARD_INPUT_0_NAME \"x\"\n"), "{header}");
+    std::fs::remove_dir_all(&folder.0).unwrap();
 }

@@ -2,7 +2,7 @@
 
 use super::{
     DelegateNames, EtRecord, InstructionName, MethodNames, Name, NameSource, NameText, Names, Parameter,
-    RecordedMethod, RecordedNode, outer, quantized, state_dict, tensors,
+    RecordedMethod, RecordedNode, StateTensor, outer, quantized, state_dict, tensors,
 };
 use crate::analysis::code::{Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, TensorPlace};
 use crate::analysis::modules::common_module;
@@ -12,6 +12,7 @@ use crate::delegate::{OpenPayload, Payload};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::names::short;
+use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNodeUnion;
 use crate::sorted::{find, set};
 use alloc::collections::BTreeMap;
@@ -69,6 +70,7 @@ impl<'t> Unnamed<'_, 't> {
             }
         }
         names.add_keys(self.payloads);
+        names.add_parameters(self.pte, sources);
         for (names, code) in names.methods.iter_mut().zip(&self.code.methods) {
             quantized::add_parameters(names, code);
             names.add_modules(code);
@@ -170,6 +172,26 @@ impl<'t> Names<'t> {
         }
     }
 
+    /// Counts the parameters of a program with one method, if a state dict has names of its constants: all tensors of floats except running statistics.
+    fn add_parameters(&mut self, pte: &Pte<'_>, sources: &[(usize, &'t NameSource<'t>)]) {
+        let mut methods = pte.methods().iter().zip(&mut self.methods).filter(|(plan, _)| !plan.is_constant());
+        let (Some((_, names)), None) = (methods.next(), methods.next()) else { return };
+        let states = sources.iter().filter_map(|(_, source)| match source {
+            NameSource::StateDict(tensors) => Some(tensors),
+            NameSource::Record(_) => None,
+        });
+        let inside = names.delegates.iter().flat_map(|delegate| &delegate.constants);
+        let mut named = names.values.iter().chain(inside).flatten();
+        if names.parameters.is_none() && named.any(|name| name.named_by == NamedBy::StateDict) {
+            let floats = states.flatten().filter(|tensor| {
+                let is_floating = tensor.scalar_type.is_some_and(ScalarType::is_floating);
+                is_floating && !["running_mean", "running_var"].iter().any(|end| tensor.name.ends_with(end))
+            });
+            let elements = |tensor: &StateTensor<'_>| tensor.sizes.iter().copied().fold(1, u64::saturating_mul);
+            names.parameters = Some(floats.map(elements).fold(0, u64::saturating_add));
+        }
+    }
+
     /// Names the keys of constants inside delegates.
     fn add_keys(&mut self, payloads: &[OpenPayload<'t>]) {
         let mut keys: BTreeMap<String, Name<'t>> = BTreeMap::new();
@@ -237,14 +259,17 @@ impl<'t> MethodNames<'t> {
                 let index = |argument: &Argument| usize::try_from(argument.value).ok();
                 if name.module.is_none() {
                     let named = arguments.iter().filter_map(|argument| self.values.get(index(argument)?)?.as_ref());
-                    let modules = named.filter(|name| name.named_by.is_given()).filter_map(|name| name.module);
+                    let is_known = |name: &&Name<'_>| name.named_by.is_given() && name.named_by != NamedBy::Caller;
+                    let modules = named.filter(is_known).filter_map(|name| name.module);
                     name.module = modules.reduce(common_module);
                 }
                 for argument in arguments {
                     let value = index(argument).and_then(|index| self.values.get_mut(index)?.as_mut());
-                    if let Some(value) =
-                        value.filter(|value| value.module.is_none() && value.named_by != NamedBy::Input)
-                    {
+                    let is_input = |name: &Name<'_>| match name.named_by {
+                        NamedBy::Caller => !argument.output,
+                        named_by => named_by == NamedBy::Input,
+                    };
+                    if let Some(value) = value.filter(|value| value.module.is_none() && !is_input(value)) {
                         value.module = name.module;
                     }
                 }
@@ -318,7 +343,9 @@ struct Method<'c, 't> {
 
 impl<'c, 't> Method<'c, 't> {
     fn new(code: &'c MethodCode<'t>, record: Option<&'c ByHandle<'t>>) -> Self {
-        let found = MethodNames { values: vec![None; code.values.len()], chains: Vec::new(), delegates: Vec::new() };
+        let (inputs, values) = (code.input_names.clone(), vec![None; code.values.len()]);
+        let parameters = record.and_then(|record| record.recorded.parameters);
+        let found = MethodNames { inputs, parameters, values, chains: Vec::new(), delegates: Vec::new() };
         Self { code, record, found, counts: BTreeMap::new(), recorded: 0, fitting: 0 }
     }
 
@@ -346,6 +373,7 @@ impl<'c, 't> Method<'c, 't> {
             }
             self.found.chains.push(labels);
         }
+        self.outputs();
         if self.fitting * 2 < self.recorded {
             return Err(misfit(&format!(
                 "it has other operators for {} of {} instructions of method {}",
@@ -361,9 +389,26 @@ impl<'c, 't> Method<'c, 't> {
         let recorded = self.record.as_ref().map(|record| &record.recorded.inputs);
         let recorded = recorded.filter(|recorded| recorded.len() == self.code.inputs.len());
         for (index, value) in self.code.inputs.iter().enumerate() {
-            match recorded.and_then(|recorded| recorded.get(index)).filter(|name| !name.is_empty()) {
-                Some(name) => self.found.set(i64::from(*value), name.as_str().into(), NamedBy::Record),
-                None => self.found.set(i64::from(*value), format!("input {index}").into(), NamedBy::Input),
+            let given = self.code.input_names.get(index).cloned().flatten();
+            let recorded = recorded.and_then(|recorded| recorded.get(index)).filter(|name| !name.is_empty());
+            let (name, named_by) = match (given, recorded) {
+                (Some(name), _) => (name, NamedBy::Caller),
+                (None, Some(name)) => (name.as_str().into(), NamedBy::Record),
+                (None, None) => (format!("input {index}").into(), NamedBy::Input),
+            };
+            if let Some(own) = self.found.inputs.get_mut(index).filter(|_| named_by != NamedBy::Input) {
+                *own = Some(name.clone());
+            }
+            self.found.set(i64::from(*value), name, named_by);
+        }
+    }
+
+    /// Names outputs that the method computes. An input or data that is returned keeps its own name.
+    fn outputs(&mut self) {
+        for (name, index) in self.code.output_names.iter().zip(self.code.outputs) {
+            let value = usize::try_from(*index).ok().and_then(|index| self.code.values.get(index));
+            if let Some(name) = name.as_ref().filter(|_| value.is_some_and(|value| !has_data(value))) {
+                self.found.set(i64::from(*index), name.clone(), NamedBy::Caller);
             }
         }
     }

@@ -105,6 +105,10 @@ impl<'t> Names<'t> {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct MethodNames<'t> {
+    /// The name of each input: a keyword argument or the keys that lead to it, or else the argument's name in an ETRecord.
+    pub inputs: Vec<Option<NameText<'t>>>,
+    /// The number of elements of the model's parameters, if a record or a state dict has it.
+    pub parameters: Option<u64>,
     /// The name of each value; `None` unless the value is a tensor in use.
     pub values: Vec<Option<Name<'t>>>,
     /// The instructions of each chain; `None` for an instruction of a newer schema.

@@ -62,6 +62,8 @@ pub struct RecordedMethod {
     pub nodes: Vec<RecordedNode>,
     /// The names of the inputs that a caller passes, in order.
     pub inputs: Vec<String>,
+    /// The number of elements of the model's parameters; `None` if the record does not have them, as of many quantized models.
+    pub parameters: Option<u64>,
 }
 
 /// An operator of an exported graph.
@@ -108,6 +110,8 @@ pub struct Parameter {
     pub sizes: Option<Vec<u64>>,
     /// `true` if the operator takes the dequantized numbers of the parameter.
     pub quantized: bool,
+    /// `true` for a parameter, which training changes; `false` for buffers and constants.
+    pub trained: bool,
 }
 
 impl Parameter {

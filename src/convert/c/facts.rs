@@ -5,8 +5,9 @@ use super::names::{check_identifier, comment, literal, upper};
 use crate::analysis::Analysis;
 use crate::error::{Result, counted};
 use crate::file::pte::Pte;
-use crate::inspect::{ConstantMethod, Content, Method, PointerSize, ProgramSummary, Returned, TempAllocator, Value};
-use crate::model::Model;
+use crate::inspect::{
+    ConstantMethod, Content, Method, PointerSize, ProgramSummary, Returned, Summary, TempAllocator, Value,
+};
 use crate::names::{check_operator_name, shortened};
 use crate::schema::program::TensorShapeDynamism;
 use alloc::collections::BTreeMap;
@@ -15,10 +16,10 @@ use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 /// The longest name of a method, in characters, within the names of macros.
 const LONGEST: usize = 200;
 
-/// Returns the header's lines about a model. Macros start with `prefix`.
-pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
-    match model.summary().content {
-        Content::Program(program) => joined(program_lines(&program, prefix)),
+/// Returns the header's lines about a file. Macros start with `prefix`.
+pub(super) fn lines(summary: &Summary<'_>, prefix: &str) -> String {
+    match &summary.content {
+        Content::Program(program) => joined(program_lines(program, prefix)),
         _ => String::new(),
     }
 }
@@ -193,6 +194,12 @@ fn constant(value: &Returned<'_>) -> Option<String> {
 }
 
 fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
+    let mut lines = size_lines(value, prefix, what);
+    lines.extend(value.name.as_ref().map(|name| format!("#define {prefix}_NAME \"{}\"", literal(name))));
+    lines
+}
+
+fn size_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
     let Some(tensor) = &value.tensor else {
         return vec![format!("/* {what}: {}, no tensor. */", comment(value.kind.unwrap_or("unknown")))];
     };

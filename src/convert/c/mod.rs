@@ -3,6 +3,7 @@
 mod facts;
 mod names;
 
+use crate::analysis::Analysis;
 use crate::error::{Error, Result};
 use crate::file::style::{ALIGNMENT, alignment};
 use crate::model::Model;
@@ -106,8 +107,14 @@ impl<'t> CArray<'t> {
             Some(asked) => alignment(*asked, "alignment")? as u32,
             None => needed_alignment(model)?,
         };
-        let facts = facts::lines(model, &upper(name));
+        let facts = facts::lines(&model.summary(), &upper(name));
         Ok(Self { name: name.clone(), section: section.clone(), alignment, bytes, form: *form, facts })
+    }
+
+    /// Takes the names of inputs and outputs from the program's [names](Analysis::with_names).
+    pub fn with_names_of(mut self, analysis: &Analysis<'_>) -> Self {
+        self.facts = facts::lines(&analysis.summary(), &upper(&self.name));
+        self
     }
 
     /// Returns the alignment of the array, in bytes.

@@ -7,7 +7,7 @@ use crate::file::header::{FileKind, Header};
 use crate::file::pte::Pte;
 use crate::inspect::delegates::{self, Operators};
 use crate::inspect::payloads::{self, PayloadFacts};
-use crate::inspect::{BlobKind, Blobs, MethodAllocator, PlannedMemory};
+use crate::inspect::{BlobKind, Blobs, MethodAllocator, NameText, PlannedMemory};
 use crate::schema::program::{BackendDelegate, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
 use alloc::collections::BTreeSet;
 use alloc::{collections::BTreeMap, string::String, vec, vec::Vec};
@@ -73,12 +73,16 @@ pub struct Method<'t> {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Value<'t> {
+    /// The name: a keyword argument or the keys that lead to it in the containers that callers use, such as `mask` or `[1].input_pos`; for an
+    /// input, else the argument's name in an ETRecord; else the tensor's own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<NameText<'t>>,
     /// Index into the method's values.
     pub value: i32,
     /// The schema's name of its kind; `None` if the index is out of range or the kind is of a newer schema.
     #[serde(rename = "type")]
     pub kind: Option<&'static str>,
-    /// The shape, if it is a tensor.
+    /// The shape, without a name, if it is a tensor.
     #[serde(flatten)]
     pub tensor: Option<ValueShape<'t>>,
     /// `true` if it is a tensor without planned memory, which the caller has to provide before a run.
@@ -138,6 +142,10 @@ pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
         errors.extend(plan.negative_buffers(index));
         if !plan.is_constant() {
             let mut method = method(pte, index, plan, &operators);
+            let recorded = analysis.answer_names().and_then(|names| names.methods.get(index));
+            let inputs = recorded.map_or_else(|| plan.input_names(), |names| names.inputs.clone());
+            name(&mut method.inputs, inputs);
+            name(&mut method.outputs, plan.output_names());
             for (output, training) in method.outputs.iter_mut().zip(training) {
                 output.training = training;
             }
@@ -203,18 +211,26 @@ fn method<'t>(pte: &Pte<'_>, index: usize, plan: &'t ExecutionPlan<'_>, inside: 
     }
 }
 
+/// Names inputs or outputs by position.
+fn name<'t>(values: &mut [Value<'t>], names: Vec<Option<NameText<'t>>>) {
+    for (value, name) in values.iter_mut().zip(names) {
+        value.name = name.or(value.name.take());
+    }
+}
+
 fn values<'t>(plan: &'t ExecutionPlan<'_>, indices: &[i32]) -> Vec<Value<'t>> {
     let describe = |index: &i32| {
         let found = plan.value(*index).map(|value| &value.val);
-        let tensor = match found {
+        let mut tensor = match found {
             Some(KernelTypes::Tensor(tensor)) => Some(ValueShape::of(tensor)),
             _ => None,
         };
+        let name = tensor.as_mut().and_then(|tensor| tensor.name.take());
         let has_no_memory = |tensor: &Tensor<'_>| {
             tensor.allocation_info.is_none() && tensor.data_buffer_idx == 0 && !tensor.is_external()
         };
         let caller_memory = matches!(found, Some(KernelTypes::Tensor(tensor)) if has_no_memory(tensor));
-        Value { value: *index, kind: found.and_then(KernelTypes::name), tensor, caller_memory, training: None }
+        Value { name, value: *index, kind: found.and_then(KernelTypes::name), tensor, caller_memory, training: None }
     };
     indices.iter().map(describe).collect()
 }

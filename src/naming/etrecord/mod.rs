@@ -131,7 +131,7 @@ impl EtRecord {
                     continue;
                 }
             }
-            (method.nodes, method.inputs) = with_json(&name, json, memory, program)?;
+            (method.nodes, method.inputs, method.parameters) = with_json(&name, json, memory, program)?;
         }
         if quantized::any(&methods) {
             let originals = match entry(EXPORTED_PROGRAM, memory.left)? {
@@ -139,6 +139,9 @@ impl EtRecord {
                 None => Vec::new(),
             };
             quantized::rename(&mut methods, &originals);
+            if let ([method], false) = (&mut *methods, originals.is_empty()) {
+                method.parameters = method.parameters.or_else(|| program::elements(originals.iter()));
+            }
         }
         Ok(Self { methods })
     }

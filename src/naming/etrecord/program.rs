@@ -111,10 +111,14 @@ struct UserInput {
     arg: ArgumentValue,
 }
 
-/// Reads the nodes and the inputs of an exported program.
-pub(super) fn program(json: Json<'_>, memory: &mut Memory) -> Result<(Vec<RecordedNode>, Vec<String>)> {
+/// The nodes and the inputs of an exported program, and the number of elements of its parameters.
+pub(super) type Recorded = (Vec<RecordedNode>, Vec<String>, Option<u64>);
+
+/// Reads the nodes and the inputs of an exported program, and counts its parameters.
+pub(super) fn program(json: Json<'_>, memory: &mut Memory) -> Result<Recorded> {
     let GraphModule { graph, signature } = json.parse::<Exported<'_>>()?.graph_module;
     let (mut parameters, inputs) = signature_of(json, &graph, &signature, memory)?;
+    let count = elements(parameters.values());
     let mut nodes = Vec::new();
     json.at(graph.nodes).items(|node: Node<'_>| {
         let (node, dequantized) = node.recorded(json, &parameters, memory)?;
@@ -125,7 +129,21 @@ pub(super) fn program(json: Json<'_>, memory: &mut Memory) -> Result<(Vec<Record
         }
         Ok(())
     })?;
-    Ok((nodes, inputs))
+    Ok((nodes, inputs, count))
+}
+
+/// Returns the number of elements of a model's parameters. `None` if a quantizer replaced some of them by others, or sizes are not known.
+pub(super) fn elements<'p>(mut parameters: impl Iterator<Item = &'p Parameter>) -> Option<u64> {
+    parameters.try_fold(0u64, |sum, parameter| {
+        if parameter.has_generated_name() {
+            return None;
+        }
+        let elements = match parameter.trained {
+            true => parameter.sizes.as_ref()?.iter().try_fold(1u64, |product, size| product.checked_mul(*size))?,
+            false => 0,
+        };
+        sum.checked_add(elements)
+    })
 }
 
 /// Reads the parameters, buffers and constants of an exported program, sorted by their names in the graph.
@@ -150,9 +168,10 @@ fn signature_of(
             memory.take(size_of_val(&name) + name.len())?;
             inputs.push(name);
         }
+        let trained = spec.parameter.is_some();
         let Some(spec) = spec.parameter.or(spec.buffer).or(spec.tensor_constant) else { return Ok(()) };
         let name = shortened(&spec.parameter_name).into_owned();
-        let parameter = Parameter { name, ..Parameter::default() };
+        let parameter = Parameter { name, trained, ..Parameter::default() };
         memory.take(PARAMETER_MEMORY + spec.arg.name.len() + parameter.name.len())?;
         match parameters.insert(spec.arg.name, parameter) {
             Some(twice) => Err(about(json.entry, &format!("two inputs have the name of {}", twice.name))),

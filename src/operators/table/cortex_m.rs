@@ -1,11 +1,92 @@
 //! Operators for Cortex-M.
 
 use super::super::KnownOperator;
-use super::super::argument::{boolean, double, int, ints, output, scratch, tensor};
+use super::super::argument::{Argument, boolean, double, int, ints, output, scratch, tensor};
 use super::super::releases::{
     cortex_m,
     versions::{V0_7, V1_0, V1_1, V1_2, V1_4, V1_5},
 };
+
+const AVG_POOL2D: &[Argument] = &[
+    tensor("input"),
+    ints("kernel_size"),
+    ints("stride"),
+    ints("padding"),
+    boolean("ceil_mode"),
+    int("zero_point"),
+    int("multiplier"),
+    int("shift"),
+    scratch("scratch"),
+    output("out"),
+];
+
+const CONV2D: &[Argument] = &[
+    tensor("input"),
+    tensor("weight"),
+    tensor("bias").or_null(),
+    ints("stride"),
+    ints("padding"),
+    ints("dilation"),
+    int("input_offset"),
+    int("output_offset"),
+    tensor("requantize_multipliers"),
+    tensor("requantize_shifts"),
+    int("activation_min"),
+    int("activation_max"),
+    scratch("scratch"),
+    output("out"),
+];
+
+const DEPTHWISE_CONV2D: &[Argument] = &[
+    tensor("input"),
+    tensor("weight"),
+    tensor("bias").or_null(),
+    ints("stride"),
+    ints("padding"),
+    ints("dilation"),
+    int("depth_multiplier"),
+    int("input_offset"),
+    int("output_offset"),
+    tensor("requantize_multipliers"),
+    tensor("requantize_shifts"),
+    int("activation_min"),
+    int("activation_max"),
+    scratch("scratch"),
+    output("out"),
+];
+
+const MAX_POOL2D: &[Argument] = &[
+    tensor("input"),
+    ints("kernel_size"),
+    ints("stride"),
+    ints("padding"),
+    ints("dilation"),
+    boolean("ceil_mode"),
+    int("input_zero_point"),
+    int("output_zero_point"),
+    int("activation_min"),
+    int("activation_max"),
+    output("out"),
+];
+
+const TRANSPOSE_CONV2D: &[Argument] = &[
+    tensor("input"),
+    tensor("weight"),
+    tensor("bias").or_null(),
+    ints("stride"),
+    ints("padding"),
+    ints("output_padding"),
+    ints("dilation"),
+    int("input_offset"),
+    int("output_offset"),
+    tensor("requantize_multipliers"),
+    tensor("requantize_shifts"),
+    int("activation_min"),
+    int("activation_max"),
+    scratch("scratch"),
+    scratch("output_scratch"),
+    output("out"),
+];
 
 pub(super) const ROWS: &[KnownOperator] = &[
     KnownOperator::new(
@@ -66,23 +147,8 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         cortex_m(V1_0),
     ),
-    KnownOperator::new(
-        "cortex_m::quantized_avg_pool2d.out",
-        &[
-            tensor("input"),
-            ints("kernel_size"),
-            ints("stride"),
-            ints("padding"),
-            boolean("ceil_mode"),
-            int("zero_point"),
-            int("multiplier"),
-            int("shift"),
-            scratch("scratch"),
-            output("out"),
-        ],
-        cortex_m(V1_1),
-    ),
-    KnownOperator::new("cortex_m::quantized_avg_pool2d_nhwc.out", &[], cortex_m(V1_5)),
+    KnownOperator::new("cortex_m::quantized_avg_pool2d.out", AVG_POOL2D, cortex_m(V1_1)),
+    KnownOperator::new("cortex_m::quantized_avg_pool2d_nhwc.out", AVG_POOL2D, cortex_m(V1_5)),
     KnownOperator::new(
         "cortex_m::quantized_batch_matmul.out",
         &[
@@ -98,49 +164,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         cortex_m(V1_2),
     ),
-    KnownOperator::new(
-        "cortex_m::quantized_conv2d.out",
-        &[
-            tensor("input"),
-            tensor("weight"),
-            tensor("bias").or_null(),
-            ints("stride"),
-            ints("padding"),
-            ints("dilation"),
-            int("input_offset"),
-            int("output_offset"),
-            tensor("requantize_multipliers"),
-            tensor("requantize_shifts"),
-            int("activation_min"),
-            int("activation_max"),
-            scratch("scratch"),
-            output("out"),
-        ],
-        cortex_m(V1_1),
-    ),
-    KnownOperator::new("cortex_m::quantized_conv2d_nhwc.out", &[], cortex_m(V1_5)),
-    KnownOperator::new(
-        "cortex_m::quantized_depthwise_conv2d.out",
-        &[
-            tensor("input"),
-            tensor("weight"),
-            tensor("bias").or_null(),
-            ints("stride"),
-            ints("padding"),
-            ints("dilation"),
-            int("depth_multiplier"),
-            int("input_offset"),
-            int("output_offset"),
-            tensor("requantize_multipliers"),
-            tensor("requantize_shifts"),
-            int("activation_min"),
-            int("activation_max"),
-            scratch("scratch"),
-            output("out"),
-        ],
-        cortex_m(V1_1),
-    ),
-    KnownOperator::new("cortex_m::quantized_depthwise_conv2d_nhwc.out", &[], cortex_m(V1_5)),
+    KnownOperator::new("cortex_m::quantized_conv2d.out", CONV2D, cortex_m(V1_1)),
+    KnownOperator::new("cortex_m::quantized_conv2d_nhwc.out", CONV2D, cortex_m(V1_5)),
+    KnownOperator::new("cortex_m::quantized_depthwise_conv2d.out", DEPTHWISE_CONV2D, cortex_m(V1_1)),
+    KnownOperator::new("cortex_m::quantized_depthwise_conv2d_nhwc.out", DEPTHWISE_CONV2D, cortex_m(V1_5)),
     KnownOperator::new(
         "cortex_m::quantized_div.out",
         &[
@@ -172,24 +199,8 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         cortex_m(V1_1),
     ),
-    KnownOperator::new(
-        "cortex_m::quantized_max_pool2d.out",
-        &[
-            tensor("input"),
-            ints("kernel_size"),
-            ints("stride"),
-            ints("padding"),
-            ints("dilation"),
-            boolean("ceil_mode"),
-            int("input_zero_point"),
-            int("output_zero_point"),
-            int("activation_min"),
-            int("activation_max"),
-            output("out"),
-        ],
-        cortex_m(V1_2),
-    ),
-    KnownOperator::new("cortex_m::quantized_max_pool2d_nhwc.out", &[], cortex_m(V1_5)),
+    KnownOperator::new("cortex_m::quantized_max_pool2d.out", MAX_POOL2D, cortex_m(V1_2)),
+    KnownOperator::new("cortex_m::quantized_max_pool2d_nhwc.out", MAX_POOL2D, cortex_m(V1_5)),
     KnownOperator::new(
         "cortex_m::quantized_mul.out",
         &[
@@ -204,29 +215,8 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         cortex_m(V1_1),
     ),
-    KnownOperator::new(
-        "cortex_m::quantized_transpose_conv2d.out",
-        &[
-            tensor("input"),
-            tensor("weight"),
-            tensor("bias").or_null(),
-            ints("stride"),
-            ints("padding"),
-            ints("output_padding"),
-            ints("dilation"),
-            int("input_offset"),
-            int("output_offset"),
-            tensor("requantize_multipliers"),
-            tensor("requantize_shifts"),
-            int("activation_min"),
-            int("activation_max"),
-            scratch("scratch"),
-            scratch("output_scratch"),
-            output("out"),
-        ],
-        cortex_m(V1_2),
-    ),
-    KnownOperator::new("cortex_m::quantized_transpose_conv2d_nhwc.out", &[], cortex_m(V1_5)),
+    KnownOperator::new("cortex_m::quantized_transpose_conv2d.out", TRANSPOSE_CONV2D, cortex_m(V1_2)),
+    KnownOperator::new("cortex_m::quantized_transpose_conv2d_nhwc.out", TRANSPOSE_CONV2D, cortex_m(V1_5)),
     KnownOperator::new(
         "cortex_m::softmax.out",
         &[

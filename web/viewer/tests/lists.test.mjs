@@ -46,12 +46,16 @@ const report = {
 };
 
 test("multiply-accumulates are said to be bounds, or not all", () => {
-  const row = { macs: 300774272, parameters: 1, is_bound: false, is_complete: true };
+  const row = { macs: 300774272, parameters: 1, parameters_are: "exact", is_bound: false, is_complete: true };
   assert.equal(viewer.macsText(row), "300,774,272 multiply-accumulates, 1 parameter");
   assert.equal(
     viewer.macsText({ ...row, macs: 5, parameters: 2, is_bound: true, is_complete: false }),
-    "at most (dynamic shapes at their bounds, caches full) 5 multiply-accumulates, 2 parameters; not all are known",
+    "at most (dynamic shapes at their bounds, caches full) 5 multiply-accumulates (not all are known), 2 parameters",
   );
+  const unknown = { ...row, macs: null, parameters: null, parameters_are: "unknown", is_complete: false };
+  assert.equal(viewer.macsText(unknown), "multiply-accumulates not known, parameters not known");
+  const about = { ...row, parameters_are: "about", parameters: 2 };
+  assert.equal(viewer.macsText(about), "300,774,272 multiply-accumulates, about 2 parameters");
 });
 
 test("a weight has the model's name, or else one by its use", () => {
