@@ -4,8 +4,8 @@ use super::super::KnownOperator;
 use super::super::argument::{Argument, boolean, elementwise, number, output, replaced, string, tensor, unread};
 use super::super::kernel::{
     Alpha, Cast,
-    Check::{Broadcast, BroadcastTo, If, Is, Like, NotZero, OfType, Promotes, SameType, Word},
-    Common, Complex, Condition, Kernel, Layouts, Often, Only, OrderCheck,
+    Check::{Broadcast, BroadcastTo, By, If, Is, Like, NotZero, OfType, Promotes, SameType, Word},
+    Common, Complex, Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::Same,
     OtherNumbers, Promotion,
 };
@@ -115,6 +115,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             checks: &[
                 Promotes(&Promotion { alpha: Alpha::Add, complex: Complex::SameSizes, ..TWO }),
                 Broadcast(&["self", "other"], "out"),
+                By(Family::FirstOfOne),
             ],
             other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
         })

@@ -4,13 +4,14 @@ use super::super::{Cause, Finding, Level, Outcome, Release};
 use super::backends::{self, KnownBackend};
 use super::contents::{self, Use};
 use super::external::{self, MissingData};
+use super::faults::{self, KnownFault};
 use super::features::{self, Feature};
 use super::judgement::{Judgement, is_of_runtime_level};
 use super::operators::Missing;
 use super::{NeededKernels, Reason, ReleaseVerdict, loads_in, reasons};
 use crate::analysis::Analysis;
 use crate::path::FieldPath;
-use crate::verify::target::{CallFault, Target, faults};
+use crate::verify::target::{self, CallFault, Target};
 use alloc::{format, string::String, vec::Vec};
 
 /// The facts from which the verdicts on a program follow, for a target.
@@ -23,6 +24,7 @@ pub(in crate::verify) struct Facts {
     pub(in crate::verify) calls: Vec<CallFault>,
     features: Vec<(&'static Feature, FieldPath)>,
     operators: Missing,
+    faults: Vec<(&'static KnownFault, FieldPath)>,
     backends: Vec<(&'static KnownBackend, FieldPath)>,
     uses: Vec<Use>,
     /// The external data that the program needs.
@@ -47,7 +49,7 @@ impl Facts {
         // Calls without a finding break no rule, whatever the kernels.
         let count = strict.len();
         strict.retain(|finding| !finding.rule.starts_with("kernel-"));
-        let calls = if strict.len() < count { faults(pte, target) } else { Vec::new() };
+        let calls = if strict.len() < count { target::faults(pte, target) } else { Vec::new() };
         if let Some(data @ [_, ..]) = data {
             let pairing = pte.verify_opened_with(payloads, data, Level::Runtime);
             strict.extend_from_slice(&pairing);
@@ -59,6 +61,7 @@ impl Facts {
             calls,
             features: features::features(pte),
             operators: Missing::of(pte, target),
+            faults: faults::met(pte, target),
             backends: backends::used(pte),
             uses: contents::uses(pte, payloads),
             needs: external::missing(pte, payloads, &[]),
@@ -86,6 +89,7 @@ impl Facts {
         if let Some((behaviour, reason)) = self.operators.find(release) {
             judged.operators(behaviour, reason);
         }
+        self.faults.iter().for_each(|(fault, path)| judged.fault(fault, path));
         self.backends.iter().for_each(|(backend, path)| judged.backend(backend, path));
         for (behaviour, reason) in self.uses.iter().filter_map(|used| used.find(release)) {
             judged.delegates(behaviour, reason);
