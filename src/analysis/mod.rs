@@ -8,6 +8,7 @@ mod compile_specs;
 mod constant_methods;
 mod delegate_code;
 mod dequantized;
+mod device;
 mod fault;
 pub(crate) mod modules;
 mod names;
@@ -21,6 +22,7 @@ pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
 pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
 pub use dequantized::QuantizedTensor;
+pub use device::Device;
 pub use fault::Fault;
 pub use names::{
     DelegateNames, EtRecord, InstructionName, MethodNames, ModelPlace, ModelTensor, Name, NameSource, NameText, Names,
@@ -37,7 +39,6 @@ use alloc::vec::Vec;
 use names::Unnamed;
 use std::sync::OnceLock;
 
-pub(crate) use compile_specs::accelerator;
 pub(crate) use constant_methods::{LIST, double};
 pub(crate) use dequantized::dequantized;
 pub(crate) use training::training_outputs;

@@ -60,6 +60,12 @@ impl KnownOperator {
         Self { repeats_result: false, ..self }
     }
 
+    /// Returns `true` if the demands of its kernels differ between releases.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn depends_on_release(&self) -> bool {
+        [self.kernel, self.portable].into_iter().flatten().any(Kernel::depends_on_release)
+    }
+
     const fn portable(self, kernel: &'static Kernel) -> Self {
         Self { portable: Some(kernel), ..self }
     }

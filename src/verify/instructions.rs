@@ -2,7 +2,7 @@
 //! `register_prim_ops.cpp`.
 
 use super::release::Release;
-use super::report::{Few, Name, Report};
+use super::report::{Few, Name, POSSIBLE, Report};
 use super::rule::{self, Rule};
 use super::values::value;
 use crate::error::counted;
@@ -11,7 +11,7 @@ use crate::operators::{self, KnownOperator, Library};
 use crate::path::Path;
 use crate::schema::program::{
     Chain, DelegateCall, EValue, ExecutionPlan, FreeCall, InstructionArguments, JumpFalseCall, KernelCall, KernelTypes,
-    MoveCall, Operator,
+    MoveCall, Operator, TensorShapeDynamism,
 };
 use crate::schema::{ScalarType, Unknown};
 use alloc::{format, string::ToString, vec, vec::Vec};
@@ -234,15 +234,21 @@ impl<'t, 'a> Method<'t, 'a> {
         };
         let end = u64::try_from(at).ok().and_then(|at| at.checked_add(1)?.checked_mul(size));
         if end.is_none_or(|end| end > room) {
+            // A dynamic tensor may be smaller.
+            let is_bound = from.shape_dynamism != TensorShapeDynamism::STATIC;
+            let (effect, bound) = match is_bound {
+                true => (POSSIBLE, " at the upper bounds of the sizes"),
+                false => (rule::COPY_INDEX.effect(), ""),
+            };
             let found = format!(
-                "copies {} {} to index {at} of {} {}, past its end: it has {}",
+                "copies {} {} to index {at} of {} {}, past its end{bound}: it has {}",
                 from.scalar_type,
                 Few(from.sizes()),
                 to.scalar_type,
                 Few(to.sizes()),
                 counted(room, "byte"),
             );
-            report.add(rule::COPY_INDEX, &path.field("args"), found);
+            report.add_as(effect, rule::COPY_INDEX, &path.field("args"), None, found);
         }
     }
 

@@ -47,13 +47,29 @@ pub const FAULTS: &[KnownFault] = &[
     },
     KnownFault {
         name: "le-one-element",
-        what: "a comparison `le` of floating-point tensors of which one has one element, right since 0.7",
-        since: &[(Release::V0_2, Outcome::Runs), (Release::V0_6, Outcome::Miscomputes), (Release::V0_7, Outcome::Runs)],
+        what: "a comparison `le` of tensors of which one has one element, right since 0.7",
+        since: &[
+            (Release::V0_2, Outcome::RefusesCall),
+            (Release::V0_6, Outcome::Miscomputes),
+            (Release::V0_7, Outcome::Runs),
+        ],
         source: "#11922",
         is_optimized: true,
         operators: &["aten::le.Tensor_out"],
         concerns: |call| {
             call.elements("self") != call.elements("other") && (call.is_one("self") || call.is_one("other"))
+        },
+    },
+    KnownFault {
+        name: "le-broadcast",
+        what: "a comparison `le` that broadcasts tensors of several elements, which runs since 0.7",
+        since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_7, Outcome::Runs)],
+        source: "#11922",
+        is_optimized: true,
+        operators: &["aten::le.Tensor_out"],
+        concerns: |call| {
+            let sizes = |name| call.tensor(name).map(Tensor::sizes);
+            sizes("self") != sizes("other") && !call.is_one("self") && !call.is_one("other")
         },
     },
     KnownFault {

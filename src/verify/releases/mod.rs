@@ -206,7 +206,7 @@ impl fmt::Display for Reason {
 }
 
 /// Returns the behaviour of each release with a program.
-pub(super) fn of_facts(facts: &Facts) -> Releases {
+pub(super) fn of_facts(facts: &Facts<'_>) -> Releases {
     Releases::new(Release::ALL.into_iter().map(|release| facts.verdict(release)).collect(), facts.checked.clone())
 }
 

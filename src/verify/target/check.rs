@@ -7,7 +7,7 @@ use super::super::{Cause, Level, Outcome, Verdict};
 use super::calls::CallFault;
 use super::missing::{Fit, Missing, Unknown};
 use super::{Target, scalar_type};
-use crate::analysis::{Analysis, accelerator};
+use crate::analysis::{Analysis, Device};
 use crate::delegate::Payload;
 use crate::file::pte::Pte;
 use crate::inspect::{Operators, PointerSize, TempAllocator};
@@ -46,9 +46,9 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit 
             false => unknown.push(Unknown::Run(cause)),
         }
     }
-    for CallFault { method, operator, rule, outcome, calls, place, message, .. } in facts.calls {
+    for CallFault { method, operator, rule, outcome, calls, place, message, .. } in facts.calls(runtime) {
         let message = format!("{place}: {message}");
-        if outcome.is_bad() && runtime == Release::LATEST {
+        if outcome.is_bad() {
             missing.push(Missing::Call { method, operator, rule, calls, message });
         } else {
             unknown.push(Unknown::Call { method, operator, rule, calls, message, runtime });
@@ -185,7 +185,7 @@ fn check_ethos_u(analysis: &Analysis<'_>, target: &Target, missing: &mut Vec<Mis
             };
             let (method, delegate) = (|| String::from(plan.name()), *delegate);
             if let Some(available) = &target.accelerator {
-                match accelerator(backend) {
+                match Device::of(backend, None).accelerator {
                     Some(needed) if needed.eq_ignore_ascii_case(available) => {}
                     Some(needed) => {
                         let (needed, available) = (needed.into(), available.clone());

@@ -18,6 +18,8 @@ impl Call<'_, '_> {
         match family {
             Family::Reduction(input, dims, keep, outs) => self.reduction(input, dims, keep, outs),
             Family::DimNotEmpty(dim, tensor) => self.dim_not_empty(dim, tensor),
+            Family::EndNotEmpty(dim, tensor) => self.end_not_empty(dim, tensor),
+            Family::PooledIndices => self.pooled_indices(),
             Family::TopK => self.top_k(),
             Family::Nonzero => self.nonzero(),
             Family::MaskedSelect => self.masked_select(),
@@ -39,6 +41,7 @@ impl Call<'_, '_> {
             Family::UpsampleAntialias => self.upsample_antialias(),
             Family::Expand => self.expand(),
             Family::Repeat => self.repeat(),
+            Family::RepeatInterleave => self.repeat_interleave(),
             Family::Permute => self.permute(),
             Family::Transpose(first, second) => self.transpose(first, second),
             Family::TransposeMatrix => self.transpose_matrix(),
