@@ -57,6 +57,7 @@ pub use crate::analysis::{
     Names, Operation, Returned, SourceLine, TensorPlace, TrainingOutput, TrainingRole, ValueShape,
 };
 pub use crate::dataflow::Period;
+pub use crate::operators::KernelPlace;
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
 pub use branch::{Branch, BranchEntry};
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};

@@ -254,6 +254,8 @@ pub(crate) enum Family {
     EtView,
     CopyIndex,
     Divisor,
+    /// `alpha` is 1 if the first tensor alone has one element.
+    FirstOfOne,
     Choice,
     Unsqueeze,
     Squeeze,

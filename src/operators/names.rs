@@ -141,6 +141,7 @@ fn of_family(family: Family) -> Vec<Named> {
         Family::Permute => (vec![("dims", INTS)], &["self", "out"]),
         Family::Transpose(first, second) => (vec![(first, INT), (second, INT)], &["self", "out"]),
         Family::CopyIndex => (vec![("index", INT)], &["copy_to", "copy_from"]),
+        Family::FirstOfOne => (vec![("alpha", NUMBER)], &["self", "other"]),
         Family::Divisor => (vec![("a", INT), ("b", INT)], &[]),
         Family::Choice => (all(&["b", "t", "f"], &[Kind::Any]), &[]),
         Family::Cat | Family::Stack => (vec![("tensors", TENSORS), ("dim", INT)], &["out"]),

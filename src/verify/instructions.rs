@@ -7,7 +7,7 @@ use super::rule::{self, Rule};
 use super::values::value;
 use crate::error::counted;
 use crate::flatbuffer::text::Text;
-use crate::operators::{self, KnownOperator};
+use crate::operators::{self, KnownOperator, Library};
 use crate::path::Path;
 use crate::schema::program::{
     Chain, DelegateCall, EValue, ExecutionPlan, FreeCall, InstructionArguments, JumpFalseCall, KernelCall, KernelTypes,
@@ -83,17 +83,24 @@ pub(super) fn check_kernels(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &
     }
 }
 
-/// Reports an operator in one of ExecuTorch's own namespaces that no library of the newest release has.
+/// Reports an operator that no library of the newest release has, although it is in one of ExecuTorch's own namespaces, or that only a
+/// backend computes.
 fn without_kernel(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let has = |row: &KnownOperator| row.libraries.all().into_iter().any(|spans| Release::LATEST.is_in(spans));
-    if operators::is_official(operator) && !operators::find(operator).is_some_and(has) {
-        let name = Name(&operator.full_name()).to_string();
-        let found = format!(
-            "{name}, which no kernel library of ExecuTorch {} has: export with a decomposition of it, delegate it, or register a kernel",
-            Release::LATEST
-        );
-        report.add(rule::OPERATOR_WITHOUT_KERNEL, path, found);
+    let row = operators::find(operator);
+    let has = |row: &KnownOperator| {
+        Library::ALL.iter().any(|library| Release::LATEST.is_in(library.releases(&row.libraries)))
+    };
+    let backend = row.and_then(|row| row.backend);
+    if row.is_some_and(has) || backend.is_none() && !operators::is_official(operator) {
+        return;
     }
+    let name = Name(&operator.full_name()).to_string();
+    let (latest, advice) = (Release::LATEST, "export with a decomposition of it, delegate it, or register a kernel");
+    let found = match backend {
+        Some(backend) => format!("{name}, which only {backend} computes: delegate it"),
+        None => format!("{name}, which no kernel library of ExecuTorch {latest} has: {advice}"),
+    };
+    report.add(rule::OPERATOR_WITHOUT_KERNEL, path, found);
 }
 
 fn stack_trace(chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {

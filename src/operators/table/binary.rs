@@ -5,10 +5,10 @@ use super::super::argument::{Argument, boolean, elementwise, number, over_first,
 use super::super::kernel::{
     Alpha, Cast,
     Check::{
-        self, Broadcast, BroadcastTo, Dies, If, Is, Like, NotZero, OfType, Promotes, SameShape, SameType, Since,
+        self, Broadcast, BroadcastTo, By, Dies, If, Is, Like, NotZero, OfType, Promotes, SameShape, SameType, Since,
         Strays, Word,
     },
-    Common, Complex, Condition, Kernel, Layouts, Often, Only, OrderCheck,
+    Common, Complex, Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::Same,
     OtherNumbers, Promotion,
 };
@@ -144,6 +144,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             checks: &[
                 Promotes(&Promotion { alpha: Alpha::Add, complex: Complex::SameSizes, ..TWO }),
                 Broadcast(&["self", "other"], "out"),
+                By(Family::FirstOfOne),
             ],
             other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
         })

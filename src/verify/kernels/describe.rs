@@ -265,6 +265,9 @@ fn of_family(family: Family) -> &'static str {
         Family::View | Family::EtView => {
             "`size` has the elements of `self`, with at most one -1; `out` has these sizes"
         }
+        Family::FirstOfOne => {
+            "`alpha`: 1 if `self` has one element and `other` has more (else other numbers are computed)"
+        }
         Family::Divisor => "`b`: not 0 if both are integers",
         Family::Choice => "the chosen one of `t` and `f`: Int, Bool or Double",
         Family::CopyIndex => {

@@ -4,6 +4,7 @@ use super::super::{Cause, Finding, Level, Outcome, Release};
 use super::backends::{self, KnownBackend};
 use super::contents::{self, Use};
 use super::external::{self, MissingData};
+use super::faults::{self, KnownFault};
 use super::features::{self, Feature};
 use super::judgement::{Judgement, is_of_runtime_level};
 use super::operators::Missing;
@@ -12,7 +13,7 @@ use crate::analysis::Analysis;
 use crate::file::pte::Pte;
 use crate::path::FieldPath;
 use crate::verify::kernels::depends_on_release;
-use crate::verify::target::{CallFault, Target, faults};
+use crate::verify::target::{self, CallFault, Target};
 use alloc::{format, string::String, vec::Vec};
 
 /// The facts from which the verdicts on a program follow, for a target.
@@ -29,6 +30,7 @@ pub(in crate::verify) struct Facts<'t> {
     depends_on_release: bool,
     features: Vec<(&'static Feature, FieldPath)>,
     operators: Missing,
+    faults: Vec<(&'static KnownFault, FieldPath)>,
     backends: Vec<(&'static KnownBackend, FieldPath)>,
     uses: Vec<Use>,
     /// The external data that the program needs.
@@ -57,7 +59,7 @@ impl<'t> Facts<'t> {
         // Calls without a finding break no rule of the newest release, whatever the kernels.
         let count = strict.len();
         strict.retain(|finding| !finding.rule.starts_with("kernel-"));
-        let calls = if strict.len() < count { faults(pte, target, Release::LATEST) } else { Vec::new() };
+        let calls = if strict.len() < count { target::faults(pte, target, Release::LATEST) } else { Vec::new() };
         if let Some(data @ [_, ..]) = data {
             let pairing = pte.verify_opened_with(payloads, data, Level::Runtime);
             strict.extend_from_slice(&pairing);
@@ -72,6 +74,7 @@ impl<'t> Facts<'t> {
             depends_on_release: depends_on_release(pte),
             features: features::features(pte),
             operators: Missing::of(pte, target),
+            faults: faults::met(pte, target),
             backends: backends::used(pte),
             uses: contents::uses(pte, payloads),
             needs: external::missing(pte, payloads, &[]),
@@ -85,7 +88,7 @@ impl<'t> Facts<'t> {
     pub(in crate::verify) fn calls(&self, release: Release) -> Vec<CallFault> {
         let is_known = release.has_tested_kernels();
         if release != Release::LATEST && is_known && (self.depends_on_release || !self.calls.is_empty()) {
-            return faults(self.pte, self.target, release);
+            return target::faults(self.pte, self.target, release);
         }
         let mut calls = self.calls.clone();
         if !is_known {
@@ -112,6 +115,7 @@ impl<'t> Facts<'t> {
         if let Some((behaviour, reason)) = self.operators.find(release) {
             judged.operators(behaviour, reason);
         }
+        self.faults.iter().for_each(|(fault, path)| judged.fault(fault, path));
         self.backends.iter().for_each(|(backend, path)| judged.backend(backend, path));
         for (behaviour, reason) in self.uses.iter().filter_map(|used| used.find(release)) {
             judged.delegates(behaviour, reason);

@@ -30,7 +30,7 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit 
     let strict = pte.verify_opened(analysis.payloads(), Level::Strict);
     let facts = Facts::new(analysis, strict, target);
     let verdict = facts.verdict(runtime);
-    let mut causes = verdict.verdict.because.clone();
+    let (mut causes, kernels) = (verdict.verdict.because.clone(), verdict.kernels.clone());
     // Missing data is reported above, and calls below.
     let is_other = |cause: &&Cause| cause.outcome > Outcome::Missing && !cause.name.starts_with("kernel-");
     let others: Vec<Cause> =
@@ -85,7 +85,7 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit 
     }
     causes.extend(missing.iter().skip(found).map(Missing::cause));
     causes.extend(unknown.iter().skip(gaps).map(Unknown::cause));
-    Fit { verdict: Verdict::new(causes), missing, unknown }
+    Fit { verdict: Verdict::new(causes), missing, unknown, kernels }
 }
 
 fn check_operators(method: &str, needed: &Operators, target: &Target, missing: &mut Vec<Missing>) {
@@ -97,7 +97,12 @@ fn check_operators(method: &str, needed: &Operators, target: &Target, missing: &
         let listed = target.operators.as_ref().map(|operators| operators.get(name));
         // With libraries, the verdict on the release reports missing operators.
         if listed == Some(None) && !target.all_operators && target.libraries.is_none() {
-            missing.push(Missing::Operator { method: method(), operator: operator(), calls: needed.calls });
+            missing.push(Missing::Operator {
+                method: method(),
+                operator: operator(),
+                calls: needed.calls,
+                place: needed.place,
+            });
             continue;
         }
         let taken = listed.flatten().map(Vec::as_slice).unwrap_or_default();

@@ -1,9 +1,10 @@
 //! The needs of a file that a device does not meet.
 
 use super::super::release::Release;
-use super::super::releases::{Loading, MissingData, Reason, ReleaseVerdict, reasons};
+use super::super::releases::{Loading, MissingData, NeededKernels, Reason, ReleaseVerdict, reasons};
 use super::super::{Cause, Outcome, Verdict};
 use crate::error::counted;
+use crate::operators::KernelPlace;
 use crate::path::FieldPath;
 use crate::schema::ScalarType;
 use alloc::{
@@ -28,6 +29,8 @@ pub enum Missing {
         operator: String,
         /// The number of instructions that call it.
         calls: usize,
+        /// The place of ExecuTorch's own kernel, if there is one.
+        place: Option<KernelPlace>,
     },
     /// A kernel for tensors of a type.
     OperatorType {
@@ -151,8 +154,13 @@ impl Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Operator { method, operator, calls } => {
-                write!(f, "method {method:?}: no operator {operator:?} ({})", counted(*calls, "call"))
+            Self::Operator { method, operator, calls, place } => {
+                write!(f, "method {method:?}: no operator {operator:?} ({})", counted(*calls, "call"))?;
+                // Every build of ExecuTorch can have the portable kernels.
+                match place.filter(|place| !["portable", "runtime"].contains(&place.library)) {
+                    Some(place) => write!(f, "; it is {place}"),
+                    None => Ok(()),
+                }
             }
             Self::OperatorType { method, operator, scalar_type, calls } => {
                 write!(f, "method {method:?}: no operator {operator:?} for {scalar_type} ({})", counted(*calls, "call"))
@@ -294,6 +302,8 @@ pub struct Fit {
     pub missing: Vec<Missing>,
     /// The needs that could not be checked. If both lists are empty, the file loads on the device, as far as the target describes it.
     pub unknown: Vec<Unknown>,
+    /// The kernels that the program needs from libraries other than the portable one, if the target does not state its libraries.
+    pub kernels: Vec<NeededKernels>,
 }
 
 fn missing(needed: u64, available: u64) -> String {

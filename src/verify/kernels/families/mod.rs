@@ -48,6 +48,7 @@ impl Call<'_, '_> {
             Family::View => self.view_copy(),
             Family::EtView => self.et_view(),
             Family::Divisor => self.divisor(),
+            Family::FirstOfOne => self.first_of_one(),
             Family::Choice => self.choice(),
             Family::CopyIndex => self.copy_index(),
             Family::Unsqueeze => self.unsqueeze(),
