@@ -284,7 +284,10 @@ fn of_family(family: Family) -> &'static str {
         Family::Split | Family::SplitSizes | Family::Unbind => {
             "`out` has a tensor for each part, with its sizes; parts add up to the dimension"
         }
-        Family::Slice | Family::Narrow => "the slice is inside the dimension; `out` has its sizes",
+        Family::Slice => "the slice is inside the dimension; `out` has its sizes",
+        Family::Narrow => {
+            "the slice is inside the dimension, and starts at 0 or later unless it is empty; `out` has its sizes"
+        }
         Family::SliceScatter => "`src` has the sizes of the slice",
         Family::Select => "`index` is in the dimension; `out` has the other dimensions",
         Family::SelectScatter => "`index` is in the dimension; `src` has the other dimensions",

@@ -246,7 +246,8 @@ mod tests {
         ];
         let mut values: Vec<EValue<'_>> = tensors.into_iter().map(EValue::from).collect();
         values.extend([1.into(), false.into(), EValue::null(), 2.into(), 0.into()]);
-        let (one, no, null, two, zero) = (8, 9, 10, 11, 12);
+        values.extend([tensor(ScalarType::FLOAT, &[1, 4]).into(), (-1).into()]);
+        let (one, no, null, two, zero, minus_one) = (8, 9, 10, 11, 12, 14);
         let (refuses, dies, runs) = (Some(Outcome::RefusesCall), Some(Outcome::Dies), None);
         // Each with the last release of one behaviour, and the first of the other.
         type Judged = (Release, Option<Outcome>);
@@ -270,6 +271,13 @@ mod tests {
                 &[3, no, null, 3, 3],
                 (Release::V1_0, refuses),
                 (Release::V1_1, runs),
+            ),
+            (
+                "aten::narrow_copy",
+                "out",
+                &[1, zero, minus_one, one, 13, 13],
+                (Release::V1_0, dies),
+                (Release::V1_1, refuses),
             ),
             (
                 "aten::slice_scatter",

@@ -82,7 +82,12 @@ impl Call<'_, '_> {
         if let Some(place) = expected.get_mut(dim) {
             *place = Size::Is(length);
         }
-        self.resize("out", &expected)
+        self.resize("out", &expected)?;
+        // The copy starts at the negative position itself.
+        let reaction = if self.release.is_in(V1_1) { Reaction::Refuses(0x12) } else { Reaction::Strays };
+        demand(start >= 0 || length == 0, || {
+            of_setting("start", format!("start is {start}, expected at least 0 if length is not 0")).with(reaction)
+        })
     }
 
     /// Returns the sizes without the selected dimension.
