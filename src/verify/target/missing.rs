@@ -3,6 +3,7 @@
 use super::super::release::Release;
 use super::super::releases::{Loading, MissingData, Reason, ReleaseVerdict, reasons};
 use super::super::{Cause, Outcome, Verdict};
+use super::needs::Needs;
 use crate::error::counted;
 use crate::path::FieldPath;
 use crate::schema::ScalarType;
@@ -80,6 +81,19 @@ pub enum Missing {
         /// The needed size, in bytes.
         needed: u64,
         /// The available size, in bytes.
+        available: u64,
+    },
+    /// Memory for a planned buffer.
+    Memory {
+        /// The method.
+        method: String,
+        /// The memory id of the buffer, from 1.
+        memory_id: u32,
+        /// The index of its span in the runtime, from 0.
+        span: u32,
+        /// The needed size, in bytes.
+        needed: u64,
+        /// The available size, in bytes; 0 if the device has no memory of this id.
         available: u64,
     },
     /// Memory of the method allocator.
@@ -168,6 +182,10 @@ impl fmt::Display for Missing {
             }
             Self::Arena { method, needed, available } => {
                 write!(f, "method {method:?}: planned memory: {}", missing(*needed, *available))
+            }
+            Self::Memory { method, memory_id, span, needed, available } => {
+                let size = missing(*needed, *available);
+                write!(f, "method {method:?}: memory id {memory_id} (span {span}): {size}")
             }
             Self::MethodAllocator { method, needed, available, xnnpack, without_temporary, other_delegates } => {
                 write!(f, "method {method:?}: method allocator: {}", missing(*needed, *available))?;
@@ -284,7 +302,7 @@ impl fmt::Display for Unknown {
 }
 
 /// A verdict in detail: the needs of a file that a device does not meet, and those that could not be checked.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fit {
@@ -294,6 +312,8 @@ pub struct Fit {
     pub missing: Vec<Missing>,
     /// The needs that could not be checked. If both lists are empty, the file loads on the device, as far as the target describes it.
     pub unknown: Vec<Unknown>,
+    /// Everything that the program needs, whether the device has it or not.
+    pub needs: Needs,
 }
 
 fn missing(needed: u64, available: u64) -> String {
