@@ -68,23 +68,33 @@ pub fn parse_size(text: &str) -> Result<u64> {
     parsed().ok_or_else(|| Error::not_a("size", text, "bytes, or a number with a unit such as KiB, MiB, GB"))
 }
 
+/// A number of bytes in a settings file: a number, or a text that [`parse_size`] accepts.
+#[cfg(feature = "verify")]
+pub(crate) struct Size(pub(crate) u64);
+
+#[cfg(feature = "verify")]
+impl<'de> serde::Deserialize<'de> for Size {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> core::result::Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(untagged)]
+        enum Form<'t> {
+            Bytes(u64),
+            Text(alloc::borrow::Cow<'t, str>),
+        }
+        match Form::deserialize(deserializer) {
+            Ok(Form::Bytes(bytes)) => Ok(Self(bytes)),
+            Ok(Form::Text(text)) => parse_size(&text).map(Self).map_err(serde::de::Error::custom),
+            Err(_) => Err(serde::de::Error::custom("expected a number of bytes, or a size such as \"64KiB\"")),
+        }
+    }
+}
+
 /// Deserializes a number of bytes, or a text that [`parse_size`] accepts.
 #[cfg(feature = "verify")]
 pub(crate) fn deserialize_size<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> core::result::Result<Option<u64>, D::Error> {
-    use serde::Deserialize;
-    #[derive(serde::Deserialize)]
-    #[serde(untagged)]
-    enum Size<'t> {
-        Bytes(u64),
-        Text(alloc::borrow::Cow<'t, str>),
-    }
-    match Size::deserialize(deserializer) {
-        Ok(Size::Bytes(bytes)) => Ok(Some(bytes)),
-        Ok(Size::Text(text)) => parse_size(&text).map(Some).map_err(serde::de::Error::custom),
-        Err(_) => Err(serde::de::Error::custom("expected a number of bytes, or a size such as \"64KiB\"")),
-    }
+    serde::Deserialize::deserialize(deserializer).map(|Size(size)| Some(size))
 }
 
 #[cfg(test)]

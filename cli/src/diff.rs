@@ -5,6 +5,7 @@ mod limits;
 mod print;
 
 use crate::context::Context;
+use crate::contract;
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::names::NameFiles;
@@ -36,6 +37,7 @@ Limits, for --fail-on and in the table [diff] of a policy file (max-abs = 0.001,
 Examples:
   pte diff old.pte new.pte
   pte diff --stat -r old/ new/
+  pte diff --contract old.pte new.pte
   pte diff old.pte new.pte --fail-on size=5%,memory=0,operators
   pte diff f32.pte quantized.pte --before-data f32.ptd --fail-on max-abs=1e-2
 
@@ -74,6 +76,10 @@ pub struct Arguments {
     /// A TOML file whose table [diff] has limits, to which --fail-on adds
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// Instead, print what breaks callers or devices of the first program if the second takes its place: inputs, outputs, metadata, backends,
+    /// operators' libraries, releases, planned memory
+    #[arg(long, conflicts_with_all = ["recursive", "before_data", "after_data", "stat", "tensors", "fail_on", "policy"])]
+    contract: bool,
     #[command(flatten)]
     form: JsonArguments,
 }
@@ -116,6 +122,10 @@ const UNREADABLE: u8 = 2;
 
 /// Compares two files, or two folders.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.contract {
+        let names: [&[PathBuf]; 2] = [&arguments.before_names, &arguments.after_names];
+        return contract::compare(context, [&arguments.before, &arguments.after], names, &arguments.form);
+    }
     let mut limits = DiffLimits::default();
     if let Some(path) = &arguments.policy {
         limits = policy::read(path)?.1;

@@ -7,6 +7,7 @@ use crate::data::{DataFiles, each_program, each_program_at_once, serving};
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
+use crate::names::NameFiles;
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::target;
@@ -28,11 +29,12 @@ include_all_operators) and two optional lists of names, scalar_types and backend
                                # left out, with no operators listed: portable
   backends = [\"XnnpackBackend\"]
   arena = \"256KiB\"             # for a method's planned memory on the CPU: bytes, or a size such as this
+  memories = { 1 = \"26KiB\", 2 = \"4KiB\" }  # for each planned buffer, by its memory id; a buffer whose id is left out has none
   method-allocator = \"64KiB\"   # for the memory that the runtime allocates to load a method
   temp-allocator = true        # the runtime also has a temporary allocator [default: false]
   pointer-bits = 32            # 32 or 64 [default: 64]
   largest-file = \"4MiB\"
-  accelerator = \"ethos-u55-128\"  # the Ethos-U that payloads must be compiled for
+  accelerator = \"ethos-u55-128\"  # the Ethos-U that payloads must be compiled for; ethos-u55 for any size
   scratch = \"128KiB\"           # the maximum scratch memory of an Ethos-U delegate for one run
   scalar-types = [\"f32\"]       # the types that the kernels support
 
@@ -46,10 +48,17 @@ include_all_operators) and two optional lists of names, scalar_types and backend
   xnnpack    the portable kernels and XNNPACK
   optimized  the portable and the optimized kernels, and XNNPACK
   python     the kernels of the Python wheel, and its backends: OpenVINO and QNN on Linux, Core ML and MLX on macOS, XNNPACK on both
+  android    the AAR of ExecuTorch: portable, optimized, quantized and LLM kernels, and XNNPACK (tools/cmake/preset/android.cmake)
+  ios        all products of the Swift package: portable, optimized, quantized and LLM kernels; Core ML, MPS and XNNPACK
+             (scripts/build_apple_frameworks.sh)
+  cortex-m55 the portable, quantized and cortex_m kernels on a 32-bit target (tools/cmake/preset/arm_baremetal.cmake)
+  cortex-m85+ethos-u55  the same with an Ethos-U55 (backends/arm)
+The named files are ExecuTorch's, of release 1.5: other releases may build other kernels. `--init` with one of these writes it with the memory that the models need.
 
 Examples:
   pte fit model.pte weights.ptd --target board.toml
   pte fit --init model.pte -o board.toml
+  pte fit --init --target cortex-m55 model.pte -o board.toml
   pte fit --target portable-1.0 model.pte
   pte fit --recursive --jsonl models/ --target board.toml
 
@@ -62,8 +71,8 @@ pub struct Arguments {
     /// The device: a TOML file, YAML as for ExecuTorch's selective build, or the name of a runtime, such as portable-1.0
     #[arg(long, value_name = "TARGET", required_unless_present = "init")]
     target: Option<PathBuf>,
-    /// Print a target file with everything that the models need
-    #[arg(long, conflicts_with_all = ["target", "json", "jsonl"])]
+    /// Print a target file with everything that the models need, and with what TARGET has if it is the name of a runtime
+    #[arg(long, conflicts_with_all = ["json", "jsonl"])]
     init: bool,
     #[command(flatten)]
     output: OutputArguments,
@@ -87,14 +96,15 @@ pub struct FileFit {
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.only_with(arguments.init, "--init")?;
     match &arguments.target {
-        Some(target) => check(context, &arguments.files, target, &arguments.form),
-        None => init(context, arguments),
+        Some(target) if !arguments.init => check(context, &arguments.files, target, &arguments.form),
+        _ => init(context, arguments),
     }
 }
 
 /// Writes a target file with everything that the models need.
 fn init(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
-    let mut needs = init::Needs::default();
+    let preset = arguments.target.as_ref().map(|target| target::preset(context, target)).transpose()?;
+    let mut needs = init::Needs::new(preset);
     let outcome = each_program(context, &arguments.files, Need::Scales, None, |path, pte, _| {
         needs.add(path, pte);
         Ok(())
@@ -110,9 +120,18 @@ fn check(context: &Context, files: &FileArguments, target: &Path, form: &JsonArg
     let data = opened.parse();
     let mut documents = json::Files::start(context, form);
     let mut lacking = false;
-    let of_program = |path: &Path, pte: &Pte<'_>| Analysis::new(pte).with_data(serving(&data, path)).fit(&target);
+    let of_program = |path: &Path, pte: &Pte<'_>| -> Result<Fit, Failure> {
+        let names = NameFiles::of(context, path, &[])?;
+        let sources = names.sources()?;
+        let analysis = match sources.is_empty() {
+            true => Analysis::new(pte),
+            false => names.analysis(pte, &sources)?,
+        };
+        Ok(analysis.with_data(serving(&data, path)).fit(&target))
+    };
     let outcome =
         each_program_at_once(context, files, Need::Scales, documents.as_mut(), of_program, |path, check, documents| {
+            let check = check?;
             lacking |= !check.missing.is_empty();
             match documents {
                 Some(documents) => documents.add(&FileFit {

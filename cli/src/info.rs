@@ -7,6 +7,7 @@ mod table;
 pub use companions::test_value;
 
 use crate::context::Context;
+use crate::contract;
 use crate::data::{DataFiles, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
@@ -29,6 +30,7 @@ use serde::Serialize;
   pte info --json model.pte | jq '.files[0].methods[].name'
   pte info model.pte weights.ptd
   pte info --recursive --table models/
+  pte info --contract model.pte > model-card.md
   pte info s3://bucket/model.pte
   pte info --recursive --jsonl models/ | jq -r '[.file, .file_size] | @tsv'
   curl -s https://example.com/model.pte | pte info -")]
@@ -38,6 +40,10 @@ pub struct Arguments {
     /// Print a table: one line for each file
     #[arg(long, group = "form")]
     table: bool,
+    /// Print the contract with callers and runtimes, as Markdown for a model card or with --json: inputs and outputs with types, sizes and
+    /// names, metadata, backends, operators' libraries, releases, memory and hash
+    #[arg(long, conflicts_with = "table")]
+    contract: bool,
     #[command(flatten)]
     names: NamesArguments,
     #[command(flatten)]
@@ -105,6 +111,9 @@ impl MutableBuffers {
 
 /// Prints a summary of each file. Fails at the end if references in a file are out of range. Continues after a file that fails.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.contract {
+        return contract::info(context, &arguments.files, &arguments.names, &arguments.form);
+    }
     let mut documents = json::Files::start(context, &arguments.form);
     let (mut apart, mut rows) = (false, table::Rows::default());
     let opened = DataFiles::open(context, arguments.files.iter(context).flatten());

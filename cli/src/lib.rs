@@ -10,6 +10,7 @@ mod catalog;
 mod catalog;
 mod completions;
 mod context;
+mod contract;
 mod convert;
 mod csv;
 mod data;

@@ -50,8 +50,8 @@ pub struct Arguments {
     /// Print a picture of addresses against time, as SVG
     #[arg(long, group = "form")]
     svg: bool,
-    /// Print the buffers that a firmware needs for all methods, run one at a time: the index (from 0, as in the runtime and `pte to-c`),
-    /// bytes and device of each; for several files, the file too
+    /// Print the buffers that a firmware needs for all methods, run one at a time: the memory id (from 1, as the exporter's memory planner
+    /// counts), the span (from 0, as the runtime and `pte to-c` count), bytes and device of each; for several files, the file too
     #[arg(long, group = "form")]
     arenas: bool,
     #[command(flatten)]

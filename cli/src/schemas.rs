@@ -2,7 +2,8 @@
 
 use crate::json::{FORMAT, Failed, OnlyFailed};
 use crate::{
-    convert, debug, diff, disasm, dump, edit, fit, graph, info, list, memory, ops, profile, report, size, verify,
+    contract, convert, debug, diff, disasm, dump, edit, fit, graph, info, list, memory, ops, profile, report, size,
+    verify,
 };
 use regex_lite::Regex;
 use schemars::generate::SchemaSettings;
@@ -44,6 +45,8 @@ const EDITS: &[&str] = &[
 const DOCUMENTS: &[Document] = &[
     document("bundle", &["bundle"], "", files::<edit::bundle::Listing>),
     document("fit", &["fit"], "--target", files::<fit::FileFit>),
+    document("contract", &["info"], "--contract", files::<contract::FileContract>),
+    document("contract-changes", &["diff"], "--contract", whole::<contract::ContractBreaks>),
     document("convert", &["convert"], "", whole::<convert::Outcome>),
     document("dedup-several", &["dedup"], "several files", whole::<edit::dedup::Common>),
     document("debug", &["debug"], "", whole::<debug::Recorded>),

@@ -12,23 +12,70 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
-/// Runtimes with a name, and the kernel libraries and backends of each. The contents of prebuilt libraries for Android and
-/// iOS are unknown to this crate.
-const RUNTIMES: [Runtime; 5] = [
-    Runtime { name: "official", libraries: None, backends: None },
-    Runtime { name: "portable", libraries: Some(&[Library::Portable]), backends: Some(&[]) },
-    Runtime { name: "xnnpack", libraries: Some(&[Library::Portable]), backends: Some(&["XnnpackBackend"]) },
+/// Runtimes with a name, and the kernel libraries and backends of each.
+const RUNTIMES: [Runtime; 9] = [
+    Runtime { name: "official", libraries: None, backends: None, ..Runtime::PLAIN },
+    Runtime { name: "portable", libraries: Some(&[Library::Portable]), ..Runtime::PLAIN },
+    Runtime {
+        name: "xnnpack",
+        libraries: Some(&[Library::Portable]),
+        backends: Some(&["XnnpackBackend"]),
+        ..Runtime::PLAIN
+    },
     Runtime {
         name: "optimized",
         libraries: Some(&[Library::Portable, Library::Optimized]),
         backends: Some(&["XnnpackBackend"]),
+        ..Runtime::PLAIN
+    },
+    // `tools/cmake/preset/android.cmake` and `scripts/build_android_library.sh` of 1.5: Vulkan, QNN and Neuron are off by default.
+    Runtime {
+        name: "android",
+        libraries: Some(MOBILE),
+        backends: Some(&["XnnpackBackend"]),
+        operators: LLM,
+        ..Runtime::PLAIN
+    },
+    // The frameworks of `scripts/build_apple_frameworks.sh` of 1.5.
+    Runtime {
+        name: "ios",
+        libraries: Some(MOBILE),
+        backends: Some(&["CoreMLBackend", "MPSBackend", "XnnpackBackend"]),
+        operators: LLM,
+        ..Runtime::PLAIN
+    },
+    // `tools/cmake/preset/arm_baremetal.cmake` of 1.5. The runner in `examples/arm` has a temporary allocator.
+    Runtime { name: "cortex-m55", libraries: Some(CORTEX_M), bare_metal: true, ..Runtime::PLAIN },
+    // The same build links `backends/arm/runtime/EthosUBackend.cpp`.
+    Runtime {
+        name: "cortex-m85+ethos-u55",
+        libraries: Some(CORTEX_M),
+        backends: Some(&["EthosUBackend"]),
+        accelerator: Some("ethos-u55"),
+        bare_metal: true,
+        ..Runtime::PLAIN
     },
     // The wheel of 1.5.1 for Linux registers OpenVINO, QNN and XNNPACK; `tools/cmake/preset/pybind.cmake` adds the others on macOS.
     Runtime {
         name: "python",
         libraries: Some(&[Library::PythonWheel]),
         backends: Some(&["CoreMLBackend", "MLXBackend", "OpenvinoBackend", "QnnBackend", "XnnpackBackend"]),
+        ..Runtime::PLAIN
     },
+];
+
+const MOBILE: &[Library] = &[Library::Portable, Library::Optimized, Library::Quantized];
+
+const CORTEX_M: &[Library] = &[Library::Portable, Library::Quantized, Library::CortexM];
+
+/// The kernels for language models, which are in no [`Library`] (`extension/llm/custom_ops`).
+const LLM: &[&str] = &[
+    "llama::custom_quantized_sdpa.out",
+    "llama::custom_sdpa.out",
+    "llama::fast_hadamard_transform.out",
+    "llama::sdpa_with_kv_cache.out",
+    "llama::update_cache.out",
+    "llama::update_cache_with_indices.out",
 ];
 
 struct Runtime {
@@ -36,13 +83,41 @@ struct Runtime {
     /// `None`: all libraries of ExecuTorch.
     libraries: Option<&'static [Library]>,
     backends: Option<&'static [&'static str]>,
+    /// Kernels in no library.
+    operators: &'static [&'static str],
+    accelerator: Option<&'static str>,
+    /// `true` for pointers of 32 bits and a temporary allocator.
+    bare_metal: bool,
+}
+
+impl Runtime {
+    const PLAIN: Self =
+        Self { name: "", libraries: None, backends: Some(&[]), operators: &[], accelerator: None, bare_metal: false };
+
+    fn target(&self, release: Release) -> Target {
+        let owned = |name: &&str| (*name).to_owned();
+        let operators = self.operators.iter().map(|name| (owned(name), Vec::new())).collect::<BTreeMap<_, _>>();
+        Target::default()
+            .with_runtime(Some(release))
+            .with_libraries(self.libraries.map(<[Library]>::to_vec))
+            .with_backends(self.backends.map(|backends| backends.iter().map(owned).collect()))
+            .with_operators((!operators.is_empty()).then_some(operators))
+            .with_accelerator(self.accelerator.map(str::to_owned))
+            .with_pointer_bits(self.bare_metal.then_some(32))
+            .with_temp_allocator(self.bare_metal.then_some(true))
+    }
+}
+
+/// Returns the target of a runtime's name. Fails for anything else.
+pub fn preset(context: &Context, path: &Path) -> Result<Target, Failure> {
+    named(context, path).unwrap_or_else(|| Err(unknown(path, "runtime")))
 }
 
 /// Returns a runtime by its name and release, such as `portable-1.0`, or `portable` for the newest; `None` if there is no such runtime.
 fn named(context: &Context, path: &Path) -> Option<Result<Target, Failure>> {
     let find = |name: &str| RUNTIMES.iter().find(|runtime| runtime.name == name);
     let text = path.to_str()?;
-    let (Runtime { libraries, backends, .. }, release) = match (find(text), text.rsplit_once('-')) {
+    let (runtime, release) = match (find(text), text.rsplit_once('-')) {
         (Some(runtime), _) => {
             context.say(format_args!("{text} is {text}-{}, the newest release", Release::LATEST));
             (runtime, Ok(Release::LATEST))
@@ -51,12 +126,16 @@ fn named(context: &Context, path: &Path) -> Option<Result<Target, Failure>> {
         (None, None) => return None,
     };
     let release = release.map_err(|error| Failure::Usage(error.to_string()));
-    Some(release.map(|release| {
-        Target::default()
-            .with_runtime(Some(release))
-            .with_libraries(libraries.map(<[Library]>::to_vec))
-            .with_backends(backends.map(|backends| backends.iter().map(|name| (*name).to_owned()).collect()))
-    }))
+    Some(release.map(|release| runtime.target(release)))
+}
+
+/// Returns the failure for a name that is not known, with similar names.
+fn unknown(path: &Path, expected: &str) -> Failure {
+    // If a release was given, only names with that release are suggested.
+    let release = path.to_str().and_then(|name| name.rsplit_once('-')?.1.parse().ok()).unwrap_or(Release::LATEST);
+    let names = RUNTIMES.iter().map(|Runtime { name, .. }| format!("{name}-{release}")).collect::<Vec<_>>();
+    let hint = names.iter().map(String::as_str).collect::<Names>().hint(&path.to_string_lossy());
+    Failure::Usage(format!("no {expected} {}, {hint}", text::quoted(&path.to_string_lossy())))
 }
 
 /// Returns the names of known runtimes, without a release.
@@ -72,14 +151,7 @@ pub fn read(context: &Context, path: &Path) -> Result<Target, Failure> {
     let has_ending =
         path.extension().is_some_and(|ending| ["toml", "yaml", "yml"].iter().any(|known| ending == *known));
     if !path.exists() && !has_ending && path.components().count() == 1 {
-        // If a release was given, only names with that release are suggested.
-        let release = path.to_str().and_then(|name| name.rsplit_once('-')?.1.parse().ok()).unwrap_or(Release::LATEST);
-        let names = RUNTIMES.iter().map(|Runtime { name, .. }| format!("{name}-{release}")).collect::<Vec<_>>();
-        let hint = names.iter().map(String::as_str).collect::<Names>().hint(&path.to_string_lossy());
-        return Err(Failure::Usage(format!(
-            "no target file or runtime {}, {hint}",
-            text::quoted(&path.to_string_lossy())
-        )));
+        return Err(unknown(path, "target file or runtime"));
     }
     let text = read_settings(path)?;
     let mut target = match path.extension().and_then(|ending| ending.to_str()) {

@@ -42,6 +42,7 @@ Examples:
   pte verify --runtime 1.2.. --libraries portable,quantized model.pte
   pte verify --explain tensor-rank
   pte verify --explain aten::cat.out
+  pte verify --explain CVE-2025-30404
 
 A policy file: level = \"strict\", deny = [\"warnings\"], allow = [\"trailing-bytes\"], each on a line of its own; its table [diff] is for `pte diff`.
 
@@ -84,7 +85,7 @@ pub struct Arguments {
     /// List every rule, with its level and what it protects from
     #[arg(long, conflicts_with_all = ["files", "data", "level", "deny", "allow", "policy", "format"])]
     rules: bool,
-    /// Describe a rule, a reason that a release does not load a file, or the checks of an operator: aten::cat.out
+    /// Describe a rule, a CVE, a reason that a release does not load a file, or the checks of an operator: aten::cat.out
     #[arg(long, value_name = "RULE", conflicts_with_all = ["files", "rules"])]
     explain: Option<String>,
     #[command(flatten)]
@@ -123,7 +124,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         let page = page::explain(name).ok_or_else(|| {
             let hint = page::names().collect::<Names>().hint(name);
             let rules = "`pte verify --rules` lists rules, docs/releases.md the other reasons";
-            Failure::Usage(format!("no rule or reason {}, {hint} ({rules})", text::quoted(name)))
+            Failure::Usage(format!("no rule, CVE or reason {}, {hint} ({rules})", text::quoted(name)))
         })?;
         return Ok(write!(io::stdout(), "{name}\n\n{page}")?);
     }

@@ -31,6 +31,7 @@ from executorch_format.answers import (
     CompileSpec,
     DelegateGraph,
     EditReport,
+    Fit,
     Graph,
     InsideNode,
     Instruction,
@@ -331,6 +332,10 @@ class Program(Model):
     def operators(self) -> Operators:
         """Returns the operators and backends that a runtime needs for the program."""
         return Operators._of(self._native.operators())
+
+    def fit(self, target: Mapping[str, object] | None = None, *, data: Data | Iterable[Data] = ()) -> Fit:
+        """Returns what the program needs from a target, and what the target lacks, like `pte fit`. `target` and `data` are those of `verdict`."""
+        return Fit._of(self._native.fit(natives(data), target and dict(target)))
 
     def graphs(self) -> Answers[Graph]:
         """Returns the graphs of the methods that compute something, in the file's order."""

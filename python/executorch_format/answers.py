@@ -246,7 +246,9 @@ class Arena(Answer):
     """A planned buffer."""
 
     memory_id: int
-    """The index of the buffer, from 1."""
+    """The memory id, as the exporter's memory planner numbers them: from 1."""
+    span: int
+    """The index of the span that the runtime's `HierarchicalAllocator` has for it, and of `MethodMeta::memory_planned_buffer_size`: from 0."""
     size: int
     """The size, in bytes; 0 if the program states a negative size, which is one of the faults in `Summary` and `Memory`."""
     device_type: int | str
@@ -260,7 +262,9 @@ class Buffer(Answer):
     """A planned buffer and its tensors."""
 
     memory_id: int
-    """The index of the buffer, from 1."""
+    """The memory id, as the exporter's memory planner numbers them: from 1."""
+    span: int
+    """The index of the span that the runtime's `HierarchicalAllocator` has for it, and of `MethodMeta::memory_planned_buffer_size`: from 0."""
     size: int
     """The size, in bytes; 0 if the program states a negative size, which is one of the faults in `Summary` and `Memory`."""
     device_type: int | str
@@ -946,6 +950,70 @@ class Verdict(Answer):
     fit`, `unknown`, `runs`."""
     because: Answers[Cause]
     """All causes, the worst outcome first. Empty if the model runs."""
+
+
+@dataclass(frozen=True, repr=False)
+class CallerValue(Answer):
+    """An input or output of a method."""
+
+    name: str | None
+    """The name, as in `Value`; at most 1,000 characters."""
+    shape: str
+    """The type and shape as text, such as `f32[1, 3]`, or the schema's name of a kind other than a tensor."""
+    size: int | None
+    """The number of bytes of a tensor, at most if the shape is dynamic."""
+    caller_memory: bool
+    """`true` if it is a tensor without planned memory, which the caller has to provide before a run."""
+
+
+@dataclass(frozen=True, repr=False)
+class MethodNeeds(Answer):
+    """The needs of a method."""
+
+    name: str
+    """The method's name."""
+    operators: Answers[Operator]
+    """The operators by name with overload, such as `aten::add.out`: all operators that methods list, including those that no instruction
+    calls."""
+    backends: Answers[Backend]
+    """The backends by name."""
+    buffers: Answers[Arena]
+    """The planned buffers."""
+    method_allocator: int
+    """The number of bytes that the runtime takes from the method allocator, with the target's pointers and temporary allocator."""
+    other_delegates: int
+    """The number of delegates of backends other than XNNPACK, which take an unknown number of further bytes."""
+    accelerators: tuple[str, ...]
+    """The accelerators that payloads for Ethos-U are compiled for, without duplicates."""
+    scratch: int | None
+    """The scratch memory of the largest delegate for an Ethos-U in bytes, if the payloads state it."""
+    inputs: Answers[CallerValue]
+    """The inputs, in order."""
+    outputs: Answers[CallerValue]
+    """The outputs, in order."""
+
+
+@dataclass(frozen=True, repr=False)
+class Needs(Answer):
+    """Everything that a program needs from a device, whether the device has it or not."""
+
+    file_size: int | None
+    """The size of the file, in bytes; `None` for a program that was built in memory."""
+    methods: Answers[MethodNeeds]
+    """The needs of each method that computes something."""
+
+
+@dataclass(frozen=True, repr=False)
+class Fit(Answer):
+    """The verdict of ExecuTorch on a target, with the needs of a program that the target does not meet."""
+
+    verdict: Verdict
+    missing: tuple[Any, ...]
+    """The needs that the target does not meet, as in the JSON of `pte fit`: each has its kind as `missing`."""
+    unknown: tuple[Any, ...]
+    """The needs that could not be checked: each has its kind as `unknown`."""
+    needs: Needs
+    """Everything that the program needs."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -363,14 +363,25 @@ impl File {
         data: Vec<Py<Self>>,
         target: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let target: Target = match target {
-            Some(target) => depythonize(target).map_err(|error| PyValueError::new_err(error.to_string()))?,
-            None => Target::default(),
-        };
-        target.check().map_err(|error| raise(py, &error))?;
+        let target = self::target(py, target)?;
         let data = Self::data(py, &data)?;
         let data: Vec<&Ptd<'_>> = data.iter().collect();
         ask(py, || Ok(self.0.file()?.verdict(&target, &data)))
+    }
+
+    /// Returns what a program needs from a target, and what the target lacks.
+    #[pyo3(signature = (data, target=None))]
+    fn fit<'py>(
+        &self,
+        py: Python<'py>,
+        data: Vec<Py<Self>>,
+        target: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let target = self::target(py, target)?;
+        let data = Self::data(py, &data)?;
+        let data: Vec<&Ptd<'_>> = data.iter().collect();
+        let pte = self.pte(py)?;
+        ask(py, || Ok(Analysis::new(pte).with_data(data.iter().copied()).fit(&target)))
     }
 
     fn savings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -436,4 +447,14 @@ impl File {
         let image = files.iter().fold(image, |image, (file, bytes)| image.copy_from(file, bytes));
         save(py, &self.0, &image, &path, progress)
     }
+}
+
+/// Reads a target from the keys of a target file.
+fn target(py: Python<'_>, target: Option<&Bound<'_, PyAny>>) -> PyResult<Target> {
+    let target: Target = match target {
+        Some(target) => depythonize(target).map_err(|error| PyValueError::new_err(error.to_string()))?,
+        None => Target::default(),
+    };
+    target.check().map_err(|error| raise(py, &error))?;
+    Ok(target)
 }

@@ -307,3 +307,20 @@ def test_every_answer_has_a_docstring() -> None:
         if isinstance(value, type) and issubclass(value, ef.Answer):
             assert value.__doc__
             assert not value.__doc__.startswith(value.__name__ + "("), f"{value.__name__} has no docstring of its own"
+
+
+def test_fit_lists_what_a_target_lacks_and_all_needs() -> None:
+    program = ef.open(fixture("answers/banks.pte"))
+    assert isinstance(program, ef.Program)
+    fit = program.fit({"runtime": "1.5", "memories": {"1": "26KiB", "2": 4096}})
+    assert fit.verdict.outcome == "does-not-fit"
+    lacking = {"missing": "memory", "method": "forward", "memory_id": 2, "span": 1, "needed": 8192, "available": 4096}
+    assert fit.missing == (lacking,) and fit.unknown == ()
+    method = fit.needs.methods[0]
+    assert [(buffer.memory_id, buffer.span, buffer.size) for buffer in method.buffers] == [(1, 0, 8224), (2, 1, 8192)]
+    assert program.fit({"memories": {"1": 8224, "2": "8KiB"}}).verdict == program.verdict()
+    program = ef.open(fixture("answers/kwargs_dict_outputs.pte"))
+    assert isinstance(program, ef.Program)
+    method = program.fit().needs.methods[0]
+    assert [value.name for value in method.inputs] == [None, "bias", "mask"]
+    assert [value.name for value in method.outputs] == ["y", "a"]

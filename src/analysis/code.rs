@@ -2,7 +2,7 @@
 
 use super::constant_methods::{Returned, double};
 use super::delegate_code::DelegateCode;
-use super::{Fault, InstructionName, Names, ValueShape};
+use super::{Fault, InstructionName, NameText, Names, ValueShape};
 use crate::dataflow::{Accesses, Calls, DelegateOutputs, Role, ValueFacts};
 use crate::error::Error;
 use crate::file::pte::{Pte, TensorData};

@@ -25,8 +25,10 @@ pub struct PlannedMemory {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PlannedBuffer {
-    /// The index of the buffer, from 1.
+    /// The memory id, as the exporter's memory planner numbers them: from 1.
     pub memory_id: u32,
+    /// The index of the span that the runtime's `HierarchicalAllocator` has for it, and of `MethodMeta::memory_planned_buffer_size`: from 0.
+    pub span: u32,
     /// The size, in bytes; 0 if the program states a negative size, which is one of the faults in [`Summary`] and
     /// [`Memory`](super::Memory).
     pub size: u64,
@@ -36,7 +38,7 @@ pub struct PlannedBuffer {
     pub device_index: i8,
 }
 
-/// Writes the index, and the device unless it is the CPU: `1`, `2 on CUDA:0`.
+/// Writes the memory id, and the device unless it is the CPU: `1`, `2 on CUDA:0`.
 impl fmt::Display for PlannedBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.device_type {
@@ -56,6 +58,7 @@ impl ExecutionPlan<'_> {
             let device = i32::try_from(memory_id).ok().and_then(|index| devices.get(&index));
             PlannedBuffer {
                 memory_id,
+                span: memory_id.saturating_sub(1),
                 // A negative size is a fault, see `negative_buffers`.
                 size: u64::try_from(*size).unwrap_or_default(),
                 device_type: device.map_or(DeviceType::CPU, |device| device.device_type),

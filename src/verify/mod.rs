@@ -26,6 +26,8 @@
 mod bpte;
 mod bundle;
 mod constants;
+#[cfg(feature = "inspect")]
+mod contract;
 mod delegate_calls;
 mod delegates;
 mod etdump;
@@ -69,6 +71,10 @@ mod views;
 mod wire;
 mod xnnpack;
 
+#[cfg(feature = "inspect")]
+pub use contract::{
+    Contract, ContractBackend, ContractChange, ContractMetadata, ContractMethod, ContractValue, DimRange,
+};
 pub use finding::{Finding, Level, Severity};
 pub use history::{HISTORIES, History};
 pub use kernels::{checked_operators, explain_operator};
@@ -82,7 +88,7 @@ pub use releases::{
 };
 pub use rule::{RULES, Rule};
 #[cfg(feature = "inspect")]
-pub use target::{Fit, Missing, Target, Unknown};
+pub use target::{CallerValue, Fit, MethodNeeds, Missing, Needs, Target, Unknown};
 #[cfg(feature = "inspect")]
 pub use verdict::{Cause, Verdict};
 #[cfg(feature = "inspect")]

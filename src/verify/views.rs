@@ -1,7 +1,7 @@
 //! The verdict on a file, and the views of it: findings, releases, and what a device lacks.
 
 use super::releases::{self, Facts};
-use super::{Finding, Fit, Level, NeededKernels, Release, Releases, Target, Verdict, target};
+use super::{Finding, Fit, Level, NeededKernels, Needs, Release, Releases, Target, Verdict, target};
 use crate::analysis::Analysis;
 use crate::error::Error;
 use crate::file::ptd::Ptd;
@@ -55,12 +55,12 @@ impl Analysis<'_> {
     /// # }
     /// ```
     pub fn verdict(&self, target: &Target) -> Verdict {
-        self.fit(target).verdict
+        target::check(self, target).verdict
     }
 
-    /// Returns the verdict with the needs of the program that the target does not meet, and those that could not be checked.
+    /// Returns the verdict with the needs of the program that the target does not meet, those that could not be checked, and all needs.
     pub fn fit(&self, target: &Target) -> Fit {
-        target::check(self, target)
+        Fit { needs: Needs::of(self, target), ..target::check(self, target) }
     }
 
     /// Returns the releases that load the program, and the verdict of each release with the target's kernels. Without a list of `.ptd`

@@ -13,12 +13,16 @@ use std::path::{Path, PathBuf};
 /// The combined needs of several models.
 #[derive(Default)]
 pub(super) struct Needs {
+    /// The runtime that the device has.
+    preset: Option<Target>,
     files: Vec<PathBuf>,
     /// The releases that load all of them with portable kernels.
     releases: Option<BTreeSet<Release>>,
     operators: BTreeMap<String, BTreeSet<ScalarType>>,
     backends: BTreeSet<String>,
     arena: u64,
+    /// The largest buffer of any method on the CPU, by memory id.
+    memories: BTreeMap<u32, u64>,
     /// Bytes with 32-bit and with 64-bit pointers.
     allocator: [u64; 2],
     /// `true` if backends other than XNNPACK allocate memory that is not counted.
@@ -29,6 +33,11 @@ pub(super) struct Needs {
 }
 
 impl Needs {
+    /// Creates the needs of no model, on a runtime if one is given.
+    pub fn new(preset: Option<Target>) -> Self {
+        Self { preset, ..Self::default() }
+    }
+
     /// Adds a model.
     pub fn add(&mut self, path: &Path, pte: &Pte<'_>) {
         self.files.push(path.to_owned());
@@ -48,8 +57,12 @@ impl Needs {
         self.backends.extend(needed.backends.into_keys());
         for plan in pte.methods() {
             let buffers = plan.planned_memory().buffers.into_iter();
-            let cpu = buffers.filter(|buffer| buffer.device_type == DeviceType::CPU);
-            self.arena = self.arena.max(cpu.map(|buffer| buffer.size).sum());
+            let cpu: Vec<_> = buffers.filter(|buffer| buffer.device_type == DeviceType::CPU).collect();
+            self.arena = self.arena.max(cpu.iter().map(|buffer| buffer.size).sum());
+            for buffer in cpu {
+                let size = self.memories.entry(buffer.memory_id).or_default();
+                *size = (*size).max(buffer.size);
+            }
             let taken = pte.method_allocator(plan);
             for (allocator, size) in self.allocator.iter_mut().zip([PointerSize::Bits32, PointerSize::Bits64]) {
                 *allocator = (*allocator).max(taken.known(size, TempAllocator::Given));
@@ -65,6 +78,9 @@ impl Needs {
 
     /// Returns the size of pointers in bits: 32 for models compiled for a microcontroller (a Cortex-M, perhaps with an Ethos-U), else 64.
     fn pointer_bits(&self) -> u8 {
+        if let Some(bits) = self.preset.as_ref().and_then(|preset| preset.pointer_bits) {
+            return if bits == 32 { 32 } else { 64 };
+        }
         let is_small =
             !self.accelerators.is_empty() || self.operators.keys().any(|name| name.starts_with("cortex_m::"));
         if is_small { 32 } else { 64 }
@@ -94,21 +110,35 @@ impl Needs {
                 )
             }
         };
-        let newest = releases.max().map(|release| format!("\"{release}\""));
+        let preset = self.preset.as_ref();
+        let newest = preset.and_then(|preset| preset.runtime).or(releases.max().copied());
+        let newest = newest.map(|release| format!("\"{release}\""));
         line(&comment, "runtime", newest);
         let libraries: Vec<&str> = Library::ALL.iter().map(|library| library.name()).collect();
         line(
             &format!("Its kernel libraries, besides the operators below: {}.", libraries.join(", ")),
             "libraries",
-            None,
+            preset.and_then(|preset| preset.libraries.as_ref()).map(|libraries| {
+                let names: Vec<String> = libraries.iter().map(|library| quoted(library.name())).collect();
+                format!("[{}]", names.join(", "))
+            }),
         );
-        let backends: Vec<String> = self.backends.iter().map(|name| quoted(name)).collect();
+        let backends = preset.and_then(|preset| preset.backends.as_ref()).unwrap_or(&self.backends);
+        let backends: Vec<String> = backends.iter().map(|name| quoted(name)).collect();
         line("The backends that are linked.", "backends", Some(format!("[{}]", backends.join(", "))));
         line(
             "Planned memory on the CPU, in bytes, for the method that needs the most.",
             "arena",
             Some(self.arena.to_string()),
         );
+        if self.memories.len() > 1 {
+            let sizes: Vec<String> = self.memories.iter().map(|(id, size)| format!("{id} = {size}")).collect();
+            line(
+                "The memory of each planned buffer, in bytes, by memory id: id 1 is span 0 of the runtime's HierarchicalAllocator.",
+                "memories",
+                Some(format!("{{ {} }}", sizes.join(", "))),
+            );
+        }
         let (bits, [bits_32, bits_64]) = (self.pointer_bits(), self.allocator);
         let allocator = if bits == 32 { bits_32 } else { bits_64 };
         let more = if self.more { "; backends other than XNNPACK need more" } else { "" };
@@ -125,6 +155,10 @@ impl Needs {
             0 | 1 => self.accelerators.first().map(|name| quoted(name)),
             _ => None,
         };
+        let given = preset.and_then(|preset| preset.accelerator.as_deref());
+        if let (Some(given), true) = (given, self.accelerators.is_empty()) {
+            line("The Ethos-U.", "accelerator", Some(quoted(given)));
+        }
         if !self.accelerators.is_empty() {
             let found: Vec<String> = self.accelerators.iter().map(|name| quoted(name)).collect();
             line(
@@ -142,7 +176,12 @@ impl Needs {
         }
         line("The maximum size of a file, in bytes.", "largest-file", Some(self.largest.to_string()));
         text += "\n# The kernels that are linked, each with the types that it supports; [] for any.\n[operators]\n";
-        for (name, types) in &self.operators {
+        // Kernels of a runtime's libraries need no line.
+        let listed = preset.and_then(|preset| preset.operators.as_ref());
+        for name in listed.into_iter().flat_map(BTreeMap::keys) {
+            text += &format!("{} = []\n", quoted(name));
+        }
+        for (name, types) in self.operators.iter().filter(|_| preset.is_none_or(|preset| preset.libraries.is_none())) {
             let short = |scalar_type: &ScalarType| {
                 quoted(&scalar_type.short_name().map_or_else(|| scalar_type.to_string(), str::to_owned))
             };

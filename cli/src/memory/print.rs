@@ -45,23 +45,26 @@ pub(super) fn text(
     }
     if planned.len() > 1 {
         writeln!(out, "\nfor all methods, one at a time")?;
-        let mut table = Table::new([("BUFFER", Column::Right), ("BYTES", Column::Right), ("SIZE", Column::Right)]);
+        let mut table = Table::new([
+            ("MEMORY ID", Column::Right),
+            ("SPAN", Column::Right),
+            ("BYTES", Column::Right),
+            ("SIZE", Column::Right),
+        ]);
         for arena in &memory.arenas {
-            table.row([arena.to_string(), arena.size.to_string(), text::size(arena.size)]);
+            table.row([arena.to_string(), arena.span.to_string(), arena.size.to_string(), text::size(arena.size)]);
         }
         table.write(&mut out)?;
     }
     Ok(out.flush()?)
 }
 
-/// Returns a line for each buffer: its index as the runtime counts, bytes, device and, if given, the file, separated by tabs.
+/// Returns a line for each buffer: its memory id, span, bytes, device and, if given, the file, separated by tabs.
 pub(super) fn arenas(memory: &Memory<'_>, path: Option<&Path>) -> String {
     let path = path.map(|path| format!("\t{}", text::path(path))).unwrap_or_default();
     let mut lines = String::new();
-    for PlannedBuffer { memory_id, size, device_type, device_index, .. } in &memory.arenas {
-        // The schema counts from 1, with 0 for constants; the runtime's list of buffers and `pte to-c` count from 0.
-        let index = memory_id.saturating_sub(1);
-        lines += &format!("{index}\t{size}\t{device_type}:{device_index}{path}\n");
+    for PlannedBuffer { memory_id, span, size, device_type, device_index, .. } in &memory.arenas {
+        lines += &format!("{memory_id}\t{span}\t{size}\t{device_type}:{device_index}{path}\n");
     }
     lines
 }
@@ -72,7 +75,8 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments)
     let bytes = text::size(method.size);
     writeln!(out, "\nmethod {}: {bytes} planned, {instructions}", context.name(method.name, NAME))?;
     let mut table = Table::new([
-        ("BUFFER", Column::Right),
+        ("MEMORY ID", Column::Right),
+        ("SPAN", Column::Right),
         ("SIZE", Column::Right),
         ("NEEDED AT ONCE", Column::Right),
         ("AT", Column::Right),
@@ -89,6 +93,7 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments)
         let lost = if buffer.lost == 0 { text::size(0) } else { format!("{about}{}", text::size(buffer.lost)) };
         table.row([
             buffer.buffer.to_string(),
+            buffer.buffer.span.to_string(),
             text::size(buffer.buffer.size),
             needed,
             at,
@@ -136,7 +141,7 @@ fn print_modules(
     buffer: &BufferMemory<'_>,
     top: Option<usize>,
 ) -> io::Result<()> {
-    writeln!(out, "\n  buffer {}, needed at {:#}", buffer.buffer, method.moment(buffer.needed_at))?;
+    writeln!(out, "\n  memory id {}, needed at {:#}", buffer.buffer, method.moment(buffer.needed_at))?;
     let most = out.context.rows(top, 2 * MAX_SHOWN);
     modules::write(out, &buffer.by_module(), "BYTES", most, text::size)
 }
@@ -156,7 +161,7 @@ fn print_tensors(
     if tensors.is_empty() || most.count == 0 {
         return Ok(());
     }
-    writeln!(out, "\n  buffer {}, needed at {:#}", buffer.buffer, method.moment(at))?;
+    writeln!(out, "\n  memory id {}, needed at {:#}", buffer.buffer, method.moment(at))?;
     let mut table = Table::new([
         ("VALUE", Column::Right),
         ("SIZE", Column::Right),

@@ -5,16 +5,26 @@ use executorch_format::verify::{
     explain_operator,
 };
 
-/// Returns every name that can be explained: rules, features of the format, other reasons that a release does not load a file, and
-/// operators whose calls are checked.
+/// Returns every name that can be explained: rules and their CVEs, features of the format, other reasons that a release does not load a file,
+/// and operators whose calls are checked.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let rules = RULES.iter().map(|rule| rule.name);
+    let rules = RULES.iter().map(|rule| rule.name).chain(RULES.iter().flat_map(|rule| cves(rule)));
     let reasons = FEATURES.iter().map(|feature| feature.name).chain(REASONS.iter().map(|reason| reason.name));
     rules.chain(reasons).chain(checked_operators())
 }
 
-/// Returns the page about a rule, a feature, another reason or an operator.
+/// Returns the CVEs whose faults a rule finds.
+fn cves(rule: &Rule) -> impl Iterator<Item = &'static str> + use<> {
+    rule.cve.into_iter().flat_map(|cves| cves.split(", "))
+}
+
+/// Returns the page about a rule, a CVE, a feature, another reason or an operator.
 pub fn explain(name: &str) -> Option<String> {
+    if name.starts_with("CVE-") {
+        let found = RULES.iter().filter(|rule| cves(rule).any(|cve| cve == name));
+        let pages: Vec<String> = found.map(|rule| format!("Rule {}\n\n{}", rule.name, page(rule))).collect();
+        return (!pages.is_empty()).then(|| pages.join("\n"));
+    }
     if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
         return Some(page(rule));
     }

@@ -30,6 +30,14 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
             "size 1.5.1/bundled/bundled.bpte payloads/v0.4.0_conv2d.0.xnn 1.5.1/stacktrace/stacktrace.pte 1.5.1/named_data/named_data.pte",
         ],
     ),
+    (
+        "contract",
+        &[
+            "info --contract 1.5.1/multi_method/multi_method.pte payloads/other/ethosu.pte answers/kwargs_dict_outputs.pte",
+            "info --contract 1.5.1/dynamic_bounded/dynamic_bounded.pte metadata/llm_metadata.pte 1.5.1/bundled/bundled.bpte",
+        ],
+    ),
+    ("contract-changes", &["diff --contract 1.5.1/add_mul/add_mul.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
     ("size-growth", &["size 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
     (
         "memory",

@@ -11,6 +11,7 @@ mod bundle_command;
 mod catalog;
 mod cli;
 mod cli_companions;
+mod contract;
 mod convert_command;
 mod debug;
 mod diff;
@@ -18,6 +19,7 @@ mod diff_limits;
 mod diff_names;
 mod documents;
 mod edit_command;
+mod fit;
 mod graph;
 mod hostile;
 #[cfg(feature = "remote")]

@@ -118,7 +118,7 @@ const LINES: &[(&str, &str, Outcome)] = &[
     ("to-c", "", Whole),
     ("verify", "verify -r nothing", NoMatch("no model files found")),
     ("verify", "verify add.pte --allow zz", NoMatch("no rule \"zz\"")),
-    ("verify", "verify --explain zz", NoMatch("no rule or reason \"zz\"")),
+    ("verify", "verify --explain zz", NoMatch("no rule, CVE or reason \"zz\"")),
     ("verify", "verify add.pte", Empty("add.pte: ok")),
 ];
 

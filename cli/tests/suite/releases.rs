@@ -48,7 +48,7 @@ fn every_printed_reason_can_be_explained() {
     let output = run(&["verify", "--explain", "missing-operator"], &[]);
     let hint = text(&output.stderr);
     assert!(
-        hint.contains("no rule or reason \"missing-operator\", did you mean ")
+        hint.contains("no rule, CVE or reason \"missing-operator\", did you mean ")
             && hint.contains("\"missing-operators\""),
         "{hint}"
     );
@@ -133,4 +133,19 @@ fn info_and_verify_state_the_scope_of_a_verdict_on_releases() {
     let verdict = &found["files"][0]["releases"][0];
     assert_eq!((&verdict["behaviour"], &verdict["format"]["behaviour"]), (&"refuses".into(), &"loads".into()));
     assert_eq!(verdict["operators"]["because"]["name"], "missing-operators");
+}
+
+/// A CVE is described by the rules that find its faults.
+#[test]
+fn every_cve_and_every_rule_is_explained() {
+    for rule in executorch_format::verify::RULES {
+        for name in [rule.name].into_iter().chain(rule.cve.into_iter().flat_map(|cves| cves.split(", "))) {
+            let output = run(&["verify", "--explain", name], &[]);
+            let page = text(&output.stdout).to_owned();
+            assert!(output.status.success() && page.starts_with(&format!("{name}\n\n")), "{name}");
+            assert!(page.contains(rule.protects_from), "{name}: {page}");
+        }
+    }
+    let page = text(&run(&["verify", "--explain", "CVE-2025-30405"], &[]).stdout).to_owned();
+    assert!(page.contains("Rule planned-memory-overflow\n"), "{page}");
 }

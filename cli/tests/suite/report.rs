@@ -65,6 +65,8 @@ fn every_file_that_can_be_read_has_a_report() {
         for weight in &report.weights {
             let shape = weight.users.iter().find_map(|user| user.shape());
             let count = |bytes: u64| match shape {
+                // Embeddings have 1, 2 or 4 elements in a byte.
+                Some(shape) if shape.scalar_type == ScalarType::BYTE => vec![bytes, bytes * 2, bytes * 4],
                 Some(shape) => vec![bytes / shape.scalar_type.element_size().unwrap_or(1) as u64],
                 // XNNPACK weights of 4, 8, 16 or 32 bits.
                 None => vec![bytes * 2, bytes, bytes / 2, bytes / 4],

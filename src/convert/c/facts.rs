@@ -13,7 +13,7 @@ use crate::schema::program::TensorShapeDynamism;
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 
-/// The longest name of a method, in characters, within the names of macros.
+/// The longest name of a method within the names of macros, in characters, and of an input or output, in bytes.
 const LONGEST: usize = 200;
 
 /// Returns the header's lines about a file. Macros start with `prefix`.
@@ -195,7 +195,9 @@ fn constant(value: &Returned<'_>) -> Option<String> {
 
 fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
     let mut lines = size_lines(value, prefix, what);
-    lines.extend(value.name.as_ref().map(|name| format!("#define {prefix}_NAME \"{}\"", literal(name))));
+    // Many tensors can share a long name.
+    let name = value.name.as_ref().filter(|name| name.len() <= LONGEST);
+    lines.extend(name.map(|name| format!("#define {prefix}_NAME \"{}\"", literal(name))));
     lines
 }
 

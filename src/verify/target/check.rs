@@ -6,11 +6,12 @@ use super::super::report::Name;
 use super::super::{Cause, Level, Outcome, Verdict};
 use super::calls::CallFault;
 use super::missing::{Fit, Missing, Unknown};
+use super::needs::Needs;
 use super::{Target, scalar_type};
 use crate::analysis::{Analysis, Device};
 use crate::delegate::Payload;
 use crate::file::pte::Pte;
-use crate::inspect::{Operators, PointerSize, TempAllocator};
+use crate::inspect::{Operators, TempAllocator};
 use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::program::{DeviceType, ExecutionPlan};
@@ -18,6 +19,7 @@ use crate::sorted::set;
 use alloc::collections::BTreeMap;
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
+/// Returns the verdict with the needs that the target does not meet, and those that could not be checked.
 pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit {
     let (pte, data) = (analysis.pte(), analysis.data().unwrap_or_default());
     let (mut missing, mut unknown) = (Vec::new(), Vec::new());
@@ -68,6 +70,22 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit 
             let needed = sizes.fold(0, u64::saturating_add);
             missing.extend((needed > available).then(|| Missing::Arena { method: method(), needed, available }));
         }
+        if let Some(memories) = &target.memories {
+            for buffer in plan.planned_memory().buffers.into_iter().filter(|buffer| buffer.size > 0) {
+                let (memory_id, span, needed) = (buffer.memory_id, buffer.span, buffer.size);
+                let available = memories.get(&memory_id).copied();
+                // The memory of other devices is only limited if it is listed.
+                let is_limited = available.is_some() || buffer.device_type == DeviceType::CPU;
+                let available = available.unwrap_or_default();
+                missing.extend((is_limited && needed > available).then(|| Missing::Memory {
+                    method: method(),
+                    memory_id,
+                    span,
+                    needed,
+                    available,
+                }));
+            }
+        }
         if let Some(available) = target.method_allocator {
             check_allocator(pte, plan, target, available, &mut missing);
             let others = needed.backends.keys().filter(|id| *id != "XnnpackBackend");
@@ -85,7 +103,7 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit 
     }
     causes.extend(missing.iter().skip(found).map(Missing::cause));
     causes.extend(unknown.iter().skip(gaps).map(Unknown::cause));
-    Fit { verdict: Verdict::new(causes), missing, unknown, kernels }
+    Fit { verdict: Verdict::new(causes), missing, unknown, kernels, needs: Needs::default() }
 }
 
 fn check_operators(method: &str, needed: &Operators, target: &Target, missing: &mut Vec<Missing>) {
@@ -159,8 +177,7 @@ fn check_allocator(
     missing: &mut Vec<Missing>,
 ) {
     let taken = pte.method_allocator(plan);
-    let pointers = if target.pointer_bits == Some(32) { PointerSize::Bits32 } else { PointerSize::Bits64 };
-    let temporary = if target.temp_allocator == Some(true) { TempAllocator::Given } else { TempAllocator::Missing };
+    let (pointers, temporary) = target.allocators();
     let needed = taken.known(pointers, temporary);
     if needed > available {
         missing.push(Missing::MethodAllocator {
@@ -172,6 +189,12 @@ fn check_allocator(
             other_delegates: taken.other_delegates,
         });
     }
+}
+
+/// Returns `true` if a payload for `needed` runs on a device with `available`, which may leave out the number of MACs.
+fn is_accelerator(needed: &str, available: &str) -> bool {
+    let family = needed.rsplit_once('-').map_or(needed, |(family, _)| family);
+    needed.eq_ignore_ascii_case(available) || family.eq_ignore_ascii_case(available)
 }
 
 /// Checks that payloads were compiled for the device's Ethos-U, and that it has enough scratch memory.
@@ -186,7 +209,7 @@ fn check_ethos_u(analysis: &Analysis<'_>, target: &Target, missing: &mut Vec<Mis
             let (method, delegate) = (|| String::from(plan.name()), *delegate);
             if let Some(available) = &target.accelerator {
                 match Device::of(backend, None).accelerator {
-                    Some(needed) if needed.eq_ignore_ascii_case(available) => {}
+                    Some(needed) if is_accelerator(needed, available) => {}
                     Some(needed) => {
                         let (needed, available) = (needed.into(), available.clone());
                         missing.push(Missing::Accelerator { method: method(), delegate, needed, available });

@@ -3,6 +3,7 @@
 use super::super::release::Release;
 use super::super::releases::{Loading, MissingData, NeededKernels, Reason, ReleaseVerdict, reasons};
 use super::super::{Cause, Outcome, Verdict};
+use super::needs::Needs;
 use crate::error::counted;
 use crate::operators::KernelPlace;
 use crate::path::FieldPath;
@@ -83,6 +84,19 @@ pub enum Missing {
         /// The needed size, in bytes.
         needed: u64,
         /// The available size, in bytes.
+        available: u64,
+    },
+    /// Memory for a planned buffer.
+    Memory {
+        /// The method.
+        method: String,
+        /// The memory id of the buffer, from 1.
+        memory_id: u32,
+        /// The index of its span in the runtime, from 0.
+        span: u32,
+        /// The needed size, in bytes.
+        needed: u64,
+        /// The available size, in bytes; 0 if the device has no memory of this id.
         available: u64,
     },
     /// Memory of the method allocator.
@@ -176,6 +190,10 @@ impl fmt::Display for Missing {
             }
             Self::Arena { method, needed, available } => {
                 write!(f, "method {method:?}: planned memory: {}", missing(*needed, *available))
+            }
+            Self::Memory { method, memory_id, span, needed, available } => {
+                let size = missing(*needed, *available);
+                write!(f, "method {method:?}: memory id {memory_id} (span {span}): {size}")
             }
             Self::MethodAllocator { method, needed, available, xnnpack, without_temporary, other_delegates } => {
                 write!(f, "method {method:?}: method allocator: {}", missing(*needed, *available))?;
@@ -292,7 +310,7 @@ impl fmt::Display for Unknown {
 }
 
 /// A verdict in detail: the needs of a file that a device does not meet, and those that could not be checked.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fit {
@@ -304,6 +322,8 @@ pub struct Fit {
     pub unknown: Vec<Unknown>,
     /// The kernels that the program needs from libraries other than the portable one, if the target does not state its libraries.
     pub kernels: Vec<NeededKernels>,
+    /// Everything that the program needs, whether the device has it or not.
+    pub needs: Needs,
 }
 
 fn missing(needed: u64, available: u64) -> String {

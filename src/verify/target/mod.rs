@@ -2,9 +2,12 @@
 
 mod calls;
 mod check;
+mod memories;
 mod missing;
+mod needs;
 
 pub use missing::{Fit, Missing, Unknown};
+pub use needs::{CallerValue, MethodNeeds, Needs};
 
 pub(super) use calls::{CallFault, faults};
 pub(super) use check::check;
@@ -16,6 +19,7 @@ use crate::analysis::Analysis;
 use crate::error::{Error, Result};
 #[cfg(doc)]
 use crate::file::pte::Pte;
+use crate::inspect::{PointerSize, TempAllocator};
 use crate::schema::ScalarType;
 use crate::schema::program::Operator;
 use crate::setters::setters;
@@ -89,6 +93,10 @@ pub struct Target {
     /// The size of the planned memory for a method on the CPU, in bytes.
     #[serde(deserialize_with = "crate::sizes::deserialize_size")]
     pub arena: Option<u64>,
+    /// The sizes of the memories for planned buffers by memory id, as the exporter's memory planner numbers them, from 1: the first is span 0 of the
+    /// runtime's `HierarchicalAllocator`. A memory id that is not listed has no memory. `None` means no such limits.
+    #[serde(deserialize_with = "memories::deserialize")]
+    pub memories: Option<BTreeMap<u32, u64>>,
     /// The size of the method allocator, from which the runtime allocates memory when it loads a method, in bytes: see
     /// [`Pte::method_allocator`].
     #[serde(deserialize_with = "crate::sizes::deserialize_size")]
@@ -96,7 +104,7 @@ pub struct Target {
     /// `true` if the runtime also has a temporary allocator. Without one, it takes more from the method allocator. `None`
     /// means that it has none.
     pub temp_allocator: Option<bool>,
-    /// The accelerator that payloads for Ethos-U must be compiled for, such as `ethos-u55-128`.
+    /// The accelerator that payloads for Ethos-U must be compiled for, such as `ethos-u55-128`, or `ethos-u55` for any size.
     pub accelerator: Option<String>,
     /// The size of scratch memory for an Ethos-U, in bytes: the most that a run of a delegate may take.
     #[serde(deserialize_with = "crate::sizes::deserialize_size")]
@@ -117,6 +125,7 @@ setters! {
         scalar_types = with_scalar_types: Option<BTreeSet<String>>,
         backends = with_backends: Option<BTreeSet<String>>,
         arena = with_arena: Option<u64>,
+        memories = with_memories: Option<BTreeMap<u32, u64>>,
         method_allocator = with_method_allocator: Option<u64>,
         temp_allocator = with_temp_allocator: Option<bool>,
         accelerator = with_accelerator: Option<String>,
@@ -138,6 +147,13 @@ impl Target {
     /// Returns `true` if an operator is in the list of kernels besides those of libraries.
     pub(super) fn lists(&self, operator: &Operator<'_>) -> bool {
         self.operators.as_ref().is_some_and(|operators| operators.contains_key(&operator.full_name()))
+    }
+
+    /// Returns the size of pointers, and whether there is a temporary allocator.
+    fn allocators(&self) -> (PointerSize, TempAllocator) {
+        let pointers = if self.pointer_bits == Some(32) { PointerSize::Bits32 } else { PointerSize::Bits64 };
+        let temporary = if self.temp_allocator == Some(true) { TempAllocator::Given } else { TempAllocator::Missing };
+        (pointers, temporary)
     }
 
     /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if the name of a type, or the number of bits of a pointer,
