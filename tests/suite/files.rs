@@ -38,8 +38,8 @@ fn tests_data_has_every_version_and_reference_output_for_each_file() {
         let count = fixtures.iter().filter(|fixture| fixture.version() == version).count();
         assert!(count >= 3, "{version}: {count} files under {}", root().display());
     }
-    // These files are for measurements, payloads, kernels, names, replaced weights, and metadata.
-    let others = ["bench", "payloads", "kernels", "etrecord", "replace", "metadata"];
+    // These files are for measurements, payloads, kernels, names, replaced weights, metadata, and answers.
+    let others = ["bench", "payloads", "kernels", "etrecord", "replace", "metadata", "answers"];
     for fixture in fixtures.iter().filter(|fixture| !others.contains(&&*fixture.version())) {
         assert!(fixture.beside("json").is_some(), "{}", fixture.name());
         assert!(fixture.beside("oracle.json").is_some(), "{}", fixture.name());
