@@ -34,6 +34,9 @@ const SMALL: Scale = Scale { length: 64, count: 4 };
 const NAMED: &[&str] =
     &["method", "operator", "backend", "string", "key", "found", "bytes", "ranges", "ptd", "segment"];
 
+/// Makes the files of a size.
+type Files = fn(Scale) -> Vec<Shared>;
+
 type Failed = Box<dyn Error + Send + Sync>;
 
 fn main() -> Result<(), Failed> {
@@ -85,7 +88,7 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
     let folder = std::env::temp_dir().join(format!("executorch-format-growth-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let mut jobs = Vec::new();
-    let groups: [(_, fn(Scale) -> Vec<Shared>); 3] = [
+    let groups: [(_, Files); 3] = [
         (NAMES, |scale| sharing::files(scale).into_iter().filter(|file| NAMED.contains(&file.kind)).collect()),
         (LISTS, |scale| sharing::files(scale).into_iter().filter(|file| !NAMED.contains(&file.kind)).collect()),
         (CODE, sharing::code_files),
