@@ -4,7 +4,7 @@
 //! The program runs itself under callgrind, once for each kind of file, and calls the command in that process: starting a process for each
 //! run would take longer than the measured code.
 
-use executorch_format_support::sharing::{self, Scale};
+use executorch_format_support::sharing::{self, Scale, Shared};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,9 @@ const NAMES: Scale = Scale { length: 10_000, count: 25 };
 
 /// Lists and graphs. Their items take more instructions than the bytes of a name.
 const LISTS: Scale = Scale { length: 1_000, count: 25 };
+
+/// Small instructions and tensors: a command takes some thousand instructions for each.
+const CODE: Scale = Scale { length: 500, count: 1 };
 
 /// The size of the files that each command reads first, so that it has read the tables that it caches.
 const SMALL: Scale = Scale { length: 64, count: 4 };
@@ -82,15 +85,17 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
     let folder = std::env::temp_dir().join(format!("executorch-format-growth-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let mut jobs = Vec::new();
-    for (scale, are_named) in [(NAMES, true), (LISTS, false)] {
+    let groups: [(_, fn(Scale) -> Vec<Shared>); 3] = [
+        (NAMES, |scale| sharing::files(scale).into_iter().filter(|file| NAMED.contains(&file.kind)).collect()),
+        (LISTS, |scale| sharing::files(scale).into_iter().filter(|file| !NAMED.contains(&file.kind)).collect()),
+        (CODE, sharing::code_files),
+    ];
+    for (scale, files) in groups {
         let four = Scale { length: 4 * scale.length, count: 4 * scale.count };
         for (size, scale) in [("small", SMALL), ("1", scale), ("4", four)] {
             for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {
                 let is_wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind);
-                // Files of many small instructions take minutes: they are measured only if they are named.
-                let code = if kinds.is_empty() { Vec::new() } else { sharing::code_files(scale).into_iter().collect() };
-                let files = sharing::files(scale).into_iter().chain(code);
-                for file in files.filter(|file| NAMED.contains(&file.kind) == are_named && is_wanted(file.kind)) {
+                for file in files(scale).into_iter().filter(|file| is_wanted(file.kind)) {
                     fs::write(path(&folder, file.kind, &name, file.ending), &file.bytes)?;
                     if name == "1" {
                         jobs.push((file.kind, file.ending));

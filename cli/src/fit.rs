@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
     after_help = "A target file in TOML. A file that ends in .yaml has the keys of ExecuTorch's selective build (operators, et_kernel_metadata,
 include_all_operators) and two optional lists of names, scalar_types and backends:
   runtime = \"1.2\"              # the release of ExecuTorch's runtime
-  libraries = [\"portable\"]     # its kernel libraries: portable, optimized, quantized, cortex_m, python-wheel;
+  libraries = [\"portable\"]     # its kernel libraries: portable, optimized, quantized, cortex_m, llm, cadence, python-wheel;
                                # left out, with no operators listed: portable
   backends = [\"XnnpackBackend\"]
   arena = \"256KiB\"             # for a method's planned memory on the CPU: bytes, or a size such as this

@@ -239,7 +239,7 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
 
 /// Prints the needs of a model that the target lacks, and those that could not be checked.
 pub fn print(context: &Context, path: &Path, target: &Target, check: &Fit) -> Result<(), Failure> {
-    let Fit { missing, unknown, .. } = check;
+    let Fit { missing, unknown, kernels, .. } = check;
     if missing.is_empty() && unknown.is_empty() && context.quiet {
         return Ok(());
     }
@@ -257,6 +257,9 @@ pub fn print(context: &Context, path: &Path, target: &Target, check: &Fit) -> Re
     }
     for unknown in unknown {
         writeln!(out, "  not known: {}", text::message(&unknown.to_string()))?;
+    }
+    for kernels in kernels {
+        writeln!(out, "  needs kernels of {}", text::message(&kernels.to_string()))?;
     }
     Ok(out.flush()?)
 }

@@ -64,8 +64,8 @@ pub struct Arguments {
     /// operators of kernel libraries, and the contents of XNNPACK's payloads
     #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = runtimes::span, conflicts_with_all = ["level", "deny", "allow", "policy"])]
     runtime: Vec<runtimes::Span>,
-    /// The kernel libraries that are linked: portable, optimized, quantized, cortex_m, python-wheel [default: those that the file needs,
-    /// which are named]
+    /// The kernel libraries that are linked: portable, optimized, quantized, cortex_m, llm, cadence, python-wheel [default: those that
+    /// the file needs, which are named]
     #[arg(long, value_name = "LIBRARIES", value_delimiter = ',', requires = "runtime")]
     libraries: Vec<Library>,
     /// Report violations of the rule as errors; `warnings` means all rules that are warnings

@@ -57,10 +57,11 @@ class Data(Model):
         return data
 
     def to_safetensors(
-        self, path: str | os.PathLike[str], *, skip: bool = False, progress: Progress | None = None
+        self, path: str | os.PathLike[str], *, skip: bool = False, progress: Progress | None = None, any_size: bool = False
     ) -> Answers[Skipped]:
-        """Writes the tensors as a safetensors file. Entries that the format does not support raise `Error`, or are left out with `skip`."""
-        return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress)))
+        """Writes the tensors as a safetensors file. Entries that the format does not support raise `Error`, or are left out with `skip`.
+        `any_size` is explained at `save`."""
+        return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress, any_size)))
 
     def _changed(self, changed: tuple[File, Any]) -> Self:
         return type(self)(changed[0], self.path, EditReport._of(changed[1]))

@@ -235,17 +235,20 @@ class Model:
         """Returns all answers, as on the page of `pte report`."""
         return Report(self)
 
-    def to_bytes(self) -> bytes:
-        """Returns the bytes of the file. Unchanged parts keep their bytes."""
-        return self._native.to_bytes()
+    def to_bytes(self, *, any_size: bool = False) -> bytes:
+        """Returns the bytes of the file. Unchanged parts keep their bytes. `any_size` is explained at `save`."""
+        return self._native.to_bytes(any_size)
 
-    def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> None:
+    def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None, any_size: bool = False) -> None:
         """Writes the file under a temporary name and renames it: if the write fails or is interrupted by Ctrl-C, an existing file is unchanged.
 
         Waits up to 60 seconds for another process that changes the file with this package or `pte`. Raises `OSError` if the model was opened from this
         path and another program replaced the file since then, whose change would be lost. Warns about properties of the old file that the new one
-        does not keep, such as an owner that this process may not set, or another hard link."""
-        self._native.save(os.fspath(path), progress)
+        does not keep, such as an owner that this process may not set, or another hard link.
+
+        Raises `Error` if the file would have more than 64 MiB plus 32 times the bytes that the model was made from, unless `any_size` is set: in a
+        small hostile file, many parts can share bytes that are written once for each of them."""
+        self._native.save(os.fspath(path), progress, any_size)
 
     @property
     def _name(self) -> str:

@@ -460,11 +460,11 @@ class Program(Model):
         return self._changed(self._native.remove_metadata(name))
 
     def to_safetensors(
-        self, path: str | os.PathLike[str], *, skip: bool = False, progress: Progress | None = None
+        self, path: str | os.PathLike[str], *, skip: bool = False, progress: Progress | None = None, any_size: bool = False
     ) -> Answers[Skipped]:
         """Writes the weights as a safetensors file. Data of a type that the format does not support raises `Error`, or is left out with `skip`. The
-        result lists the data that was left out, including payloads of delegates."""
-        return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress)))
+        result lists the data that was left out, including payloads of delegates. `any_size` is explained at `save`."""
+        return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress, any_size)))
 
     def _contents(self) -> str:
         methods = list(self.methods)

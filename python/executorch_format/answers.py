@@ -364,12 +364,28 @@ class Kernel(Answer):
 
 
 @dataclass(frozen=True, repr=False)
+class KernelPlace(Answer):
+    """The place of an operator's kernels."""
+
+    library: str
+    """The name of the `Library`; `runtime` for operators that every build has; `none` if only a backend computes the operator."""
+    cmake_target: str | None
+    """The target of ExecuTorch's CMake files that builds the library."""
+    python_import: str | None
+    """The module of the Python package that registers the kernels, if they are not registered without it."""
+    backend: str | None
+    """The backend that computes the operator, if no library does."""
+
+
+@dataclass(frozen=True, repr=False)
 class Operator(Answer):
     """An operator, with its overload."""
 
     name: str
     calls: int
     """The number of instructions that call it."""
+    place: KernelPlace | None
+    """The place of its kernels; `None` if it is in no library of ExecuTorch."""
     kernels: Answers[Kernel]
     """The combinations of tensors in its calls, by ExecuTorch's kernel key."""
 
@@ -871,6 +887,10 @@ class NeededKernels(Answer):
 
     library: str
     """The name of the `Library`, or `custom` for operators that are in no library of ExecuTorch."""
+    cmake_target: str | None
+    """The target of ExecuTorch's CMake files that builds the library."""
+    python_import: str | None
+    """The module of the Python package that registers the kernels, if they are not registered without it."""
     operators: tuple[str, ...]
     """The operators, by name and overload, sorted; at most the first 100."""
     count: int

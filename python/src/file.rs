@@ -435,15 +435,15 @@ impl File {
     }
 
     /// Returns the bytes of the file.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.model().image()?.to_vec()).map_err(|error| raise(py, &error))?;
+    fn to_bytes<'py>(&self, py: Python<'py>, any_size: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.image(any_size)?.to_vec()).map_err(|error| raise(py, &error))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Writes the file. `progress` is called with the numbers of bytes written and of all bytes.
-    fn save(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
+    fn save(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>, any_size: bool) -> PyResult<()> {
         let files = self.0.files();
-        let image = py.detach(|| self.model().image()).map_err(|error| raise(py, &error))?;
+        let image = py.detach(|| self.0.image(any_size)).map_err(|error| raise(py, &error))?;
         let image = files.iter().fold(image, |image, (file, bytes)| image.copy_from(file, bytes));
         save(py, &self.0, &image, &path, progress)
     }

@@ -1,6 +1,6 @@
 //! Trees with the bytes that they borrow.
 
-use executorch_format::{Error, Model, offset_in};
+use executorch_format::{Error, Image, Model, offset_in};
 use memmap2::Mmap;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -187,9 +187,25 @@ impl OwnedModel {
         if let Some(written) = self.written.get() {
             return Ok(&written.model);
         }
-        let bytes = Bytes::Rust(self.model.image()?.to_vec()?);
+        let bytes = Bytes::Rust(self.image(false)?.to_vec()?);
         let written = Self::parse(Arc::new(Source { bytes }))?;
         Ok(&self.written.get_or_init(|| Box::new(written)).model)
+    }
+
+    /// Returns the file to be written, checked by [`check_size`](Self::check_size).
+    pub fn image(&self, any_size: bool) -> Result<Image<'_>, Error> {
+        let image = self.model.image()?;
+        self.check_size(&image, any_size)?;
+        Ok(image)
+    }
+
+    /// Fails if a file is much larger than the sources that it is made from, unless `any_size` is set: in a small hostile file, many parts can
+    /// share bytes that are written once for each of them.
+    pub fn check_size(&self, image: &Image<'_>, any_size: bool) -> Result<(), Error> {
+        if !any_size {
+            image.check_size(self.sources.iter().map(|source| source.bytes.len() as u64).sum())?;
+        }
+        Ok(())
     }
 
     /// Returns the size of the file in bytes; for an unsaved file, its future size.

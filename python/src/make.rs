@@ -52,6 +52,7 @@ impl File {
         path: PathBuf,
         skip: bool,
         progress: Option<Py<PyAny>>,
+        any_size: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut skipped: Vec<Skipped> = Vec::new();
         let weights;
@@ -68,6 +69,7 @@ impl File {
         let (file, left) = made.map_err(|error| raise(py, &error))?;
         skipped.extend(left);
         let image = file.image().map_err(|error| raise(py, &error))?;
+        self.0.check_size(&image, any_size).map_err(|error| raise(py, &error))?;
         save(py, &self.0, &image, &path, progress)?;
         Ok(pythonize(py, &skipped)?)
     }

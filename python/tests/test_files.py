@@ -9,6 +9,7 @@ import io
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -262,6 +263,26 @@ def test_save_does_not_undo_the_change_of_another_program(tmp_path: pathlib.Path
         program.set_metadata("get_four", 4).save(path)
     assert set(ef.Program.open(path).metadata) >= {"get_two", "get_three"}
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.pte"]
+
+
+def test_a_small_hostile_file_is_not_written_as_a_large_one(tmp_path: pathlib.Path) -> None:
+    large, count = 1 << 20, 120
+    entries = {f"k{index}": bytes([index]) * (index + 1) for index in range(count)}
+    data = bytearray(ef.Data.create({"large": np.arange(large // 4, dtype="u4"), **entries}).to_bytes())
+    blobs = [blob for blob in ef.open(bytes(data)).blobs().blobs if blob.kind == "named" and blob.size != large]
+    (base,) = struct.unpack_from("<Q", data, 32)
+    for index, blob in enumerate(blobs):
+        at = data.index(struct.pack("<QQ", blob.offset - base, blob.size))
+        struct.pack_into("<QQ", data, at, 16 * index, large - 16 * count)
+    overlapping = ef.Data.open(bytes(data))
+    hostile = overlapping.merge(overlapping)
+    with pytest.raises(ef.Error, match="64 MiB plus 32 times"):
+        hostile.save(tmp_path / "out.ptd")
+    with pytest.raises(ef.Error, match="64 MiB plus 32 times"):
+        hostile.to_bytes()
+    assert not list(tmp_path.iterdir())
+    hostile.save(tmp_path / "out.ptd", any_size=True)
+    assert (tmp_path / "out.ptd").stat().st_size > 100 * large
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows does not count links here")

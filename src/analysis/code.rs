@@ -2,7 +2,7 @@
 
 use super::constant_methods::{Returned, double};
 use super::delegate_code::DelegateCode;
-use super::{Fault, NameText, Names, ValueShape};
+use super::{Fault, InstructionName, NameText, Names, ValueShape};
 use crate::dataflow::{Accesses, Calls, DelegateOutputs, Role, ValueFacts};
 use crate::error::Error;
 use crate::file::pte::{Pte, TensorData};
@@ -10,7 +10,7 @@ use crate::file::segment::DataRef;
 use crate::path::Path;
 use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
 use crate::sorted;
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String, sync::Arc, vec::Vec};
 use core::fmt;
 
 /// The instructions of all methods of a program.
@@ -88,18 +88,21 @@ pub struct Code<'t> {
     /// The reason why `output` of its arguments is an assumption; `None` if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed: Option<&'static str>,
-    /// The operator or backend without its namespace, and the number of earlier instructions of the same kind, such as `convolution.3`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<NameText<'t>>,
-    /// The path of its module, such as `layers.0.conv`; empty for the model itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module: Option<&'t str>,
-    /// The line of the model's source that the instruction comes from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<&'t SourceLine>,
+    /// The name and the place in the model, shared with [`Names`]; `None` for an instruction of a newer schema.
+    #[serde(flatten, serialize_with = "serialize_name")]
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<InstructionName<'t>>"))]
+    pub name: Option<Arc<InstructionName<'t>>>,
     /// The stack of Python calls, outermost first, if the file has it.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub stack: &'t [Frame<'t>],
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn serialize_name<S: serde::Serializer>(
+    name: &Option<Arc<InstructionName<'_>>>,
+    serializer: S,
+) -> core::result::Result<S::Ok, S::Error> {
+    serde::Serialize::serialize(&name.as_deref(), serializer)
 }
 
 /// A line of Python source.
@@ -295,7 +298,7 @@ impl<'t> Disassembly<'t> {
             }
             for (names, chain) in names.chains.iter().zip(&mut code.chains) {
                 for (name, code) in names.iter().zip(&mut chain.instructions) {
-                    (code.label, code.module, code.source) = (Some(name.label.clone()), name.module, name.source);
+                    code.name.clone_from(name);
                 }
             }
         }
@@ -429,15 +432,7 @@ fn chain_code<'t>(
         let assumed = accesses.unknown;
         let stack = stacks.next().map(|frames| frames.items()).unwrap_or_default();
         let operation = operation(plan, &instruction.instr_args, accesses);
-        instructions.push(Code {
-            operation,
-            jumped_to: false,
-            assumed,
-            label: None,
-            module: None,
-            source: None,
-            stack,
-        });
+        instructions.push(Code { operation, jumped_to: false, assumed, name: None, stack });
     }
     for index in sorted::set(instructions.iter().filter_map(|code| code.operation.destination()).collect()) {
         if let Some(code) = instructions.get_mut(index) {

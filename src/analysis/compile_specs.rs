@@ -46,27 +46,13 @@ impl fmt::Display for CompileSetting<'_> {
     }
 }
 
-/// Returns the accelerator that an Ethos-U delegate was compiled for, such as `ethos-u55-128`.
-pub(crate) fn accelerator<'t>(delegate: &'t BackendDelegate<'_>) -> Option<&'t str> {
-    const OPTION: &str = "--accelerator-config=";
-    if delegate.backend() != "EthosUBackend" {
-        return None;
-    }
-    let value = |key: &str| {
-        let spec = delegate.compile_specs().iter().find(|spec| spec.key() == key)?;
-        core::str::from_utf8(spec.value()).ok()
-    };
-    let flag = value("compile_flags").and_then(|flags| flags.split(' ').find_map(|flag| flag.strip_prefix(OPTION)));
-    flag.or_else(|| value("target")).filter(|name| !name.is_empty() && name.len() < 100)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::{format, string::String, vec};
 
     #[test]
-    fn compile_settings_show_text_values_and_the_accelerator() {
+    fn compile_settings_show_text_values() {
         let spec =
             |key: &'static str, value: &'static [u8]| CompileSpec { key: Some(key.into()), value: Some(value.into()) };
         let specs = vec![spec("target", b"ethos-u55-64"), spec("n", &[0, 1]), spec("flags", b"-a -b")];
@@ -78,9 +64,5 @@ mod tests {
         let one = delegate(specs.clone());
         let shown: Vec<String> = CompileSetting::all(&one).iter().map(|setting| format!("{setting}")).collect();
         assert_eq!(shown, ["target = ethos-u55-64", "n: 2 bytes", "flags = -a -b"]);
-        assert_eq!(accelerator(&one), Some("ethos-u55-64"));
-        let flags = spec("compile_flags", b"--x --accelerator-config=ethos-u85-256 --y");
-        assert_eq!(accelerator(&delegate([specs, vec![flags]].concat())), Some("ethos-u85-256"));
-        assert_eq!(accelerator(&BackendDelegate { id: Some("Other".into()), ..one }), None);
     }
 }

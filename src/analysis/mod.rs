@@ -9,6 +9,7 @@ mod constant_methods;
 mod containers;
 mod delegate_code;
 mod dequantized;
+mod device;
 mod fault;
 pub(crate) mod modules;
 mod names;
@@ -22,6 +23,7 @@ pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
 pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
 pub use dequantized::QuantizedTensor;
+pub use device::Device;
 pub use fault::Fault;
 pub use names::{
     DelegateNames, EtRecord, InstructionName, MethodNames, ModelPlace, ModelTensor, Name, NameSource, NameText, Names,
@@ -38,7 +40,6 @@ use alloc::vec::Vec;
 use names::Unnamed;
 use std::sync::OnceLock;
 
-pub(crate) use compile_specs::accelerator;
 pub(crate) use constant_methods::{LIST, double};
 pub(crate) use dequantized::dequantized;
 pub(crate) use training::training_outputs;

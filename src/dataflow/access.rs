@@ -16,6 +16,8 @@ pub(crate) enum Role {
     Write,
     /// Overwrites it element by element, so that it may be in the place of an input.
     Elementwise,
+    /// Overwrites it, but may be in the place of that value, the first argument.
+    Over(i32),
     /// Reads it, and writes all or part of it.
     InPlace,
     /// Overwrites an argument that is both input and result, as `copy_` does.
@@ -45,13 +47,14 @@ pub(crate) struct Access {
 }
 
 impl Role {
-    /// Returns the role of an argument of an operator. A view's base is `first`, the first argument.
+    /// Returns the role of an argument of an operator whose first argument is `first`.
     fn of(effect: Effect, first: i32) -> Self {
         match effect {
             Effect::Read => Self::Read,
             Effect::Refer => Self::Refer,
             Effect::Write => Self::Write,
             Effect::Elementwise => Self::Elementwise,
+            Effect::OverFirst => Self::Over(first),
             Effect::InPlace => Self::InPlace,
             Effect::Replace => Self::Replace,
             Effect::Fill => Self::Fill,
@@ -67,7 +70,7 @@ impl Role {
 
     /// Returns `true` if the argument is an output but not an input.
     pub(crate) fn is_output(self) -> bool {
-        matches!(self, Self::Write | Self::Elementwise)
+        matches!(self, Self::Write | Self::Elementwise | Self::Over(_))
     }
 
     /// Returns `true` if the argument is both input and output.

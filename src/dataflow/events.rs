@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     Write,
     /// Written by an elementwise kernel, which may run in place.
     Elementwise,
+    /// Written by a kernel that may run in place of this value, but of no other.
+    Over(u32),
     /// Read and written.
     Change,
     /// Written row by row in a loop.
@@ -45,7 +47,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::Elementwise | Self::Change | Self::Fill)
+        matches!(self, Self::Write | Self::Elementwise | Self::Over(_) | Self::Change | Self::Fill)
     }
 
     /// Returns `true` if the event sets the pointer of a value.
@@ -172,6 +174,7 @@ impl Events {
                 Role::Refer => Kind::Refer,
                 Role::Write | Role::Scratch => Kind::Write,
                 Role::Elementwise | Role::Replace => Kind::Elementwise,
+                Role::Over(of) => u32::try_from(of).map_or(Kind::Write, Kind::Over),
                 Role::InPlace => Kind::Change,
                 Role::Fill => Kind::Fill,
                 Role::Free => Kind::Free,

@@ -247,8 +247,8 @@ impl MethodWalk<'_> {
         Ok(())
     }
 
-    /// Finds outputs of a call that share bytes with an input. Only an elementwise kernel may write over its input, and only
-    /// at the same place.
+    /// Finds outputs of a call that share bytes with an input. Only elementwise kernels, and some others, may write over an input,
+    /// and only at the same place.
     fn find_overwritten(
         &self,
         read: u32,
@@ -261,8 +261,12 @@ impl MethodWalk<'_> {
         let is_before = |output: &Output| (output.place.buffer, output.place.end) <= (old.buffer, old.start);
         let (_, rest) = self.outputs.split_at(self.outputs.partition_point(is_before));
         for output in rest.iter().take_while(|output| output.place.overlaps(&old)) {
-            let kind = self.events.event(output.write).kind;
-            let in_place = kind == Kind::Elementwise && old == output.place;
+            let may_be_in_place = match self.events.event(output.write).kind {
+                Kind::Elementwise => true,
+                Kind::Over(value) => value == event.value && self.is_same_shape(tensor, output.tensor),
+                _ => false,
+            };
+            let in_place = may_be_in_place && old == output.place;
             let in_place = in_place && self.is_same_order(tensor, output.tensor);
             let found = self.conflict(output, read, old, memory);
             // An unknown call may refer to the same value as input and output.
@@ -278,6 +282,12 @@ impl MethodWalk<'_> {
         let value = |event: u32| self.events.event(event).value;
         let (write, places) = (new.write, [new.place, old]);
         Conflict { new: value(write), old: value(read), write, read, memory, places }
+    }
+
+    /// Returns `true` if two tensors have the same sizes.
+    fn is_same_shape(&self, left: u32, right: u32) -> bool {
+        let sizes = |value: u32| self.plan.tensor(value as usize).map(|tensor| tensor.sizes());
+        sizes(left) == sizes(right)
     }
 
     /// Returns `true` if the elements of two tensors with the same size in bytes are at the same places.

@@ -77,7 +77,8 @@ impl<'t> Analysis<'t> {
         let methods = &self.names().methods;
         let instructions = methods.iter().flat_map(|method| &method.chains).flatten();
         let nodes = methods.iter().flat_map(|method| &method.delegates).flat_map(|delegate| &delegate.nodes);
-        tree(instructions.chain(nodes).map(|code| (code.module, 1)))
+        let modules = instructions.map(|name| name.as_ref()?.module).chain(nodes.map(|node| node.module));
+        tree(modules.map(|module| (module, 1)))
     }
 
     /// Adds up the multiply-accumulates of each module, including those of nodes inside delegates. Unknown numbers count as 0.

@@ -52,11 +52,12 @@ mod xnnpack;
 
 pub use crate::analysis::QuantizedTensor;
 pub use crate::analysis::{
-    Argument, ChainCode, Code, CodeValue, CompileSetting, ConstantMethod, DelegateCode, DelegateNames, Disassembly,
-    Fault, InsideArgument, InsideNode, InstructionName, MethodCode, MethodNames, Name, NameText, NamedBy, Names,
-    Operation, Returned, SourceLine, TensorPlace, TrainingOutput, TrainingRole, ValueShape,
+    Argument, ChainCode, Code, CodeValue, CompileSetting, ConstantMethod, DelegateCode, DelegateNames, Device,
+    Disassembly, Fault, InsideArgument, InsideNode, InstructionName, MethodCode, MethodNames, Name, NameText, NamedBy,
+    Names, Operation, Returned, SourceLine, TensorPlace, TrainingOutput, TrainingRole, ValueShape,
 };
 pub use crate::dataflow::Period;
+pub use crate::operators::KernelPlace;
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
 pub use branch::{Branch, BranchEntry};
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};

@@ -7,6 +7,7 @@ use crate::delegate::{Payload, delegate_at};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::names::check_operator_name;
+use crate::operators::KernelPlace;
 use crate::path::{FieldPath, Path};
 use crate::schema::ScalarType;
 use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Tensor};
@@ -54,6 +55,8 @@ pub struct Operators {
 pub struct OperatorUse {
     /// The number of instructions that call it.
     pub calls: usize,
+    /// The place of its kernels; `None` if it is in no library of ExecuTorch.
+    pub place: Option<KernelPlace>,
     /// The combinations of tensors in its calls, by ExecuTorch's kernel key.
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, KernelUse>>"))]
@@ -147,6 +150,7 @@ impl OperatorUse {
 
     fn merge(&mut self, other: Self) {
         self.calls += other.calls;
+        self.place = other.place;
         for (key, other) in other.kernels {
             let kernel = self.kernels.entry(key).or_default();
             kernel.calls += other.calls;
@@ -214,7 +218,8 @@ impl Operators {
     /// Adds the requirements of a method.
     pub(crate) fn add(&mut self, plan: &ExecutionPlan<'_>, path: &Path<'_>) {
         // Collected by index, because a name may be long and called often.
-        let mut operators = vec![OperatorUse::default(); plan.operators().len()];
+        let place = |operator| OperatorUse { place: KernelPlace::of(operator), ..OperatorUse::default() };
+        let mut operators: Vec<OperatorUse> = plan.operators().iter().map(place).collect();
         let mut backends = vec![BackendUse { delegates: 1, ..BackendUse::default() }; plan.delegates().len()];
         let mut tensors = tensors(plan);
         for (value, tensor) in tensors.iter_mut().enumerate() {

@@ -1,6 +1,6 @@
 //! Summaries of the payloads of delegates.
 
-use crate::analysis::{CompileSetting, accelerator};
+use crate::analysis::{CompileSetting, Device};
 use crate::delegate::{NamedBlobs, OpenPayload, PayloadSummary, delegate_at};
 use crate::file::pte::Pte;
 use alloc::vec::Vec;
@@ -23,9 +23,9 @@ pub struct PayloadFacts<'t> {
     /// The settings that the delegate was compiled with.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compile_specs: Vec<CompileSetting<'t>>,
-    /// The accelerator, such as `ethos-u55-128`, if the delegate was compiled for an Ethos-U.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub accelerator: Option<&'t str>,
+    /// The device that the delegate was compiled for.
+    #[serde(skip_serializing_if = "Device::is_empty")]
+    pub device: Device<'t>,
     /// The summary of its contents.
     #[serde(flatten)]
     pub summary: PayloadSummary,
@@ -44,7 +44,7 @@ pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>], blobs: &Na
             offset: pte.range(&opened.data).map(|range| range.start),
             size: opened.data.size(),
             compile_specs: CompileSetting::all(backend),
-            accelerator: accelerator(backend),
+            device: Device::of(backend, pte.bytes(&opened.data).ok()),
             summary: PayloadSummary::of(id, &opened.payload, blobs),
         })
     };

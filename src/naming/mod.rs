@@ -15,7 +15,8 @@
 //! let analysis = Analysis::new(&pte).with_names(&sources);
 //! assert!(analysis.names().rejected.is_empty());
 //! assert_eq!(analysis.names().value(0, 2).unwrap().name, "layers.0.conv.weight");
-//! assert_eq!(analysis.disassembly().methods[0].chains[0].instructions[1].module, Some("layers.0.conv"));
+//! let convolution = &analysis.disassembly().methods[0].chains[0].instructions[1];
+//! assert_eq!(convolution.name.as_ref().unwrap().module, Some("layers.0.conv"));
 //! # Ok(())
 //! # }
 //! ```

@@ -44,6 +44,8 @@ pub(crate) enum Effect {
     Write,
     /// Overwrites it element by element, so that it may be in the place of an input.
     Elementwise,
+    /// Overwrites it after it has read what it needs of the first argument, in whose place it may be if both have the same sizes.
+    OverFirst,
     /// Reads it, and writes all or part of it.
     InPlace,
     /// Overwrites an argument that is both input and result, as `copy_` does.
@@ -67,7 +69,7 @@ impl Argument {
 
     /// Returns `true` if it is an output but not an input.
     pub(crate) fn is_output(&self) -> bool {
-        matches!(self.effect, Effect::Write | Effect::Elementwise | Effect::View)
+        matches!(self.effect, Effect::Write | Effect::Elementwise | Effect::OverFirst | Effect::View)
     }
 
     /// Returns `true` if the argument takes a value of this kind. A value without content is reported elsewhere.
@@ -108,6 +110,11 @@ impl Kind {
             KernelTypes::TensorList(_) => self == Self::TensorList,
             KernelTypes::OptionalTensorList(_) => self == Self::OptionalTensorList,
         }
+    }
+
+    /// Returns `true` if a value of this kind can have tensors.
+    pub(crate) fn has_tensors(self) -> bool {
+        matches!(self, Self::Any | Self::Tensor | Self::TensorList | Self::OptionalTensorList)
     }
 
     fn name(self) -> &'static str {
@@ -169,6 +176,7 @@ tensors! {
     unread Refer
     output Write
     elementwise Elementwise
+    over_first OverFirst
     in_place InPlace
     replaced Replace
     filled Fill

@@ -1,6 +1,8 @@
 //! What a kernel demands of a call.
 
 use super::argument::Kind;
+use super::releases::Spans;
+use super::releases::versions::V0_1;
 use super::types::Types;
 
 /// A kernel, or several that make the same demands.
@@ -25,6 +27,8 @@ pub(crate) struct OrderCheck {
     pub(crate) arguments: Names,
     /// A Bool that lifts the demand.
     pub(crate) unless: Option<&'static str>,
+    /// The releases whose kernels make the demand.
+    pub(crate) releases: Spans,
 }
 
 /// A demand of a kernel.
@@ -91,12 +95,16 @@ pub(crate) enum Check {
     Like(&'static str, Names),
     /// A tensor has the sizes of another.
     SameShape(&'static str, &'static str),
+    /// Tensors have the same sizes, or a single element each.
+    SameShapeOrSingle(Names),
     /// A result gets these sizes.
     Sizes(&'static str, &'static [Size]),
     /// Inputs are broadcast to the result.
     Broadcast(Names, &'static str),
     /// A tensor can be broadcast to another.
     BroadcastTo(&'static str, &'static str),
+    /// A tensor can be broadcast to these sizes.
+    BroadcastToSizes(&'static str, &'static [Size]),
     /// A rule of a few kernels, with its own arithmetic.
     By(Family),
 
@@ -108,6 +116,8 @@ pub(crate) enum Check {
     Fails(u8, &'static [Check]),
     /// Checks under a condition, and others otherwise.
     If(Condition, &'static [Check], &'static [Check]),
+    /// Checks of the kernels of these releases, and of those of earlier ones.
+    Since(Spans, &'static [Check], &'static [Check]),
 }
 
 /// A size in a result.
@@ -125,6 +135,8 @@ pub(crate) enum Size {
 pub(crate) enum Condition {
     /// A tensor has a type of the set.
     Type(&'static str, Types),
+    /// One of several tensors has a type of the set.
+    AnyType(Names, Types),
     /// An argument is Null.
     Null(&'static str),
     /// An argument is a Bool.
@@ -137,8 +149,8 @@ pub(crate) enum Condition {
     EmptyList(&'static str),
     /// Tensors have the same type.
     SameTypes(Names),
-    /// Two tensors have the same type, and the same sizes apart from leading ones.
-    Copies(&'static str, &'static str),
+    /// Two tensors have the same sizes, apart from leading ones, and elements.
+    SameEnd(&'static str, &'static str),
     /// Only one item of a list is a tensor: of rank 1, with integers.
     OneIndex(&'static str),
     /// An output is in use: the item of a list of Bools.
@@ -213,11 +225,14 @@ pub(crate) enum Family {
     Reduction(&'static str, Option<&'static str>, Option<&'static str>, Names),
     /// A dimension of an input is not empty.
     DimNotEmpty(&'static str, &'static str),
+    /// A dimension of an input and those after it are not empty.
+    EndNotEmpty(&'static str, &'static str),
     Convolution,
     ConvolutionBackward,
     /// Pooling: the input, the result.
     MaxPool(&'static str, Names),
     AveragePool,
+    PooledIndices,
     AdaptivePool,
     Linear,
     LayerNorm,
@@ -231,6 +246,7 @@ pub(crate) enum Family {
     UpsampleAntialias,
     Expand,
     Repeat,
+    RepeatInterleave,
     Permute,
     Transpose(&'static str, &'static str),
     TransposeMatrix,
@@ -238,6 +254,8 @@ pub(crate) enum Family {
     EtView,
     CopyIndex,
     Divisor,
+    /// `alpha` is 1 if the first tensor alone has one element.
+    FirstOfOne,
     Choice,
     Unsqueeze,
     Squeeze,
@@ -335,13 +353,33 @@ pub(crate) enum Only {
     Result,
 }
 
+#[cfg(feature = "inspect")]
+impl Kernel {
+    /// Returns `true` if its demands differ between releases.
+    pub(super) fn depends_on_release(&self) -> bool {
+        fn depends(check: &Check) -> bool {
+            match check {
+                Check::Since(..) => true,
+                Check::Dies(checks) | Check::Strays(checks) | Check::Fails(_, checks) => checks.iter().any(depends),
+                Check::If(_, then, otherwise) => then.iter().chain(*otherwise).any(depends),
+                _ => false,
+            }
+        }
+        self.checks.iter().any(depends) || self.orders.iter().any(|order| *order.releases != *V0_1)
+    }
+}
+
 impl OrderCheck {
     pub(super) const fn new(orders: Orders, arguments: Names) -> Self {
-        Self { orders, arguments, unless: None }
+        Self { orders, arguments, unless: None, releases: V0_1 }
     }
 
     pub(super) const fn unless(self, name: &'static str) -> Self {
         Self { unless: Some(name), ..self }
+    }
+
+    pub(super) const fn since(self, releases: Spans) -> Self {
+        Self { releases, ..self }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod argument;
 mod kernel;
+mod library;
 #[cfg(test)]
 mod names;
 mod releases;
@@ -17,6 +18,7 @@ pub(crate) use kernel::{
     Alpha, Cast, Check, Common, Complex, Condition, Family, Kernel, Layouts, Names, Often, Only, OrderCheck, Orders,
     OtherNumbers, Promotion, Size,
 };
+pub use library::{KernelPlace, Library};
 pub(crate) use releases::{Libraries, Span, Spans, versions};
 pub(crate) use types::Types;
 
@@ -32,6 +34,8 @@ pub(crate) struct KnownOperator {
     /// `true` if a call has its result once more, after the arguments.
     pub(crate) repeats_result: bool,
     pub(crate) libraries: Libraries,
+    /// The backend that computes it, if it is in no library.
+    pub(crate) backend: Option<&'static str>,
     /// The kernel in the Python wheel: the optimized one if there is one. `None` if its calls are not checked.
     pub(crate) kernel: Option<&'static Kernel>,
     /// The portable kernel, if the wheel has an optimized one.
@@ -40,7 +44,11 @@ pub(crate) struct KnownOperator {
 
 impl KnownOperator {
     const fn new(name: &'static str, arguments: &'static [Argument], libraries: Libraries) -> Self {
-        Self { name, arguments, repeats_result: true, libraries, kernel: None, portable: None }
+        Self { name, arguments, repeats_result: true, libraries, backend: None, kernel: None, portable: None }
+    }
+
+    const fn delegated(name: &'static str, arguments: &'static [Argument], backend: &'static str) -> Self {
+        Self { backend: Some(backend), ..Self::new(name, arguments, Libraries::NONE) }.exact()
     }
 
     const fn kernel(self, kernel: &'static Kernel) -> Self {
@@ -50,6 +58,12 @@ impl KnownOperator {
     /// Sets that a call has only these arguments.
     const fn exact(self) -> Self {
         Self { repeats_result: false, ..self }
+    }
+
+    /// Returns `true` if the demands of its kernels differ between releases.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn depends_on_release(&self) -> bool {
+        [self.kernel, self.portable].into_iter().flatten().any(Kernel::depends_on_release)
     }
 
     const fn portable(self, kernel: &'static Kernel) -> Self {
@@ -66,10 +80,10 @@ pub(crate) fn find(operator: &Operator<'_>) -> Option<&'static KnownOperator> {
     })
 }
 
-/// The namespaces of the operators that ExecuTorch's libraries contain. Operators in other namespaces have kernels of the application's
-/// own.
-const NAMESPACES: [&str; 6] =
-    ["aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim", "quantized_decomposed"];
+/// The namespaces of the operators that ExecuTorch's libraries contain. Operators in other namespaces may have kernels of the
+/// application's own, and so may those of Cadence, whose exporter has many more operators than the public library.
+const NAMESPACES: [&str; 8] =
+    ["aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim", "llama", "preprocess", "quantized_decomposed"];
 
 /// Returns `true` if an operator is in one of ExecuTorch's own namespaces.
 pub(crate) fn is_official(operator: &Operator<'_>) -> bool {
@@ -95,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_namespaces_are_those_of_the_table() {
-        let rows = all().filter(|row| row.libraries != Libraries::NONE);
+        let rows = all().filter(|row| row.library().is_some_and(|library| library != Library::Cadence));
         let mut namespaces: Vec<&str> = rows.filter_map(|row| Some(row.name.split_once("::")?.0)).collect();
         namespaces.sort_unstable();
         namespaces.dedup();
@@ -109,7 +123,7 @@ mod tests {
     #[test]
     fn each_row_is_found_by_its_name_and_by_no_similar_one() {
         let mut names: Vec<&str> = all().map(|row| row.name).collect();
-        assert_eq!(names.len(), 374);
+        assert_eq!(names.len(), 418);
         for name in &names {
             assert_eq!(found(name, ""), Some(*name));
             let (start, overload) = name.split_once('.').unwrap_or((name, ""));
@@ -119,7 +133,7 @@ mod tests {
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 374);
+        assert_eq!(names.len(), 418);
     }
 
     #[test]

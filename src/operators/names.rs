@@ -25,7 +25,9 @@ fn of_checks(checks: &[Check]) -> Vec<Named> {
 
 fn of_check(check: &Check) -> Vec<Named> {
     match *check {
-        Check::SameType(names) | Check::OfType(names, _) | Check::Rank(names, _) => all(names, TENSORS),
+        Check::SameType(names) | Check::OfType(names, _) | Check::Rank(names, _) | Check::SameShapeOrSingle(names) => {
+            all(names, TENSORS)
+        }
         Check::FirstOfType(name, _) => vec![(name, TENSORS)],
         Check::TypeSetting(setting, tensor) => vec![(setting, INT), (tensor, TENSOR)],
         Check::Promotes(promotion) => of_promotion(promotion),
@@ -49,7 +51,7 @@ fn of_check(check: &Check) -> Vec<Named> {
             vec![(left, TENSOR), (right, TENSOR)]
         }
         Check::Like(name, outs) => [vec![(name, TENSOR)], all(outs, TENSOR)].concat(),
-        Check::Sizes(out, sizes) => {
+        Check::Sizes(out, sizes) | Check::BroadcastToSizes(out, sizes) => {
             let of_size = |size: &Size| match *size {
                 Size::Of(name, _) => Some((name, TENSOR)),
                 Size::Setting(name) => Some((name, INT)),
@@ -60,6 +62,7 @@ fn of_check(check: &Check) -> Vec<Named> {
         Check::Broadcast(names, out) => [all(names, TENSOR), vec![(out, TENSOR)]].concat(),
         Check::By(family) => of_family(family),
         Check::Dies(checks) | Check::Strays(checks) | Check::Fails(_, checks) => of_checks(checks),
+        Check::Since(_, checks, before) => [of_checks(checks), of_checks(before)].concat(),
         Check::If(condition, then, otherwise) => {
             [of_condition(condition), of_checks(then), of_checks(otherwise)].concat()
         }
@@ -75,14 +78,14 @@ fn of_promotion(promotion: &Promotion) -> Vec<Named> {
 fn of_condition(condition: Condition) -> Vec<Named> {
     match condition {
         Condition::Type(name, _) | Condition::Empty(name) => vec![(name, TENSORS)],
-        Condition::SameTypes(names) => all(names, TENSORS),
+        Condition::SameTypes(names) | Condition::AnyType(names, _) => all(names, TENSORS),
         Condition::Null(name) => {
             vec![(name, &[Kind::Tensor, Kind::Int, Kind::Number, Kind::String, Kind::IntList, Kind::DoubleList])]
         }
         Condition::Bool(name) => vec![(name, BOOL)],
         Condition::DequantizesBytes => vec![("input", TENSOR)],
         Condition::EmptyList(name) => vec![(name, INTS)],
-        Condition::Copies(name, other) => vec![(name, TENSOR), (other, TENSOR)],
+        Condition::SameEnd(name, other) => vec![(name, TENSOR), (other, TENSOR)],
         Condition::OneIndex(name) => vec![(name, TENSORS)],
         Condition::Mask(name, _) => vec![(name, &[Kind::BoolList])],
     }
@@ -96,7 +99,10 @@ fn of_family(family: Family) -> Vec<Named> {
             let named = [(input, TENSOR)].into_iter().chain(dims).chain(keep.map(|keep| (keep, BOOL)));
             (named.collect(), outs)
         }
-        Family::DimNotEmpty(dim, tensor) => (vec![(dim, INT), (tensor, TENSOR)], &[]),
+        Family::DimNotEmpty(dim, tensor) | Family::EndNotEmpty(dim, tensor) => {
+            (vec![(dim, INT), (tensor, TENSOR)], &[])
+        }
+        Family::PooledIndices => (vec![], &["grad_output", "indices"]),
         Family::TopK => (vec![("k", INT), ("dim", INT)], &["self", "values", "indices"]),
         Family::MaskedSelect => (vec![], &["self", "mask", "out"]),
         Family::Nonzero | Family::Pdist | Family::TransposeMatrix | Family::ViewAsReal => (vec![], &["self", "out"]),
@@ -131,9 +137,11 @@ fn of_family(family: Family) -> Vec<Named> {
         Family::Upsample => (vec![("output_size", INTS), ("scale_factors", &[Kind::DoubleList])], &["input", "out"]),
         Family::Expand | Family::View | Family::EtView => (vec![("size", INTS)], &["self", "out"]),
         Family::Repeat => (vec![("repeats", INTS)], &["self", "out"]),
+        Family::RepeatInterleave => (vec![("output_size", INT)], &["repeats", "out"]),
         Family::Permute => (vec![("dims", INTS)], &["self", "out"]),
         Family::Transpose(first, second) => (vec![(first, INT), (second, INT)], &["self", "out"]),
         Family::CopyIndex => (vec![("index", INT)], &["copy_to", "copy_from"]),
+        Family::FirstOfOne => (vec![("alpha", NUMBER)], &["self", "other"]),
         Family::Divisor => (vec![("a", INT), ("b", INT)], &[]),
         Family::Choice => (all(&["b", "t", "f"], &[Kind::Any]), &[]),
         Family::Cat | Family::Stack => (vec![("tensors", TENSORS), ("dim", INT)], &["out"]),

@@ -1,7 +1,7 @@
 //! The releases whose libraries contain an operator.
 //!
-//! Taken from the kernel lists (`functions.yaml`, `optimized.yaml`, `quantized.yaml`, `operators.yaml`) of the release tags 0.1.0 to 1.4.0
-//! and of 1.5's source, and from the registrations of the libraries in the wheels. 0.3's wheel was not inspected. Only names are
+//! Taken from the kernel lists (`functions.yaml`, `optimized.yaml`, `quantized.yaml`, `operators.yaml`), and from the registrations in C++, of the release tags 0.1.0 to
+//! 1.4.0 and of 1.5's source, and from the registrations of the libraries in the wheels. 0.3's wheel was not inspected. Only names are
 //! compared: the arguments of some Cortex-M operators changed between releases.
 
 use core::fmt;
@@ -24,6 +24,8 @@ pub(crate) struct Libraries {
     pub(crate) quantized: Spans,
     pub(crate) wheel: Spans,
     pub(crate) cortex_m: Spans,
+    pub(crate) llm: Spans,
+    pub(crate) cadence: Spans,
 }
 
 impl Span {
@@ -78,14 +80,9 @@ pub(crate) mod versions {
 pub(super) const WHEELS: Spans = &[Span::since(0, 2).until(0, 2), Span::since(0, 4)];
 
 impl Libraries {
-    /// Returns the releases that contain the operator, for each library.
-    pub(crate) fn all(&self) -> [Spans; 5] {
-        let Self { portable, optimized, quantized, wheel, cortex_m } = *self;
-        [portable, optimized, quantized, wheel, cortex_m]
-    }
-
     /// No library.
-    pub(crate) const NONE: Self = Self { portable: &[], optimized: &[], quantized: &[], wheel: &[], cortex_m: &[] };
+    pub(crate) const NONE: Self =
+        Self { portable: &[], optimized: &[], quantized: &[], wheel: &[], cortex_m: &[], llm: &[], cadence: &[] };
 }
 
 /// The portable library, and the wheels of the same releases.
@@ -111,6 +108,16 @@ pub(super) const fn quantized(releases: Spans) -> Libraries {
 /// The library for Cortex-M.
 pub(super) const fn cortex_m(releases: Spans) -> Libraries {
     Libraries { cortex_m: releases, ..Libraries::NONE }
+}
+
+/// The library for language models, which wheels have for Python's import (see [`Library::python_import`](super::Library::python_import)).
+pub(super) const fn llm(releases: Spans) -> Libraries {
+    Libraries { llm: releases, ..Libraries::NONE }
+}
+
+/// Cadence's library.
+pub(super) const fn cadence(releases: Spans) -> Libraries {
+    Libraries { cadence: releases, ..Libraries::NONE }
 }
 
 /// The runtime itself, which has the operators of the wheel in every build.

@@ -7,83 +7,77 @@ use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec
 use serde::{Serialize, Serializer};
 
 /// The graphs of a file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct ExplorerGraphs<'t> {
+#[derive(Serialize)]
+struct ExplorerGraphs<'t> {
     /// The label in the list of graphs.
-    pub label: String,
+    label: String,
     /// A graph for each method.
-    pub graphs: Vec<ExplorerGraph<'t>>,
+    graphs: Vec<ExplorerGraph<'t>>,
 }
 
 /// A graph.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct ExplorerGraph<'t> {
+#[derive(Serialize)]
+struct ExplorerGraph<'t> {
     /// The method's name.
-    pub id: &'t str,
+    id: &'t str,
     /// The nodes, each written as an [`ExplorerNode`].
     #[serde(serialize_with = "nodes")]
-    pub nodes: &'t Graph<'t>,
+    nodes: &'t Graph<'t>,
 }
 
 /// A node.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ExplorerNode<'t> {
+struct ExplorerNode<'t> {
     /// The index of the node.
-    pub id: String,
+    id: String,
     /// The label of the node.
-    pub label: &'t str,
+    label: &'t str,
     /// The enclosing layers, separated by slashes: the modules, or the repeated block if modules are not known, and the delegate for a node
     /// inside one.
-    pub namespace: String,
+    namespace: String,
     /// Further attributes.
-    pub attrs: Vec<ExplorerPair<'t>>,
+    attrs: Vec<ExplorerPair<'t>>,
     /// The edges from the nodes that its inputs come from.
-    pub incoming_edges: Vec<ExplorerEdge>,
+    incoming_edges: Vec<ExplorerEdge>,
     /// The attributes of its inputs.
-    pub inputs_metadata: Vec<ExplorerMetadata<'t>>,
+    inputs_metadata: Vec<ExplorerMetadata<'t>>,
     /// The attributes of its outputs.
-    pub outputs_metadata: Vec<ExplorerMetadata<'t>>,
+    outputs_metadata: Vec<ExplorerMetadata<'t>>,
 }
 
 /// The source of an input.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ExplorerEdge {
+struct ExplorerEdge {
     /// The id of the source node.
-    pub source_node_id: String,
+    source_node_id: String,
     /// The id of the source node's output.
-    pub source_node_output_id: String,
+    source_node_output_id: String,
     /// The id of the input.
-    pub target_node_input_id: String,
+    target_node_input_id: String,
 }
 
 /// The attributes of an input or output.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct ExplorerMetadata<'t> {
+#[derive(Serialize)]
+struct ExplorerMetadata<'t> {
     /// The id of the input or output.
-    pub id: String,
+    id: String,
     /// The attributes.
-    pub attrs: Vec<ExplorerPair<'t>>,
+    attrs: Vec<ExplorerPair<'t>>,
 }
 
 /// An attribute.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct ExplorerPair<'t> {
+#[derive(Serialize)]
+struct ExplorerPair<'t> {
     /// The name.
-    pub key: &'static str,
+    key: &'static str,
     /// The value.
-    pub value: Cow<'t, str>,
+    value: Cow<'t, str>,
 }
 
-/// Returns graphs in the format of Model Explorer. `label` is shown in its list of graphs: the file's name.
-pub fn model_explorer<'g>(label: &str, graphs: &'g [Graph<'_>]) -> ExplorerGraphs<'g> {
+/// Returns graphs in the format of Model Explorer, to be written as JSON. `label` is shown in its list of graphs: the file's name.
+pub fn model_explorer<'g>(label: &str, graphs: &'g [Graph<'_>]) -> impl Serialize + use<'g> {
     ExplorerGraphs { label: label.into(), graphs: graphs.iter().map(explorer_graph).collect() }
 }
 

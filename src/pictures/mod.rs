@@ -21,9 +21,7 @@ mod memory;
 mod xml;
 
 pub use dot::Dot;
-pub use explorer::{
-    ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
-};
+pub use explorer::model_explorer;
 pub use graph::GraphSvg;
 pub use memory::MemorySvg;
 

@@ -27,6 +27,9 @@ pub mod bundled;
 pub mod etdump;
 pub mod flat_tensor;
 pub mod program;
+#[cfg(feature = "inspect")]
+#[expect(dead_code, reason = "fields are decoded in order, also those that nothing asks for")]
+pub(crate) mod qnn;
 mod scalar_type;
 pub mod scalars;
 #[cfg(feature = "verify")]

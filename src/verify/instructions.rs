@@ -2,16 +2,16 @@
 //! `register_prim_ops.cpp`.
 
 use super::release::Release;
-use super::report::{Few, Name, Report};
+use super::report::{Few, Name, POSSIBLE, Report};
 use super::rule::{self, Rule};
 use super::values::value;
 use crate::error::counted;
 use crate::flatbuffer::text::Text;
-use crate::operators::{self, KnownOperator};
+use crate::operators::{self, KnownOperator, Library};
 use crate::path::Path;
 use crate::schema::program::{
     Chain, DelegateCall, EValue, ExecutionPlan, FreeCall, InstructionArguments, JumpFalseCall, KernelCall, KernelTypes,
-    MoveCall, Operator,
+    MoveCall, Operator, TensorShapeDynamism,
 };
 use crate::schema::{ScalarType, Unknown};
 use alloc::{format, string::ToString, vec, vec::Vec};
@@ -83,17 +83,24 @@ pub(super) fn check_kernels(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &
     }
 }
 
-/// Reports an operator in one of ExecuTorch's own namespaces that no library of the newest release has.
+/// Reports an operator that no library of the newest release has, although it is in one of ExecuTorch's own namespaces, or that only a
+/// backend computes.
 fn without_kernel(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let has = |row: &KnownOperator| row.libraries.all().into_iter().any(|spans| Release::LATEST.is_in(spans));
-    if operators::is_official(operator) && !operators::find(operator).is_some_and(has) {
-        let name = Name(&operator.full_name()).to_string();
-        let found = format!(
-            "{name}, which no kernel library of ExecuTorch {} has: export with a decomposition of it, delegate it, or register a kernel",
-            Release::LATEST
-        );
-        report.add(rule::OPERATOR_WITHOUT_KERNEL, path, found);
+    let row = operators::find(operator);
+    let has = |row: &KnownOperator| {
+        Library::ALL.iter().any(|library| Release::LATEST.is_in(library.releases(&row.libraries)))
+    };
+    let backend = row.and_then(|row| row.backend);
+    if row.is_some_and(has) || backend.is_none() && !operators::is_official(operator) {
+        return;
     }
+    let name = Name(&operator.full_name()).to_string();
+    let (latest, advice) = (Release::LATEST, "export with a decomposition of it, delegate it, or register a kernel");
+    let found = match backend {
+        Some(backend) => format!("{name}, which only {backend} computes: delegate it"),
+        None => format!("{name}, which no kernel library of ExecuTorch {latest} has: {advice}"),
+    };
+    report.add(rule::OPERATOR_WITHOUT_KERNEL, path, found);
 }
 
 fn stack_trace(chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
@@ -227,15 +234,21 @@ impl<'t, 'a> Method<'t, 'a> {
         };
         let end = u64::try_from(at).ok().and_then(|at| at.checked_add(1)?.checked_mul(size));
         if end.is_none_or(|end| end > room) {
+            // A dynamic tensor may be smaller.
+            let is_bound = from.shape_dynamism != TensorShapeDynamism::STATIC;
+            let (effect, bound) = match is_bound {
+                true => (POSSIBLE, " at the upper bounds of the sizes"),
+                false => (rule::COPY_INDEX.effect(), ""),
+            };
             let found = format!(
-                "copies {} {} to index {at} of {} {}, past its end: it has {}",
+                "copies {} {} to index {at} of {} {}, past its end{bound}: it has {}",
                 from.scalar_type,
                 Few(from.sizes()),
                 to.scalar_type,
                 Few(to.sizes()),
                 counted(room, "byte"),
             );
-            report.add(rule::COPY_INDEX, &path.field("args"), found);
+            report.add_as(effect, rule::COPY_INDEX, &path.field("args"), None, found);
         }
     }
 

@@ -68,6 +68,11 @@ impl Release {
         self != Self::new(0, 3, "0.3")
     }
 
+    /// Returns `true` if the release's kernels were compared with those of the newest release.
+    pub(crate) fn has_tested_kernels(self) -> bool {
+        self >= Self::V1_0
+    }
+
     /// Returns `true` if the release is in one of these ranges.
     pub(crate) fn is_in(self, ranges: &[Span]) -> bool {
         ranges.iter().any(|range| range.contains((self.major, self.minor)))

@@ -248,7 +248,7 @@ rules! {
     OPERATOR_WITHOUT_KERNEL "operator-without-kernel" Strict Warning Missing "an operator in one of ExecuTorch's own namespaces that no library of the newest release has: the method is refused when it is loaded, unless the application registers a kernel"
     KERNEL_DIM_ORDER "kernel-dim-order" Strict Error RefusesCall "a call whose tensors have dim orders that the kernel refuses when it runs (a warning where only portable or only optimized kernels do)"
     TRAINING_MODE "training-mode" Strict Warning Miscomputes "an operator in training mode in a program for inference: dropout gives other outputs in each run, and a batch norm uses and changes the statistics of its inputs"
-    KERNEL_WRONG_VALUES "kernel-wrong-values" Strict Warning Miscomputes "a call whose tensors have dim orders for which the kernel computes other numbers, without an error"
+    KERNEL_WRONG_VALUES "kernel-wrong-values" Strict Warning Miscomputes "a call for which the kernel computes other numbers, without an error: because of its dim orders, or of a fault of the kernel"
     KERNEL_ARGUMENT_KIND "kernel-argument-kind" Strict Error Dies "an argument of another kind than the kernel takes, which ends the process when the call runs"
     KERNEL_ARGUMENT_COUNT "kernel-argument-count" Strict Error RefusesCall "a call with more or fewer arguments than the kernel takes, which is refused when it runs"
     KERNEL_RANK "kernel-rank" Strict Error RefusesCall "a tensor of a rank that the kernel refuses when it runs (a warning where only portable or only optimized kernels do)"

@@ -1,7 +1,7 @@
 //! The verdict on a file, and the views of it: findings, releases, and what a device lacks.
 
 use super::releases::{self, Facts};
-use super::{Finding, Fit, Level, Needs, Release, Releases, Target, Verdict, target};
+use super::{Finding, Fit, Level, NeededKernels, Needs, Release, Releases, Target, Verdict, target};
 use crate::analysis::Analysis;
 use crate::error::Error;
 use crate::file::ptd::Ptd;
@@ -18,12 +18,15 @@ pub struct Check {
     /// The verdict of the newest release with everything in its own libraries; `None` for an ETDump, and for a payload in a file
     /// of its own.
     pub verdict: Option<Verdict>,
+    /// The kernels that the program needs from libraries other than the portable one, and the places of these libraries.
+    pub kernels: Vec<NeededKernels>,
 }
 
 impl Check {
     /// Returns the check of a file that cannot be read.
     pub fn of_error(error: &Error) -> Self {
-        Self { findings: vec![error.into()], verdict: releases::releases_of_error(error).into_verdict() }
+        let verdict = releases::releases_of_error(error).into_verdict();
+        Self { findings: vec![error.into()], verdict, kernels: Vec::new() }
     }
 }
 
@@ -57,8 +60,8 @@ impl Analysis<'_> {
 
     /// Returns the verdict with the needs of the program that the target does not meet, those that could not be checked, and all needs.
     pub fn fit(&self, target: &Target) -> Fit {
-        let (verdict, missing, unknown) = target::check(self, target);
-        Fit { verdict, missing, unknown, needs: Needs::of(self, target) }
+        let (verdict, missing, unknown, kernels) = target::check(self, target);
+        Fit { verdict, missing, unknown, needs: Needs::of(self, target), kernels }
     }
 
     /// Returns the releases that load the program, and the verdict of each release with the target's kernels. Without a list of `.ptd`
@@ -96,8 +99,8 @@ impl Analysis<'_> {
         if level >= Level::Runtime {
             findings.extend(self.pte().verify_opened_with(self.payloads(), self.data().unwrap_or_default(), level));
         }
-        let verdict = Facts::new(self, strict, &Target::default()).verdict(Release::LATEST).verdict;
-        Check { findings, verdict: Some(verdict) }
+        let newest = Facts::new(self, strict, &Target::default()).verdict(Release::LATEST);
+        Check { findings, verdict: Some(newest.verdict), kernels: newest.kernels }
     }
 }
 
@@ -111,7 +114,8 @@ impl Model<'_> {
         if let Self::Bpte(bpte) = self {
             findings.extend(bpte.verify_with(data.iter().copied(), level));
         }
-        Check { findings, verdict: self.verdict(&Target::default(), data) }
+        let kernels = self.releases(&Target::default(), None).loads_in.kernels;
+        Check { findings, verdict: self.verdict(&Target::default(), data), kernels }
     }
 
     /// Returns what ExecuTorch on a target does with the file, or with the program in this bundle, like [`Analysis::verdict`]; `None`

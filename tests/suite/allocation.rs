@@ -15,7 +15,7 @@ const MULTIPLE: u64 = 48;
 
 /// Returns the bytes that the default limits allow to be covered.
 fn most(size: u64) -> u64 {
-    2 * size + (1 << 16)
+    size + (1 << 16)
 }
 
 /// The same for valid files, per byte of the file. The worst file in `tests/data` takes 1.75 bytes on a 64-bit machine.

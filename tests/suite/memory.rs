@@ -397,3 +397,64 @@ fn a_time_is_that_of_the_inputs_of_an_instruction_or_of_the_outputs() {
     assert_eq!(format!("{:#}", moments.last().unwrap()), "the outputs");
     assert!(moments.is_sorted());
 }
+
+#[test]
+fn results_in_the_place_of_an_input_are_errors_unless_the_kernel_may_run_in_place() {
+    // (operator, arguments, `true` if the kernel may run in place): 0 and 1 are inputs, 2 is at the place of 0, 3 is part of 0.
+    let calls: &[(&str, &[i32], bool)] = &[
+        ("aten::abs.out", &[0, 2, 2], true),
+        ("aten::_softmax.out", &[0, 5, 6, 2, 2], true),
+        ("aten::_softmax.out", &[0, 5, 6, 0, 0], true),
+        ("aten::_softmax.out", &[0, 5, 6, 3, 3], false),
+        ("aten::cumsum.out", &[0, 5, 7, 2, 2], true),
+        ("aten::flip.out", &[0, 8, 2, 2], false),
+        // The kernel copies `self`, then reads `src`.
+        ("aten::scatter.src_out", &[0, 5, 4, 1, 2, 2], true),
+        ("aten::scatter.src_out", &[1, 5, 4, 0, 2, 2], false),
+        // If sizes differ, the product is written before `self` is read.
+        ("aten::addmm.out", &[0, 1, 1, 5, 5, 2, 2], true),
+        ("aten::addmm.out", &[9, 1, 1, 5, 5, 2, 2], false),
+        ("aten::addmm.out", &[1, 0, 1, 5, 5, 2, 2], false),
+    ];
+    for (operator, args, is_accepted) in calls {
+        let square = |offset: u64| -> EValue<'static> {
+            Tensor::new(ScalarType::FLOAT, vec![2, 2]).with_planned(1, offset).into()
+        };
+        let values = vec![
+            square(0),
+            square(64),
+            square(0),
+            square(4),
+            Tensor::new(ScalarType::LONG, vec![2, 2]).with_planned(1, 128).into(),
+            0.into(),
+            false.into(),
+            EValue::null(),
+            EValue::int_list(vec![5]),
+            floats(&[4], 0),
+        ];
+        let (output, inputs) = (args[args.len() - 1], &args[..args.len() - 2]);
+        let inputs: Vec<i32> = [0, 1, 4, 9].into_iter().filter(|value| inputs.contains(value)).collect();
+        let pte = method(values, &[(operator, args)], &[], (&inputs, &[output]));
+        let found = pte.verify(Level::Strict);
+        let is_reported = found.iter().any(|finding| finding.rule == "planned-memory-overlap");
+        assert_eq!(is_reported, !is_accepted, "{operator} {args:?}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_copy_past_the_end_is_only_possible_if_the_piece_may_be_smaller() {
+    use executorch_format::schema::program::TensorShapeDynamism;
+    use executorch_format::verify::Severity;
+    for (dynamism, severity) in
+        [(TensorShapeDynamism::STATIC, Severity::Error), (TensorShapeDynamism::DYNAMIC_BOUND, Severity::Warning)]
+    {
+        let mut piece = Tensor::new(ScalarType::FLOAT, vec![4]).with_planned(1, 64);
+        piece.shape_dynamism = dynamism;
+        let values = vec![floats(&[1, 2], 0), piece.into(), 0.into()];
+        let pte = method(values, &[("executorch_prim::et_copy_index.tensor", &[0, 1, 2])], &[], (&[0, 1], &[0]));
+        let found = pte.verify(Level::Strict);
+        let copies: Vec<Severity> =
+            found.iter().filter(|finding| finding.rule == "copy-index").map(|finding| finding.severity).collect();
+        assert_eq!(copies, [severity], "{found:#?}");
+    }
+}

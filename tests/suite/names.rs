@@ -52,10 +52,11 @@ fn an_etrecord_names_every_constant_that_an_instruction_takes() {
     assert_eq!(recorded, expected);
     let analysis = Analysis::new(&pte).with_names(&sources);
     let names = analysis.names();
-    let modules: Vec<_> = names.methods[0].chains[0].iter().map(|code| code.module.unwrap()).collect();
+    let modules: Vec<_> =
+        names.methods[0].chains[0].iter().map(|code| code.as_ref().unwrap().module.unwrap()).collect();
     assert_eq!(modules[..4], ["stem", "layers.0.conv", "layers.0.bn", "layers.0"]);
     assert_eq!(modules[9..], ["", "head", "head"]);
-    let source = names.methods[0].chains[0][10].source.unwrap();
+    let source = names.methods[0].chains[0][10].as_ref().unwrap().source.unwrap();
     assert_eq!((source.file.as_str(), source.line), ("net.py", 18));
 }
 
@@ -71,7 +72,8 @@ fn an_etrecord_names_the_constants_inside_delegates() {
     let layers = ["layers.0.conv.weight", "layers.0.conv.bias", "layers.1.conv.weight", "layers.1.conv.bias"];
     assert_eq!(found, [&["stem.weight", "stem.bias"][..], &layers, &["head.weight", "head.bias"]].concat());
     // A delegate's module contains all of its nodes.
-    let modules: Vec<_> = names.methods[0].chains[0].iter().map(|code| code.module.unwrap()).collect();
+    let modules: Vec<_> =
+        names.methods[0].chains[0].iter().map(|code| code.as_ref().unwrap().module.unwrap()).collect();
     assert_eq!(modules, ["", "", "head"]);
     // Without an ETRecord, names come from nodes.
     let analysis = Analysis::new(&pte).with_names([]);
@@ -93,6 +95,9 @@ fn a_state_dict_names_constants_with_its_bytes() {
         ["layers.0.conv.weight", "layers.0.conv.bias", "layers.1.conv.weight", "layers.1.conv.bias"].as_slice();
     // The batch norms have equal weights, which identify no name.
     assert_eq!(named, [&["stem.weight", "stem.bias"], convolutions, &["head.weight", "head.bias"]].concat());
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let reason = analysis.names().tensor("layers.0.bn.weight").unwrap().computed.unwrap();
+    assert!(reason.starts_with("it has the same bytes as layers.") && reason.contains("or an ETRecord"), "{reason}");
 }
 
 #[test]
@@ -454,7 +459,7 @@ fn every_answer_has_names() {
     assert!(!is_named(Analysis::new(pte)) && is_named(Analysis::new(pte).with_names([])));
     let stem = Some("stem.weight");
     let given = |user: &BlobUser<'_>| matches!(user, BlobUser::Tensor { name, named_by: Some(NamedBy::Record), .. } if name.as_deref() == stem);
-    assert_eq!(code.methods[0].chains[0].instructions[0].module, Some("stem"));
+    assert_eq!(code.methods[0].chains[0].instructions[0].name.as_ref().unwrap().module, Some("stem"));
     assert!(
         code.methods[0]
             .values

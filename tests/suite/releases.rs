@@ -1,14 +1,15 @@
 //! The predicted behaviour of ExecuTorch's releases, compared with that of their runtimes: `tests/data/releases`.
 
 use executorch_format::delegate::Xnnpack;
-use executorch_format::schema::program::{DataLocation, ExecutionPlan, Instruction, Operator};
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::program::{DataLocation, EValue, ExecutionPlan, Instruction, Operator, Tensor};
 use executorch_format::schema::xnnpack::{
     PerChannelGroupQuant, PerChannelQuant, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantizedTensorValue,
     XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
 };
 use executorch_format::verify::{
-    BACKENDS, Behaviour, FEATURES, HISTORIES, Library, Outcome, REASONS, RULES, Release, ReleaseVerdict, Releases,
-    Target, releases_of_error,
+    BACKENDS, Behaviour, FAULTS, FEATURES, HISTORIES, Library, Outcome, REASONS, RULES, Release, ReleaseVerdict,
+    Releases, Target, releases_of_error,
 };
 use executorch_format::{Analysis, Model, Ptd, Pte, PteOptions};
 use executorch_format_support::{corpus, data, fixtures};
@@ -267,10 +268,12 @@ fn kernels_of_other_libraries_are_named_and_bound_the_releases() {
     assert_eq!(takes(operators(all.with_operators(Some(custom.into())))), Some("1.2"));
     let latest = Analysis::new(&pte).releases(&linked(&[Library::Portable]));
     let message = latest.releases.last().unwrap().operators.because.clone().unwrap().message;
-    assert!(message.starts_with("no cortex_m::quantize_per_tensor.out (a kernel of cortex_m)"), "{message}");
+    let first = "no cortex_m::quantize_per_tensor.out (in the C++ library cortex_m_ops_lib), ";
+    assert!(message.starts_with(first), "{message}");
     let kernels = releases(&pte).loads_in;
-    let needs = "needs kernels outside the portable library: quantized: dequantize_per_channel; \
-                 cortex_m: pad, quantize_per_tensor; custom: my::kernel.out";
+    let needs = "needs kernels outside the portable library: quantized: dequantize_per_channel (in the C++ library \
+                 quantized_ops_lib, and in Python after `import executorch.kernels.quantized`); cortex_m: pad, \
+                 quantize_per_tensor (in the C++ library cortex_m_ops_lib); custom: my::kernel.out";
     assert_eq!(kernels.needs_kernels().as_deref(), Some(needs));
     assert_eq!(kernels.kernels[1].operators, ["cortex_m::pad.out", "cortex_m::quantize_per_tensor.out"]);
     // Operators of ExecuTorch's own namespaces that are in no library are refused.
@@ -285,6 +288,127 @@ fn kernels_of_other_libraries_are_named_and_bound_the_releases() {
     let many = releases(&calling(&names)).loads_in.kernels;
     assert_eq!((many.len(), many[0].count, many[0].operators.len()), (1, 130, 100));
     assert_eq!(many[0].to_string(), "custom: a.1, a.2, a.3, a.4, … (130)");
+}
+
+#[test]
+fn an_operator_that_needs_an_import_in_python_says_so() {
+    let pte = calling(&[("llama::update_cache", "out"), ("quantized_decomposed::add", "out")]);
+    let because = |libraries: &[Library], release: &str| {
+        let verdicts = Analysis::new(&pte).releases(&linked(libraries)).releases;
+        let verdict = verdicts.into_iter().find(|verdict| verdict.release.name() == release).unwrap();
+        verdict.operators.because.map(|reason| reason.message)
+    };
+    let python = [Library::PythonWheel];
+    let llm = "in Python after `import executorch.extension.llm.custom_ops.custom_ops`";
+    let message = format!("no llama::update_cache.out ({llm}) in its python-wheel kernels");
+    assert_eq!(because(&python, "1.5"), Some(message));
+    // Before 1.5, the wheel has quantized operators only after an import.
+    let message = because(&python, "1.2").unwrap();
+    let quantized = "quantized_decomposed::add.out (in Python after `import executorch.kernels.quantized`)";
+    assert!(message.starts_with(&format!("no llama::update_cache.out ({llm}), {quantized}")), "{message}");
+    assert_eq!(because(&[Library::PythonWheel, Library::Llm], "1.5"), None);
+    let message = because(&[Library::Llm, Library::Quantized], "0.4").unwrap();
+    assert_eq!(message, "no llama::update_cache.out (since 0.5) in its llm + quantized kernels");
+    let message = because(&[Library::Portable], "1.5").unwrap();
+    assert!(message.contains("update_cache.out (in the C++ library custom_ops)"), "{message}");
+    // An operator of a backend's exporter has no kernel.
+    let pte = calling(&[("mlx::rope", "")]);
+    let newest = releases(&pte).releases.pop().unwrap();
+    let message = newest.operators.because.unwrap().message;
+    assert_eq!(message, "no mlx::rope (only in delegates of MLXBackend) in its kernel libraries");
+    assert!(
+        pte.verify(executorch_format::verify::Level::Strict)
+            .iter()
+            .any(|finding| finding.rule == "operator-without-kernel")
+    );
+}
+
+/// Returns the outcomes of a known fault in the releases that have it, for a program with one call.
+fn faulty(name: &'static str, values: Vec<EValue<'static>>, target: &Target) -> Vec<(&'static str, Outcome)> {
+    let (start, overload) = name.split_once('.').unwrap();
+    let args: Vec<i32> = (0..values.len() as i32).collect();
+    let call = vec![Instruction::kernel_call(0, args)];
+    let plan = ExecutionPlan::new("forward", values, vec![Operator::new(start, overload)], call, 0);
+    let mut pte = Pte::default();
+    pte.program.execution_plan = Some(vec![plan]);
+    let verdicts = Analysis::new(&pte).releases(target).releases;
+    let fault = |verdict: ReleaseVerdict| {
+        let found = verdict.verdict.because.iter().find(|cause| cause.name == "known-fault")?.outcome;
+        let is_wrong = found == Outcome::Miscomputes;
+        assert_eq!(verdict.operators.behaviour == Behaviour::Miscomputes, is_wrong, "{name}: {verdict}");
+        Some((verdict.release.name(), found))
+    };
+    verdicts.into_iter().filter_map(fault).collect()
+}
+
+#[test]
+fn a_call_that_a_release_computes_wrong_or_refuses_is_a_known_fault_of_it() {
+    use Outcome::{Miscomputes as Wrong, RefusesCall as Refused};
+    let any = Target::default();
+    let tensor = |sizes: &[i32]| EValue::from(Tensor::new(ScalarType::FLOAT, sizes.to_vec()));
+    let ints = |sizes: &[i32]| EValue::from(Tensor::new(ScalarType::INT, sizes.to_vec()));
+    let log_softmax =
+        |dim: i64| vec![tensor(&[2, 3, 4]), dim.into(), false.into(), tensor(&[2, 3, 4]), tensor(&[2, 3, 4])];
+    let name = "aten::_log_softmax.out";
+    assert_eq!(faulty(name, log_softmax(1), &any), [("0.2", Wrong), ("0.4", Wrong), ("0.5", Wrong)]);
+    assert_eq!(faulty(name, log_softmax(-2), &any).len(), 3);
+    assert_eq!(faulty(name, log_softmax(2), &any), []);
+    // The portable kernel does not have it.
+    assert_eq!(faulty(name, log_softmax(1), &linked(&[Library::Portable])), []);
+    assert_eq!(faulty(name, log_softmax(1), &linked(&[Library::PythonWheel])).len(), 3);
+    let binary = |left: &[i32], right: &[i32], out: &[i32]| vec![tensor(left), tensor(right), tensor(out), tensor(out)];
+    let of_le = faulty("aten::le.Tensor_out", binary(&[3, 4], &[1], &[3, 4]), &any);
+    assert_eq!(of_le, [("0.2", Refused), ("0.4", Refused), ("0.5", Refused), ("0.6", Wrong)]);
+    let of_le = faulty("aten::le.Tensor_out", binary(&[3, 4], &[4], &[3, 4]), &any);
+    assert_eq!((of_le.len(), of_le.last()), (4, Some(&("0.6", Refused))));
+    assert_eq!(faulty("aten::le.Tensor_out", binary(&[3, 4], &[3, 4], &[3, 4]), &any), []);
+    let of_mul = faulty("aten::mul.out", binary(&[6], &[1, 1, 6], &[1, 1, 6]), &any);
+    assert_eq!(of_mul, [("0.2", Refused), ("0.4", Refused), ("0.5", Refused), ("0.6", Refused)]);
+    assert_eq!(faulty("aten::mul.out", binary(&[1, 1, 6], &[6], &[1, 1, 6]), &any), []);
+    assert_eq!(faulty("aten::mul.out", binary(&[6], &[2, 1, 6], &[2, 1, 6]), &any), []);
+    let with_alpha = |mut values: Vec<EValue<'static>>| {
+        values.insert(2, 1i64.into());
+        values
+    };
+    let of_add = faulty("aten::add.out", with_alpha(binary(&[6], &[1, 1, 6], &[1, 1, 6])), &any);
+    assert_eq!(of_add.last(), Some(&("0.7", Refused)));
+    let upsample = |size: i32| {
+        let sizes = EValue::int_list([3i64, 3].to_vec());
+        let out = || tensor(&[1, 2, size, size]);
+        vec![tensor(&[1, 2, 6, 6]), sizes, false.into(), EValue::null(), EValue::null(), out(), out()]
+    };
+    let name = "aten::_upsample_bilinear2d_aa.out";
+    assert_eq!(faulty(name, upsample(3), &any).last(), Some(&("1.3", Wrong)));
+    assert_eq!(faulty(name, upsample(9), &any), []);
+    let name = "quantized_decomposed::dequantize_per_channel.out";
+    let dequantize = |zero_points: EValue<'static>| {
+        let [axis, low, high, dtype] = [0i64, -128, 127, 1].map(EValue::from);
+        let (input, out) = (ints(&[4, 2]), || tensor(&[4, 2]));
+        vec![input, tensor(&[4]), zero_points, axis, low, high, dtype, EValue::null(), out(), out()]
+    };
+    assert_eq!(faulty(name, dequantize(ints(&[4])), &any).last(), Some(&("1.4", Wrong)));
+    let longs = EValue::from(Tensor::new(ScalarType::LONG, vec![4]));
+    assert_eq!(faulty(name, dequantize(longs), &any), []);
+}
+
+#[test]
+fn a_sum_whose_factor_the_optimized_kernel_gives_to_the_wrong_tensor_is_reported() {
+    let tensor = |sizes: &[i32]| EValue::from(Tensor::new(ScalarType::FLOAT, sizes.to_vec()));
+    let outcome = |left: &[i32], right: &[i32], alpha: f64, library| {
+        let values = vec![tensor(left), tensor(right), alpha.into(), tensor(&[3, 4]), tensor(&[3, 4])];
+        let call = vec![Instruction::kernel_call(0, vec![0, 1, 2, 3, 4])];
+        let plan = ExecutionPlan::new("forward", values, vec![Operator::new("aten::add", "out")], call, 0);
+        let mut pte = Pte::default();
+        pte.program.execution_plan = Some(vec![plan]);
+        let verdict = Analysis::new(&pte).verdict(&linked(&[library]).with_runtime(Some(Release::LATEST)));
+        verdict.because.into_iter().find(|cause| cause.name == "kernel-wrong-values").map(|cause| cause.outcome)
+    };
+    assert_eq!(outcome(&[1], &[3, 4], 2.5, Library::Optimized), Some(Outcome::Miscomputes));
+    assert_eq!(outcome(&[1], &[3, 4], 2.5, Library::PythonWheel), Some(Outcome::Miscomputes));
+    assert_eq!(outcome(&[1], &[3, 4], 2.5, Library::Portable), None);
+    assert_eq!(outcome(&[1], &[3, 4], 1.0, Library::Optimized), None);
+    assert_eq!(outcome(&[3, 4], &[1], 2.5, Library::Optimized), None);
+    assert_eq!(outcome(&[4], &[3, 4], 2.5, Library::Optimized), None);
 }
 
 #[test]
@@ -456,7 +580,7 @@ fn page() -> String {
          | format | the features and rules below: the runtimes of the Python wheels of 0.2.0 to 1.4.1 (13 of them; not 0.3 and 1.5.0; ATen builds) loaded real \
          and damaged programs. 1.5 follows the rule's level: it refuses files that break a rule of the levels `structure` and `runtime` | what \
          is `unknown` below; `.ptd` files before 1.5 |\n\
-         | operators | which kernels the release's portable, optimized, quantized and Cortex-M library and its Python wheel have \
+         | operators | which kernels the release's libraries have: portable, optimized, quantized, those for Cortex-M, language models and Cadence, and its Python wheel \
          (`src/operators`). The portable library is assumed, and those others that the file needs, which are named with the operators; \
          or those that `--libraries` or a target names. Custom operators are named | whether a build includes all of them |\n\
          | delegates | which nodes, datatypes and fields the schema of the release's XNNPACK runtime has (`src/verify/releases/xnnpack.rs`). A runtime without \
@@ -479,6 +603,14 @@ fn page() -> String {
         | backend | releases | registered in |\n|---|---|---|\n";
     for backend in BACKENDS {
         page += &format!("| {} | {} | `{}` |\n", backend.id, since(backend.since), backend.source);
+    }
+    page += "\n## Faults of kernels\n\nCalls that a release refuses or computes wrong, and a later one does not. Verdicts give them as `known-fault`.\n\n\
+        | fault | releases | kernels | mended by | |\n|---|---|---|---|---|\n";
+    for fault in FAULTS {
+        let since = fault.since.iter().map(|(release, outcome)| format!("{outcome} since {release}"));
+        let kernels = if fault.is_optimized { "optimized" } else { "all" };
+        let since = since.collect::<Vec<_>>().join(", ");
+        page += &format!("| {} | {since} | {kernels} | {} | {} |\n", fault.name, fault.source, fault.what);
     }
     page += "\n## Other reasons\n\n| reason | |\n|---|---|\n";
     for reason in REASONS {

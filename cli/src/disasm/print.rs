@@ -230,7 +230,7 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
         }
         _ => writeln!(out, "{index:6}  unknown instruction")?,
     }
-    if let Some(line) = code.source.filter(|_| code.stack.is_empty()) {
+    if let Some(line) = code.name.as_ref().and_then(|name| name.source).filter(|_| code.stack.is_empty()) {
         let [file, function, source] = [&line.file, &line.function, &line.text].map(|part| context.name(part, NAME));
         writeln!(out, "        from {file}:{} in {function}: {source}", line.line)?;
     }
@@ -249,7 +249,7 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
 
 /// Returns the module that an instruction comes from, to be printed after its operator.
 fn module(context: &Context, code: &Code<'_>) -> String {
-    let module = code.module.filter(|module| !module.is_empty());
+    let module = code.name.as_ref().and_then(|name| name.module).filter(|module| !module.is_empty());
     module.map(|module| format!("  {}", context.name(module, 2 * NAME))).unwrap_or_default()
 }
 

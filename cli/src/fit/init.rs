@@ -71,7 +71,7 @@ impl Needs {
         }
         for facts in analysis.payload_facts() {
             self.scratch = self.scratch.max(facts.summary.scratch_size);
-            self.accelerators.extend(facts.accelerator.map(str::to_owned));
+            self.accelerators.extend(facts.device.accelerator.map(str::to_owned));
         }
         self.largest = self.largest.max(pte.source.as_ref().map_or(0, |source| source.bytes.len() as u64));
     }

@@ -117,6 +117,9 @@ pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io
         writeln!(out, "  payload of {method}, delegate {delegate}: {kind}, {size}")?;
         let settings = facts.compile_specs.iter();
         list(out, settings.map(|setting| context.cut(&text::message(&setting.to_string()), 4)))?;
+        if !facts.device.is_empty() {
+            writeln!(out, "    for {}", context.name(&facts.device.to_string(), 4 * NAME))?;
+        }
         let line = |amount: String, name: &str| format!("{amount:>11}  {}", context.name(name, NAME));
         list(out, facts.summary.parts.iter().map(|part| line(text::size(part.size), &part.name)))?;
         list(out, facts.summary.keyed.iter().map(|part| keyed(context, part)))?;

@@ -6,6 +6,7 @@ use crate::table::{Column, MAX_SHOWN, Table};
 use crate::text;
 use executorch_format::inspect::{KernelUse, ModuleTotal, OperatorUse, Operators, TensorUse};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -85,6 +86,7 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
     }
     table.leave_out(rows.len().saturating_sub(most.count), most, "");
     table.write(out)?;
+    places(out, operators)?;
     let mut table = Table::new([("CALLS", Column::Right), ("BACKEND", Column::Left), ("DELEGATES", Column::Right)]);
     for (name, backend) in &operators.backends {
         table.row([backend.calls.to_string(), context.name(name, NAME), backend.delegates.to_string()]);
@@ -99,6 +101,21 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
         table.write(out)?;
     }
     Ok(())
+}
+
+/// Prints the places of kernels outside the portable library and the runtime, on a line for each.
+fn places(out: &mut Out, operators: &Operators) -> io::Result<()> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for operator in operators.operators.values() {
+        let place = match operator.place {
+            Some(place) if ["portable", "runtime"].contains(&place.library) => continue,
+            Some(place) if place.library == "none" => place.to_string(),
+            Some(place) => format!("{}, {place}", place.library),
+            None => "in no library of ExecuTorch: kernels of the application's own".to_owned(),
+        };
+        *counts.entry(place).or_default() += 1;
+    }
+    counts.iter().try_for_each(|(place, count)| writeln!(out, "  {}: {place}", text::count(*count, "operator")))
 }
 
 /// Formats types, ranks and dim orders. Equal neighbours are counted: `4 × f32 2-D contiguous`.

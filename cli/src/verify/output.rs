@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::OutputArguments;
 use crate::{json, text};
-use executorch_format::verify::{Check, Finding, Level, Outcome, Release, Severity, Verdict};
+use executorch_format::verify::{Check, Finding, Level, NeededKernels, Outcome, Release, Severity, Verdict};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -35,6 +35,9 @@ pub struct CheckedFile<'f> {
     /// The verdict of the newest release, with everything in its own libraries.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'f Verdict>,
+    /// The kernels that the program needs from libraries other than the portable one, and the places of these libraries.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    kernels: &'f [NeededKernels],
     errors: json::None,
 }
 
@@ -68,7 +71,7 @@ impl Output {
 
     /// Adds the findings in a file.
     pub fn file(&mut self, context: &Context, path: &Path, check: &Check) -> Result<(), Failure> {
-        let Check { findings, verdict, .. } = check;
+        let Check { findings, verdict, kernels, .. } = check;
         let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
         self.files += 1;
@@ -80,7 +83,7 @@ impl Output {
             Writer::Json(documents) => {
                 let file = path.display().to_string();
                 let (ok, verdict) = (errors == 0, verdict.as_ref());
-                documents.add(&CheckedFile { file, level: self.level, ok, findings, verdict, errors: [] })
+                documents.add(&CheckedFile { file, level: self.level, ok, findings, verdict, kernels, errors: [] })
             }
             Writer::Sarif(sarif) => {
                 sarif.add(path, check);
@@ -138,6 +141,9 @@ fn lines(context: &Context, path: &Path, check: &Check, errors: usize, warnings:
         let cause = verdict.because.first().filter(|_| !verdict.outcome.is_bad());
         let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
         writeln!(out, "  in {}: {}{}", Release::LATEST, verdict.outcome, text::message(&cause))?;
+    }
+    for kernels in check.kernels.iter().filter(|kernels| kernels.library != NeededKernels::CUSTOM) {
+        writeln!(out, "  needs kernels of {}", text::message(&kernels.to_string()))?;
     }
     Ok(out.flush()?)
 }

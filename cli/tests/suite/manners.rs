@@ -492,6 +492,8 @@ fn output_goes_to_the_given_path_and_folders_are_created() {
     let folder = std::env::temp_dir().join(format!("executorch-format-{}-outputs", std::process::id()));
     let model = fixture("1.5.1/linear/linear.pte").path;
     let model = model.to_str().unwrap();
+    let tree = folder.join("l/again.json");
+    let tree = tree.to_str().unwrap();
     for (arguments, output) in [
         (&["rewrite", model, "-o"][..], "a/copy.pte"),
         (&["convert", model, "-o"], "b/weights.safetensors"),
@@ -504,7 +506,7 @@ fn output_goes_to_the_given_path_and_folders_are_created() {
         (&["extract", model, "-o"], "i/blobs"),
         (&["to-c", model, "-o"], "j/firmware"),
         (&["dump", model, "-o"], "l/tree.json"),
-        (&["dump", model, "-o", "/dev/null", "--data"], "m/blobs"),
+        (&["dump", model, "-o", tree, "--data"], "m/blobs"),
         (&["man", "-o"], "k/man1"),
     ] {
         let path = folder.join(output);

@@ -62,3 +62,33 @@ fn a_verdict_is_printed_unless_the_file_runs() {
     let right = [printed(&["verify"], "1.5.1/add/add.pte"), printed(&["info"], "1.5.1/add/add.pte")];
     assert!(right.iter().all(|text| !text.contains("in 1.5")), "{right:?}");
 }
+
+#[test]
+fn the_place_of_kernels_outside_the_portable_library_is_named_by_every_command() {
+    let file = data().join("flow/llama_update_cache_alone.pte");
+    let printed = |arguments: &[&str]| text(&run(arguments, &[&file]).stdout);
+    let import = "in Python after `import executorch.extension.llm.custom_ops.custom_ops`";
+    let place = format!("in the C++ library custom_ops, and {import}");
+    for command in
+        [&["verify"][..], &["verify", "--runtime", "1.5"], &["info"], &["ops"], &["fit", "--target", "official"]]
+    {
+        let shown = printed(command);
+        assert!(shown.contains("llm") && shown.contains(&place), "{command:?}: {shown}");
+    }
+    let python = printed(&["fit", "--target", "python-1.5"]);
+    let missing = format!("no llama::update_cache.out ({import}) in its python-wheel kernels");
+    assert!(python.contains(&missing), "{python}");
+    let field = |arguments: &[&str], pointer: &str| {
+        let document: Value = serde_json::from_str(&printed(arguments)).unwrap();
+        document.pointer(pointer).unwrap_or_else(|| panic!("{arguments:?}: {document}")).clone()
+    };
+    let target = Value::from("custom_ops");
+    assert_eq!(field(&["verify", "--json"], "/files/0/kernels/0/cmake_target"), target);
+    assert_eq!(field(&["verify", "--runtime", "1.5", "--json"], "/files/0/releases/0/kernels/0/cmake_target"), target);
+    assert_eq!(field(&["info", "--json"], "/files/0/loads_in/kernels/0/cmake_target"), target);
+    assert_eq!(field(&["fit", "--target", "official", "--json"], "/files/0/kernels/0/cmake_target"), target);
+    let operators = field(&["ops", "--json"], "/files/0/operators");
+    let mut operators = operators.as_array().unwrap().iter();
+    let update = operators.find(|operator| operator["name"] == "llama::update_cache.out").unwrap();
+    assert_eq!(update["place"]["cmake_target"], target);
+}

@@ -16,7 +16,7 @@ use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNodeUnion;
 use crate::sorted::{find, set};
 use alloc::collections::BTreeMap;
-use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, sync::Arc, vec, vec::Vec};
 
 /// A program whose names are to be found.
 #[derive(Clone, Copy)]
@@ -250,6 +250,7 @@ impl<'t> MethodNames<'t> {
         }
         for (names, chain) in self.chains.iter_mut().zip(&code.chains) {
             for (name, code) in names.iter_mut().zip(&chain.instructions) {
+                let Some(name) = name.as_mut().map(Arc::make_mut) else { continue };
                 let (arguments, delegate) = match &code.operation {
                     Operation::Kernel { arguments, .. } => (arguments, None),
                     Operation::Delegate { arguments, delegate, .. } => (arguments, Some(*delegate)),
@@ -412,14 +413,14 @@ impl<'c, 't> Method<'c, 't> {
         }
     }
 
-    fn instruction(&mut self, code: &Code<'t>, index: Option<usize>) -> Result<InstructionName<'t>> {
+    fn instruction(&mut self, code: &Code<'t>, index: Option<usize>) -> Result<Option<Arc<InstructionName<'t>>>> {
         let (runs, arguments) = match &code.operation {
             Operation::Kernel { operator, arguments, .. } => (*operator, arguments.as_slice()),
             Operation::Delegate { backend, arguments, .. } => (*backend, arguments.as_slice()),
             Operation::Move { .. } => ("move", Default::default()),
             Operation::JumpFalse { .. } => ("jump", Default::default()),
             Operation::Free { .. } => ("free", Default::default()),
-            Operation::Unknown => ("unknown", Default::default()),
+            Operation::Unknown => return Ok(None),
         };
         let name = || short(runs.rsplit_once("::").map_or(runs, |(_, name)| name));
         let (count, name) = self.counts.entry(runs).or_insert_with(|| (0, name()));
@@ -481,7 +482,7 @@ impl<'c, 't> Method<'c, 't> {
             None => nodes.iter().fold(first.module, |common, nodes| common_module(common, nodes.module)),
         });
         let source = same.or(nodes.first().map(|nodes| nodes.first)).and_then(|node| node.source.as_ref());
-        Ok(InstructionName { label, module, source })
+        Ok(Some(Arc::new(InstructionName { label, module, source })))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::file::pte::Pte;
 use crate::sorted::find;
 use alloc::collections::BTreeMap;
-use alloc::{borrow::Cow, string::String, vec::Vec};
+use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 
 /// A name and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -111,8 +111,8 @@ pub struct MethodNames<'t> {
     pub parameters: Option<u64>,
     /// The name of each value; `None` unless the value is a tensor in use.
     pub values: Vec<Option<Name<'t>>>,
-    /// The instructions of each chain.
-    pub chains: Vec<Vec<InstructionName<'t>>>,
+    /// The instructions of each chain; `None` for an instruction of a newer schema.
+    pub chains: Vec<Vec<Option<Arc<InstructionName<'t>>>>>,
     /// The names inside each delegate; empty unless its payload is XNNPACK's and not shared with an earlier delegate.
     pub delegates: Vec<DelegateNames<'t>>,
 }
@@ -125,7 +125,7 @@ impl<'t> MethodNames<'t> {
 
     /// Returns the name of an instruction.
     pub(crate) fn instruction(&self, chain: usize, instruction: usize) -> Option<&InstructionName<'t>> {
-        self.chains.get(chain)?.get(instruction)
+        self.chains.get(chain)?.get(instruction)?.as_deref()
     }
 }
 
@@ -149,14 +149,17 @@ impl<'t> DelegateNames<'t> {
 }
 
 /// The name of an instruction and its place in the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InstructionName<'t> {
     /// The operator or backend without its namespace, and the number of earlier instructions of the same kind: `convolution.3`.
     pub label: NameText<'t>,
     /// The path of the module, such as `layers.0.conv`, if a record has it; empty for the model itself. For a delegate, the module that
     /// contains all of its nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<&'t str>,
     /// The line of source, if a record has it. For a delegate, the line of its first node.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<&'t SourceLine>,
 }

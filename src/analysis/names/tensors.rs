@@ -2,6 +2,7 @@
 
 use super::{EtRecord, ModelPlace, ModelTensor, Name, NameSource, Names, Parameter, RecordedMethod, RecordedNode};
 use crate::file::pte::Pte;
+use crate::names::short;
 use crate::sorted::{find, set};
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
@@ -93,8 +94,14 @@ pub(super) fn computed<'t>(
                 }
             }
             NameSource::StateDict(state) => {
+                let mut by_bytes: BTreeMap<&[u8], Vec<&str>> = BTreeMap::new();
+                for tensor in state {
+                    by_bytes.entry(&*tensor.bytes).or_default().push(&tensor.name);
+                }
                 for tensor in state.iter().filter(|tensor| !is_known(&tensor.name)) {
-                    computed.entry(&*tensor.name).or_insert_with(no_copy);
+                    let same = by_bytes.get(&*tensor.bytes).map(Vec::as_slice).unwrap_or_default();
+                    let reason = || if same.len() > 1 { ambiguous(same, &tensor.name) } else { no_copy() };
+                    computed.entry(&*tensor.name).or_insert_with(reason);
                 }
             }
         }
@@ -104,6 +111,15 @@ pub(super) fn computed<'t>(
 
 fn no_copy() -> String {
     "no data in the program is known to be a copy of it. The exporter may have computed other data from it, or left it out".into()
+}
+
+/// Returns the reason for a tensor whose bytes others of the state dict have, such as tied weights and biases of zeros.
+fn ambiguous(same: &[&str], name: &str) -> String {
+    let other = same.iter().find(|other| **other != name).map(|other| short(other)).unwrap_or_default();
+    let more = if same.len() > 2 { format!(" and {} others", same.len() - 2) } else { String::new() };
+    format!(
+        "it has the same bytes as {other}{more}, so it is not known which of them the data of the program is: use its key or value, or an ETRecord"
+    )
 }
 
 /// Adds the parameters of normalizations that the exporter folds into the convolution or matrix multiplication before them, with the

@@ -16,8 +16,8 @@ pub(super) const MAX_REGULAR: u32 = 128;
 ///
 /// Nothing in the format forbids two offsets to point at one table, so a file of a few kilobytes can describe a
 /// tree of exponential size. Without such sharing, which no official writer uses, the tables, vectors and strings
-/// of a file cover no more bytes than it has, and each table covers at least 4. The default limit is twice the size, plus
-/// 64 KiB, because the official runtime still loads damaged files that share a little.
+/// of a file cover no more bytes than it has, and each table covers at least 4. The default limit is the size plus 64 KiB,
+/// because the official runtime still loads damaged files that share a little.
 ///
 /// # Memory
 ///
@@ -49,7 +49,7 @@ pub(super) const MAX_REGULAR: u32 = 128;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Limits {
     /// The most bytes covered by the tables, vectors and strings visited, each counted as often as it is visited.
-    /// `None`: twice the FlatBuffer's size, plus 64 KiB.
+    /// `None`: the FlatBuffer's size plus 64 KiB.
     pub bytes: Option<u32>,
     /// The most bytes of memory that the tree may take, besides the file's own bytes. Lists of tables count, and lists of numbers wider
     /// than a byte, which are copied where they are misaligned in memory. `None`: as many as the limit on `bytes` lets happen.
@@ -71,7 +71,7 @@ impl Limits {
     const SLACK: u32 = 1 << 16;
 
     fn most(&self, size: u32) -> u32 {
-        self.bytes.unwrap_or(size.saturating_mul(2).saturating_add(Self::SLACK))
+        self.bytes.unwrap_or(size.saturating_add(Self::SLACK))
     }
 }
 

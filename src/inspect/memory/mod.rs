@@ -275,11 +275,11 @@ fn method<'t>(
         (needs, kept, flow.unknown, instructions, is_named)
     };
     // Times are counted from 1 over the instructions of all chains.
-    let labels: Vec<&NameText<'t>> = {
+    let labels: Vec<Option<&NameText<'t>>> = {
         let chains = names.map(|names| names.chains.as_slice()).unwrap_or_default();
-        chains.iter().flatten().map(|instruction| &instruction.label).collect()
+        chains.iter().flatten().map(|name| Some(&name.as_ref()?.label)).collect()
     };
-    let label = |time: usize| labels.get(time.checked_sub(1)?).map(|label| (*label).clone());
+    let label = |time: usize| labels.get(time.checked_sub(1)?).copied().flatten().cloned();
     let (mut periods, mut views) = (needs.periods.as_slice(), needs.views.as_slice());
     for (value, tensor) in plan.tensors() {
         let needed = part(&mut periods, value);

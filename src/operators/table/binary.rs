@@ -1,17 +1,20 @@
 //! Elementwise operators of several tensors, or of a tensor and a number.
 
 use super::super::KnownOperator;
-use super::super::argument::{Argument, boolean, elementwise, number, output, replaced, string, tensor, unread};
+use super::super::argument::{Argument, boolean, elementwise, number, over_first, replaced, string, tensor, unread};
 use super::super::kernel::{
     Alpha, Cast,
-    Check::{Broadcast, BroadcastTo, If, Is, Like, NotZero, OfType, Promotes, SameType, Word},
-    Common, Complex, Condition, Kernel, Layouts, Often, Only, OrderCheck,
+    Check::{
+        self, Broadcast, BroadcastTo, By, Dies, If, Is, Like, NotZero, OfType, Promotes, SameShape, SameType, Since,
+        Strays, Word,
+    },
+    Common, Complex, Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::Same,
     OtherNumbers, Promotion,
 };
 use super::super::releases::{
     optimized, portable, portable_in_wheels,
-    versions::{V0_1, V0_2, V0_5, V0_6, V1_1},
+    versions::{V0_1, V0_2, V0_5, V0_6, V1_1, V1_2},
 };
 use super::super::types::Types;
 use crate::schema::ScalarType;
@@ -91,6 +94,32 @@ const WITH_NUMBER_AND_ALPHA: &[Argument] = &[tensor("self"), number("other"), nu
 
 const WITH_ALPHA: &[Argument] = &[tensor("self"), tensor("other"), number("alpha"), elementwise("out")];
 
+/// The types of a copy that converts them, if it has to.
+const CONVERTS: &[Check] =
+    &[If(Condition::SameTypes(&["self", "src"]), &[If(Condition::SameEnd("self", "src"), &[], CONVERTED)], CONVERTED)];
+
+const CONVERTED: &[Check] = &[OfType(&["self", "src"], Types::REAL_OR_BOOL)];
+
+/// A copy that does not look at types if sizes are the same.
+const COPIES_BYTES: &[Check] =
+    &[If(Condition::SameEnd("self", "src"), &[Strays(&[SameType(&["self", "src"])])], CONVERTED)];
+
+/// A quotient of real numbers.
+const QUOTIENT: Promotion =
+    Promotion { common: Common::Float, cast: Cast::Any, computes: Types::FLOAT, outs: Types::FLOAT, ..TWO };
+
+/// A quotient of complex numbers: the kernel neither converts nor broadcasts them.
+const COMPLEX_QUOTIENT: &[Check] = &[Since(V1_2, SAME_ELEMENTS, &[Dies(REAL)])];
+
+/// The same in the optimized library.
+const OPTIMIZED_COMPLEX_QUOTIENT: &[Check] =
+    &[Since(V1_2, SAME_ELEMENTS, &[If(Condition::SameTypes(&["self", "other", "out"]), REAL, &[Dies(REAL)])])];
+
+const SAME_ELEMENTS: &[Check] =
+    &[Strays(&[SameType(&["self", "other", "out"]), SameShape("other", "self")]), OfType(&["self"], Types::COMPLEX)];
+
+const REAL: &[Check] = &[OfType(&["self", "other"], Types::REAL_OR_BOOL)];
+
 pub(super) const ROWS: &[KnownOperator] = &[
     KnownOperator::new("aten::add.Scalar_out", WITH_NUMBER_AND_ALPHA, optimized(V0_1, V0_1))
         .kernel(&Kernel {
@@ -115,6 +144,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             checks: &[
                 Promotes(&Promotion { alpha: Alpha::Add, complex: Complex::SameSizes, ..TWO }),
                 Broadcast(&["self", "other"], "out"),
+                By(Family::FirstOfOne),
             ],
             other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Broadcast)],
         })
@@ -170,7 +200,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             SameType(&["self", "out"]),
             BroadcastTo("src", "self"),
             Like("self", &["out"]),
-            If(Condition::Copies("self", "src"), &[], &[OfType(&["self", "src"], Types::REAL_OR_BOOL)]),
+            Since(V1_1, CONVERTS, COPIES_BYTES),
         ],
         other_numbers: &[
             OtherNumbers::new(Layouts::ChannelsLast, Often::Sometimes, Only::Broadcast),
@@ -185,11 +215,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     .kernel(&Kernel {
         source: "portable/cpu/op_copy.cpp",
         orders: &[OrderCheck::new(Same, &["self", "src"])],
-        checks: &[
-            Is("non_blocking", false),
-            BroadcastTo("src", "self"),
-            If(Condition::Copies("self", "src"), &[], &[OfType(&["self", "src"], Types::REAL_OR_BOOL)]),
-        ],
+        checks: &[Is("non_blocking", false), BroadcastTo("src", "self"), Since(V1_1, CONVERTS, COPIES_BYTES)],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Sometimes, Only::Broadcast)],
     }),
     KnownOperator::new(
@@ -244,16 +270,9 @@ pub(super) const ROWS: &[KnownOperator] = &[
             orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
             checks: &[
                 If(
-                    Condition::SameTypes(&["self", "other", "out"]),
-                    &[OfType(&["self"], Types::REAL_OR_BOOL.and(Types::COMPLEX))],
-                    &[Promotes(&Promotion {
-                        common: Common::Float,
-                        cast: Cast::Any,
-                        computes: Types::FLOAT,
-                        outs: Types::FLOAT,
-                        complex: Complex::Promoted,
-                        ..TWO
-                    })],
+                    Condition::AnyType(&["self", "other"], Types::COMPLEX),
+                    OPTIMIZED_COMPLEX_QUOTIENT,
+                    &[If(Condition::SameTypes(&["self", "other", "out"]), REAL, &[Promotes(&QUOTIENT)])],
                 ),
                 Broadcast(&["self", "other"], "out"),
             ],
@@ -263,14 +282,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             source: "portable/cpu/op_div.cpp",
             orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
             checks: &[
-                Promotes(&Promotion {
-                    common: Common::Float,
-                    cast: Cast::Any,
-                    computes: Types::FLOAT,
-                    outs: Types::FLOAT,
-                    complex: Complex::Promoted,
-                    ..TWO
-                }),
+                If(Condition::AnyType(&["self", "other"], Types::COMPLEX), COMPLEX_QUOTIENT, &[Promotes(&QUOTIENT)]),
                 Broadcast(&["self", "other"], "out"),
             ],
             other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
@@ -286,14 +298,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         checks: &[
             If(
                 Condition::Null("rounding_mode"),
-                &[Promotes(&Promotion {
-                    common: Common::Float,
-                    cast: Cast::Any,
-                    computes: Types::FLOAT,
-                    outs: Types::FLOAT,
-                    complex: Complex::Promoted,
-                    ..TWO
-                })],
+                &[If(Condition::AnyType(&["self", "other"], Types::COMPLEX), COMPLEX_QUOTIENT, &[Promotes(&QUOTIENT)])],
                 &[
                     Word("rounding_mode", &["trunc", "floor"]),
                     Promotes(&Promotion { computes: Types::REAL, outs: Types::REAL, ..TWO }),
@@ -379,7 +384,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     }),
     KnownOperator::new(
         "aten::masked_scatter.out",
-        &[tensor("self"), tensor("mask"), tensor("source"), output("out")],
+        &[tensor("self"), tensor("mask"), tensor("source"), over_first("out")],
         portable(V0_5),
     )
     .kernel(&Kernel {

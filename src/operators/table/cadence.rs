@@ -1,11 +1,18 @@
-//! Operators of ExecuTorch's Cadence library (`backends/cadence/aot/functions.yaml`, `functions_hifi.yaml`, `functions_vision.yaml`) and of
-//! the custom library for tiling images (`extension/llm/custom_ops/op_tile_crop_aot.cpp`). No release's own libraries contain them.
+//! Operators of ExecuTorch's Cadence library (`backends/cadence/aot/functions.yaml`, `functions_hifi.yaml`, `functions_vision.yaml`), of the
+//! release tags and of 1.5's source.
 
 use super::super::KnownOperator;
 use super::super::argument::{Argument, boolean, double, int, ints, output, tensor};
-use super::super::releases::Libraries;
+use super::super::releases::{
+    Span, Spans, cadence,
+    versions::{V0_3, V0_4, V0_5, V0_6, V0_7, V1_0, V1_1, V1_3},
+};
 
-const DEQUANTIZE_PER_TENSOR: &[Argument] = &[
+const ONLY_1_0: Spans = &[Span::since(1, 0).until(1, 0)];
+const ONLY_1_1: Spans = &[Span::since(1, 1).until(1, 1)];
+const V1_1_TO_1_2: Spans = &[Span::since(1, 1).until(1, 2)];
+
+const QUANTIZE: &[Argument] = &[
     tensor("input"),
     double("scale"),
     int("zero_point"),
@@ -27,7 +34,7 @@ const ADD: &[Argument] = &[
     output("out"),
 ];
 
-const CONV1D_NCL: &[Argument] = &[
+const CONV: &[Argument] = &[
     tensor("input"),
     tensor("weight"),
     tensor("bias"),
@@ -45,7 +52,7 @@ const CONV1D_NCL: &[Argument] = &[
     output("out"),
 ];
 
-const CONV1D_NLC: &[Argument] = &[
+const CONV_WITH_OFFSET: &[Argument] = &[
     tensor("input"),
     tensor("weight"),
     tensor("bias"),
@@ -64,7 +71,7 @@ const CONV1D_NLC: &[Argument] = &[
     output("out"),
 ];
 
-const CONV2D_NCHW: &[Argument] = &[
+const CONV_PER_CHANNEL: &[Argument] = &[
     tensor("input"),
     tensor("weight"),
     tensor("bias"),
@@ -144,12 +151,12 @@ const RELU_PER_TENSOR: &[Argument] =
     &[tensor("X"), int("X_zero_point"), int("out_zero_point"), int("out_multiplier"), int("out_shift"), output("out")];
 
 pub(super) const ROWS: &[KnownOperator] = &[
-    KnownOperator::new("cadence::dequantize_per_tensor.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::dequantize_per_tensor_asym16s.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::dequantize_per_tensor_asym16u.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::dequantize_per_tensor_asym32s.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::dequantize_per_tensor_asym8s.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::dequantize_per_tensor_asym8u.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
+    KnownOperator::new("cadence::dequantize_per_tensor.out", QUANTIZE, cadence(V0_3)),
+    KnownOperator::new("cadence::dequantize_per_tensor_asym16s.out", QUANTIZE, cadence(V1_1)),
+    KnownOperator::new("cadence::dequantize_per_tensor_asym16u.out", QUANTIZE, cadence(V1_1)),
+    KnownOperator::new("cadence::dequantize_per_tensor_asym32s.out", QUANTIZE, cadence(V1_1)),
+    KnownOperator::new("cadence::dequantize_per_tensor_asym8s.out", QUANTIZE, cadence(V1_1)),
+    KnownOperator::new("cadence::dequantize_per_tensor_asym8u.out", QUANTIZE, cadence(V1_1)),
     KnownOperator::new(
         "cadence::im2row.out",
         &[
@@ -162,7 +169,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             boolean("channel_last"),
             output("out"),
         ],
-        Libraries::NONE,
+        cadence(V0_5),
     ),
     KnownOperator::new(
         "cadence::im2row.per_tensor_out",
@@ -176,17 +183,17 @@ pub(super) const ROWS: &[KnownOperator] = &[
             boolean("channel_last"),
             output("out"),
         ],
-        Libraries::NONE,
+        cadence(V0_7),
     ),
-    KnownOperator::new("cadence::quantize_per_tensor.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::quantize_per_tensor_asym16s.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::quantize_per_tensor_asym16u.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::quantize_per_tensor_asym32s.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::quantize_per_tensor_asym8s.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::quantize_per_tensor_asym8u.out", DEQUANTIZE_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_add.per_tensor_out", ADD, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_add_asym8sxasym8s_asym8s.per_tensor_out", ADD, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_add_asym8uxasym8u_asym8u.per_tensor_out", ADD, Libraries::NONE),
+    KnownOperator::new("cadence::quantize_per_tensor.out", QUANTIZE, cadence(V0_3)),
+    KnownOperator::new("cadence::quantize_per_tensor_asym16s.out", QUANTIZE, cadence(V1_1)),
+    KnownOperator::new("cadence::quantize_per_tensor_asym16u.out", QUANTIZE, cadence(V1_1)),
+    KnownOperator::new("cadence::quantize_per_tensor_asym32s.out", QUANTIZE, cadence(V1_1)),
+    KnownOperator::new("cadence::quantize_per_tensor_asym8s.out", QUANTIZE, cadence(V1_1)),
+    KnownOperator::new("cadence::quantize_per_tensor_asym8u.out", QUANTIZE, cadence(V1_1)),
+    KnownOperator::new("cadence::quantized_add.per_tensor_out", ADD, cadence(V1_0)),
+    KnownOperator::new("cadence::quantized_add_asym8sxasym8s_asym8s.per_tensor_out", ADD, cadence(V1_0)),
+    KnownOperator::new("cadence::quantized_add_asym8uxasym8u_asym8u.per_tensor_out", ADD, cadence(V1_0)),
     KnownOperator::new(
         "cadence::quantized_conv.out",
         &[
@@ -207,7 +214,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             boolean("channel_last"),
             output("out"),
         ],
-        Libraries::NONE,
+        cadence(V0_3),
     ),
     KnownOperator::new(
         "cadence::quantized_conv.per_tensor_out",
@@ -229,92 +236,128 @@ pub(super) const ROWS: &[KnownOperator] = &[
             boolean("channel_last"),
             output("out"),
         ],
-        Libraries::NONE,
+        cadence(V0_5),
     ),
-    KnownOperator::new("cadence::quantized_conv1d_ncl.per_tensor_out", CONV1D_NCL, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_conv1d_nlc.per_tensor_out", CONV1D_NLC, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_conv2d_depthwise_nhwc.out", CONV1D_NCL, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_conv2d_nchw.out", CONV2D_NCHW, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_conv2d_nchw.per_tensor_out", CONV1D_NCL, Libraries::NONE),
-    KnownOperator::new(
-        "cadence::quantized_conv2d_nchw_asym8sxsym8s_asym8s.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
-    ),
-    KnownOperator::new(
-        "cadence::quantized_conv2d_nchw_asym8uxsym8u_asym8u.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
-    ),
+    KnownOperator::new("cadence::quantized_conv1d_nchw_asym8sxsym8s_asym8s.per_tensor_out", CONV, cadence(ONLY_1_0)),
+    KnownOperator::new("cadence::quantized_conv1d_nchw_asym8uxsym8u_asym8u.per_tensor_out", CONV, cadence(ONLY_1_0)),
+    KnownOperator::new("cadence::quantized_conv1d_ncl.per_tensor_out", CONV, cadence(V1_3)),
+    KnownOperator::new("cadence::quantized_conv1d_ncl_asym8sxsym8s_asym8s.per_tensor_out", CONV, cadence(V1_1_TO_1_2)),
+    KnownOperator::new("cadence::quantized_conv1d_ncl_asym8uxsym8u_asym8u.per_tensor_out", CONV, cadence(V1_1_TO_1_2)),
+    KnownOperator::new("cadence::quantized_conv1d_nhwc_asym8sxsym8s_asym8s.per_tensor_out", CONV, cadence(ONLY_1_0)),
+    KnownOperator::new("cadence::quantized_conv1d_nhwc_asym8uxsym8u_asym8u.per_tensor_out", CONV, cadence(ONLY_1_0)),
+    KnownOperator::new("cadence::quantized_conv1d_nlc.per_tensor_out", CONV_WITH_OFFSET, cadence(V1_3)),
+    KnownOperator::new("cadence::quantized_conv1d_nlc_asym8sxsym8s_asym8s.per_tensor_out", CONV, cadence(V1_1_TO_1_2)),
+    KnownOperator::new("cadence::quantized_conv1d_nlc_asym8uxsym8u_asym8u.per_tensor_out", CONV, cadence(V1_1_TO_1_2)),
+    KnownOperator::new("cadence::quantized_conv2d_depthwise_nhwc.out", CONV, cadence(V1_3)),
+    KnownOperator::new("cadence::quantized_conv2d_nchw.out", CONV_PER_CHANNEL, cadence(V1_1)),
+    KnownOperator::new("cadence::quantized_conv2d_nchw.per_tensor_out", CONV, cadence(V1_1)),
+    KnownOperator::new("cadence::quantized_conv2d_nchw_asym8sxsym8s_asym8s.per_tensor_out", CONV, cadence(V1_1)),
+    KnownOperator::new("cadence::quantized_conv2d_nchw_asym8uxsym8u_asym8u.per_tensor_out", CONV, cadence(V1_1)),
     KnownOperator::new(
         "cadence::quantized_conv2d_nchw_depthwise_asym8sxsym8s_asym8s.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
+        CONV,
+        cadence(V1_1),
     ),
     KnownOperator::new(
         "cadence::quantized_conv2d_nchw_depthwise_asym8uxsym8u_asym8u.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
+        CONV,
+        cadence(V1_1),
     ),
     KnownOperator::new(
         "cadence::quantized_conv2d_nchw_dilated_asym8sxsym8s_asym8s.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
+        CONV,
+        cadence(V1_1),
     ),
     KnownOperator::new(
         "cadence::quantized_conv2d_nchw_dilated_asym8uxsym8u_asym8u.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
+        CONV,
+        cadence(V1_1),
     ),
-    KnownOperator::new("cadence::quantized_conv2d_nhwc.out", CONV2D_NCHW, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_conv2d_nhwc.per_tensor_out", CONV1D_NLC, Libraries::NONE),
-    KnownOperator::new(
-        "cadence::quantized_conv2d_nhwc_asym8sxsym8s_asym8s.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
-    ),
-    KnownOperator::new(
-        "cadence::quantized_conv2d_nhwc_asym8uxsym8u_asym8u.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
-    ),
+    KnownOperator::new("cadence::quantized_conv2d_nhwc.out", CONV_PER_CHANNEL, cadence(V1_1)),
+    KnownOperator::new("cadence::quantized_conv2d_nhwc.per_tensor_out", CONV_WITH_OFFSET, cadence(V1_1)),
+    KnownOperator::new("cadence::quantized_conv2d_nhwc_asym8sxsym8s_asym8s.per_tensor_out", CONV, cadence(V1_1)),
+    KnownOperator::new("cadence::quantized_conv2d_nhwc_asym8uxsym8u_asym8u.per_tensor_out", CONV, cadence(V1_1)),
     KnownOperator::new(
         "cadence::quantized_conv2d_nhwc_depthwise_asym8sxsym8s_asym8s.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
+        CONV,
+        cadence(V1_1),
     ),
     KnownOperator::new(
         "cadence::quantized_conv2d_nhwc_depthwise_asym8uxsym8u_asym8u.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
+        CONV,
+        cadence(V1_1),
     ),
     KnownOperator::new(
         "cadence::quantized_conv2d_nhwc_dilated_asym8sxsym8s_asym8s.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
+        CONV,
+        cadence(V1_1),
     ),
     KnownOperator::new(
         "cadence::quantized_conv2d_nhwc_dilated_asym8uxsym8u_asym8u.per_tensor_out",
-        CONV1D_NCL,
-        Libraries::NONE,
+        CONV,
+        cadence(V1_1),
     ),
-    KnownOperator::new("cadence::quantized_depthwise_conv1d_ncl.per_tensor_out", CONV1D_NCL, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_depthwise_conv1d_nlc.per_tensor_out", CONV1D_NCL, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_fully_connected.out", FULLY_CONNECTED, Libraries::NONE),
+    KnownOperator::new("cadence::quantized_conv_nchw.out", CONV_PER_CHANNEL, cadence(ONLY_1_0)),
+    KnownOperator::new("cadence::quantized_conv_nchw.per_tensor_out", CONV, cadence(ONLY_1_0)),
+    KnownOperator::new("cadence::quantized_conv_nchw_asym8sxsym8s_asym8s.per_tensor_out", CONV, cadence(ONLY_1_0)),
+    KnownOperator::new("cadence::quantized_conv_nchw_asym8uxsym8u_asym8u.per_tensor_out", CONV, cadence(ONLY_1_0)),
     KnownOperator::new(
-        "cadence::quantized_fully_connected.per_tensor_out",
-        FULLY_CONNECTED_PER_TENSOR,
-        Libraries::NONE,
+        "cadence::quantized_conv_nchw_depthwise_asym8sxsym8s_asym8s.per_tensor_out",
+        CONV,
+        cadence(ONLY_1_0),
     ),
+    KnownOperator::new(
+        "cadence::quantized_conv_nchw_depthwise_asym8uxsym8u_asym8u.per_tensor_out",
+        CONV,
+        cadence(ONLY_1_0),
+    ),
+    KnownOperator::new(
+        "cadence::quantized_conv_nchw_dilated_asym8sxsym8s_asym8s.per_tensor_out",
+        CONV,
+        cadence(ONLY_1_0),
+    ),
+    KnownOperator::new(
+        "cadence::quantized_conv_nchw_dilated_asym8uxsym8u_asym8u.per_tensor_out",
+        CONV,
+        cadence(ONLY_1_0),
+    ),
+    KnownOperator::new("cadence::quantized_conv_nhwc.out", CONV_PER_CHANNEL, cadence(ONLY_1_0)),
+    KnownOperator::new("cadence::quantized_conv_nhwc.per_tensor_out", CONV, cadence(ONLY_1_0)),
+    KnownOperator::new("cadence::quantized_conv_nhwc_asym8sxsym8s_asym8s.per_tensor_out", CONV, cadence(ONLY_1_0)),
+    KnownOperator::new("cadence::quantized_conv_nhwc_asym8uxsym8u_asym8u.per_tensor_out", CONV, cadence(ONLY_1_0)),
+    KnownOperator::new(
+        "cadence::quantized_conv_nhwc_depthwise_asym8sxsym8s_asym8s.per_tensor_out",
+        CONV,
+        cadence(ONLY_1_0),
+    ),
+    KnownOperator::new(
+        "cadence::quantized_conv_nhwc_depthwise_asym8uxsym8u_asym8u.per_tensor_out",
+        CONV,
+        cadence(ONLY_1_0),
+    ),
+    KnownOperator::new(
+        "cadence::quantized_conv_nhwc_dilated_asym8sxsym8s_asym8s.per_tensor_out",
+        CONV,
+        cadence(ONLY_1_0),
+    ),
+    KnownOperator::new(
+        "cadence::quantized_conv_nhwc_dilated_asym8uxsym8u_asym8u.per_tensor_out",
+        CONV,
+        cadence(ONLY_1_0),
+    ),
+    KnownOperator::new("cadence::quantized_depthwise_conv1d_ncl.per_tensor_out", CONV, cadence(V1_3)),
+    KnownOperator::new("cadence::quantized_depthwise_conv1d_nlc.per_tensor_out", CONV, cadence(V1_3)),
+    KnownOperator::new("cadence::quantized_fully_connected.out", FULLY_CONNECTED, cadence(V0_6)),
+    KnownOperator::new("cadence::quantized_fully_connected.per_tensor_out", FULLY_CONNECTED_PER_TENSOR, cadence(V0_6)),
     KnownOperator::new(
         "cadence::quantized_fully_connected_asym8sxasym8s_asym8s.per_tensor_out",
         FULLY_CONNECTED_PER_TENSOR,
-        Libraries::NONE,
+        cadence(V1_0),
     ),
     KnownOperator::new(
         "cadence::quantized_fully_connected_asym8uxasym8u_asym8u.per_tensor_out",
         FULLY_CONNECTED_PER_TENSOR,
-        Libraries::NONE,
+        cadence(V1_0),
     ),
     KnownOperator::new(
         "cadence::quantized_layer_norm.out",
@@ -330,7 +373,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             int("output_zero_point"),
             output("out"),
         ],
-        Libraries::NONE,
+        cadence(V0_3),
     ),
     KnownOperator::new(
         "cadence::quantized_layer_norm.per_tensor_out",
@@ -346,32 +389,59 @@ pub(super) const ROWS: &[KnownOperator] = &[
             int("output_zero_point"),
             output("out"),
         ],
-        Libraries::NONE,
+        cadence(V0_5),
     ),
-    KnownOperator::new("cadence::quantized_linear.out", FULLY_CONNECTED, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_linear.per_tensor_out", FULLY_CONNECTED_PER_TENSOR, Libraries::NONE),
+    KnownOperator::new("cadence::quantized_linear.out", FULLY_CONNECTED, cadence(V0_3)),
+    KnownOperator::new("cadence::quantized_linear.per_tensor_out", FULLY_CONNECTED_PER_TENSOR, cadence(V0_5)),
     KnownOperator::new(
         "cadence::quantized_linear_asym8sxasym8s_asym8s.per_tensor_out",
         FULLY_CONNECTED_PER_TENSOR,
-        Libraries::NONE,
+        cadence(V1_0),
     ),
     KnownOperator::new(
         "cadence::quantized_linear_asym8uxasym8u_asym8u.per_tensor_out",
         FULLY_CONNECTED_PER_TENSOR,
-        Libraries::NONE,
+        cadence(V1_0),
     ),
-    KnownOperator::new("cadence::quantized_matmul.out", MATMUL, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_matmul_asym8sxasym8s_asym8s.out", MATMUL, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_matmul_asym8uxasym8u_asym8u.out", MATMUL, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_max_pool2d.out", MAX_POOL2D, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_max_pool2d_nchw.out", MAX_POOL2D, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_max_pool2d_nhwc.out", MAX_POOL2D, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_mul.per_tensor_out", ADD, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_relu.out", RELU, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_relu.per_tensor_out", RELU_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_relu_asym8s_asym8s.per_tensor_out", RELU_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_relu_asym8u_asym8u.per_tensor_out", RELU_PER_TENSOR, Libraries::NONE),
-    KnownOperator::new("cadence::quantized_relu_per_tensor.out", RELU, Libraries::NONE),
+    KnownOperator::new("cadence::quantized_matmul.out", MATMUL, cadence(V0_4)),
+    KnownOperator::new("cadence::quantized_matmul_asym8sxasym8s_asym8s.out", MATMUL, cadence(V1_0)),
+    KnownOperator::new("cadence::quantized_matmul_asym8uxasym8u_asym8u.out", MATMUL, cadence(V1_0)),
+    KnownOperator::new("cadence::quantized_max_pool2d.out", MAX_POOL2D, cadence(V1_3)),
+    KnownOperator::new("cadence::quantized_max_pool2d_nchw.out", MAX_POOL2D, cadence(V1_3)),
+    KnownOperator::new("cadence::quantized_max_pool2d_nhwc.out", MAX_POOL2D, cadence(V1_3)),
+    KnownOperator::new("cadence::quantized_mul.per_tensor_out", ADD, cadence(V1_3)),
+    KnownOperator::new("cadence::quantized_relu.out", RELU, cadence(V0_3)),
+    KnownOperator::new("cadence::quantized_relu.per_tensor_out", RELU_PER_TENSOR, cadence(V0_6)),
+    KnownOperator::new("cadence::quantized_relu_asym8s_asym8s.per_tensor_out", RELU_PER_TENSOR, cadence(V1_0)),
+    KnownOperator::new("cadence::quantized_relu_asym8u_asym8u.per_tensor_out", RELU_PER_TENSOR, cadence(V1_0)),
+    KnownOperator::new("cadence::quantized_relu_per_tensor.out", RELU, cadence(V0_6)),
+    KnownOperator::new(
+        "cadence::quantized_w8a32_conv.out",
+        &[tensor("input"), tensor("weight"), double("w_scale"), tensor("bias"), double("b_scale"), output("output")],
+        cadence(ONLY_1_1),
+    ),
+    KnownOperator::new(
+        "cadence::quantized_w8a32_gru.out",
+        &[
+            tensor("inputs"),
+            tensor("hidden"),
+            tensor("weights_inputs"),
+            double("w_i_scale"),
+            tensor("weights_hidden"),
+            double("w_h_scale"),
+            tensor("bias_inputs"),
+            double("b_i_scale"),
+            tensor("bias_hidden"),
+            double("b_h_scale"),
+            output("out"),
+        ],
+        cadence(ONLY_1_1),
+    ),
+    KnownOperator::new(
+        "cadence::quantized_w8a32_linear.out",
+        &[tensor("input"), tensor("weight"), double("w_scale"), tensor("bias"), double("b_scale"), output("output")],
+        cadence(ONLY_1_1),
+    ),
     KnownOperator::new(
         "cadence::requantize.out",
         &[
@@ -383,7 +453,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             int("out_dtype"),
             output("out"),
         ],
-        Libraries::NONE,
+        cadence(V0_6),
     ),
     KnownOperator::new(
         "cadence::requantize.per_tensor_out",
@@ -396,11 +466,6 @@ pub(super) const ROWS: &[KnownOperator] = &[
             int("out_dtype"),
             output("out"),
         ],
-        Libraries::NONE,
-    ),
-    KnownOperator::new(
-        "preprocess::tile_crop.out",
-        &[tensor("input"), int("tile_size"), output("out")],
-        Libraries::NONE,
+        cadence(V0_7),
     ),
 ];

@@ -1,7 +1,9 @@
 //! Operators that read or write parts of a tensor.
 
 use super::super::KnownOperator;
-use super::super::argument::{boolean, in_place, int, ints, number, optional_tensors, output, outputs, tensor};
+use super::super::argument::{
+    boolean, in_place, int, ints, number, optional_tensors, output, outputs, over_first, tensor,
+};
 use super::super::kernel::{
     Check::{
         By, Dies, Dim, Dims, FirstOfType, If, Is, Like, MoreRank, NumberFits, OfType, Range, Rank, SameType, Strays,
@@ -13,7 +15,7 @@ use super::super::kernel::{
 };
 use super::super::releases::{
     Libraries, portable, portable_in_wheels,
-    versions::{V0_1, V0_2, V0_4, V0_6, V0_7},
+    versions::{V0_1, V0_2, V0_4, V0_6, V0_7, V1_5},
 };
 use super::super::types::Types;
 use crate::schema::ScalarType;
@@ -134,7 +136,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     }),
     KnownOperator::new(
         "aten::index_put.out",
-        &[tensor("self"), optional_tensors("indices"), tensor("values"), boolean("accumulate"), output("out")],
+        &[tensor("self"), optional_tensors("indices"), tensor("values"), boolean("accumulate"), over_first("out")],
         portable_in_wheels(V0_1),
     )
     .kernel(&Kernel {
@@ -223,7 +225,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     }),
     KnownOperator::new(
         "aten::scatter.src_out",
-        &[tensor("self"), int("dim"), tensor("index"), tensor("src"), output("out")],
+        &[tensor("self"), int("dim"), tensor("index"), tensor("src"), over_first("out")],
         portable(V0_4),
     )
     .kernel(&Kernel {
@@ -245,7 +247,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     }),
     KnownOperator::new(
         "aten::scatter.value_out",
-        &[tensor("self"), int("dim"), tensor("index"), number("value"), output("out")],
+        &[tensor("self"), int("dim"), tensor("index"), number("value"), over_first("out")],
         portable(V0_4),
     )
     .kernel(&Kernel {
@@ -268,7 +270,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     }),
     KnownOperator::new(
         "aten::scatter_add.out",
-        &[tensor("self"), int("dim"), tensor("index"), tensor("src"), output("out")],
+        &[tensor("self"), int("dim"), tensor("index"), tensor("src"), over_first("out")],
         portable_in_wheels(V0_1),
     )
     .kernel(&Kernel {
@@ -297,7 +299,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     }),
     KnownOperator::new(
         "aten::select_scatter.out",
-        &[tensor("self"), tensor("src"), int("dim"), int("index"), output("out")],
+        &[tensor("self"), tensor("src"), int("dim"), int("index"), over_first("out")],
         portable_in_wheels(V0_1),
     )
     .kernel(&Kernel {
@@ -338,7 +340,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             int("start").or_null(),
             int("end").or_null(),
             int("step"),
-            output("out"),
+            over_first("out"),
         ],
         portable_in_wheels(V0_1),
     )
@@ -437,7 +439,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     )
     .kernel(&Kernel {
         source: "portable/cpu/op_unfold_copy.cpp",
-        orders: &[OrderCheck::new(Contiguous, &["self", "out"])],
+        orders: &[OrderCheck::new(Contiguous, &["self", "out"]).since(V1_5)],
         checks: &[
             Dies(&[Rank(&["self"], 0x1fffe)]),
             Dim("dimension", "self"),

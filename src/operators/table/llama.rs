@@ -1,8 +1,13 @@
-//! Operators for language models.
+//! Operators for language models, and one that tiles images (`extension/llm/custom_ops`; 0.2 and 0.3: `examples/models/llama2/custom_ops`).
 
 use super::super::KnownOperator;
 use super::super::argument::{boolean, double, in_place, int, output, string, tensor};
-use super::super::releases::Libraries;
+use super::super::releases::{
+    Span, Spans, llm,
+    versions::{V0_2, V0_4, V0_5, V0_7, V1_4, V1_5},
+};
+
+const ONLY_0_2: Spans = &[Span::since(0, 2).until(0, 2)];
 
 pub(super) const ROWS: &[KnownOperator] = &[
     KnownOperator::new(
@@ -17,7 +22,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             output("out"),
             output("final_state_out"),
         ],
-        Libraries::NONE,
+        llm(V1_4),
     ),
     KnownOperator::new(
         "llama::custom_quantized_sdpa.out",
@@ -39,7 +44,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             boolean("is_seq_at_dim_2"),
             output("out"),
         ],
-        Libraries::NONE,
+        llm(V0_7),
     ),
     KnownOperator::new(
         "llama::custom_sdpa.out",
@@ -54,10 +59,10 @@ pub(super) const ROWS: &[KnownOperator] = &[
             double("scale").or_null(),
             output("out"),
         ],
-        Libraries::NONE,
+        llm(V0_5),
     ),
-    KnownOperator::new("llama::fallback.out", &[tensor("input"), output("output")], Libraries::NONE),
-    KnownOperator::new("llama::fast_hadamard_transform.out", &[tensor("mat"), output("out")], Libraries::NONE),
+    KnownOperator::new("llama::fallback.out", &[tensor("input"), output("output")], llm(V0_4)),
+    KnownOperator::new("llama::fast_hadamard_transform.out", &[tensor("mat"), output("out")], llm(V0_5)),
     KnownOperator::new(
         "llama::gated_delta_rule.out",
         &[
@@ -70,7 +75,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             output("out"),
             output("final_state_out"),
         ],
-        Libraries::NONE,
+        llm(V1_5),
     ),
     KnownOperator::new(
         "llama::quantized_moe_ffn.out",
@@ -90,7 +95,21 @@ pub(super) const ROWS: &[KnownOperator] = &[
             double("route_scale"),
             output("out"),
         ],
-        Libraries::NONE,
+        llm(V1_5),
+    ),
+    KnownOperator::new(
+        "llama::sdpa.out",
+        &[
+            tensor("query"),
+            tensor("key"),
+            tensor("value"),
+            tensor("attn_mask").or_null(),
+            double("drpout_p"),
+            boolean("is_causal"),
+            double("scale").or_null(),
+            output("out"),
+        ],
+        llm(ONLY_0_2),
     ),
     KnownOperator::new(
         "llama::sdpa_with_kv_cache.out",
@@ -108,16 +127,17 @@ pub(super) const ROWS: &[KnownOperator] = &[
             double("scale").or_null(),
             output("out"),
         ],
-        Libraries::NONE,
+        llm(V0_2),
     ),
     KnownOperator::new(
         "llama::update_cache.out",
         &[tensor("value"), in_place("cache"), int("start_pos"), output("out")],
-        Libraries::NONE,
+        llm(V0_5),
     ),
     KnownOperator::new(
         "llama::update_cache_with_indices.out",
         &[tensor("value"), in_place("cache"), int("start_pos"), tensor("indices"), output("out")],
-        Libraries::NONE,
+        llm(V0_7),
     ),
+    KnownOperator::new("preprocess::tile_crop.out", &[tensor("input"), int("tile_size"), output("out")], llm(V0_4)),
 ];

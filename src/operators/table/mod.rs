@@ -3,6 +3,7 @@
 mod binary;
 mod cadence;
 mod cortex_m;
+mod delegated;
 mod filling;
 mod indexing;
 mod llama;
@@ -21,6 +22,7 @@ pub(super) const TABLES: &[&[KnownOperator]] = &[
     binary::ROWS,
     cadence::ROWS,
     cortex_m::ROWS,
+    delegated::ROWS,
     filling::ROWS,
     indexing::ROWS,
     llama::ROWS,

@@ -1,10 +1,14 @@
 //! Matrix products, norms, distances, transforms.
 
 use super::super::KnownOperator;
-use super::super::argument::{Argument, boolean, double, in_place, int, ints, number, output, string, tensor};
+use super::super::argument::{
+    Argument, boolean, double, in_place, int, ints, number, output, over_first, string, tensor,
+};
 use super::super::kernel::{
     Check,
-    Check::{Between, BroadcastTo, By, If, Is, Like, MoreRank, OfType, Range, Rank, SameSize, SameType, Sizes, Strays},
+    Check::{
+        Between, BroadcastToSizes, By, If, Is, Like, MoreRank, OfType, Range, Rank, SameSize, SameType, Sizes, Strays,
+    },
     Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::{Contiguous, Same},
     OtherNumbers, Size,
@@ -108,7 +112,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             boolean("training"),
             double("momentum"),
             double("eps"),
-            output("out"),
+            over_first("out"),
             output("save_mean"),
             output("save_invstd"),
         ],
@@ -139,7 +143,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             boolean("training"),
             double("momentum"),
             double("eps"),
-            output("out"),
+            over_first("out"),
             output("save_mean"),
             output("save_invstd"),
         ],
@@ -169,7 +173,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             tensor("running_var"),
             double("momentum"),
             double("eps"),
-            output("out0"),
+            over_first("out0"),
             output("out1"),
             output("out2"),
         ],
@@ -207,7 +211,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     }),
     KnownOperator::new(
         "aten::addmm.out",
-        &[tensor("self"), tensor("mat1"), tensor("mat2"), number("beta"), number("alpha"), output("out")],
+        &[tensor("self"), tensor("mat1"), tensor("mat2"), number("beta"), number("alpha"), over_first("out")],
         portable_in_wheels(V0_1),
     )
     .kernel(&Kernel {
@@ -218,7 +222,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             SameType(&["self", "mat1", "mat2", "out"]),
             SameSize("mat1", 1, "mat2", 0),
             Sizes("out", &[Size::Of("mat1", 0), Size::Of("mat2", 1)]),
-            BroadcastTo("self", "out"),
+            BroadcastToSizes("self", &[Size::Of("mat1", 0), Size::Of("mat2", 1)]),
             OfType(&["self"], Types::REAL),
         ],
         other_numbers: &[],
@@ -334,7 +338,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             int("HxW"),
             int("group"),
             double("eps"),
-            output("out0"),
+            over_first("out0"),
             output("out1"),
             output("out2"),
         ],
@@ -358,7 +362,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             tensor("weight").or_null(),
             tensor("bias").or_null(),
             double("eps"),
-            output("out0"),
+            over_first("out0"),
             output("out1"),
             output("out2"),
         ],

@@ -4,8 +4,8 @@ use super::super::KnownOperator;
 use super::super::argument::{Argument, double, elementwise, int, output, tensor};
 use super::super::kernel::{
     Check::{
-        Absent, By, Dies, Dim, Elements, If, Like, MoreRank, OfType, Ordered, QuantRange, Range, Rank, SameShape,
-        SameSize, SameType, Sizes, Strays, TypeSetting,
+        Absent, By, Dies, Dim, Elements, If, Like, MoreRank, OfType, Ordered, QuantRange, Range, Rank,
+        SameShapeOrSingle, SameSize, SameType, Sizes, Strays, TypeSetting,
     },
     Condition, Family, Kernel, Layouts, Often, Only, OtherNumbers, Size,
 };
@@ -63,8 +63,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         source: "quantized/cpu/op_add.cpp",
         orders: &[],
         checks: &[Dies(&[
-            SameShape("b", "a"),
-            SameShape("out", "a"),
+            SameShapeOrSingle(&["a", "b", "out"]),
             SameType(&["a", "b", "out"]),
             Range("a_quant_min", 0, i64::MAX),
             Range("a_quant_max", i64::MIN, 255),
@@ -265,7 +264,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             checks: &[Dies(&[
                 Rank(&["weight"], 1 << 2),
                 Rank(&["weight_scales"], 0b110),
-                MoreRank("indices", "out", 1),
+                Strays(&[MoreRank("indices", "out", 1)]),
                 By(Family::QuantizedEmbedding(2)),
                 OfType(&["weight"], Types::of(&[ScalarType::BYTE])),
                 OfType(
@@ -289,7 +288,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         checks: &[Dies(&[
             Rank(&["weight"], 1 << 2),
             Rank(&["weight_scales"], 0b110),
-            MoreRank("indices", "out", 1),
+            Strays(&[MoreRank("indices", "out", 1)]),
             By(Family::QuantizedEmbedding(2)),
             OfType(&["weight"], Types::of(&[ScalarType::BYTE])),
             OfType(&["out", "weight_scales"], Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT])),
@@ -309,7 +308,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             checks: &[Dies(&[
                 Rank(&["weight"], 1 << 2),
                 Rank(&["weight_scales"], 0b110),
-                MoreRank("indices", "out", 1),
+                Strays(&[MoreRank("indices", "out", 1)]),
                 By(Family::QuantizedEmbedding(4)),
                 OfType(&["weight"], Types::of(&[ScalarType::BYTE])),
                 OfType(
@@ -333,7 +332,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         checks: &[Dies(&[
             Rank(&["weight"], 1 << 2),
             Rank(&["weight_scales"], 0b110),
-            MoreRank("indices", "out", 1),
+            Strays(&[MoreRank("indices", "out", 1)]),
             By(Family::QuantizedEmbedding(4)),
             OfType(&["weight"], Types::of(&[ScalarType::BYTE])),
             OfType(&["out", "weight_scales"], Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT])),

@@ -1,12 +1,12 @@
 //! Operators along dimensions: reductions, sums, orders, softmax.
 
 use super::super::KnownOperator;
-use super::super::argument::{boolean, int, ints, number, output, tensor};
+use super::super::argument::{boolean, int, ints, number, output, over_first, tensor};
 use super::super::kernel::{
     Alpha, Cast,
     Check::{
-        By, Dies, Dim, Dims, If, Is, Like, NotEmpty, OfType, Promotes, Rank, SameShape, SameType, Sizes, StrictDim,
-        TypeSetting,
+        self, By, Dies, Dim, Dims, If, Is, Like, NotEmpty, OfType, Promotes, Rank, SameShape, SameType, Since, Sizes,
+        StrictDim, TypeSetting,
     },
     Common, Complex, Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::{Contiguous, Either, Same},
@@ -14,7 +14,7 @@ use super::super::kernel::{
 };
 use super::super::releases::{
     Libraries, optimized, portable, portable_in_wheels,
-    versions::{V0_1, V0_2, V0_4, V0_5, V0_6, V1_3},
+    versions::{V0_1, V0_2, V0_4, V0_5, V0_6, V1_1, V1_3, V1_4},
 };
 use super::super::types::Types;
 use crate::schema::ScalarType;
@@ -33,10 +33,13 @@ const CAST: Promotion = Promotion {
     complex: Complex::Refused,
 };
 
+/// The division of work by the size of the reduced dimension.
+const DIVIDES_BY_DIM: Check = Since(V1_1, &[], &[Dies(&[By(Family::DimNotEmpty("dim", "self"))])]);
+
 pub(super) const ROWS: &[KnownOperator] = &[
     KnownOperator::new(
         "aten::_log_softmax.out",
-        &[tensor("self"), int("dim"), boolean("half_to_float"), output("out")],
+        &[tensor("self"), int("dim"), boolean("half_to_float"), over_first("out")],
         optimized(V0_1, V0_1),
     )
     .kernel(&Kernel {
@@ -47,7 +50,12 @@ pub(super) const ROWS: &[KnownOperator] = &[
             SameType(&["self", "out"]),
             Dim("dim", "self"),
             Like("self", &["out"]),
-            OfType(&["self"], Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT])),
+            Since(
+                V1_4,
+                &[OfType(&["self"], Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT]))],
+                &[OfType(&["self"], Types::FLOAT32)],
+            ),
+            Dies(&[By(Family::EndNotEmpty("dim", "self"))]),
         ],
         other_numbers: &[
             OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Dim),
@@ -68,7 +76,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     }),
     KnownOperator::new(
         "aten::_softmax.out",
-        &[tensor("self"), int("dim"), boolean("half_to_float"), output("out")],
+        &[tensor("self"), int("dim"), boolean("half_to_float"), over_first("out")],
         portable_in_wheels(V0_1),
     )
     .kernel(&Kernel {
@@ -172,6 +180,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         orders: &[OrderCheck::new(Same, &["self", "out"])],
         checks: &[
             Dim("dim", "self"),
+            DIVIDES_BY_DIM,
             By(Family::Reduction("self", Some("dim"), Some("keepdim"), &["out"])),
             OfType(&["self"], Types::REAL_OR_BOOL),
             OfType(&["out"], Types::of(&[ScalarType::BYTE, ScalarType::BOOL])),
@@ -216,7 +225,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     }),
     KnownOperator::new(
         "aten::cumsum.out",
-        &[tensor("self"), int("dim"), int("dtype").or_null(), output("out")],
+        &[tensor("self"), int("dim"), int("dtype").or_null(), over_first("out")],
         portable_in_wheels(V0_1),
     )
     .kernel(&Kernel {
@@ -377,6 +386,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         checks: &[
             TypeSetting("dtype", "out"),
             Dim("dim", "self"),
+            DIVIDES_BY_DIM,
             By(Family::Reduction("self", Some("dim"), Some("keepdim"), &["out"])),
             OfType(&["self", "out"], Types::REAL_OR_BOOL),
         ],

@@ -3,19 +3,30 @@
 use super::super::KnownOperator;
 use super::super::argument::{Argument, boolean, elementwise, int, ints, number, output, tensor, tensors};
 use super::super::kernel::{
-    Check::{By, Dim, Dims, If, Is, Like, MoreRank, NumberFits, OfType, Range, Rank, SameType, Sizes},
+    Check::{self, By, Dim, Dims, If, Is, Like, MoreRank, NumberFits, OfType, Range, Rank, SameType, Since, Sizes},
     Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::{Contiguous, Either, Same},
     OtherNumbers, Size,
 };
 use super::super::releases::{
     Libraries, portable, portable_in_wheels,
-    versions::{V0_1, V0_2, V0_3, V0_4, V0_5, V0_7, V1_0},
+    versions::{V0_1, V0_2, V0_3, V0_4, V0_5, V0_7, V1_0, V1_1, V1_2},
 };
 use super::super::types::Types;
 use crate::schema::ScalarType;
 
 const UNARY: &[Argument] = &[tensor("self"), elementwise("out")];
+
+/// Casts to and from complex numbers.
+const CASTS_COMPLEX: &[Check] = &[If(
+    Condition::Type("self", Types::COMPLEX),
+    &[],
+    &[If(
+        Condition::Type("out", Types::COMPLEX),
+        &[OfType(&["self"], Types::of(&[ScalarType::HALF, ScalarType::FLOAT, ScalarType::DOUBLE]))],
+        &[OfType(&["self", "out"], Types::REAL_OR_BOOL)],
+    )],
+)];
 
 pub(super) const ROWS: &[KnownOperator] = &[
     KnownOperator::new(
@@ -169,6 +180,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
                 &[Rank(&["out"], 1 << 1)],
                 &[Sizes("out", &[Size::Setting("output_size")])],
             ),
+            By(Family::RepeatInterleave),
         ],
         other_numbers: &[],
     }),
@@ -322,7 +334,13 @@ pub(super) const ROWS: &[KnownOperator] = &[
     .kernel(&Kernel {
         source: "portable/cpu/op__clone_dim_order.cpp",
         orders: &[OrderCheck::new(Either, &["out"])],
-        checks: &[SameType(&["self", "out"]), Is("non_blocking", false), By(Family::DimOrder), Like("self", &["out"])],
+        checks: &[
+            SameType(&["self", "out"]),
+            Is("non_blocking", false),
+            By(Family::DimOrder),
+            Like("self", &["out"]),
+            Since(V1_1, &[], &[OfType(&["self"], Types::REAL_OR_BOOL)]),
+        ],
         other_numbers: &[],
     }),
     KnownOperator::new(
@@ -340,15 +358,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             If(
                 Condition::Empty("self"),
                 &[],
-                &[If(
-                    Condition::Type("self", Types::COMPLEX),
-                    &[],
-                    &[If(
-                        Condition::Type("out", Types::COMPLEX),
-                        &[OfType(&["self"], Types::of(&[ScalarType::HALF, ScalarType::FLOAT, ScalarType::DOUBLE]))],
-                        &[OfType(&["self", "out"], Types::REAL_OR_BOOL)],
-                    )],
-                )],
+                &[Since(V1_2, CASTS_COMPLEX, &[OfType(&["self", "out"], Types::REAL_OR_BOOL)])],
             ),
         ],
         other_numbers: &[],

@@ -1,7 +1,7 @@
 //! Elementwise operators of one tensor.
 
 use super::super::KnownOperator;
-use super::super::argument::{Argument, boolean, double, elementwise, int, number, output, string, tensor};
+use super::super::argument::{Argument, boolean, double, elementwise, int, number, output, over_first, string, tensor};
 use super::super::kernel::{
     Alpha, Cast, Check,
     Check::{Between, Broadcast, If, Like, NumberFits, OfType, OneOf, Promotes, Range, SameType, Word},
@@ -350,7 +350,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     }),
     KnownOperator::new(
         "aten::native_dropout.out",
-        &[tensor("input"), double("p"), boolean("train").or_null(), output("out0"), output("out1")],
+        &[tensor("input"), double("p"), boolean("train").or_null(), over_first("out0"), output("out1")],
         portable(V0_7),
     )
     .kernel(&Kernel {

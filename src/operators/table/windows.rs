@@ -4,7 +4,7 @@ use super::super::KnownOperator;
 use super::super::argument::{boolean, booleans, double, doubles, int, ints, output, tensor};
 use super::super::kernel::{
     Check,
-    Check::{By, Count, If, Is, Like, Mode, OfType, Range, Rank, SameSize, SameType, SizeIs, Sizes},
+    Check::{By, Count, If, Is, Like, Mode, OfType, Range, Rank, SameSize, SameType, SizeIs, Sizes, Strays},
     Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::{Contiguous, Either, Same},
     OtherNumbers, Size,
@@ -240,6 +240,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             SameType(&["grad_output", "self", "grad_input"]),
             OfType(&["indices"], Types::LONG),
             By(Family::MaxPool("self", &[])),
+            Strays(&[By(Family::PooledIndices)]),
             Like("self", &["grad_input"]),
             OfType(&["self"], Types::FLOAT),
         ],

@@ -143,7 +143,8 @@ impl<'t> Analysis<'t> {
     pub fn contract(&self) -> Contract<'t> {
         let pte = self.pte();
         let strict = pte.verify_opened(self.payloads(), Level::Strict);
-        let facts = Facts::new(self, strict, &Target::default());
+        let target = Target::default();
+        let facts = Facts::new(self, strict, &target);
         let verdict = facts.verdict(super::Release::LATEST).verdict;
         let bytes = pte.source.as_ref().map(|source| &*source.bytes);
         let mut compute: BTreeMap<&str, MacsSummary<'t>> = BTreeMap::new();
@@ -163,7 +164,7 @@ impl<'t> Analysis<'t> {
                         backend.compile_specs.push(setting);
                     }
                 }
-                let accelerator = payload.accelerator.filter(|name| !backend.accelerators.contains(name));
+                let accelerator = payload.device.accelerator.filter(|name| !backend.accelerators.contains(name));
                 backend.accelerators.extend(accelerator);
             }
             let constant = |method: crate::inspect::ConstantMethod<'t>| ContractMetadata {

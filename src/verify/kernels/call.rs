@@ -13,7 +13,7 @@ use crate::verify::instructions::prim;
 use crate::verify::report::{Few, POSSIBLE};
 use crate::verify::rule::{self, Rule};
 use crate::verify::values::value;
-use crate::verify::{Outcome, Severity};
+use crate::verify::{Outcome, Release, Severity};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
@@ -26,6 +26,8 @@ pub(super) struct Call<'t, 'a> {
     pub(super) tensors: &'t [Tensors<'t>],
     pub(super) ints: &'t Ints,
     pub(super) constants: &'t Constants<'t, 'a>,
+    /// The release of the kernels.
+    pub(super) release: Release,
     /// `true` if dynamic sizes are taken to be their upper bounds, `false` if any smaller ones are possible.
     pub(super) at_bound: bool,
 }
@@ -33,7 +35,7 @@ pub(super) struct Call<'t, 'a> {
 /// The most items of a list that are looked at.
 pub(super) const MAX_ITEMS: usize = 64;
 
-/// The release whose kernels the tables describe.
+/// The newest release whose kernels were tested.
 const TESTED: &str = "ExecuTorch 1.5.1";
 
 /// The advice on dim orders that a kernel does not support. Each suggestion was tried.
@@ -150,7 +152,20 @@ impl Call<'_, '_> {
             severity,
             outcome,
             argument: fault.argument.and_then(|name| self.position(name)),
-            message: format!("{}: {}: {TESTED} {reaction} when it runs{which}{bound}{code}", self.name(), fault.text),
+            message: format!(
+                "{}: {}: {} {reaction} when it runs{which}{bound}{code}",
+                self.name(),
+                fault.text,
+                self.tested()
+            ),
+        }
+    }
+
+    /// Returns the name of the release whose kernels were tested.
+    fn tested(&self) -> String {
+        match self.release {
+            Release::LATEST => String::from(TESTED),
+            release => format!("ExecuTorch {release}"),
         }
     }
 
@@ -219,9 +234,10 @@ impl Call<'_, '_> {
             outcome: rule::KERNEL_ARGUMENT_COUNT.outcome,
             argument: None,
             message: format!(
-                "{have} for {}, expected {expected}: {names}{}; {TESTED} refuses the call when it runs (error 0x23)",
+                "{have} for {}, expected {expected}: {names}{}; {} refuses the call when it runs (error 0x23)",
                 self.name(),
-                if repeats { ", then the result again" } else { "" }
+                if repeats { ", then the result again" } else { "" },
+                self.tested()
             ),
         });
         false
@@ -244,7 +260,7 @@ impl Call<'_, '_> {
                     "{name} of {} is of kind {kind}, expected {}: {} ends the process when it runs",
                     self.name(),
                     argument.kinds(),
-                    TESTED
+                    self.tested()
                 ),
             });
         }
@@ -260,7 +276,10 @@ impl Call<'_, '_> {
                 severity,
                 outcome,
                 argument: Some(*argument),
-                message: format!("{message}: {} refuses the call when it runs{which} (error 0x12); {HELP}", TESTED),
+                message: format!(
+                    "{message}: {} refuses the call when it runs{which} (error 0x12); {HELP}",
+                    self.tested()
+                ),
             });
         }
         let other_numbers = Which::of(self.called, |kernel| match self.refused_order(kernel) {
@@ -285,6 +304,8 @@ impl Call<'_, '_> {
                 rule: rule::KERNEL_WRONG_VALUES,
                 severity: rule::KERNEL_WRONG_VALUES.severity,
                 outcome: match (which, often) {
+                    // The numbers of other releases were not compared.
+                    _ if self.release != Release::LATEST => Outcome::Unknown,
                     (Which::Every, Often::Always) => Outcome::Miscomputes,
                     (Which::Every, Often::Crash) => Outcome::Dies,
                     (_, Often::Sometimes) | (Which::Portable | Which::Optimized, _) => Outcome::Unknown,
@@ -339,7 +360,8 @@ impl Call<'_, '_> {
 
     /// Returns the first argument with a dim order that the kernel refuses, with a text about the found and the expected order.
     fn refused_order(&self, kernel: &Kernel) -> Option<(usize, String)> {
-        kernel.orders.iter().find_map(|check| self.broken(check))
+        let mut checks = kernel.orders.iter().filter(|check| self.release.is_in(check.releases));
+        checks.find_map(|check| self.broken(check))
     }
 
     fn broken(&self, check: &OrderCheck) -> Option<(usize, String)> {

@@ -129,15 +129,8 @@ impl<'t> Call<'t, '_> {
                 (Some(view), Some(expected)) => self.has_sizes(name, view, &expected.shape()),
                 _ => Ok(()),
             },
-            Check::Sizes(out, sizes) => {
-                let size = |size: &operators::Size| match *size {
-                    operators::Size::Of(name, dim) => self.size(name, dim).unwrap_or(Size::Any),
-                    operators::Size::Setting(name) => self.int(name).unwrap_or(Size::Any),
-                    operators::Size::Is(value) => Size::Is(value),
-                };
-                let expected: Vec<Size> = sizes.iter().map(size).collect();
-                self.resize(out, &expected)
-            }
+            Check::SameShapeOrSingle(names) => self.same_shape_or_single(names),
+            Check::Sizes(out, sizes) => self.resize(out, &self.sizes(sizes)),
             // Most calls have one shape.
             Check::Broadcast(names, out) if self.have_one_shape(names, out) => Ok(()),
             Check::Broadcast(names, out) => match self.broadcast(names)? {
@@ -147,6 +140,10 @@ impl<'t> Call<'t, '_> {
             Check::BroadcastTo(name, target) => match (self.tensor(name), self.tensor(target)) {
                 (Some(view), Some(target_view)) => self.broadcast_to(name, view, target, &target_view.shape()),
                 _ => Ok(()),
+            },
+            Check::BroadcastToSizes(name, sizes) => match self.tensor(name) {
+                Some(view) => self.broadcast_to(name, view, "the result", &self.sizes(sizes)),
+                None => Ok(()),
             },
             Check::By(family) => self.family(family),
             Check::Kinds(names, kinds) => self.kinds_are(names, kinds),
@@ -163,6 +160,9 @@ impl<'t> Call<'t, '_> {
                 Some(holds) => self.meets(if holds { then } else { otherwise }),
                 None => Ok(()),
             },
+            Check::Since(releases, checks, before) => {
+                self.meets(if self.release.is_in(releases) { checks } else { before })
+            }
         }
     }
 
@@ -191,6 +191,10 @@ impl<'t> Call<'t, '_> {
     fn holds(&self, condition: Condition) -> Option<bool> {
         Some(match condition {
             Condition::Type(name, types) => self.views(name).flatten().any(|view| types.contains(view.scalar_type)),
+            Condition::AnyType(names, types) => {
+                let mut views = names.iter().filter_map(|name| self.tensor(name));
+                views.any(|view| types.contains(view.scalar_type))
+            }
             Condition::SameTypes(names) => self.same_type(names).is_ok(),
             Condition::Null(name) => self.is_null(name),
             Condition::Bool(name) => {
@@ -205,7 +209,7 @@ impl<'t> Call<'t, '_> {
                 view.is_empty()
             }
             Condition::EmptyList(name) => self.list(name).is_some_and(|items| items.is_empty()),
-            Condition::Copies(name, other) => {
+            Condition::SameEnd(name, other) => {
                 let (left, right) = (self.tensor(name)?, self.tensor(other)?);
                 if left.is_open || right.is_open {
                     return None;
@@ -214,7 +218,7 @@ impl<'t> Call<'t, '_> {
                     let ones = view.sizes.iter().take_while(|size| **size == 1).count();
                     view.sizes.iter().copied().skip(ones).collect::<Vec<i32>>()
                 };
-                left.scalar_type == right.scalar_type && trimmed(left) == trimmed(right) && !right.is_empty()
+                trimmed(left) == trimmed(right) && !right.is_empty()
             }
             Condition::OneIndex(name) => {
                 let mut present = self.views(name).flatten();
@@ -226,6 +230,28 @@ impl<'t> Call<'t, '_> {
                 let KernelTypes::BoolList(list) = self.named(name)? else { return None };
                 *list.items.as_deref()?.get(at)?
             }
+        })
+    }
+
+    fn sizes(&self, sizes: &[operators::Size]) -> Vec<Size> {
+        let size = |size: &operators::Size| match *size {
+            operators::Size::Of(name, dim) => self.size(name, dim).unwrap_or(Size::Any),
+            operators::Size::Setting(name) => self.int(name).unwrap_or(Size::Any),
+            operators::Size::Is(value) => Size::Is(value),
+        };
+        sizes.iter().map(size).collect()
+    }
+
+    /// Checks that tensors have the sizes of the first, or that each has a single element.
+    fn same_shape_or_single(&self, names: Names) -> Checked {
+        let may_be_single = |name: &&str| self.tensor(name).is_none_or(|view| view.elements().can_equal(Size::Is(1)));
+        if names.iter().all(may_be_single) {
+            return Ok(());
+        }
+        let Some(first) = names.first().and_then(|name| self.tensor(name)) else { return Ok(()) };
+        names.iter().try_for_each(|name| match self.tensor(name) {
+            Some(view) => self.has_sizes(name, view, &first.shape()),
+            None => Ok(()),
         })
     }
 

@@ -20,8 +20,8 @@ impl<'t, 'a> Constants<'t, 'a> {
         Self { pte, budget: Cell::new(MAX_ELEMENTS) }
     }
 
-    /// Returns the smallest and the largest number in a constant tensor of integers; `None` if it is not one, or too large.
-    pub(super) fn range(&self, view: View<'_>) -> Option<(i64, i64)> {
+    /// Returns the numbers in a constant tensor of integers; `None` if it is not one, or too large.
+    fn numbers(&self, view: View<'t>) -> Option<impl Iterator<Item = i64> + use<'t>> {
         let is_constant = view.tensor.allocation_info.is_none() && view.tensor.data_buffer_idx != 0;
         if !is_constant || !matches!(view.scalar_type, ScalarType::INT | ScalarType::LONG) {
             return None;
@@ -29,11 +29,21 @@ impl<'t, 'a> Constants<'t, 'a> {
         let bytes = self.pte.tensor_view(view.tensor).ok()??.bytes();
         let width = if view.scalar_type == ScalarType::INT { 4 } else { 8 };
         self.budget.set(self.budget.get().checked_sub(bytes.len() / width)?);
-        let number = |bytes: &[u8]| match width {
+        let number = move |bytes: &[u8]| match width {
             4 => bytes.try_into().map(i32::from_le_bytes).map(i64::from).ok(),
             _ => bytes.try_into().map(i64::from_le_bytes).ok(),
         };
-        let mut numbers = bytes.chunks_exact(width).filter_map(number);
+        Some(bytes.chunks_exact(width).filter_map(number))
+    }
+
+    /// Returns the sum of the numbers in a constant tensor of integers; `None` if it is not one, or too large.
+    pub(super) fn sum(&self, view: View<'t>) -> Option<i64> {
+        self.numbers(view)?.try_fold(0, i64::checked_add)
+    }
+
+    /// Returns the smallest and the largest number in a constant tensor of integers; `None` if it is not one, or too large.
+    pub(super) fn range(&self, view: View<'t>) -> Option<(i64, i64)> {
+        let mut numbers = self.numbers(view)?;
         let first = numbers.next()?;
         Some(numbers.fold((first, first), |(low, high), number| (low.min(number), high.max(number))))
     }

@@ -1,6 +1,9 @@
 //! The checks of an operator's kernels as text, from the table of operators.
 
-use crate::operators::{self, Cast, Check, Condition, Family, Kernel, KnownOperator, Names, Orders, Promotion, Size};
+use crate::operators::versions::V0_1;
+use crate::operators::{
+    self, Argument, Cast, Check, Condition, Effect, Family, Kernel, KnownOperator, Names, Orders, Promotion, Size,
+};
 use alloc::{format, string::String, vec::Vec};
 
 /// Returns the full names of the operators whose calls are checked, sorted.
@@ -26,12 +29,41 @@ pub fn explain_operator(name: &str) -> Option<String> {
         text += &format!("`{}` ({})", argument.name, argument.kinds());
     }
     text += if row.repeats_result { ", then the result again.\n\n" } else { ".\n\n" };
+    text += &of_memory(row.arguments);
     text += &of_kernel(kernel);
     if let Some(portable) = row.portable {
         text += "\n";
         text += &of_kernel(portable);
     }
     Some(text)
+}
+
+/// Returns the demands on the memory of results (`planned-memory-overlap`).
+fn of_memory(arguments: &[Argument]) -> String {
+    let inputs = arguments.iter().filter(|argument| !argument.is_output() && argument.kind.has_tensors());
+    let mut inputs = inputs.map(|argument| argument.name);
+    if inputs.next().is_none() {
+        return String::new();
+    }
+    let first = arguments.first().map_or("", |argument| argument.name);
+    let mut lines = String::new();
+    for argument in arguments {
+        let name = argument.name;
+        lines += &match argument.effect {
+            Effect::Write => format!("- `{name}`: apart from all inputs\n"),
+            Effect::Elementwise => {
+                format!("- `{name}`: apart from all inputs, or in the place of one with as many bytes\n")
+            }
+            Effect::OverFirst => format!("- `{name}`: apart from all inputs, or in the place of `{first}`\n"),
+            Effect::InPlace | Effect::Replace | Effect::Fill => {
+                format!("- `{name}`: changed in place, and apart from all other inputs\n")
+            }
+            Effect::Scratch => format!("- `{name}`: scratch memory, apart from all others\n"),
+            Effect::View => format!("- `{name}`: a view of `{first}`\n"),
+            Effect::Read | Effect::Refer => continue,
+        };
+    }
+    if lines.is_empty() { lines } else { format!("Memory (`planned-memory-overlap`):\n\n{lines}\n") }
 }
 
 fn of_kernel(kernel: &Kernel) -> String {
@@ -43,7 +75,11 @@ fn of_kernel(kernel: &Kernel) -> String {
             Orders::Same => "all contiguous or all channels-last",
         };
         let unless = check.unless.map(|name| format!(", unless `{name}` is true")).unwrap_or_default();
-        text += &format!("- {}: {orders}{unless}\n", list(check.arguments));
+        let since = match check.releases.first() {
+            Some(release) if *check.releases != *V0_1 => format!(" (since {release})"),
+            _ => String::new(),
+        };
+        text += &format!("- {}: {orders}{unless}{since}\n", list(check.arguments));
     }
     for check in kernel.checks {
         text += &format!("- {}\n", of_check(check));
@@ -110,16 +146,10 @@ fn of_check(check: &Check) -> String {
         Check::Elements(name, count) => format!("`{name}`: {count} elements"),
         Check::Like(name, outs) => format!("{}: the sizes of `{name}`", list(outs)),
         Check::SameShape(name, other) => format!("`{name}`: the sizes of `{other}`"),
-        Check::Sizes(out, sizes) => {
-            let size = |size: &Size| match *size {
-                Size::Of(name, dim) => format!("dimension {dim} of `{name}`"),
-                Size::Setting(name) => format!("`{name}`"),
-                Size::Is(size) => format!("{size}"),
-            };
-            let sizes: Vec<String> = sizes.iter().map(size).collect();
-            format!("`{out}`: sizes [{}]", sizes.join(", "))
-        }
+        Check::SameShapeOrSingle(names) => format!("{}: the same sizes, or a single element each", list(names)),
+        Check::Sizes(out, sizes) => format!("`{out}`: sizes {}", of_sizes(sizes)),
         Check::Broadcast(names, out) => format!("`{out}`: the sizes to which {} are broadcast", list(names)),
+        Check::BroadcastToSizes(name, sizes) => format!("`{name}`: sizes that can be broadcast to {}", of_sizes(sizes)),
         Check::BroadcastTo(name, target) => format!("`{name}`: sizes that can be broadcast to those of `{target}`"),
         Check::Kinds(names, kinds) => format!("{}, if constant: {}", list(names), operators::kind_names(kinds)),
         Check::NotEmpty(name) => format!("`{name}`: elements"),
@@ -134,7 +164,28 @@ fn of_check(check: &Check) -> String {
                 if otherwise.is_empty() { String::new() } else { format!("; otherwise: {}", all(otherwise)) };
             format!("if {}: {}{otherwise}", of_condition(condition), all(then))
         }
+        Check::Since(releases, checks, before) => {
+            let since = releases.first().map(|release| format!("{release}")).unwrap_or_default();
+            let mut parts = Vec::new();
+            if !checks.is_empty() {
+                parts.push(format!("since {since}: {}", all(checks)));
+            }
+            if !before.is_empty() {
+                parts.push(format!("before {since}: {}", all(before)));
+            }
+            parts.join("; ")
+        }
     }
+}
+
+fn of_sizes(sizes: &[Size]) -> String {
+    let size = |size: &Size| match *size {
+        Size::Of(name, dim) => format!("dimension {dim} of `{name}`"),
+        Size::Setting(name) => format!("`{name}`"),
+        Size::Is(size) => format!("{size}"),
+    };
+    let sizes: Vec<String> = sizes.iter().map(size).collect();
+    format!("[{}]", sizes.join(", "))
 }
 
 fn of_promotion(rule: &Promotion) -> String {
@@ -154,13 +205,16 @@ fn of_promotion(rule: &Promotion) -> String {
 fn of_condition(condition: Condition) -> String {
     match condition {
         Condition::Type(name, types) => format!("`{name}` is one of {}", super::types::names(types)),
+        Condition::AnyType(names, types) => format!("one of {} is one of {}", list(names), super::types::names(types)),
         Condition::SameTypes(names) => format!("{} have one type", list(names)),
         Condition::Null(name) => format!("`{name}` is Null"),
         Condition::Bool(name) => format!("`{name}` is a Bool"),
         Condition::DequantizesBytes => String::from("`input` is contiguous and i8, and `out_dtype` f32 or Null"),
         Condition::Empty(name) => format!("`{name}` has no element"),
         Condition::EmptyList(name) => format!("`{name}` has no item"),
-        Condition::Copies(name, other) => format!("`{name}` and `{other}` have the same type and sizes"),
+        Condition::SameEnd(name, other) => {
+            format!("`{name}` and `{other}` have the same sizes, apart from leading ones")
+        }
         Condition::OneIndex(name) => format!("`{name}` has a single tensor, of rank 1 and of integers"),
         Condition::Mask(name, at) => format!("item {at} of `{name}` is true"),
     }
@@ -172,6 +226,7 @@ fn of_family(family: Family) -> &'static str {
             "the results have the sizes of the input without the reduced dimensions, or with 1 if `keepdim`"
         }
         Family::DimNotEmpty(..) => "the dimension has elements",
+        Family::EndNotEmpty(..) => "the dimension and those after it have elements",
         Family::TopK => "`k` is at most the size of the dimension; the results have `k` instead of that size",
         Family::Nonzero => "`out` has a column for each dimension of `self`, and no more rows than `self` has elements",
         Family::MaskedSelect => "`self` and `mask` can be broadcast; `out` has no more elements than that",
@@ -185,6 +240,7 @@ fn of_family(family: Family) -> &'static str {
         Family::MaxPool(..) | Family::AveragePool => {
             "rank 3 or 4 with elements; one or two items from 1 in `kernel_size`, from 0 to half of it in `padding`; strides are not 0; the results have the sizes of the pooling"
         }
+        Family::PooledIndices => "`indices` has an element for each of `grad_output`",
         Family::AdaptivePool => "rank 3 or 4 with elements; two items from 1 in `output_size`, which `out` has",
         Family::Linear => "`out` has the sizes of `input` with the rows of `weight` last; `bias` has these or 1",
         Family::LayerNorm => {
@@ -203,10 +259,14 @@ fn of_family(family: Family) -> &'static str {
         Family::UpsampleAntialias => "`out` has the sizes of `self` with `output_size` at the end",
         Family::Expand => "`size` has at least the rank of `self`; sizes other than 1 stay",
         Family::Repeat => "`repeats` has at least the rank of `self` and no negative item; `out` has the product",
+        Family::RepeatInterleave => "`output_size`, or else the size of `out`: the sum of `repeats`, if constant",
         Family::Permute => "`dims` lists each dimension of `self` once; `out` has the sizes in that order",
         Family::Transpose(..) | Family::TransposeMatrix => "`out` has the sizes of `self` with two exchanged",
         Family::View | Family::EtView => {
             "`size` has the elements of `self`, with at most one -1; `out` has these sizes"
+        }
+        Family::FirstOfOne => {
+            "`alpha`: 1 if `self` has one element and `other` has more (else other numbers are computed)"
         }
         Family::Divisor => "`b`: not 0 if both are integers",
         Family::Choice => "the chosen one of `t` and `f`: Int, Bool or Double",
@@ -224,7 +284,10 @@ fn of_family(family: Family) -> &'static str {
         Family::Split | Family::SplitSizes | Family::Unbind => {
             "`out` has a tensor for each part, with its sizes; parts add up to the dimension"
         }
-        Family::Slice | Family::Narrow => "the slice is inside the dimension; `out` has its sizes",
+        Family::Slice => "the slice is inside the dimension; `out` has its sizes",
+        Family::Narrow => {
+            "the slice is inside the dimension, and starts at 0 or later unless it is empty; `out` has its sizes"
+        }
         Family::SliceScatter => "`src` has the sizes of the slice",
         Family::Select => "`index` is in the dimension; `out` has the other dimensions",
         Family::SelectScatter => "`index` is in the dimension; `src` has the other dimensions",

@@ -24,6 +24,8 @@ pub(super) enum Reaction {
     Dies,
     /// Memory outside of the tensors is read or written, or other numbers are computed.
     Strays,
+    /// Other numbers are computed.
+    Miscomputes,
 }
 
 impl Reaction {
@@ -32,6 +34,7 @@ impl Reaction {
         match self {
             Self::Refuses(_) => Outcome::RefusesCall,
             Self::Dies | Self::Strays => Outcome::Dies,
+            Self::Miscomputes => Outcome::Miscomputes,
         }
     }
 }
@@ -54,6 +57,7 @@ impl fmt::Display for Reaction {
             Self::Refuses(_) => "refuses the call",
             Self::Dies => "ends the process",
             Self::Strays => "accesses memory outside of the tensors, or computes other numbers,",
+            Self::Miscomputes => "computes other numbers, without an error,",
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Rules about calls of kernels: calls that official kernels refuse, end the process on, or compute other numbers for.
 //!
-//! The kernels are those of ExecuTorch 1.5.1, as in the table of operators. Each was called by itself in the official runtime with
+//! The kernels are those of ExecuTorch 1.5.1, as in the table of operators, which also states how those of 1.0 to 1.4 differ. Each was called by itself in the official runtime with
 //! every dim order, rank, type and kind of its arguments, 185,013 calls in all: with the kernels of the Python wheel, and with those
 //! portable kernels that optimized ones replace there. Other operators, which may have kernels of any kind, are not checked.
 
@@ -20,8 +20,10 @@ mod types;
 
 use super::report::Report;
 use super::rule::Rule;
-use super::{Outcome, Severity};
+use super::{Outcome, Release, Severity};
 use crate::file::pte::Pte;
+#[cfg(feature = "inspect")]
+use crate::operators::KnownOperator;
 use crate::path::Path;
 use crate::schema::program::{
     EValue, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes, Operator, TensorShapeDynamism,
@@ -60,9 +62,16 @@ pub(super) struct Violation {
     pub(super) message: String,
 }
 
+/// Returns `true` if a program calls an operator whose kernels' demands differ between releases.
+#[cfg(feature = "inspect")]
+pub(super) fn depends_on_release(pte: &Pte<'_>) -> bool {
+    let mut operators = pte.methods().iter().flat_map(ExecutionPlan::operators);
+    operators.any(|operator| crate::operators::find(operator).is_some_and(KnownOperator::depends_on_release))
+}
+
 /// Reports violations in the calls of a method.
 pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let mut calls = Calls::new(pte, plan, Kernels::Any);
+    let mut calls = Calls::new(pte, plan, Kernels::Any, Release::LATEST);
     for ((chain, index), instruction) in plan.instructions() {
         let InstructionArguments::KernelCall(call) = instruction else { continue };
         for found in calls.judge(call) {
@@ -93,6 +102,7 @@ pub(super) struct Calls<'t, 'a> {
     tensors: Vec<Tensors<'t>>,
     ints: Ints,
     constants: Constants<'t, 'a>,
+    release: Release,
     /// `true` if any of these tensors is not contiguous.
     has_orders: bool,
     /// `true` if any tensor has a dynamic shape.
@@ -104,7 +114,7 @@ pub(super) struct Calls<'t, 'a> {
 }
 
 impl<'t, 'a> Calls<'t, 'a> {
-    pub(super) fn new(pte: &'t Pte<'a>, plan: &'t ExecutionPlan<'a>, kernels: Kernels) -> Self {
+    pub(super) fn new(pte: &'t Pte<'a>, plan: &'t ExecutionPlan<'a>, kernels: Kernels, release: Release) -> Self {
         let find = |operator| Some((operator, Called::find(operator, kernels)?));
         let operators: Vec<_> = plan.operators().iter().map(find).collect();
         let is_known = operators.iter().any(Option::is_some);
@@ -114,7 +124,18 @@ impl<'t, 'a> Calls<'t, 'a> {
         let is_dynamic = plan.values().iter().any(is_resized);
         let (ints, constants) = (Ints::new(plan), Constants::new(pte));
         let alike = if is_known { alike::of_values(plan, &ints) } else { Vec::new() };
-        Self { plan, operators, tensors, ints, constants, has_orders, is_dynamic, alike, judged: BTreeMap::new() }
+        Self {
+            plan,
+            operators,
+            tensors,
+            ints,
+            constants,
+            release,
+            has_orders,
+            is_dynamic,
+            alike,
+            judged: BTreeMap::new(),
+        }
     }
 
     /// Returns the violations of a call; none for an operator that is not in the tables. Of calls that no kernel can tell apart, only the
@@ -129,7 +150,8 @@ impl<'t, 'a> Calls<'t, 'a> {
             return found.clone();
         }
         let (plan, tensors, ints, constants) = (self.plan, &self.tensors, &self.ints, &self.constants);
-        let found = Call { operator, called, plan, args, tensors, ints, constants, at_bound: false }
+        let release = self.release;
+        let found = Call { operator, called, plan, args, tensors, ints, constants, release, at_bound: false }
             .judge(self.has_orders, self.is_dynamic);
         if let Some(key) = key {
             self.judged.insert(key, found.clone());
@@ -157,7 +179,7 @@ impl<'t, 'a> Calls<'t, 'a> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use alloc::vec;
+    use alloc::{format, vec};
 
     #[test]
     fn a_result_that_is_given_again_as_another_tensor_does_not_name_the_violation() {
@@ -176,7 +198,7 @@ mod tests {
         plan.operators = Some([Operator::new("aten::bmm", "out")].into());
         let plan = pte.methods().first().unwrap();
         let call = KernelCall { op_index: 0, args: Some([0, 1, 2, 3][..].into()) };
-        let found = Calls::new(&pte, plan, Kernels::Any).judge(&call);
+        let found = Calls::new(&pte, plan, Kernels::Any, Release::LATEST).judge(&call);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found.iter().all(|violation| violation.message.starts_with("self of aten::bmm.out is ")), "{found:?}");
     }
@@ -196,11 +218,96 @@ mod tests {
             let plan = pte.methods().first().unwrap();
             let (_, instruction) = plan.instructions().next().unwrap();
             let InstructionArguments::KernelCall(call) = instruction else { unreachable!() };
-            let found = Calls::new(&pte, plan, Kernels::Any).judge(call);
+            let found = Calls::new(&pte, plan, Kernels::Any, Release::LATEST).judge(call);
             let [violation] = found.as_slice() else { unreachable!("{found:?}") };
             assert_eq!((violation.rule, violation.severity), (super::super::rule::KERNEL_SHAPE, severity));
             let is_at_bounds = violation.message.contains("at the upper bounds of the sizes");
             assert_eq!(is_at_bounds, severity == Severity::Warning, "{}", violation.message);
+        }
+    }
+
+    #[test]
+    fn calls_are_judged_with_the_kernels_of_a_release() {
+        use crate::schema::ScalarType;
+        use crate::schema::program::{Instruction, Tensor};
+        let tensor = |scalar_type: ScalarType, sizes: &[i32]| Tensor::new(scalar_type, sizes.to_vec());
+        let complex = ScalarType(9);
+        let mut transposed = tensor(ScalarType::FLOAT, &[4, 4]);
+        transposed.dim_order = Some(vec![1, 0].into());
+        let tensors = [
+            tensor(ScalarType::HALF, &[2, 4]),
+            tensor(ScalarType::FLOAT, &[4, 4]),
+            transposed,
+            tensor(complex, &[4, 4]),
+            tensor(ScalarType::FLOAT, &[4, 3, 2]),
+            tensor(ScalarType::FLOAT, &[2, 0]),
+            tensor(ScalarType::FLOAT, &[2]),
+            tensor(ScalarType::DOUBLE, &[4, 4]),
+        ];
+        let mut values: Vec<EValue<'_>> = tensors.into_iter().map(EValue::from).collect();
+        values.extend([1.into(), false.into(), EValue::null(), 2.into(), 0.into()]);
+        values.extend([tensor(ScalarType::FLOAT, &[1, 4]).into(), (-1).into()]);
+        let (one, no, null, two, zero, minus_one) = (8, 9, 10, 11, 12, 14);
+        let (refuses, dies, runs) = (Some(Outcome::RefusesCall), Some(Outcome::Dies), None);
+        // Each with the last release of one behaviour, and the first of the other.
+        type Judged = (Release, Option<Outcome>);
+        let calls: &[(&'static str, &'static str, &[i32], Judged, Judged)] = &[
+            ("aten::_log_softmax", "out", &[0, one, no, 0, 0], (Release::V1_3, refuses), (Release::V1_4, runs)),
+            ("aten::unfold_copy", "out", &[2, one, two, one, 4, 4], (Release::V1_4, runs), (Release::LATEST, refuses)),
+            ("aten::prod", "int_out", &[5, one, no, null, 6, 6], (Release::V1_0, dies), (Release::V1_1, runs)),
+            ("aten::copy", "out", &[1, 7, no, 1, 1], (Release::V1_0, dies), (Release::V1_1, runs)),
+            ("aten::div", "out", &[3, 3, 3, 3], (Release::V1_1, refuses), (Release::V1_2, runs)),
+            ("aten::div", "out", &[3, 1, 3, 3], (Release::V1_1, dies), (Release::V1_2, dies)),
+            (
+                "dim_order_ops::_to_dim_order_copy",
+                "out",
+                &[3, no, null, 3, 3],
+                (Release::V1_1, refuses),
+                (Release::V1_2, runs),
+            ),
+            (
+                "dim_order_ops::_clone_dim_order",
+                "out",
+                &[3, no, null, 3, 3],
+                (Release::V1_0, refuses),
+                (Release::V1_1, runs),
+            ),
+            (
+                "aten::narrow_copy",
+                "out",
+                &[1, zero, minus_one, one, 13, 13],
+                (Release::V1_0, dies),
+                (Release::V1_1, refuses),
+            ),
+            (
+                "aten::slice_scatter",
+                "out",
+                &[1, 4, one, zero, two, one, 1, 1],
+                (Release::V1_0, refuses),
+                (Release::V1_1, refuses),
+            ),
+            (
+                "aten::slice_scatter",
+                "out",
+                &[1, 1, one, zero, two, one, 1, 1],
+                (Release::V1_0, dies),
+                (Release::V1_1, refuses),
+            ),
+        ];
+        let pte = Pte::parse(include_bytes!("../../../tests/data/1.5.1/add/add.pte")).unwrap();
+        for (name, overload, args, before, since) in calls {
+            let call = vec![Instruction::kernel_call(0, args.to_vec())];
+            let plan = ExecutionPlan::new("m", values.clone(), vec![Operator::new(*name, *overload)], call.clone(), 0);
+            let Some(InstructionArguments::KernelCall(call)) = call.first().map(|call| &call.instr_args) else {
+                unreachable!()
+            };
+            for (release, expected) in [before, since] {
+                let found = Calls::new(&pte, &plan, Kernels::Optimized, *release).judge(call);
+                let outcome = found.first().map(|violation| violation.outcome);
+                assert_eq!(outcome, *expected, "{name} {args:?} in {release}: {found:?}");
+                let tested = if *release == Release::LATEST { "1.5.1".into() } else { format!("{release}") };
+                assert!(found.iter().all(|violation| violation.message.contains(&format!("ExecuTorch {tested} "))));
+            }
         }
     }
 
@@ -218,7 +325,7 @@ mod tests {
                 let file = std::fs::read(&entry).unwrap();
                 let Ok(pte) = Pte::parse(&file) else { continue };
                 for plan in pte.methods() {
-                    let mut kept = Calls::new(&pte, plan, Kernels::Any);
+                    let mut kept = Calls::new(&pte, plan, Kernels::Any, Release::LATEST);
                     for (_, instruction) in plan.instructions() {
                         let InstructionArguments::KernelCall(call) = instruction else { continue };
                         let first = kept.judge(call);

@@ -3,6 +3,7 @@
 use super::super::history::{History, behaviour};
 use super::super::{Behaviour, Cause, Finding, Level, Outcome, RULES, Release, Severity, Verdict, rule};
 use super::backends::KnownBackend;
+use super::faults::KnownFault;
 use super::features::Feature;
 use super::{Answer, NeededKernels, Reason, ReleaseVerdict, reasons};
 use crate::path::FieldPath;
@@ -63,6 +64,18 @@ impl Judgement {
         let reason = Reason::new(&reasons::MISSING_BACKEND, path.clone(), message);
         self.cause(behaviour, Outcome::Missing, &reason);
         self.delegates.add((behaviour, reason));
+    }
+
+    /// Adds a fault of kernels that a call of the program meets.
+    pub(super) fn fault(&mut self, fault: &KnownFault, path: &FieldPath) {
+        let last = fault.since.iter().take_while(|(first, _)| *first <= self.release).last();
+        let Some((_, outcome)) = last.filter(|(_, outcome)| *outcome != Outcome::Runs) else { return };
+        let message = format!("{} ({})", fault.what, fault.source);
+        let reason = Reason::new(&reasons::KNOWN_FAULT, path.clone(), message);
+        match outcome {
+            Outcome::Miscomputes => self.operators(Behaviour::Miscomputes, reason),
+            _ => self.add(Cause::new(*outcome, reason)),
+        }
     }
 
     /// Adds a behaviour because of the format.

@@ -9,6 +9,7 @@ mod backends;
 mod contents;
 mod external;
 mod facts;
+mod faults;
 mod features;
 mod judgement;
 mod loads_in;
@@ -16,13 +17,15 @@ mod operators;
 pub(super) mod reasons;
 mod xnnpack;
 
+pub use crate::operators::Library;
 pub use backends::{BACKENDS, KnownBackend};
 pub use external::MissingData;
 pub(super) use external::missing;
 pub(super) use facts::Facts;
+pub use faults::{FAULTS, KnownFault};
 pub use features::{FEATURES, Feature};
 pub use loads_in::{LoadsIn, LoadsOutcome};
-pub use operators::{Library, NeededKernels};
+pub use operators::NeededKernels;
 pub use reasons::{REASONS, ReasonKind};
 
 use super::target::Target;
@@ -203,7 +206,7 @@ impl fmt::Display for Reason {
 }
 
 /// Returns the behaviour of each release with a program.
-pub(super) fn of_facts(facts: &Facts) -> Releases {
+pub(super) fn of_facts(facts: &Facts<'_>) -> Releases {
     Releases::new(Release::ALL.into_iter().map(|release| facts.verdict(release)).collect(), facts.checked.clone())
 }
 

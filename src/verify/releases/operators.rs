@@ -4,75 +4,19 @@ use super::super::instructions::called_operators;
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
 use super::{KnownBehaviour, Reason, Target, reasons};
-use crate::error::{Error, Result};
 use crate::file::pte::Pte;
-use crate::operators::{self, Libraries, Spans};
+use crate::operators::{self, KernelPlace, KnownOperator, Library, Spans};
 use crate::path::{FieldPath, Path};
 use crate::schema::program::Operator;
 use alloc::collections::BTreeSet;
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
-use core::str::FromStr;
 
 /// The most operators to name in a sentence.
 const MAX_SHOWN: usize = 4;
 
 /// The most operators of a library to list.
 const MAX_LISTED: usize = 100;
-
-/// A kernel library of ExecuTorch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub enum Library {
-    /// Kernels for any machine.
-    Portable,
-    /// Faster kernels for some operators, used together with the portable ones.
-    Optimized,
-    /// Kernels of quantized operators.
-    Quantized,
-    /// Kernels of quantized operators for Arm's Cortex-M.
-    #[serde(rename = "cortex_m", alias = "cortex-m")]
-    CortexM,
-    /// The kernels in the Python wheel.
-    PythonWheel,
-}
-
-impl Library {
-    /// All libraries.
-    pub const ALL: &'static [Self] =
-        &[Self::Portable, Self::Optimized, Self::Quantized, Self::CortexM, Self::PythonWheel];
-
-    /// Returns the name: `portable`, `optimized`, `quantized`, `cortex_m` or `python-wheel`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Portable => "portable",
-            Self::Optimized => "optimized",
-            Self::Quantized => "quantized",
-            Self::CortexM => "cortex_m",
-            Self::PythonWheel => "python-wheel",
-        }
-    }
-}
-
-/// Parses a name. `cortex-m` is accepted as `cortex_m`.
-impl FromStr for Library {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let name = if text == "cortex-m" { "cortex_m" } else { text };
-        let named = Self::ALL.iter().copied().find(|library| library.name() == name);
-        named
-            .ok_or_else(|| Error::word("library of kernels", text, &mut Self::ALL.iter().map(|library| library.name())))
-    }
-}
-
-impl fmt::Display for Library {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// The kernels that a program needs from a library other than the portable one.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -81,6 +25,10 @@ impl fmt::Display for Library {
 pub struct NeededKernels {
     /// The name of the [`Library`], or `custom` for operators that are in no library of ExecuTorch.
     pub library: &'static str,
+    /// The target of ExecuTorch's CMake files that builds the library.
+    pub cmake_target: Option<&'static str>,
+    /// The module of the Python package that registers the kernels, if they are not registered without it.
+    pub python_import: Option<&'static str>,
     /// The operators, by name and overload, sorted; at most the first 100.
     pub operators: Vec<String>,
     /// The total number of operators.
@@ -92,7 +40,7 @@ impl NeededKernels {
     pub const CUSTOM: &'static str = "custom";
 }
 
-/// Formats the kernels as in `cortex_m: pad, softmax`. If there are many operators, only the first ones and their number.
+/// Formats the kernels as in `cortex_m: pad, softmax (in the C++ library cortex_m_ops_lib)`. If there are many operators, only the first ones and their number.
 impl fmt::Display for NeededKernels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut names: Vec<&str> = self.operators.iter().map(String::as_str).collect();
@@ -108,7 +56,13 @@ impl fmt::Display for NeededKernels {
         for (at, name) in names.iter().take(MAX_SHOWN).enumerate() {
             write!(f, "{}{name}", if at > 0 { ", " } else { "" })?;
         }
-        if names.len() > MAX_SHOWN { write!(f, ", … ({})", self.count) } else { Ok(()) }
+        if names.len() > MAX_SHOWN {
+            write!(f, ", … ({})", self.count)?;
+        }
+        match Library::ALL.iter().find(|library| library.name() == self.library) {
+            Some(library) => write!(f, " ({})", KernelPlace::from(*library)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -125,38 +79,31 @@ impl fmt::Display for Outside<'_> {
     }
 }
 
-impl Library {
-    /// Returns the releases in which the library contains an operator.
-    fn releases(self, libraries: &Libraries) -> Spans {
-        match self {
-            Self::Portable => libraries.portable,
-            Self::Optimized => libraries.optimized,
-            Self::Quantized => libraries.quantized,
-            Self::CortexM => libraries.cortex_m,
-            Self::PythonWheel => libraries.wheel,
-        }
-    }
-}
-
-/// Returns `true` if an operator is part of the runtime itself: it is in no library's list, and every build has the operators of the wheel.
-fn is_prim(libraries: &Libraries) -> bool {
-    let Libraries { portable, optimized, quantized, cortex_m, wheel } = libraries;
-    !wheel.is_empty() && [portable, optimized, quantized, cortex_m].into_iter().all(|releases| releases.is_empty())
-}
-
 /// An operator that some releases do not have.
 struct Rare {
     path: FieldPath,
     name: String,
     /// The ranges of releases that have the operator, one for each relevant library.
     known: Vec<Spans>,
-    /// Another library that contains the operator.
-    elsewhere: Option<Library>,
+    /// The place of its kernels, and the releases that have them there, if that is not a relevant library.
+    elsewhere: Option<(KernelPlace, Spans)>,
 }
 
 impl Rare {
     fn is_in(&self, release: Release) -> bool {
         self.known.iter().any(|ranges| release.is_in(ranges))
+    }
+
+    /// Returns the place of its kernels for a release whose libraries do not contain it: elsewhere, in a later release, or nowhere.
+    fn place(&self, release: Release) -> String {
+        let since = Release::ALL.into_iter().find(|release| self.is_in(*release));
+        match (since, &self.elsewhere) {
+            (None, Some((place, _))) => format!(" ({place})"),
+            (Some(_), Some((place, releases))) if release.is_in(releases) => format!(" ({place})"),
+            (Some(since), _) if since > release => format!(" (since {since})"),
+            (Some(_), _) => String::new(),
+            (None, None) => " (in no release)".to_owned(),
+        }
     }
 }
 
@@ -200,35 +147,40 @@ impl Missing {
         if target.lists(operator) {
             return;
         }
-        let libraries =
-            operators::find(operator).map(|row| &row.libraries).filter(|libraries| **libraries != Libraries::NONE);
-        let Some(libraries) = libraries else {
-            if target.libraries.is_none() && !operators::is_official(operator) {
-                return self.need(NeededKernels::CUSTOM, operator);
+        let row = operators::find(operator);
+        let place = row.and_then(KnownOperator::place);
+        let Some((row, library)) = row.and_then(|row| Some((row, row.library()?))) else {
+            if place.is_none() && target.libraries.is_none() && !operators::is_official(operator) {
+                return self.need(NeededKernels::CUSTOM, None, operator);
             }
-            return self.lacks(operator, Vec::new(), None, path);
+            return self.lacks(operator, Vec::new(), place.map(|place| (place, &[][..])), path);
         };
-        let library = Library::ALL.iter().copied().find(|library| !library.releases(libraries).is_empty());
-        match (&target.libraries, library) {
-            _ if is_prim(libraries) => self.lacks(operator, vec![libraries.wheel], None, path),
-            (Some(linked), _) => {
-                let known = linked.iter().map(|library| library.releases(libraries)).collect();
-                self.lacks(operator, known, library, path);
+        let releases = library.releases(&row.libraries);
+        match &target.libraries {
+            // Every build of the runtime has its own operators.
+            _ if library == Library::PythonWheel => self.lacks(operator, vec![releases], None, path),
+            Some(linked) => {
+                let known = linked.iter().map(|library| library.releases(&row.libraries)).collect();
+                let is_python = linked.contains(&Library::PythonWheel);
+                let place = place.map(|place| if is_python { place.in_python() } else { place.in_cpp() });
+                let elsewhere = place.filter(|_| !linked.contains(&library)).map(|place| (place, releases));
+                self.lacks(operator, known, elsewhere, path);
             }
-            (None, Some(library)) => {
+            None => {
                 if library != Library::Portable {
-                    self.need(library.name(), operator);
+                    self.need(library.name(), place, operator);
                 }
-                self.lacks(operator, vec![library.releases(libraries)], None, path);
+                self.lacks(operator, vec![releases], None, path);
             }
-            (None, None) => {}
         }
     }
 
     /// Adds an operator of a library, or of [`NeededKernels::CUSTOM`].
-    fn need(&mut self, library: &'static str, operator: &Operator<'_>) {
+    fn need(&mut self, library: &'static str, place: Option<KernelPlace>, operator: &Operator<'_>) {
         if self.kernels.iter().all(|kernels| kernels.library != library) {
-            self.kernels.push(NeededKernels { library, operators: Vec::new(), count: 0 });
+            let cmake_target = place.and_then(|place| place.cmake_target);
+            let python_import = place.and_then(|place| place.python_import);
+            self.kernels.push(NeededKernels { library, cmake_target, python_import, operators: Vec::new(), count: 0 });
         }
         for kernels in self.kernels.iter_mut().filter(|kernels| kernels.library == library) {
             kernels.count += 1;
@@ -239,7 +191,13 @@ impl Missing {
     }
 
     /// Adds an operator unless every release has it.
-    fn lacks(&mut self, operator: &Operator<'_>, known: Vec<Spans>, library: Option<Library>, path: &Path<'_>) {
+    fn lacks(
+        &mut self,
+        operator: &Operator<'_>,
+        known: Vec<Spans>,
+        elsewhere: Option<(KernelPlace, Spans)>,
+        path: &Path<'_>,
+    ) {
         let everywhere = |release: Release| !release.was_seen() || known.iter().any(|ranges| release.is_in(ranges));
         if Release::ALL.into_iter().all(everywhere) {
             return;
@@ -248,7 +206,6 @@ impl Missing {
         // A few of the operators that are in no release are enough.
         let few = |rare: &&Rare| rare.known.iter().all(|ranges| ranges.is_empty());
         if !nowhere || self.rare.iter().filter(few).count() <= MAX_SHOWN {
-            let elsewhere = library.filter(|_| nowhere);
             self.rare.push(Rare { path: path.to_field_path(), name: short(operator), known, elsewhere });
         }
     }
@@ -261,13 +218,7 @@ impl Missing {
         for (at, rare) in missing().take(MAX_SHOWN).enumerate() {
             message += if at > 0 { ", " } else { "" };
             message += &rare.name;
-            let since = Release::ALL.into_iter().find(|release| rare.is_in(*release));
-            message += &match (since, rare.elsewhere) {
-                (Some(since), _) if since > release => format!(" (since {since})"),
-                (Some(_), _) => String::new(),
-                (None, Some(library)) => format!(" (a kernel of {library})"),
-                (None, None) => " (in no release)".to_owned(),
-            };
+            message += &rare.place(release);
         }
         if missing().nth(MAX_SHOWN).is_some() {
             message += " and others";

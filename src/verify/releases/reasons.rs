@@ -24,6 +24,7 @@ macro_rules! reasons {
 reasons! {
     MISSING_OPERATORS "missing-operators" "operators for which the release's kernel libraries have no kernel, so that the method is refused when it is loaded; link a library that has them, register custom kernels, or export for an earlier release"
     CUSTOM_OPERATORS "custom-operators" "operators in namespaces other than those of ExecuTorch's own kernels, for which the application must register kernels: what these do is not known"
+    KNOWN_FAULT "known-fault" "a call that kernels or a backend of the release refuse or compute wrong, which a later release mends: docs/releases.md lists these faults with their sources; run the program with that release"
     MISSING_BACKEND "missing-backend" "a delegate's backend that the release or the target does not have, or that is not the one that the payload was compiled for"
     MEMORY "memory" "memory or space of the target that is too small for the model, or whose use is not known"
     EXTERNAL_DATA "external-data" "data that is not in the program, and in none of the .ptd files that were given: name the .ptd files too"

@@ -2,7 +2,7 @@
 
 use super::super::kernels::{Calls, Kernels, Violation};
 use super::super::releases::Library;
-use super::super::{Cause, Outcome};
+use super::super::{Cause, Outcome, Release};
 use super::Target;
 use crate::error::counted;
 use crate::file::pte::Pte;
@@ -11,11 +11,12 @@ use crate::schema::program::InstructionArguments;
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 /// Calls of an operator that break the same rule.
+#[derive(Clone)]
 pub(in crate::verify) struct CallFault {
     pub(super) method: String,
     pub(super) operator: String,
     pub(super) rule: &'static str,
-    /// The behaviour of the newest release.
+    /// The behaviour of the release.
     pub(in crate::verify) outcome: Outcome,
     /// The number of calls.
     pub(super) calls: usize,
@@ -34,13 +35,13 @@ impl From<&CallFault> for Cause {
     }
 }
 
-/// Checks each call with the kernels of the newest release. Calls of the same operator that break the same rule are put together. Empty if
+/// Checks each call with the kernels of a release. Calls of the same operator that break the same rule are put together. Empty if
 /// the device has kernels of its own.
-pub(in crate::verify) fn faults(pte: &Pte<'_>, target: &Target) -> Vec<CallFault> {
+pub(in crate::verify) fn faults(pte: &Pte<'_>, target: &Target, release: Release) -> Vec<CallFault> {
     let Some(kernels) = kernels(target) else { return Vec::new() };
     let mut faults = Vec::new();
     for (method, plan) in pte.methods().iter().enumerate() {
-        let mut calls = Calls::new(pte, plan, kernels);
+        let mut calls = Calls::new(pte, plan, kernels, release);
         let mut found = BTreeMap::new();
         for (place, arguments) in plan.instructions() {
             let InstructionArguments::KernelCall(call) = arguments else { continue };

@@ -1,13 +1,13 @@
 //! Checks whether a device meets the needs of a program.
 
 use super::super::release::{Behaviour, Release};
-use super::super::releases::Facts;
+use super::super::releases::{Facts, NeededKernels};
 use super::super::report::Name;
 use super::super::{Cause, Level, Outcome, Verdict};
 use super::calls::CallFault;
 use super::missing::{Missing, Unknown};
 use super::{Target, scalar_type};
-use crate::analysis::{Analysis, accelerator};
+use crate::analysis::{Analysis, Device};
 use crate::delegate::Payload;
 use crate::file::pte::Pte;
 use crate::inspect::{Operators, TempAllocator};
@@ -19,7 +19,10 @@ use alloc::collections::BTreeMap;
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
 /// Returns the verdict with the needs that the target does not meet, and those that could not be checked.
-pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> (Verdict, Vec<Missing>, Vec<Unknown>) {
+pub(in crate::verify) fn check(
+    analysis: &Analysis<'_>,
+    target: &Target,
+) -> (Verdict, Vec<Missing>, Vec<Unknown>, Vec<NeededKernels>) {
     let (pte, data) = (analysis.pte(), analysis.data().unwrap_or_default());
     let (mut missing, mut unknown) = (Vec::new(), Vec::new());
     let runtime = target.runtime.unwrap_or(Release::LATEST);
@@ -31,7 +34,7 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> (Ver
     let strict = pte.verify_opened(analysis.payloads(), Level::Strict);
     let facts = Facts::new(analysis, strict, target);
     let verdict = facts.verdict(runtime);
-    let mut causes = verdict.verdict.because.clone();
+    let (mut causes, kernels) = (verdict.verdict.because.clone(), verdict.kernels.clone());
     // Missing data is reported above, and calls below.
     let is_other = |cause: &&Cause| cause.outcome > Outcome::Missing && !cause.name.starts_with("kernel-");
     let others: Vec<Cause> =
@@ -47,9 +50,9 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> (Ver
             false => unknown.push(Unknown::Run(cause)),
         }
     }
-    for CallFault { method, operator, rule, outcome, calls, place, message, .. } in facts.calls {
+    for CallFault { method, operator, rule, outcome, calls, place, message, .. } in facts.calls(runtime) {
         let message = format!("{place}: {message}");
-        if outcome.is_bad() && runtime == Release::LATEST {
+        if outcome.is_bad() {
             missing.push(Missing::Call { method, operator, rule, calls, message });
         } else {
             unknown.push(Unknown::Call { method, operator, rule, calls, message, runtime });
@@ -102,7 +105,7 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> (Ver
     }
     causes.extend(missing.iter().skip(found).map(Missing::cause));
     causes.extend(unknown.iter().skip(gaps).map(Unknown::cause));
-    (Verdict::new(causes), missing, unknown)
+    (Verdict::new(causes), missing, unknown, kernels)
 }
 
 fn check_operators(method: &str, needed: &Operators, target: &Target, missing: &mut Vec<Missing>) {
@@ -114,7 +117,12 @@ fn check_operators(method: &str, needed: &Operators, target: &Target, missing: &
         let listed = target.operators.as_ref().map(|operators| operators.get(name));
         // With libraries, the verdict on the release reports missing operators.
         if listed == Some(None) && !target.all_operators && target.libraries.is_none() {
-            missing.push(Missing::Operator { method: method(), operator: operator(), calls: needed.calls });
+            missing.push(Missing::Operator {
+                method: method(),
+                operator: operator(),
+                calls: needed.calls,
+                place: needed.place,
+            });
             continue;
         }
         let taken = listed.flatten().map(Vec::as_slice).unwrap_or_default();
@@ -202,7 +210,7 @@ fn check_ethos_u(analysis: &Analysis<'_>, target: &Target, missing: &mut Vec<Mis
             };
             let (method, delegate) = (|| String::from(plan.name()), *delegate);
             if let Some(available) = &target.accelerator {
-                match accelerator(backend) {
+                match Device::of(backend, None).accelerator {
                     Some(needed) if is_accelerator(needed, available) => {}
                     Some(needed) => {
                         let (needed, available) = (needed.into(), available.clone());

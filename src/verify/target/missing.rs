@@ -1,10 +1,11 @@
 //! The needs of a file that a device does not meet.
 
 use super::super::release::Release;
-use super::super::releases::{Loading, MissingData, Reason, ReleaseVerdict, reasons};
+use super::super::releases::{Loading, MissingData, NeededKernels, Reason, ReleaseVerdict, reasons};
 use super::super::{Cause, Outcome, Verdict};
 use super::needs::Needs;
 use crate::error::counted;
+use crate::operators::KernelPlace;
 use crate::path::FieldPath;
 use crate::schema::ScalarType;
 use alloc::{
@@ -29,6 +30,8 @@ pub enum Missing {
         operator: String,
         /// The number of instructions that call it.
         calls: usize,
+        /// The place of ExecuTorch's own kernel, if there is one.
+        place: Option<KernelPlace>,
     },
     /// A kernel for tensors of a type.
     OperatorType {
@@ -165,8 +168,13 @@ impl Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Operator { method, operator, calls } => {
-                write!(f, "method {method:?}: no operator {operator:?} ({})", counted(*calls, "call"))
+            Self::Operator { method, operator, calls, place } => {
+                write!(f, "method {method:?}: no operator {operator:?} ({})", counted(*calls, "call"))?;
+                // Every build of ExecuTorch can have the portable kernels.
+                match place.filter(|place| !["portable", "runtime"].contains(&place.library)) {
+                    Some(place) => write!(f, "; it is {place}"),
+                    None => Ok(()),
+                }
             }
             Self::OperatorType { method, operator, scalar_type, calls } => {
                 write!(f, "method {method:?}: no operator {operator:?} for {scalar_type} ({})", counted(*calls, "call"))
@@ -243,7 +251,7 @@ pub enum Unknown {
         /// The backend's name, truncated if it is long.
         backend: String,
     },
-    /// The behaviour of a kernel with a call that the latest release refuses, or may compute wrongly.
+    /// The behaviour of a kernel with a call that it may compute wrongly, or that the latest release refuses.
     Call {
         /// The method with the call.
         method: String,
@@ -289,7 +297,7 @@ impl fmt::Display for Unknown {
             }
             Self::Call { method, rule, calls, message, runtime, .. } => {
                 write!(f, "method {method:?}: {rule}: {message} ({})", counted(*calls, "call"))?;
-                match *runtime == Release::LATEST {
+                match runtime.has_tested_kernels() {
                     true => Ok(()),
                     false => write!(f, "; kernels of {runtime} were not tested"),
                 }
@@ -314,6 +322,8 @@ pub struct Fit {
     pub unknown: Vec<Unknown>,
     /// Everything that the program needs, whether the device has it or not.
     pub needs: Needs,
+    /// The kernels that the program needs from libraries other than the portable one, if the target does not state its libraries.
+    pub kernels: Vec<NeededKernels>,
 }
 
 fn missing(needed: u64, available: u64) -> String {

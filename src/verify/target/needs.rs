@@ -1,7 +1,7 @@
 //! Everything that a program needs from a device.
 
 use super::Target;
-use crate::analysis::{Analysis, accelerator};
+use crate::analysis::{Analysis, Device};
 use crate::delegate::{Payload, delegate_at};
 use crate::inspect::{Content, Operators, PlannedBuffer, Value};
 use crate::names::shortened;
@@ -118,7 +118,7 @@ fn ethos_u(analysis: &Analysis<'_>) -> BTreeMap<usize, (Vec<String>, Option<u64>
         for place in &opened.delegates {
             let (accelerators, scratch) = methods.entry(place.0).or_default();
             *scratch = (*scratch).max(payload.scratch_size());
-            let compiled_for = accelerator(delegate_at(analysis.pte(), *place).1);
+            let compiled_for = Device::of(delegate_at(analysis.pte(), *place).1, None).accelerator;
             accelerators.extend(compiled_for.map(String::from).filter(|name| !accelerators.contains(name)));
         }
     }

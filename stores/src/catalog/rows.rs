@@ -255,7 +255,7 @@ fn add_program(rows: &mut Rows, name: &str, analysis: &Analysis<'_>, summary: &S
                     known.and_then(|facts| facts.summary.kind).map(|kind| kind.to_string()).into(),
                     range.map(|range| range.start).into(),
                     data.ok().map(|data| data.size()).into(),
-                    known.and_then(|facts| facts.accelerator).into(),
+                    known.and_then(|facts| facts.device.accelerator).into(),
                     native_code.into(),
                     nodes.as_ref().map(|nodes| nodes.values().sum::<usize>()).into(),
                     error.into(),

@@ -143,8 +143,8 @@ pub fn code_files(scale: Scale) -> Vec<Shared> {
         |to| Instruction { instr_args: JumpFalseCall { cond_value_index: 0, destination_instruction: to }.into() };
     let tensors = |make: &dyn Fn() -> Tensor<'static>, calls: bool, constants| {
         let call = |index| Instruction::kernel_call(0, vec![index, 0, index]);
-        let calls = (0..length as i32 / 32).filter(|_| calls).map(call).collect();
-        let values = (0..length / 32).map(|_| make().into()).collect();
+        let calls = (0..length as i32 / 4).filter(|_| calls).map(call).collect();
+        let values = (0..length / 4).map(|_| make().into()).collect();
         let add = Operator::new("aten::add", "out");
         program(ExecutionPlan::new("forward", values, vec![add], calls, 64), constants, None)
     };

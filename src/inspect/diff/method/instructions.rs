@@ -112,7 +112,7 @@ impl<'s> Pair<'_, 's> {
         before: Option<String>,
         after: Option<String>,
     ) {
-        let name = side.of(&self.names).and_then(|names| names.chains.get(place.0)?.get(place.1));
+        let name = side.of(&self.names).and_then(|names| names.instruction(place.0, place.1));
         let mut change = Difference::new(DifferenceSubject::Instruction, kind, Some(self.name), number(place));
         if let Some(name) = name {
             change.tensor_name = Some(name.label.to_string());

@@ -5,6 +5,7 @@ use super::super::call::Call;
 use super::super::fault::{Checked, Fault, Reaction, demand, of_rank, of_setting, of_shape};
 use super::super::sizes::{Size, product};
 use crate::operators::Types;
+use crate::operators::versions::V1_1;
 use crate::schema::ScalarType;
 use alloc::{format, vec::Vec};
 
@@ -56,7 +57,14 @@ impl Call<'_, '_> {
         if let Some(place) = expected.get_mut(dim) {
             *place = self.slice_length(size).map_or(Size::Any, Size::Is);
         }
-        self.has_sizes("src", source, &expected)
+        let checked = self.has_sizes("src", source, &expected);
+        if self.release.is_in(V1_1) || source.rank() != view.rank() {
+            return checked;
+        }
+        // Earlier kernels did not look at the last dimension.
+        let others = source.rank().saturating_sub(1);
+        let is_seen = source.each().zip(&expected).take(others).any(|(size, expected)| !size.can_equal(*expected));
+        checked.map_err(|fault| if is_seen { fault } else { fault.with(Reaction::Strays) })
     }
 
     pub(super) fn narrow(&self) -> Checked {
@@ -74,7 +82,12 @@ impl Call<'_, '_> {
         if let Some(place) = expected.get_mut(dim) {
             *place = Size::Is(length);
         }
-        self.resize("out", &expected)
+        self.resize("out", &expected)?;
+        // The copy starts at the negative position itself.
+        let reaction = if self.release.is_in(V1_1) { Reaction::Refuses(0x12) } else { Reaction::Strays };
+        demand(start >= 0 || length == 0, || {
+            of_setting("start", format!("start is {start}, expected at least 0 if length is not 0")).with(reaction)
+        })
     }
 
     /// Returns the sizes without the selected dimension.
@@ -281,7 +294,7 @@ impl Call<'_, '_> {
     }
 
     pub(super) fn index(&self) -> Checked {
-        self.single_index_in(true)?;
+        self.single_index_in(self.release.is_in(V1_1))?;
         match self.indexed()? {
             Some(expected) => self.resize("out", &expected),
             None => Ok(()),

@@ -53,6 +53,17 @@ impl Call<'_, '_> {
         })
     }
 
+    /// Checks a dimension, and those after it.
+    pub(super) fn end_not_empty(&self, dim: &'static str, tensor: &'static str) -> Checked {
+        let Some(view) = self.tensor(tensor) else { return Ok(()) };
+        let Some(first) = self.dimension(dim, view.rank()) else { return Ok(()) };
+        demand(!view.each().skip(first).any(|size| size.is(0)), || {
+            let text =
+                format!("{tensor} has sizes {}, expected elements in dimension {first} and after it", view.text());
+            of_shape(tensor, text)
+        })
+    }
+
     pub(super) fn top_k(&self) -> Checked {
         let (Some(view), Some(k)) = (self.tensor("self"), self.known("k")) else { return Ok(()) };
         let Some(dim) = self.dimension("dim", view.rank()) else { return Ok(()) };

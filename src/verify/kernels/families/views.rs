@@ -52,6 +52,19 @@ impl Call<'_, '_> {
         self.resize("out", &expected)
     }
 
+    pub(super) fn repeat_interleave(&self) -> Checked {
+        let Some(repeats) = self.tensor("repeats") else { return Ok(()) };
+        let sum = if repeats.is_empty() { Some(0) } else { self.constants.sum(repeats) };
+        let Some(sum) = sum else { return Ok(()) };
+        match self.int("output_size") {
+            Some(size) => demand(size.can_equal(Size::Is(sum)), || {
+                of_setting("output_size", format!("output_size is {size}, but the sum of repeats is {sum}"))
+            }),
+            None if self.is_null("output_size") => self.resize("out", &[Size::Is(sum)]),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn permute(&self) -> Checked {
         let (Some(input), Some(dims)) = (self.tensor("self"), self.known_list("dims")) else { return Ok(()) };
         let rank = input.rank() as i64;

@@ -225,6 +225,17 @@ impl Call<'_, '_> {
         })
     }
 
+    /// Checks that there is an index for each gradient.
+    pub(super) fn pooled_indices(&self) -> Checked {
+        let (Some(indices), Some(gradients)) = (self.tensor("indices"), self.tensor("grad_output")) else {
+            return Ok(());
+        };
+        let (Size::Is(found), Size::Is(expected)) = (indices.elements(), gradients.elements()) else { return Ok(()) };
+        demand(found >= expected, || {
+            of_shape("indices", format!("indices has sizes {}, expected {expected} elements", indices.text()))
+        })
+    }
+
     pub(super) fn adaptive_pool(&self) -> Checked {
         let (Some(view), Some(size)) = (self.tensor("self"), self.list("output_size")) else { return Ok(()) };
         self.pooled_input("self", view)?;

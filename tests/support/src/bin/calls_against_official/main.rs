@@ -25,7 +25,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const USAGE: &str = "usage: calls_against_official ETCHECK [--cases N] [--seed N] [--only OPERATOR] [--operators]
 
 Judges N random calls (default 600), those of the seed (default 1). --only selects operators whose names contain a text. With --operators,
-it prints a table of operators.";
+it prints a table of operators in Markdown: the calls tried, those refused or dying and those of them with a finding, and those that ran with
+an error.";
 
 /// The share of refused calls that may be unreported: those that depend on the values of inputs in a way that these inputs do not show.
 const MAX_UNREPORTED: f64 = 0.03;
@@ -166,6 +167,8 @@ impl Said {
 struct Tally {
     table: BTreeMap<(Outcome, Said), u64>,
     operators: BTreeMap<String, BTreeMap<(Outcome, Said), u64>>,
+    /// By operator, the calls that ran with an error that they do not deserve.
+    false_errors: BTreeMap<String, u64>,
     /// Refused calls without a finding.
     unreported: Vec<String>,
     wrong: Vec<String>,
@@ -190,6 +193,7 @@ impl Tally {
             (Outcome::Right | Outcome::FailsAtBounds | Outcome::FailsBelowBounds, Said::Error)
                 if !findings.iter().any(is_of_numbers) =>
             {
+                *self.false_errors.entry(call.operator.clone()).or_default() += 1;
                 self.wrong.push(text());
             }
             (Outcome::Right | Outcome::FailsBelowBounds, _) if findings.iter().any(is_at_bounds) => {
@@ -202,6 +206,21 @@ impl Tally {
     fn of(&self, outcome: Outcome) -> u64 {
         self.table.iter().filter(|((other, _), _)| *other == outcome).map(|(_, count)| count).sum()
     }
+}
+
+const HEAD: &str = "| operator | tried | refused | said | dead | said | false |\n|---|---|---|---|---|---|---|";
+
+/// Formats the counts of an operator as a row of the table.
+fn row(operator: &str, table: &BTreeMap<(Outcome, Said), u64>, false_errors: u64) -> String {
+    let count = |wanted: &dyn Fn(Outcome, Said) -> bool| -> u64 {
+        table.iter().filter(|((outcome, said), _)| wanted(*outcome, *said)).map(|(_, count)| count).sum()
+    };
+    let of = |wanted: Outcome| {
+        (count(&|outcome, _| outcome == wanted), count(&|outcome, said| outcome == wanted && said > Said::Nothing))
+    };
+    let (tried, (refused, refused_said), (dead, dead_said)) =
+        (count(&|_, _| true), of(Outcome::Refused), of(Outcome::Dies));
+    format!("| `{operator}` | {tried} | {refused} | {refused_said} | {dead} | {dead_said} | {false_errors} |")
 }
 
 fn judge(number: u64, call: &Call, file: &Path, server: &mut Server, tally: &Mutex<Tally>) {
@@ -257,11 +276,11 @@ fn main() {
         }
     };
     if options.operators {
+        println!("{HEAD}");
         for (operator, table) in &tally.operators {
-            println!("{operator}");
-            print(table);
+            println!("{}", row(operator, table, tally.false_errors.get(operator).copied().unwrap_or_default()));
         }
-        println!("all operators");
+        println!("{}\n", row("all", &tally.table, tally.false_errors.values().sum()));
     }
     print(&tally.table);
     tally.unreported.iter().for_each(|text| eprintln!("unreported: {text}"));
