@@ -537,11 +537,12 @@ class Instruction(Answer):
     assumed: str | None
     """The reason why `output` of its arguments is an assumption; `None` if it is known."""
     label: str | None
-    """The operator or backend without its namespace, and the number of earlier instructions of the same kind, such as `convolution.3`."""
+    """The operator or backend without its namespace, and the number of earlier instructions of the same kind: `convolution.3`."""
     module: str | None
-    """The path of its module, such as `layers.0.conv`; empty for the model itself."""
+    """The path of the module, such as `layers.0.conv`, if a record has it; empty for the model itself. For a delegate, the module that contains
+    all of its nodes."""
     source: SourceLine | None
-    """The line of the model's source that the instruction comes from."""
+    """The line of source, if a record has it. For a delegate, the line of its first node."""
     stack: Answers[Frame]
     """The stack of Python calls, outermost first, if the file has it."""
     operation: str
