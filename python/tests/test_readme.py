@@ -69,7 +69,7 @@ def test_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (np.arange(6, dtype=np.float32) / 2).view(np.uint32) >> 16
     layout = ("BFLOAT16", [2, 3], [0, 1])
     weight = ef._native.Source.of_bytes(words.astype("<u2").tobytes())
-    ef._native.File.create([("weight", layout, weight)], None).save(tmp_path / "bfloat16.ptd", None)
+    ef._native.File.create([("weight", layout, weight)], None).save(tmp_path / "bfloat16.ptd", None, False)
     if importlib.util.find_spec("torch") is None:
         monkeypatch.setitem(sys.modules, "torch", stand_in())
     monkeypatch.chdir(tmp_path)

@@ -1,9 +1,11 @@
 //! C arrays, compiled with GCC as C and as C++.
 
 use executorch_format::convert::{CArray, CBytes, COptions, operator_lines};
+use executorch_format::naming::NameSource;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, ExecutionPlan, IntList, Program, Tensor};
-use executorch_format::{DataCollector, Model, Pte, PteOptions};
+use executorch_format::{Analysis, DataCollector, Model, Pte, PteOptions};
+use executorch_format_support::data;
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -133,6 +135,20 @@ fn embed_replaces_the_bytes() {
     let array = CArray::new(&model, file.bytes(), &named("model").with_bytes(CBytes::Embed)).unwrap();
     let source: String = array.source("model.h", "add.pte").collect();
     assert!(source.ends_with("const unsigned char model[MODEL_SIZE] = {\n#embed \"add.pte\"\n};\n"), "{source}");
+}
+
+#[test]
+fn a_record_names_the_inputs_in_the_header() {
+    let file = std::fs::read(data().join("etrecord/net_portable.pte")).unwrap();
+    let record = std::fs::read(data().join("etrecord/net_portable.etrecord")).unwrap();
+    let (model, pte) = (Model::parse(&file).unwrap(), Pte::parse(&file).unwrap());
+    let sources = [NameSource::parse(&record).unwrap()];
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let array = CArray::new(&model, &file, &named("model")).unwrap();
+    let name = "#define MODEL_FORWARD_INPUT_0_NAME \"x\"";
+    assert!(!array.header("x.pte").contains(name));
+    let header = array.with_names_of(&analysis).header("x.pte");
+    assert!(header.contains(name), "{header}");
 }
 
 #[test]

@@ -158,9 +158,12 @@ fn limits_of_memory_come_after_what_goes_wrong_in_a_run() {
     let files = [fixture("1.5.1/add_mul/add_mul.pte"), fixture("flow/two_conds.pte")];
     for (file, outcome) in files.iter().zip([Outcome::DoesNotFit, Outcome::Miscomputes]) {
         let pte = Pte::parse(file.bytes()).unwrap();
-        let verdict = Analysis::new(&pte).verdict(&Target::default().with_arena(Some(0)));
-        assert_eq!(verdict.outcome, outcome);
-        assert_eq!(verdict.because.last().unwrap().name, "memory");
+        let small = [Target::default().with_arena(Some(0)), Target::default().with_memories(Some([(1, 0)].into()))];
+        for target in small {
+            let verdict = Analysis::new(&pte).verdict(&target);
+            assert_eq!(verdict.outcome, outcome);
+            assert_eq!(verdict.because.last().unwrap().name, "memory");
+        }
     }
 }
 

@@ -55,7 +55,9 @@
   viewer.macsText = ({ macs, parameters, parameters_are, is_bound, is_complete }) => {
     const bound = is_bound ? "at most (dynamic shapes at their bounds, caches full) " : "";
     const rest = is_complete ? "" : " (not all are known)";
-    const products = viewer.isKnown(macs) ? `${bound}${grouped(macs)} multiply-accumulates${rest}` : "multiply-accumulates not known";
+    const products = viewer.isKnown(macs)
+      ? `${bound}${grouped(macs)} multiply-accumulates${rest}`
+      : "multiply-accumulates not known";
     const weights = viewer.isKnown(parameters)
       ? `${precisions[parameters_are] || ""}${count(parameters, "parameter")}`
       : "parameters not known";
