@@ -12,14 +12,14 @@ use std::{fs, io};
 /// Fails only if the permissions cannot be set, since others could then read the new file.
 pub(super) fn keep(old: &Path, new: &fs::File) -> io::Result<Vec<String>> {
     let found = fs::metadata(old)?;
-    let mut lost = Vec::new();
     #[cfg(unix)]
-    unix::keep(old, &found, new, &mut lost)?;
+    return unix::keep(old, &found, new);
     #[cfg(not(unix))]
-    new.set_permissions(found.permissions())?;
-    #[cfg(windows)]
-    lost.push("other hard links, its access control list and its alternate streams, if it has any".into());
-    Ok(lost)
+    {
+        new.set_permissions(found.permissions())?;
+        let others = "other hard links, its access control list and its alternate streams, if it has any";
+        Ok(cfg!(windows).then(|| others.into()).into_iter().collect())
+    }
 }
 
 #[cfg(unix)]
@@ -31,8 +31,9 @@ mod unix {
     use std::path::Path;
     use std::{fs, io};
 
-    pub(super) fn keep(old: &Path, found: &fs::Metadata, new: &fs::File, lost: &mut Vec<String>) -> io::Result<()> {
+    pub(super) fn keep(old: &Path, found: &fs::Metadata, new: &fs::File) -> io::Result<Vec<String>> {
         let created = new.metadata()?;
+        let mut lost = Vec::new();
         if found.uid() != created.uid() {
             if let Err(error) = fchown(new, Some(found.uid()), None) {
                 lost.push(format!("the owner {}: {error}", found.uid()));
@@ -45,7 +46,7 @@ mod unix {
                 group_is_kept = false;
             }
         }
-        let list_is_kept = attributes(old, new, lost);
+        let list_is_kept = attributes(old, new, &mut lost);
         let mut mode = found.permissions().mode() & 0o7777;
         if !group_is_kept || !list_is_kept {
             // These bits were meant for another group, or are the upper bound of a list: the new file's group gets no more than everyone.
@@ -57,7 +58,7 @@ mod unix {
             let (other, keep) = if links == 2 { ("1 other name", "keeps") } else { ("other names", "keep") };
             lost.push(format!("its hard links: {other} {keep} the old content"));
         }
-        Ok(())
+        Ok(lost)
     }
 
     /// Copies extended attributes, among them Linux's access control lists. Returns `false` if such a list is lost.
