@@ -132,8 +132,8 @@ fn of_family(family: Family) -> Vec<Named> {
             (all(&["N", "C", "HxW", "group"], INT), &["input", "weight", "bias", "out0", "out1", "out2"])
         }
         Family::Cdist => (vec![], &["x1", "x2", "out"]),
-        Family::RealFft => (vec![("dim", INTS)], &["self", "out"]),
-        Family::ComplexFft => (vec![("dim", INTS), ("last_dim_size", INT)], &["self", "out"]),
+        Family::RealFft => (vec![("dim", INTS), ("normalization", INT)], &["self", "out"]),
+        Family::ComplexFft => (vec![("dim", INTS), ("normalization", INT), ("last_dim_size", INT)], &["self", "out"]),
         Family::Upsample => (vec![("output_size", INTS), ("scale_factors", &[Kind::DoubleList])], &["input", "out"]),
         Family::Expand | Family::View | Family::EtView => (vec![("size", INTS)], &["self", "out"]),
         Family::Repeat => (vec![("repeats", INTS)], &["self", "out"]),

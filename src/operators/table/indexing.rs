@@ -198,6 +198,8 @@ pub(super) const ROWS: &[KnownOperator] = &[
             SameType(&["self", "out"]),
             Dim("dim", "self"),
             Range("length", 0, i64::MAX),
+            // The kernel reads the size of this dimension before it counts a negative one from the end.
+            Dies(&[Range("dim", 0, i64::MAX)]),
             By(Family::Narrow),
         ],
         other_numbers: &[

@@ -71,7 +71,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     .kernel(&Kernel {
         source: "optimized/cpu/op_fft_c2r.cpp",
         orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[Range("last_dim_size", 1, i64::MAX), By(Family::ComplexFft), Range("normalization", 0, 2)],
+        checks: &[Range("last_dim_size", 1, i64::MAX), By(Family::ComplexFft)],
         other_numbers: &[],
     }),
     KnownOperator::new(
@@ -82,7 +82,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     .kernel(&Kernel {
         source: "optimized/cpu/op_fft_r2c.cpp",
         orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[Is("onesided", true), By(Family::RealFft), Range("normalization", 0, 2)],
+        checks: &[Is("onesided", true), By(Family::RealFft)],
         other_numbers: &[],
     }),
     KnownOperator::new(

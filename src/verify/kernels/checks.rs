@@ -171,7 +171,7 @@ impl<'t> Call<'t, '_> {
     }
 
     /// Returns an argument unless an instruction may set it to a number of another kind.
-    fn with_known_kind(&self, name: &str) -> Option<&KernelTypes<'_>> {
+    pub(super) fn with_known_kind(&self, name: &str) -> Option<&KernelTypes<'_>> {
         self.constant(name).or_else(|| self.named(name).filter(|value| !Kind::Number.takes(value)))
     }
 

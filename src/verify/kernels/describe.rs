@@ -253,7 +253,7 @@ fn of_family(family: Family) -> &'static str {
         Family::Cdist => "`out` has the broadcast sizes of batches, then the rows of `x1` and `x2`",
         Family::Pdist => "`out` has an element for each pair of rows",
         Family::RealFft | Family::ComplexFft => {
-            "`dim` lists dimensions from 0; types of the same precision; the last of them has half of the frequencies"
+            "`dim` lists dimensions from 0; types of the same precision; the last of them has half of the frequencies; `normalization`, of which 32 bits are read: 0 to 2"
         }
         Family::Upsample => "either `output_size` or `scale_factors`, with two positive items; `out` has these sizes",
         Family::UpsampleAntialias => "`out` has the sizes of `self` with `output_size` at the end",

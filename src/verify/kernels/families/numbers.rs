@@ -36,7 +36,7 @@ impl Call<'_, '_> {
     /// Checks the kind of the chosen value.
     pub(super) fn choice(&self) -> Checked {
         let Some(chosen) = self.boolean("b").map(|first| if first { "t" } else { "f" }) else { return Ok(()) };
-        let Some(value) = self.constant(chosen) else { return Ok(()) };
+        let Some(value) = self.with_known_kind(chosen) else { return Ok(()) };
         demand(Kind::Number.takes(value), || {
             let kind = value.name().unwrap_or("unknown");
             of_kind(chosen, format!("{chosen} is of kind {kind}, expected a number")).with(Reaction::Refuses(0x13))

@@ -135,6 +135,14 @@ impl Call<'_, '_> {
         self.resize("out", &[rows.map(|rows| rows.saturating_mul(rows - 1) / 2)])
     }
 
+    /// Checks the normalization of a transform. The kernel converts it to 32 bits.
+    pub(super) fn normalization(&self) -> Checked {
+        let Some(normalization) = self.known("normalization") else { return Ok(()) };
+        demand((0..=2).contains(&(normalization as i32)), || {
+            of_setting("normalization", format!("normalization is {normalization}, expected 0 to 2"))
+        })
+    }
+
     /// Checks a transform between a real and a complex tensor, whose last dimension has half of the frequencies.
     pub(super) fn fft(&self, real: &'static str, complex: &'static str, to_real: bool) -> Checked {
         let (Some(input), Some(dims)) = (self.tensor("self"), self.known_list("dim")) else { return Ok(()) };

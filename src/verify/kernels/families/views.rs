@@ -189,7 +189,13 @@ impl Call<'_, '_> {
 
     /// Checks that a result gets the sizes in a list.
     pub(super) fn size_list(&self, name: &'static str) -> Checked {
-        let Some(sizes) = self.list(name) else { return Ok(()) };
+        let Some(mut sizes) = self.list(name) else { return Ok(()) };
+        // The kernel converts them to the type of sizes.
+        for size in &mut sizes {
+            if let Size::Is(size) = size {
+                *size = i64::from(*size as i32);
+            }
+        }
         self.resize("out", &sizes)
     }
 
