@@ -324,6 +324,8 @@ impl<'t> Counter<'_, 't> {
 
     fn kernel(&mut self, mut call: CallMacs<'t>, arguments: &[Argument]) {
         let (mut last, mut is_dynamic) = (None, false);
+        // Many calls can share a long name, which is searched for each of them.
+        let operator = if call.operator.len() <= MAX_OPERATOR { call.operator } else { "" };
         for argument in arguments {
             let Some(CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
             is_dynamic |= tensor.shape_dynamism != TensorShapeDynamism::STATIC;
@@ -332,17 +334,17 @@ impl<'t> Counter<'_, 't> {
                 call.elements = call.elements.saturating_add(elements);
             }
             let Some(weight) = self.weight(argument) else { continue };
-            let elements = parameters::of_constant(call.operator, argument.name, tensor, elements);
+            let elements = parameters::of_constant(operator, argument.name, tensor, elements);
             if elements > 0 {
                 call.parameters = add(call.parameters, Some(elements));
                 self.parameter(weight, elements);
-                if parameters::is_about(call.operator, argument.name) {
+                if parameters::is_about(operator, argument.name) {
                     self.is_about();
                 }
             }
         }
         call.parameters = call.parameters.or(Some(0));
-        call.macs = self.kernel_macs(call.operator, arguments);
+        call.macs = self.kernel_macs(operator, arguments);
         // The keys of a cache are only counted by the runtime.
         is_dynamic |= ATTENTION.contains(&call.operator);
         self.found.is_bound |= is_dynamic && call.macs.is_none_or(|macs| macs > 0);
@@ -521,6 +523,9 @@ fn node_macs<'x>(
         _ => Some(0),
     }
 }
+
+/// The length of the longest name of an operator that is compared with those that are known.
+const MAX_OPERATOR: usize = 200;
 
 /// Returns `true` if an operator sums products that are not counted here.
 fn has_products(operator: &str) -> bool {

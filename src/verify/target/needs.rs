@@ -62,16 +62,20 @@ pub struct CallerValue {
 }
 
 impl CallerValue {
-    fn of(value: &Value<'_>) -> Self {
+    /// Describes a value. Many inputs can be one value, whose shape and size are found once.
+    fn of(value: &Value<'_>, shapes: &mut BTreeMap<i32, (String, Option<u64>)>) -> Self {
         let tensor = value.tensor.as_ref();
-        let shape = match tensor {
-            Some(tensor) => tensor.shape().to_string_with(tensor.shape_dynamism),
-            None => value.kind.unwrap_or("unknown").to_string(),
-        };
+        let (shape, size) = shapes.entry(value.value).or_insert_with(|| match tensor {
+            Some(tensor) => {
+                let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
+                (shape, tensor.shape().byte_size().ok())
+            }
+            None => (value.kind.unwrap_or("unknown").to_string(), None),
+        });
         Self {
             name: value.name.as_deref().map(|name| shortened(name).into_owned()),
-            shape,
-            size: tensor.and_then(|tensor| tensor.shape().byte_size().ok()),
+            shape: shape.clone(),
+            size: *size,
             caller_memory: value.caller_memory,
         }
     }
@@ -94,6 +98,9 @@ impl Needs {
             operators.add(plan, &Path::ROOT.item("execution_plan", index));
             let taken = &summary.method_allocator;
             let (accelerators, scratch) = ethos_u.remove(&index).unwrap_or_default();
+            let mut shapes = BTreeMap::new();
+            let mut values =
+                |values: &[Value<'_>]| values.iter().map(|value| CallerValue::of(value, &mut shapes)).collect();
             methods.push(MethodNeeds {
                 name: plan.name().into(),
                 operators,
@@ -102,8 +109,8 @@ impl Needs {
                 other_delegates: taken.other_delegates,
                 accelerators,
                 scratch,
-                inputs: summary.inputs.iter().map(CallerValue::of).collect(),
-                outputs: summary.outputs.iter().map(CallerValue::of).collect(),
+                inputs: values(&summary.inputs),
+                outputs: values(&summary.outputs),
             });
         }
         Self { file_size, methods }

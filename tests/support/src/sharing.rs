@@ -15,7 +15,7 @@ use executorch_format::{DataCollector, NewEntry, Ptd, PtdOptions, Pte, PteOption
 use std::path::Path;
 
 /// The size of the files.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     /// The number of characters, items or bytes of the shared target.
     pub length: usize,
