@@ -61,23 +61,27 @@ pub struct CallerValue {
     pub caller_memory: bool,
 }
 
+/// The texts and sizes of values that were described before: many inputs can be one value, or have one long name.
+#[derive(Default)]
+struct Described<'v> {
+    shapes: BTreeMap<i32, (String, Option<u64>)>,
+    names: BTreeMap<&'v str, String>,
+}
+
 impl CallerValue {
-    /// Describes a value. Many inputs can be one value, whose shape and size are found once.
-    fn of(value: &Value<'_>, shapes: &mut BTreeMap<i32, (String, Option<u64>)>) -> Self {
+    fn of<'v>(value: &'v Value<'_>, described: &mut Described<'v>) -> Self {
         let tensor = value.tensor.as_ref();
-        let (shape, size) = shapes.entry(value.value).or_insert_with(|| match tensor {
+        let names = &mut described.names;
+        let short = |name| names.entry(name).or_insert_with(|| shortened(name).into_owned()).clone();
+        let name = value.name.as_deref().map(short);
+        let (shape, size) = described.shapes.entry(value.value).or_insert_with(|| match tensor {
             Some(tensor) => {
                 let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
                 (shape, tensor.shape().byte_size().ok())
             }
             None => (value.kind.unwrap_or("unknown").to_string(), None),
         });
-        Self {
-            name: value.name.as_deref().map(|name| shortened(name).into_owned()),
-            shape: shape.clone(),
-            size: *size,
-            caller_memory: value.caller_memory,
-        }
+        Self { name, shape: shape.clone(), size: *size, caller_memory: value.caller_memory }
     }
 }
 
@@ -98,9 +102,7 @@ impl Needs {
             operators.add(plan, &Path::ROOT.item("execution_plan", index));
             let taken = &summary.method_allocator;
             let (accelerators, scratch) = ethos_u.remove(&index).unwrap_or_default();
-            let mut shapes = BTreeMap::new();
-            let mut values =
-                |values: &[Value<'_>]| values.iter().map(|value| CallerValue::of(value, &mut shapes)).collect();
+            let mut described = Described::default();
             methods.push(MethodNeeds {
                 name: plan.name().into(),
                 operators,
@@ -109,8 +111,8 @@ impl Needs {
                 other_delegates: taken.other_delegates,
                 accelerators,
                 scratch,
-                inputs: values(&summary.inputs),
-                outputs: values(&summary.outputs),
+                inputs: summary.inputs.iter().map(|value| CallerValue::of(value, &mut described)).collect(),
+                outputs: summary.outputs.iter().map(|value| CallerValue::of(value, &mut described)).collect(),
             });
         }
         Self { file_size, methods }
