@@ -93,14 +93,13 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
         (LISTS, |scale| sharing::files(scale).into_iter().filter(|file| !NAMED.contains(&file.kind)).collect()),
         (CODE, sharing::code_files),
     ];
-    for (scale_of, files) in groups {
-        let four = Scale { length: 4 * scale_of.length, count: 4 * scale_of.count };
-        for (size, scale) in [("small", SMALL), ("1", scale_of), ("4", four)] {
+    for (scale, files) in groups {
+        // Small instructions are measured only if they are named: they take minutes, and Model Explorer's graph has a quadratic part.
+        let is_default = kinds.is_empty() && scale != CODE;
+        let is_wanted = |kind: &str| is_default || kinds.iter().any(|wanted| wanted == kind);
+        let four = Scale { length: 4 * scale.length, count: 4 * scale.count };
+        for (size, scale) in [("small", SMALL), ("1", scale), ("4", four)] {
             for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {
-                // Small instructions are measured only if they are named: they take minutes, and Model Explorer's graph has a quadratic part.
-                let is_default = scale_of != CODE;
-                let is_wanted =
-                    |kind: &str| kinds.iter().any(|wanted| wanted == kind) || kinds.is_empty() && is_default;
                 for file in files(scale).into_iter().filter(|file| is_wanted(file.kind)) {
                     fs::write(path(&folder, file.kind, &name, file.ending), &file.bytes)?;
                     if name == "1" {

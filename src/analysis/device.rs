@@ -93,10 +93,8 @@ impl<'t> Device<'t> {
     }
 
     fn qnn(delegate: &BackendDelegate<'_>) -> Self {
-        let Some(spec) = delegate.compile_specs().iter().find(|spec| spec.key() == "qnn_compile_spec") else {
-            return Self::default();
-        };
-        let read = read::read_at::<QnnExecuTorchOptions<'_>>(0, spec.value(), &Limits::default());
+        let Some(spec) = delegate.compile_spec("qnn_compile_spec") else { return Self::default() };
+        let read = read::read_at::<QnnExecuTorchOptions<'_>>(0, spec, &Limits::default());
         let Ok((options, _)) = read else { return Self::default() };
         let (soc, backend) = (options.soc_info.unwrap_or_default(), options.backend_options.unwrap_or_default());
         let number = |chipset: QcomChipset| format!("{}", chipset.0);
@@ -126,8 +124,7 @@ impl<'t> Device<'t> {
 
 /// Returns the value of a setting that is text.
 fn text<'t>(delegate: &'t BackendDelegate<'_>, key: &str) -> Option<&'t str> {
-    let spec = delegate.compile_specs().iter().find(|spec| spec.key() == key)?;
-    core::str::from_utf8(spec.value()).ok()
+    core::str::from_utf8(delegate.compile_spec(key)?).ok()
 }
 
 fn is_short(name: &&str) -> bool {

@@ -323,7 +323,7 @@ impl<'t> Counter<'_, 't> {
     }
 
     fn kernel(&mut self, mut call: CallMacs<'t>, arguments: &[Argument]) {
-        let (mut last, mut is_dynamic) = (None, false);
+        let (mut last, mut is_dynamic, mut counted) = (None, false, 0u64);
         // Many calls can share a long name, which is searched for each of them.
         let operator = if call.operator.len() <= MAX_OPERATOR { call.operator } else { "" };
         for argument in arguments {
@@ -336,14 +336,14 @@ impl<'t> Counter<'_, 't> {
             let Some(weight) = self.weight(argument) else { continue };
             let elements = parameters::of_constant(operator, argument.name, tensor, elements);
             if elements > 0 {
-                call.parameters = add(call.parameters, Some(elements));
+                counted = counted.saturating_add(elements);
                 self.parameter(weight, elements);
                 if parameters::is_about(operator, argument.name) {
                     self.is_about();
                 }
             }
         }
-        call.parameters = call.parameters.or(Some(0));
+        call.parameters = Some(counted);
         call.macs = self.kernel_macs(operator, arguments);
         // The keys of a cache are only counted by the runtime.
         is_dynamic |= ATTENTION.contains(&call.operator);
@@ -370,23 +370,20 @@ impl<'t> Counter<'_, 't> {
     }
 
     fn kernel_macs(&self, operator: &str, arguments: &[Argument]) -> Option<u64> {
-        let argument = |name: &str| {
-            let argument = arguments.iter().find(|argument| argument.name == Some(name))?;
-            Some(self.value(argument)?.tensor.as_ref()?.sizes)
-        };
+        let named = |name: &str| self.value(arguments.iter().find(|argument| argument.name == Some(name))?);
+        let argument = |name: &str| Some(named(name)?.tensor.as_ref()?.sizes);
         let output = || {
             let argument = arguments.iter().find(|argument| argument.output)?;
             Some(self.value(argument)?.tensor.as_ref()?.sizes)
         };
-        let constant = |name: &str| {
-            let argument = arguments.iter().find(|argument| argument.name == Some(name));
-            let value = argument.and_then(|argument| self.value(argument)?.constant.as_ref());
+        let is_true = |name: &str| {
+            let value = named(name).and_then(|value| value.constant.as_ref());
             matches!(value, Some(super::Returned::Bool(true)))
         };
         let per_output = |factor: Option<u64>| Some(product(output()?).saturating_mul(factor?));
         match operator {
             "aten::convolution" | "aten::_convolution" => {
-                let is_transposed = constant("transposed");
+                let is_transposed = is_true("transposed");
                 let (weight, input) = (argument("weight")?, argument("input")?);
                 // Each position of the output, or of the input of a transposed convolution, is multiplied by the whole filter.
                 let (positions, channels) =
@@ -396,7 +393,7 @@ impl<'t> Counter<'_, 't> {
             // In every layout, each channel of the output, or of the input of a transposed convolution, has its own part of the weight.
             _ if operator.contains("::quantized_") && operator.contains("conv") => {
                 let sizes = if operator.contains("transpose") { argument("input")? } else { output()? };
-                let is_last = operator.contains("nhwc") || operator.contains("nlc") || constant("channel_last");
+                let is_last = operator.contains("nhwc") || operator.contains("nlc") || is_true("channel_last");
                 let channels = if is_last { sizes.last() } else { sizes.get(1) };
                 Some((product(sizes) / size(channels?).max(1)).saturating_mul(product(argument("weight")?)))
             }

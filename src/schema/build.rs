@@ -104,6 +104,12 @@ impl<'a> BackendDelegate<'a> {
     pub fn backend(&self) -> &str {
         c_string(self.id())
     }
+
+    /// Returns the value of the first compile spec with a key.
+    #[cfg(feature = "verify")]
+    pub(crate) fn compile_spec(&self, key: &str) -> Option<&[u8]> {
+        self.compile_specs().iter().find(|spec| spec.key() == key).map(CompileSpec::value)
+    }
 }
 
 impl<'a> CompileSpec<'a> {

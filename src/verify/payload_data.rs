@@ -203,7 +203,7 @@ impl<'t, 'p> Check<'t, 'p> {
 
 /// Returns the name of the `.ptd` that a block was placed in, by the delegate's settings.
 fn placement(delegate: &BackendDelegate<'_>, block: &str) -> Option<String> {
-    let spec = delegate.compile_specs().iter().find(|spec| spec.key() == "external_block_placements")?;
-    let placements: serde_json::Value = serde_json::from_slice(spec.value()).ok()?;
+    let spec = delegate.compile_spec("external_block_placements")?;
+    let placements: serde_json::Value = serde_json::from_slice(spec).ok()?;
     Some(placements.get(block)?.as_str()?.into())
 }

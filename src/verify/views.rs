@@ -83,8 +83,12 @@ impl Analysis<'_> {
     /// # }
     /// ```
     pub fn releases(&self, target: &Target) -> Releases {
-        let strict = self.pte().verify_opened(self.payloads(), Level::Strict);
-        releases::of_facts(&Facts::new(self, strict, target))
+        releases::of_facts(&self.facts(target))
+    }
+
+    /// Returns the facts that the verdicts of all releases follow from.
+    pub(super) fn facts<'f>(&'f self, target: &'f Target) -> Facts<'f> {
+        Facts::new(self, self.pte().verify_opened(self.payloads(), Level::Strict), target)
     }
 
     /// Checks the program at `level`, like [`Pte::verify`] and [`Pte::verify_with`] together, and returns the verdict as well.
@@ -113,8 +117,19 @@ impl Model<'_> {
         if let Self::Bpte(bpte) = self {
             findings.extend(bpte.verify_with(data.iter().copied(), level));
         }
-        let kernels = self.releases(&Target::default(), None).loads_in.kernels;
-        Check { findings, verdict: self.verdict(&Target::default(), data), kernels }
+        let target = Target::default();
+        let program = match self {
+            Self::Bpte(bpte) => bpte.program().ok(),
+            _ => None,
+        };
+        match program {
+            Some(program) => {
+                let analysis = Analysis::new(&program).with_data(data.iter().copied());
+                let Fit { verdict, kernels, .. } = target::check(&analysis, &target);
+                Check { findings, verdict: Some(verdict), kernels }
+            }
+            None => Check { findings, verdict: self.verdict(&target, data), kernels: Vec::new() },
+        }
     }
 
     /// Returns what ExecuTorch on a target does with the file, or with the program in this bundle, like [`Analysis::verdict`]; `None`

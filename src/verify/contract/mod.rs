@@ -6,8 +6,8 @@ mod metadata;
 
 pub use changes::ContractChange;
 
-use super::releases::{self, Facts};
-use super::{Level, LoadsIn, MissingData, Target, Verdict};
+use super::releases;
+use super::{LoadsIn, MissingData, Target, Verdict};
 use crate::analysis::Analysis;
 use crate::inspect::{
     Backend, CompileSetting, Content, MacsSummary, Method, MethodAllocator, NameText, OperatorCalls, PlannedBuffer,
@@ -20,7 +20,7 @@ use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 use metadata::meaning;
 
-/// What callers of a program give and get, and what it needs from a runtime.
+/// The values that callers of a program give and get, and its needs from a runtime.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -37,7 +37,7 @@ pub struct Contract<'t> {
     pub backends: Vec<ContractBackend<'t>>,
     /// The releases of ExecuTorch that load the program, and the libraries of operators that it needs.
     pub loads_in: LoadsIn,
-    /// What the newest release with all its libraries does with the program.
+    /// The verdict of the newest release with all its libraries.
     pub verdict: Verdict,
     /// The keys that the program looks up in `.ptd` files; `None` if it looks up none.
     pub external_data: Option<MissingData>,
@@ -141,10 +141,8 @@ impl<'t> Analysis<'t> {
     /// # }
     /// ```
     pub fn contract(&self) -> Contract<'t> {
-        let pte = self.pte();
-        let strict = pte.verify_opened(self.payloads(), Level::Strict);
-        let target = Target::default();
-        let facts = Facts::new(self, strict, &target);
+        let (pte, target) = (self.pte(), Target::default());
+        let facts = self.facts(&target);
         let verdict = facts.verdict(super::Release::LATEST).verdict;
         let bytes = pte.source.as_ref().map(|source| &*source.bytes);
         let mut compute: BTreeMap<&str, MacsSummary<'t>> = BTreeMap::new();
