@@ -2,6 +2,7 @@
 
 use super::{Contract, ContractMethod, ContractValue, DimRange};
 use crate::inspect::NameText;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 
 /// A change that breaks code or a device made for the earlier contract.
@@ -27,21 +28,24 @@ impl Contract<'_> {
     pub fn breaks(&self, after: &Contract<'_>) -> Vec<ContractChange> {
         let mut changes = Vec::new();
         let mut add = |place: &str, change: String| changes.push(ContractChange { place: place.into(), change });
+        let others = by_key(&after.methods, |method| method.name);
         for method in &self.methods {
-            match after.methods.iter().find(|other| other.name == method.name) {
+            match others.get(method.name) {
                 Some(other) => method.breaks(other, &mut add),
                 None => add(method.name, "the method is missing".into()),
             }
         }
+        let others = by_key(&after.metadata, |constant| constant.name);
         for constant in &self.metadata {
-            match after.metadata.iter().find(|other| other.name == constant.name) {
+            match others.get(constant.name) {
                 Some(other) if other.value == constant.value => {}
                 Some(_) => add(constant.name, "the constant has another value".into()),
                 None => add(constant.name, "the constant is missing".into()),
             }
         }
+        let others = by_key(&self.backends, |backend| backend.id);
         for backend in &after.backends {
-            match self.backends.iter().find(|other| other.id == backend.id) {
+            match others.get(backend.id) {
                 Some(other) => {
                     for accelerator in backend.accelerators.iter().filter(|name| !other.accelerators.contains(name)) {
                         add(backend.id, format!("delegates are compiled for {accelerator:?}"));
@@ -69,6 +73,11 @@ impl Contract<'_> {
     }
 }
 
+/// Returns items by key. Among several of one key, the first counts.
+fn by_key<T, K: Ord>(items: &[T], key: impl Fn(&T) -> K) -> BTreeMap<K, &T> {
+    items.iter().rev().map(|item| (key(item), item)).collect()
+}
+
 impl ContractMethod<'_> {
     fn breaks(&self, after: &ContractMethod<'_>, add: &mut impl FnMut(&str, String)) {
         let sides = [("input", &self.inputs, &after.inputs), ("output", &self.outputs, &after.outputs)];
@@ -83,9 +92,9 @@ impl ContractMethod<'_> {
                 before.breaks(after, what == "input", |change| add(&place, change));
             }
         }
+        let others = by_key(&self.buffers, |buffer| buffer.memory_id);
         for buffer in &after.buffers {
-            let before = self.buffers.iter().find(|other| other.memory_id == buffer.memory_id);
-            let before = before.map_or(0, |before| before.size);
+            let before = others.get(&buffer.memory_id).map_or(0, |before| before.size);
             if buffer.size > before {
                 let (id, size) = (buffer.memory_id, buffer.size);
                 add(self.name, format!("memory id {id} needs {size} bytes, and before {before}"));

@@ -16,7 +16,7 @@ use crate::inspect::{
 use crate::schema::ScalarType;
 use crate::schema::program::TensorShapeDynamism;
 use crate::sha256::{hex, sha256};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec::Vec};
 use metadata::meaning;
 
@@ -155,14 +155,15 @@ impl<'t> Analysis<'t> {
                 count_backends(&method.delegates, &mut backends);
                 methods.push(ContractMethod::of(method, &mut compute));
             }
+            let (mut settings, mut accelerators) = (BTreeSet::new(), BTreeSet::new());
             for payload in program.payloads {
                 let Some(backend) = backends.get_mut(payload.id) else { continue };
                 for setting in payload.compile_specs {
-                    if !backend.compile_specs.contains(&setting) {
+                    if settings.insert((payload.id, setting.key.clone(), setting.text.clone(), setting.size)) {
                         backend.compile_specs.push(setting);
                     }
                 }
-                let accelerator = payload.device.accelerator.filter(|name| !backend.accelerators.contains(name));
+                let accelerator = payload.device.accelerator.filter(|name| accelerators.insert((payload.id, *name)));
                 backend.accelerators.extend(accelerator);
             }
             let constant = |method: crate::inspect::ConstantMethod<'t>| ContractMetadata {

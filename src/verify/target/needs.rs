@@ -6,7 +6,7 @@ use crate::delegate::{Payload, delegate_at};
 use crate::inspect::{Content, Operators, PlannedBuffer, Value};
 use crate::names::shortened;
 use crate::path::Path;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{string::String, string::ToString, vec::Vec};
 
 /// Everything that a program needs from a device, whether the device has it or not.
@@ -122,13 +122,14 @@ impl Needs {
 /// Returns the accelerators and the scratch memory of the delegates for Ethos-U in each method.
 fn ethos_u(analysis: &Analysis<'_>) -> BTreeMap<usize, (Vec<String>, Option<u64>)> {
     let mut methods: BTreeMap<usize, (Vec<String>, Option<u64>)> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     for opened in analysis.payloads() {
         let Ok(Payload::EthosU(payload)) = &opened.payload else { continue };
         for place in &opened.delegates {
             let (accelerators, scratch) = methods.entry(place.0).or_default();
             *scratch = (*scratch).max(payload.scratch_size());
             let compiled_for = Device::of(delegate_at(analysis.pte(), *place).1, None).accelerator;
-            accelerators.extend(compiled_for.map(String::from).filter(|name| !accelerators.contains(name)));
+            accelerators.extend(compiled_for.filter(|name| seen.insert((place.0, *name))).map(String::from));
         }
     }
     methods

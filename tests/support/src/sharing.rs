@@ -290,6 +290,7 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
         "pte" => &[
             &["info", "{}"],
             &["info", "--json", "{}"],
+            &["info", "--contract", "{}"],
             &["list", "{}"],
             &["list", "--json", "{}"],
             &["list", "--hash", "{}"],
@@ -315,6 +316,7 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
             &["verify", "--json", "{}"],
             &["verify", "--format", "sarif", "{}"],
             &["diff", "{}", "{other}"],
+            &["diff", "--contract", "{}", "{other}"],
             &["metadata", "{}"],
             &["rewrite", "{}", "{out}/rewritten.pte"],
             &["rewrite", "--relayout", "{}", "{out}/rewritten.pte"],
