@@ -31,6 +31,7 @@ mod matches;
 mod names;
 mod outputs;
 mod payloads;
+mod published;
 mod readme;
 mod refusals;
 mod releases;
