@@ -37,6 +37,7 @@ mod releases;
 #[cfg(feature = "remote")]
 mod remote;
 mod report;
+mod reports;
 mod rewrite;
 mod runs;
 mod saving;
