@@ -47,3 +47,4 @@ mod schemas;
 mod see;
 mod shape;
 mod verdicts;
+mod weights;
