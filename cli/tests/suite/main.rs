@@ -38,6 +38,7 @@ mod releases;
 #[cfg(feature = "remote")]
 mod remote;
 mod report;
+mod reports;
 mod rewrite;
 mod runs;
 mod saving;
@@ -47,3 +48,4 @@ mod schemas;
 mod see;
 mod shape;
 mod verdicts;
+mod weights;
