@@ -73,7 +73,7 @@ pub use graph::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
 pub use graph::{EdgeRoute, GraphLayout, GroupKind, NodeBox, NodeGroup, Outline};
 pub use linked::ProfiledNode;
 pub use macs::{CallMacs, Macs, MacsSummary, MethodMacs, OperatorMacs};
-pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};
+pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor, RunMemory, XnnpackRunMemory};
 pub use numbers::{Distance, Histogram, HistogramCounter};
 pub use numeric_gaps::{ComparedValue, GapOutcome, NumericGap, RunGaps};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
