@@ -21,6 +21,7 @@ mod bundle;
 mod by_module;
 mod debug_values;
 mod delegates;
+mod delegation;
 mod dequantized;
 mod diff;
 mod etdp;
@@ -30,6 +31,7 @@ mod linked;
 mod macs;
 mod memory;
 mod model;
+mod module_gaps;
 mod numbers;
 mod numeric_gaps;
 mod operators;
@@ -64,6 +66,7 @@ pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use by_module::ModuleTotal;
 pub use debug_values::{DebugRun, DebugTensor, DebugValue, DebugValues};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
+pub use delegation::{BackendShare, Delegation, LeftOperator, LeftTensor, MethodDelegation, TakenOperator};
 pub use dequantized::ConstantNumbers;
 pub use diff::{
     Diff, DiffLimits, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Excess, GrowthLimit, Side, diff,
@@ -74,6 +77,7 @@ pub use graph::{EdgeRoute, GraphLayout, GroupKind, NodeBox, NodeGroup, Outline};
 pub use linked::ProfiledNode;
 pub use macs::{CallMacs, Macs, MacsSummary, MethodMacs, OperatorMacs};
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor, RunMemory, XnnpackRunMemory};
+pub use module_gaps::ModuleGap;
 pub use numbers::{Distance, Histogram, HistogramCounter};
 pub use numeric_gaps::{ComparedValue, GapOutcome, NumericGap, RunGaps};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
@@ -94,4 +98,4 @@ pub use weights::{Weight, WeightUse};
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
 pub(crate) use graph::{CHARACTERS, Ends, LINE, MAX_WEIGHTS};
-pub use times::{OperatorTime, RunChange, TimeChange};
+pub use times::{OperatorTime, RunChange, TimeChange, TimesBy};
