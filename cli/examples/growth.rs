@@ -25,7 +25,7 @@ const NAMES: Scale = Scale { length: 10_000, count: 25 };
 const LISTS: Scale = Scale { length: 1_000, count: 25 };
 
 /// Small instructions and tensors: a command takes some thousand instructions for each.
-const CODE: Scale = Scale { length: 500, count: 1 };
+const CODE: Scale = Scale { length: 64, count: 1 };
 
 /// The size of the files that each command reads first, so that it has read the tables that it caches.
 const SMALL: Scale = Scale { length: 64, count: 4 };
@@ -94,9 +94,7 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
         (CODE, sharing::code_files),
     ];
     for (scale, files) in groups {
-        // Small instructions are measured only if they are named: they take minutes, and Model Explorer's graph has a quadratic part.
-        let is_default = kinds.is_empty() && scale != CODE;
-        let is_wanted = |kind: &str| is_default || kinds.iter().any(|wanted| wanted == kind);
+        let is_wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind);
         let four = Scale { length: 4 * scale.length, count: 4 * scale.count };
         for (size, scale) in [("small", SMALL), ("1", scale), ("4", four)] {
             for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {

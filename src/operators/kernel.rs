@@ -51,13 +51,15 @@ pub(crate) enum Check {
     Range(&'static str, i64, i64),
     /// The low 32 bits of an integer are the number of one of this many modes.
     Mode(&'static str, i32),
+    /// The low 8 bits of an integer, if there is one, are the number of one of this many memory formats.
+    MemoryFormat(i8),
     /// A floating-point number, if there is one, is in a range.
     Between(&'static str, f64, f64),
     /// A Bool has this value.
     Is(&'static str, bool),
     /// A String, if there is one, is one of these.
     Word(&'static str, Names),
-    /// A number is not zero if the result is an integer.
+    /// A number, or each of a constant tensor, is not zero if the result is an integer.
     NotZero(&'static str, &'static str),
     /// At least one is not Null.
     OneOf(Names),

@@ -11,6 +11,7 @@ const INTS: &[Kind] = &[Kind::IntList];
 const INT_OR_INTS: &[Kind] = &[Kind::Int, Kind::IntList];
 const BOOL: &[Kind] = &[Kind::Bool, Kind::Any];
 const NUMBER: &[Kind] = &[Kind::Number, Kind::Int, Kind::Double];
+const NUMBER_OR_TENSOR: &[Kind] = &[Kind::Number, Kind::Int, Kind::Double, Kind::Tensor];
 
 /// A name, and the kinds that its argument may have.
 type Named = (&'static str, &'static [Kind]);
@@ -31,7 +32,9 @@ fn of_check(check: &Check) -> Vec<Named> {
         Check::FirstOfType(name, _) => vec![(name, TENSORS)],
         Check::TypeSetting(setting, tensor) => vec![(setting, INT), (tensor, TENSOR)],
         Check::Promotes(promotion) => of_promotion(promotion),
-        Check::NumberFits(number, tensor) | Check::NotZero(number, tensor) => vec![(number, NUMBER), (tensor, TENSOR)],
+        Check::NumberFits(number, tensor) => vec![(number, NUMBER), (tensor, TENSOR)],
+        Check::NotZero(number, tensor) => vec![(number, NUMBER_OR_TENSOR), (tensor, TENSOR)],
+        Check::MemoryFormat(_) => vec![("memory_format", INT)],
         Check::Mode(name, _) => vec![(name, INT)],
         Check::Range(name, ..) => vec![(name, INT_OR_INTS)],
         Check::Between(name, ..) => vec![(name, &[Kind::Double])],

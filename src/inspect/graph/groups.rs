@@ -4,6 +4,7 @@ use super::{Edge, Ends, Graph, GraphArgument, GraphLayout, InstructionPlace, Nod
 use crate::analysis::modules::common_module;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec, vec::Vec};
+use core::cmp::Reverse;
 use core::ops::Range;
 
 /// A group of nodes: a range of the graph's list.
@@ -58,8 +59,11 @@ const LEAST: usize = 4;
 /// The minimum number of repetitions.
 const TIMES: usize = 3;
 
-/// The maximum number of comparisons of two nodes to find repetitions.
-const MAX_COMPARISONS: usize = 20_000_000;
+/// The number of periods that are tried in a list of nodes: those at which the most nodes recur.
+const PERIODS: usize = 16;
+
+/// The maximum number of comparisons for each node to find repetitions, so that the time is linear.
+const COMPARISONS: usize = 256;
 
 impl Graph<'_> {
     /// Returns the groups of nodes, by their first node. A block may contain delegates, and a delegate may contain blocks.
@@ -79,7 +83,7 @@ impl Graph<'_> {
             let next = numbers.len() as u32;
             tokens.push(*numbers.entry((&node.label, node.result())).or_insert(next));
         }
-        let mut budget = MAX_COMPARISONS;
+        let mut budget = tokens.len().saturating_mul(COMPARISONS);
         let mut found = Vec::new();
         repeats(&tokens, 0..tokens.len(), &mut budget, &mut found);
         for Repeat { first, period, times } in found {
@@ -230,7 +234,7 @@ fn repeats(tokens: &[u32], range: Range<usize>, budget: &mut usize, found: &mut 
 /// Returns the repetition that covers the most nodes, with the shortest period if there are several.
 fn best(tokens: &[u32], budget: &mut usize) -> Option<Repeat> {
     let mut best: Option<Repeat> = None;
-    for period in LEAST..=tokens.len() / TIMES {
+    for period in periods(tokens) {
         *budget = budget.checked_sub(tokens.len())?;
         let mut run = 0;
         let equal = tokens.iter().zip(tokens.iter().skip(period)).map(|(left, right)| left == right);
@@ -251,6 +255,27 @@ fn best(tokens: &[u32], budget: &mut usize) -> Option<Repeat> {
     best
 }
 
+/// Returns the periods that a repetition most likely has, the shortest first: the most frequent distances from [`LEAST`] nodes in a row to
+/// the same ones before.
+fn periods(tokens: &[u32]) -> Vec<usize> {
+    let mut last: BTreeMap<&[u32], usize> = BTreeMap::new();
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for (index, window) in tokens.windows(LEAST).enumerate() {
+        let Some(before) = last.insert(window, index) else { continue };
+        // A shorter period is tried as the blocks that it forms.
+        let distance = index - before;
+        let period = distance * LEAST.div_ceil(distance);
+        if period <= tokens.len() / TIMES {
+            *counts.entry(period).or_insert(0) += 1;
+        }
+    }
+    let mut periods: Vec<_> = counts.into_iter().map(|(period, count)| (Reverse(count), period)).collect();
+    periods.sort_unstable();
+    let mut periods: Vec<_> = periods.into_iter().take(PERIODS).map(|(_, period)| period).collect();
+    periods.sort_unstable();
+    periods
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,16 +291,27 @@ mod tests {
             tokens.extend([20, 21, 22, 23]);
         }
         let mut found = Vec::new();
-        repeats(&tokens, 0..tokens.len(), &mut MAX_COMPARISONS.clone(), &mut found);
+        repeats(&tokens, 0..tokens.len(), &mut 10_000, &mut found);
         let mut found: Vec<_> = found.iter().map(|repeat| (repeat.first, repeat.period, repeat.times)).collect();
         found.sort();
         assert_eq!(found, [(2, 5, 6), (35, 4, 3)]);
     }
 
     #[test]
+    fn blocks_whose_nodes_recur_inside_and_shorter_periods_are_found() {
+        // Each node occurs twice in a block.
+        let twice: Vec<u32> = [1, 1, 2, 2].repeat(5);
+        let short: Vec<u32> = [1, 2, 3].repeat(8);
+        for (tokens, period) in [(twice, 4), (short, 6), (vec![7; 100], 4)] {
+            let best = best(&tokens, &mut 10_000).expect("a repetition");
+            assert_eq!((best.first, best.period), (0, period));
+        }
+    }
+
+    #[test]
     fn parts_that_occur_twice_are_not_repetitions_and_the_search_has_a_budget() {
         for tokens in [vec![1, 2, 3, 4, 5, 1, 2, 3, 4, 5], (0..40).collect(), Vec::new()] {
-            assert!(best(&tokens, &mut MAX_COMPARISONS.clone()).is_none());
+            assert!(best(&tokens, &mut 10_000).is_none());
         }
         assert!(best(&[7; 100], &mut 10).is_none(), "the budget");
     }

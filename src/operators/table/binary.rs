@@ -302,6 +302,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
                 &[
                     Word("rounding_mode", &["trunc", "floor"]),
                     Promotes(&Promotion { computes: Types::REAL, outs: Types::REAL, ..TWO }),
+                    NotZero("other", "self"),
                 ],
             ),
             Broadcast(&["self", "other"], "out"),
@@ -315,6 +316,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
         checks: &[
             Promotes(&Promotion { computes: Types::REAL, outs: Types::REAL, ..TWO }),
+            NotZero("other", "self"),
             Broadcast(&["self", "other"], "out"),
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
@@ -334,6 +336,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
         checks: &[
             Promotes(&Promotion { computes: Types::REAL, outs: Types::REAL, ..TWO }),
+            NotZero("other", "self"),
             Broadcast(&["self", "other"], "out"),
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
@@ -511,6 +514,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
         checks: &[
             Promotes(&Promotion { computes: Types::REAL, outs: Types::REAL, ..TWO }),
+            NotZero("other", "self"),
             Broadcast(&["self", "other"], "out"),
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],

@@ -3,7 +3,7 @@
 use super::super::KnownOperator;
 use super::super::argument::{elementwise, int, ints, number, output, tensor, unread};
 use super::super::kernel::{
-    Check::{By, Like, NumberFits, OfType, Range, Rank, SameType, Sizes},
+    Check::{By, Like, MemoryFormat, NumberFits, OfType, Rank, SameType, Sizes},
     Family, Kernel, OrderCheck,
     Orders::{Contiguous, Same},
 };
@@ -95,7 +95,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         source: "portable/cpu/op_full_like.cpp",
         orders: &[OrderCheck::new(Contiguous, &["self", "out"])],
         checks: &[
-            Range("memory_format", 0, 1),
+            MemoryFormat(2),
             Like("self", &["out"]),
             OfType(&["out"], Types::REAL_OR_BOOL),
             NumberFits("fill_value", "out"),

@@ -3,7 +3,9 @@
 use super::super::KnownOperator;
 use super::super::argument::{Argument, boolean, elementwise, int, ints, number, output, tensor, tensors};
 use super::super::kernel::{
-    Check::{self, By, Dim, Dims, If, Is, Like, MoreRank, NumberFits, OfType, Range, Rank, SameType, Since, Sizes},
+    Check::{
+        self, By, Dim, Dims, If, Is, Like, MemoryFormat, MoreRank, NumberFits, OfType, Rank, SameType, Since, Sizes,
+    },
     Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::{Contiguous, Either, Same},
     OtherNumbers, Size,
@@ -44,7 +46,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         orders: &[OrderCheck::new(Contiguous, &["self", "out"])],
         checks: &[
             Is("non_blocking", false),
-            Range("memory_format", 0, 0),
+            MemoryFormat(1),
             Like("self", &["out"]),
             OfType(&["self", "out"], Types::REAL_OR_BOOL),
         ],

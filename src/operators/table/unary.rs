@@ -4,7 +4,7 @@ use super::super::KnownOperator;
 use super::super::argument::{Argument, boolean, double, elementwise, int, number, output, over_first, string, tensor};
 use super::super::kernel::{
     Alpha, Cast, Check,
-    Check::{Between, Broadcast, If, Like, NumberFits, OfType, OneOf, Promotes, Range, SameType, Word},
+    Check::{Between, Broadcast, If, Like, MemoryFormat, NumberFits, OfType, OneOf, Promotes, SameType, Word},
     Common, Complex, Condition, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::Same,
     OtherNumbers, Promotion,
@@ -156,7 +156,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     .kernel(&Kernel {
         source: "portable/cpu/op_clone.cpp",
         orders: &[OrderCheck::new(Same, &["self", "out"])],
-        checks: &[Like("self", &["out"]), SameType(&["self", "out"]), Range("memory_format", 0, 0)],
+        checks: &[Like("self", &["out"]), SameType(&["self", "out"]), MemoryFormat(1)],
         other_numbers: &[],
     }),
     KnownOperator::new("aten::cos.out", UNARY, portable_in_wheels(V0_1)).kernel(&Kernel {

@@ -36,6 +36,16 @@ impl<'t> Call<'t, '_> {
                 }),
                 None => Ok(()),
             },
+            // Enumerations of one byte are cast from 64 bits.
+            Check::MemoryFormat(count) => match self.known("memory_format") {
+                Some(value) => demand((0..count).contains(&(value as i8)), || {
+                    of_setting(
+                        "memory_format",
+                        format!("memory_format is {value}, expected 0{}", if count > 1 { " or 1" } else { "" }),
+                    )
+                }),
+                None => Ok(()),
+            },
             Check::Between(name, low, high) => match self.number(name) {
                 Some(Number::Double(value)) => demand((low..=high).contains(&value), || {
                     of_setting(name, format!("{name} is {value}, expected {low} to {high}"))

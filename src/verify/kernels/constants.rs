@@ -41,6 +41,11 @@ impl<'t, 'a> Constants<'t, 'a> {
         self.numbers(view)?.try_fold(0, i64::checked_add)
     }
 
+    /// Returns `true` if a constant tensor of integers contains 0; `false` also if it is not one, or too large.
+    pub(super) fn has_zero(&self, view: View<'t>) -> bool {
+        self.numbers(view).is_some_and(|mut numbers| numbers.any(|number| number == 0))
+    }
+
     /// Returns the smallest and the largest number in a constant tensor of integers; `None` if it is not one, or too large.
     pub(super) fn range(&self, view: View<'t>) -> Option<(i64, i64)> {
         let mut numbers = self.numbers(view)?;

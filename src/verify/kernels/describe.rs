@@ -115,10 +115,13 @@ fn of_check(check: &Check) -> String {
             (low, high) => format!("`{name}`: {low} to {high}"),
         },
         Check::Mode(name, count) => format!("`{name}`: 0 to {}, in its low 32 bits", count - 1),
+        Check::MemoryFormat(count) => {
+            format!("`memory_format`: 0{}, in its low 8 bits, or Null", if count > 1 { " to 1" } else { "" })
+        }
         Check::Between(name, low, high) => format!("`{name}`: {low} to {high}"),
         Check::Is(name, value) => format!("`{name}`: {value}"),
         Check::Word(name, words) => format!("`{name}`: {}", words.join(" or ")),
-        Check::NotZero(number, tensor) => format!("`{number}`: not 0 if `{tensor}` has integers"),
+        Check::NotZero(number, tensor) => format!("`{number}`: no 0 if `{tensor}` has integers"),
         Check::OneOf(names) => format!("{}: not all Null", list(names)),
         Check::Absent(name) => format!("`{name}`: Null"),
         Check::Count(name, count) => format!("`{name}`: {count} items"),

@@ -179,6 +179,8 @@ impl<'t, 'a> Calls<'t, 'a> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::schema::ScalarType;
+    use crate::schema::program::{AllocationDetails, Buffer, Instruction, OptionalTensorList, Tensor};
     use alloc::{format, vec};
 
     #[test]
@@ -226,10 +228,94 @@ mod tests {
         }
     }
 
+    /// Judges a call of optimized kernels.
+    fn judged(
+        pte: &Pte<'_>,
+        values: &[EValue<'_>],
+        (name, overload): (&'static str, &'static str),
+        args: &[i32],
+        release: Release,
+    ) -> Vec<Violation> {
+        let call = vec![Instruction::kernel_call(0, args.to_vec())];
+        let plan = ExecutionPlan::new("m", values.to_vec(), vec![Operator::new(name, overload)], call.clone(), 0);
+        let Some(InstructionArguments::KernelCall(call)) = call.first().map(|call| &call.instr_args) else {
+            unreachable!()
+        };
+        Calls::new(pte, &plan, Kernels::Optimized, release).judge(call)
+    }
+
+    /// Numbers and sizes with which the official runtime was asked.
+    #[test]
+    fn constants_casts_and_tensors_that_may_be_empty_are_judged_as_the_kernels_read_them() {
+        let mut pte = Pte::parse(include_bytes!("../../../tests/data/1.5.1/add/add.pte")).unwrap();
+        let constant = [3i64, 0].map(i64::to_le_bytes).concat();
+        pte.program.constant_buffer = Some([Buffer::default(), Buffer { storage: Some(constant.into()) }].into());
+        let tensor = |scalar_type: ScalarType, sizes: &[i32]| Tensor::new(scalar_type, sizes.to_vec());
+        let bounded = |sizes: &[i32]| {
+            let mut tensor = tensor(ScalarType::FLOAT, sizes);
+            tensor.shape_dynamism = TensorShapeDynamism::DYNAMIC_BOUND;
+            tensor
+        };
+        let in_constant = |sizes: &[i32]| {
+            let mut tensor = tensor(ScalarType::LONG, sizes);
+            tensor.data_buffer_idx = 1;
+            tensor
+        };
+        let placed = |mut tensor: Tensor<'static>| {
+            tensor.allocation_info = Some(AllocationDetails::default());
+            tensor
+        };
+        let values: Vec<EValue<'_>> = [
+            placed(tensor(ScalarType::HALF, &[2])),
+            placed(tensor(ScalarType::LONG, &[2])),
+            in_constant(&[2]),
+            placed(tensor(ScalarType::FLOAT, &[2])),
+            in_constant(&[1, 2]),
+            placed(tensor(ScalarType::FLOAT, &[3, 2])),
+            placed(tensor(ScalarType::FLOAT, &[4, 2])),
+            bounded(&[2, 3]),
+            bounded(&[2, 3, 2]),
+            placed(tensor(ScalarType::FLOAT, &[1, 2, 2])),
+        ]
+        .map(EValue::from)
+        .into_iter()
+        .chain([0, 1, 1 << 40, i64::from(i32::MIN), 17].map(EValue::from))
+        .chain([EValue::null(), false.into(), "floor".into()])
+        .chain([EValue::tensor_list(vec![7, 8]), EValue::int_list(vec![11]), EValue::int_list(vec![14])])
+        .chain([KernelTypes::from(OptionalTensorList { items: Some(vec![4].into()) }).into()])
+        .collect();
+        let (one, large, low) = (11, 12, 13);
+        let (no, floor, joined, ones, dims, indices) = (16, 17, 18, 19, 20, 21);
+        let (refuses, runs) = (Some(Outcome::RefusesCall), None);
+        // The tensors may be empty when the call runs.
+        let at_bounds = Some(Outcome::Unknown);
+        let divides = |[left, out]: [i32; 2]| [left, 2, out, out];
+        let calls: &[(_, &[i32], _)] = &[
+            (("aten::add", "Scalar_out"), &[0, one, large, 0, 0], runs),
+            (("aten::_to_copy", "out"), &[3, no, low, 3, 3], runs),
+            (("aten::_to_copy", "out"), &[3, no, one, 3, 3], refuses),
+            (("aten::roll", "out"), &[7, ones, dims, 7, 7], at_bounds),
+            (("aten::roll", "out"), &[5, ones, dims, 5, 5], refuses),
+            (("aten::cat", "out"), &[joined, one, 8, 8], at_bounds),
+            (("aten::div", "out_mode"), &[1, 2, floor, 1, 1], refuses),
+            (("aten::div", "out_mode"), &[3, 2, floor, 3, 3], runs),
+            (("aten::fmod", "Tensor_out"), &divides([1, 1]), refuses),
+            (("aten::remainder", "Tensor_out"), &divides([1, 1]), refuses),
+            (("aten::floor_divide", "out"), &divides([1, 1]), refuses),
+            (("aten::floor_divide", "out"), &divides([3, 3]), runs),
+            (("aten::index_put", "out"), &[5, indices, 9, no, 5, 5], refuses),
+            (("aten::index_put", "out"), &[6, indices, 9, no, 6, 6], runs),
+            (("aten::index", "Tensor_out"), &[5, indices, 9, 9], refuses),
+            (("aten::index", "Tensor_out"), &[6, indices, 9, 9], runs),
+        ];
+        for (name, args, expected) in calls {
+            let found = judged(&pte, &values, *name, args, Release::LATEST);
+            assert_eq!(found.first().map(|violation| violation.outcome), *expected, "{name:?} {args:?}: {found:?}");
+        }
+    }
+
     #[test]
     fn calls_are_judged_with_the_kernels_of_a_release() {
-        use crate::schema::ScalarType;
-        use crate::schema::program::{Instruction, Tensor};
         let tensor = |scalar_type: ScalarType, sizes: &[i32]| Tensor::new(scalar_type, sizes.to_vec());
         let complex = ScalarType(9);
         let mut transposed = tensor(ScalarType::FLOAT, &[4, 4]);
@@ -296,13 +382,8 @@ mod tests {
         ];
         let pte = Pte::parse(include_bytes!("../../../tests/data/1.5.1/add/add.pte")).unwrap();
         for (name, overload, args, before, since) in calls {
-            let call = vec![Instruction::kernel_call(0, args.to_vec())];
-            let plan = ExecutionPlan::new("m", values.clone(), vec![Operator::new(*name, *overload)], call.clone(), 0);
-            let Some(InstructionArguments::KernelCall(call)) = call.first().map(|call| &call.instr_args) else {
-                unreachable!()
-            };
             for (release, expected) in [before, since] {
-                let found = Calls::new(&pte, &plan, Kernels::Optimized, *release).judge(call);
+                let found = judged(&pte, &values, (name, overload), args, *release);
                 let outcome = found.first().map(|violation| violation.outcome);
                 assert_eq!(outcome, *expected, "{name} {args:?} in {release}: {found:?}");
                 let tested = if *release == Release::LATEST { "1.5.1".into() } else { format!("{release}") };

@@ -1,6 +1,6 @@
 //! Checks of scalar types.
 
-use super::arguments::Number;
+use super::arguments::{Number, View};
 use super::call::Call;
 use super::fault::{Checked, demand, of_setting, of_type};
 use crate::operators::{Alpha, Cast, Common, Complex, Names, Promotion, Types};
@@ -156,7 +156,15 @@ impl Call<'_, '_> {
     }
 
     pub(super) fn not_zero(&self, number: &'static str, tensor: &'static str) -> Checked {
-        let (Some(value), Some(view)) = (self.number(number), self.tensor(tensor)) else { return Ok(()) };
+        let Some(view) = self.tensor(tensor) else { return Ok(()) };
+        if let Some(divisor) = self.tensor(number) {
+            let is_read = |view: View<'_>| !view.is_open && !view.is_empty();
+            let is_zero = is_read(view) && is_read(divisor) && self.constants.has_zero(divisor);
+            return demand(!is_zero || is(Types::FLOAT, view.scalar_type), || {
+                of_setting(number, format!("{number} contains 0, by which integers are divided"))
+            });
+        }
+        let Some(value) = self.number(number) else { return Ok(()) };
         let is_zero = matches!(value, Number::Int(0) | Number::Bool(false)) || value == Number::Double(0.0);
         let is_float = is(Types::FLOAT, with_number(view.scalar_type, value));
         demand(!is_zero || is_float, || of_setting(number, format!("{number} is 0, by which integers are divided")))
@@ -278,7 +286,11 @@ impl Call<'_, '_> {
         let is_in_range = !matches!(value, Number::Int(value) if !range.contains(&value));
         let holds = match rule {
             Alpha::Add if common == ScalarType::BOOL => !matches!(value, Number::Double(_)),
-            Alpha::Add => can_cast(own, common) && !is_bool && is_in_range && fits(value, common),
+            Alpha::Add => {
+                // Numbers of 16 bits are added as f32.
+                let computed = if common == ScalarType::HALF { ScalarType::FLOAT } else { common };
+                can_cast(own, common) && !is_bool && is_in_range && fits(value, computed)
+            }
             Alpha::Subtract => can_cast(own, common) && !is_bool && is_in_range,
             _ => can_cast(own, common) && !is_bool,
         };

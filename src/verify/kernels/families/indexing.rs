@@ -295,6 +295,7 @@ impl Call<'_, '_> {
 
     pub(super) fn index(&self) -> Checked {
         self.single_index_in(self.release.is_in(V1_1))?;
+        self.several_indices_in()?;
         match self.indexed()? {
             Some(expected) => self.resize("out", &expected),
             None => Ok(()),
@@ -306,6 +307,7 @@ impl Call<'_, '_> {
         if self.tensor("self").is_some_and(|view| !view.is_open && !view.is_empty()) {
             self.single_index_in(true)?;
         }
+        self.several_indices_in()?;
         match (self.indexed()?, self.tensor("values")) {
             (Some(expected), Some(values)) => self.broadcast_to("values", values, "the indexed part", &expected),
             _ => Ok(()),
@@ -331,6 +333,21 @@ impl Call<'_, '_> {
             *place = size;
         }
         self.has_sizes("values", values, &expected)
+    }
+
+    /// Checks constant indices, each of which is read if there is anything to index.
+    fn several_indices_in(&self) -> Checked {
+        let Some(input) = self.tensor("self").filter(|view| !view.is_open && !view.is_empty()) else { return Ok(()) };
+        let is_read = |view: View<'_>| Types::INDEX.contains(view.scalar_type) && !view.is_open && !view.is_empty();
+        let items: Vec<_> = self.views("indices").collect();
+        // A mask stands for as many dimensions as it has.
+        if !items.iter().flatten().all(|view| is_read(*view)) {
+            return Ok(());
+        }
+        for (at, index) in items.iter().enumerate().filter_map(|(at, item)| Some((at, (*item)?))) {
+            self.indices_in("indices", index, input.size(at as i64).unwrap_or(Size::Any), true)?;
+        }
+        Ok(())
     }
 
     /// Checks a single index of rank 1, for which the kernels have code of its own.

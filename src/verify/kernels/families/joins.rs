@@ -56,7 +56,8 @@ impl Call<'_, '_> {
         let at = usize::try_from(at).unwrap_or_default();
         let mut sum = Size::Is(0);
         for view in inputs.iter().filter(|view| !view.is_empty()) {
-            demand(view.rank() == rank, || {
+            // An open tensor may have no elements, and then any rank.
+            demand(view.rank() == rank || view.is_open || reference.is_open, || {
                 of_rank("tensors", format!("tensors have ranks {rank} and {}", view.rank()))
             })?;
             for (other, (size, expected)) in view.shape().iter().zip(reference.shape()).enumerate() {
@@ -227,7 +228,10 @@ impl Call<'_, '_> {
             return Ok(());
         };
         let rank = input.rank() as i64;
-        if let (false, Some(dim)) = (input.is_empty(), dims.iter().find(|dim| !(-rank..rank).contains(*dim))) {
+        // A tensor without elements may have any dims.
+        if let (false, Some(dim)) =
+            (input.is_open || input.is_empty(), dims.iter().find(|dim| !(-rank..rank).contains(*dim)))
+        {
             return Err(of_setting("dims", format!("dims contains {dim}, but self has rank {rank}")));
         }
         demand(!shifts.is_empty() && shifts.len() == dims.len(), || {
