@@ -45,4 +45,5 @@ mod savings;
 mod schemas;
 mod see;
 mod shape;
+mod shares;
 mod verdicts;
