@@ -112,7 +112,7 @@ fn save(
     let (file, header_name) = (file.to_string_lossy(), header.file_name().unwrap_or_default().to_string_lossy());
     let source_text = || array.source(&header_name, &file);
     put(source, &|out| source_text().try_for_each(|piece| out.write_all(piece.as_bytes())))?;
-    put(&header, &|out| out.write_all(array.header(&file).as_bytes()))?;
+    put(&header, &|out| array.header(&file).try_for_each(|piece| out.write_all(piece.as_bytes())))?;
     let (header, source) = (text::path(&header), text::path(source));
     context.say(format_args!(
         "{header}, {source}: {}, aligned to {}",

@@ -76,7 +76,7 @@ pub fn c_array(bytes: &[u8]) {
         let options = COptions::default().with_name("model".into()).with_bytes(form);
         let Ok(array) = CArray::new(&model, bytes, &options) else { continue };
         let mut out = Output::of(bytes.len());
-        out.count(array.header("model.pte").len() as u64);
+        array.header("model.pte").for_each(|piece| out.count(piece.len() as u64));
         array.source("model.h", "model.pte").for_each(|line| out.count(line.len() as u64));
     }
 }

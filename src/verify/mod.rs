@@ -73,7 +73,7 @@ mod xnnpack;
 
 #[cfg(feature = "inspect")]
 pub use contract::{
-    Contract, ContractBackend, ContractChange, ContractMetadata, ContractMethod, ContractValue, DimRange,
+    Contract, ContractBackend, ContractChange, ContractMetadata, ContractMethod, ContractValue, DimRange, Dims,
 };
 pub use finding::{Finding, Level, Severity};
 pub use history::{HISTORIES, History};

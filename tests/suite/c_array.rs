@@ -146,8 +146,8 @@ fn a_record_names_the_inputs_in_the_header() {
     let analysis = Analysis::new(&pte).with_names(&sources);
     let array = CArray::new(&model, &file, &named("model")).unwrap();
     let name = "#define MODEL_FORWARD_INPUT_0_NAME \"x\"";
-    assert!(!array.header("x.pte").contains(name));
-    let header = array.with_names_of(&analysis).header("x.pte");
+    assert!(!array.header("x.pte").collect::<String>().contains(name));
+    let header: String = array.with_names_of(&analysis).header("x.pte").collect();
     assert!(header.contains(name), "{header}");
 }
 
@@ -161,8 +161,9 @@ fn names_from_a_file_cannot_inject_c_code() {
     let program = Program { execution_plan: Some(names.map(plan).into()), ..Program::default() };
     let pte = DataCollector::new().finish(program, &PteOptions::default()).unwrap();
     let bytes = pte.image().unwrap().to_vec().unwrap();
-    let array = CArray::new(&Model::parse(&bytes).unwrap(), &bytes, &named("model")).unwrap();
-    let header = array.header("x.pte");
+    let model = Model::parse(&bytes).unwrap();
+    let array = CArray::new(&model, &bytes, &named("model")).unwrap();
+    let header: String = array.header("x.pte").collect();
     assert!(header.contains("#define MODEL_A_B_INPUT_0_SIZE 8u\n"), "{header}");
     assert!(header.contains("#define MODEL_A_B_2_PLANNED_0_SIZE 64u\n"), "{header}");
     assert!(header.is_ascii() && !header.contains("Method */"), "{header}");
@@ -200,8 +201,9 @@ fn constant_methods_become_constants() {
     let program = Program { execution_plan: Some(plans), ..Program::default() };
     let pte = DataCollector::new().finish(program, &PteOptions::default()).unwrap();
     let bytes = pte.image().unwrap().to_vec().unwrap();
-    let array = CArray::new(&Model::parse(&bytes).unwrap(), &bytes, &named("model")).unwrap();
-    let header = array.header("x.pte");
+    let model = Model::parse(&bytes).unwrap();
+    let array = CArray::new(&model, &bytes, &named("model")).unwrap();
+    let header: String = array.header("x.pte").collect();
     assert!(
         header.contains("#define MODEL_NAN_NAME \"nan\"\n/* A value for which C has no constant. */\n"),
         "{header}"
@@ -234,7 +236,8 @@ fn an_array_has_the_largest_alignment_of_its_segments() {
     });
     for (name, alignment) in [("align_segment_4096", 4096), ("add_mul", 128), ("add", 16)] {
         let file = fixture(&format!("1.5.1/{name}/{name}.pte"));
-        let array = CArray::new(&Model::parse(file.bytes()).unwrap(), file.bytes(), &named("model")).unwrap();
+        let model = Model::parse(file.bytes()).unwrap();
+        let array = CArray::new(&model, file.bytes(), &named("model")).unwrap();
         assert_eq!(array.alignment(), alignment, "{name}");
     }
 }

@@ -128,7 +128,8 @@ fn callers_name_inputs_and_outputs() {
         [None, Some("bias".into()), Some("mask".into())]
     );
     let options = COptions::default().with_name("m".into());
-    let header = CArray::new(&Model::Pte(pte), b"x", &options).unwrap().header("m.pte");
+    let model = Model::Pte(pte);
+    let header: String = CArray::new(&model, b"x", &options).unwrap().header("m.pte").collect();
     assert!(
         header.contains("M_FORWARD_INPUT_1_NAME \"bias\"") && header.contains("M_FORWARD_OUTPUT_0_NAME \"y\""),
         "{header}"

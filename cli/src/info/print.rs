@@ -225,10 +225,14 @@ fn print_method(
     let context = out.context;
     writeln!(out, "  {HEAD}method {}{HEAD:#}", context.name(method.name, NAME))?;
     for (name, values) in [("inputs", &method.inputs), ("outputs", &method.outputs)] {
-        let texts: Vec<String> = values.iter().map(|value| value_text(context, value)).collect();
+        // Neighbours with the same text share a line.
+        let is_alike = |left: &Value<'_>, right: &Value<'_>| {
+            is_same(left, right) || value_text(context, left) == value_text(context, right)
+        };
         let mut at = 0;
-        // Equal neighbours share a line.
-        for (text, count) in text::runs(&texts).take(context.most(2 * MAX_SHOWN)) {
+        for run in values.chunk_by(is_alike).take(context.most(2 * MAX_SHOWN)) {
+            let (Some(first), count) = (run.first(), run.len()) else { continue };
+            let text = value_text(context, first);
             let value = match count {
                 1 => format!("{at}: {text}"),
                 _ => format!("{at}–{}: {text} ×{count}", at + count - 1),
@@ -306,6 +310,11 @@ fn planned(memory: &PlannedMemory) -> String {
 }
 
 /// Returns the type of an input or output, and its meaning in a method for training.
+/// Returns `true` if two inputs or outputs are the same value with the same name.
+fn is_same(left: &Value<'_>, right: &Value<'_>) -> bool {
+    left.value == right.value && left.name == right.name && left.training == right.training
+}
+
 fn value_text(context: &Context, value: &Value<'_>) -> String {
     let name = value.name.as_ref().map(|name| format!(" {}", context.name(name, NAME))).unwrap_or_default();
     let shape = format!("{}{name}", type_text(context, value));

@@ -1,6 +1,5 @@
 //! Constants about the model, for firmware, besides the bytes.
 
-use super::joined;
 use super::names::{check_identifier, comment, literal, upper};
 use crate::analysis::Analysis;
 use crate::error::{Result, counted};
@@ -16,22 +15,31 @@ use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 /// The longest name of a method within the names of macros, in characters, and of an input or output, in bytes.
 const LONGEST: usize = 200;
 
-/// Returns the header's lines about a file. Macros start with `prefix`.
-pub(super) fn lines(summary: &Summary<'_>, prefix: &str) -> String {
-    match &summary.content {
-        Content::Program(program) => joined(program_lines(program, prefix)),
-        _ => String::new(),
-    }
+/// Returns the header's lines about a file, one after another: those of all inputs at once could take far more memory than the file.
+/// Macros start with `prefix`.
+pub(super) fn lines<'s, 't>(summary: &'s Summary<'t>, prefix: String) -> impl Iterator<Item = String> + use<'s, 't> {
+    let program = match &summary.content {
+        Content::Program(program) => Some(program),
+        _ => None,
+    };
+    program.into_iter().flat_map(move |program| program_lines(program, &prefix))
 }
 
-fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
-    let (mut taken, mut lines) = (BTreeMap::new(), Vec::new());
-    for method in &program.methods {
-        method_lines(method, &format!("{prefix}_{}", macro_name(method.name, &mut taken)), &mut lines);
-    }
-    for method in &program.metadata {
-        constant_lines(method, &format!("{prefix}_{}", macro_name(method.name, &mut taken)), &mut lines);
-    }
+fn program_lines<'s, 't>(program: &'s ProgramSummary<'t>, prefix: &str) -> impl Iterator<Item = String> + use<'s, 't> {
+    let mut taken = BTreeMap::new();
+    let mut named = |name: &str| format!("{prefix}_{}", macro_name(name, &mut taken));
+    let methods: Vec<_> = program.methods.iter().map(|method| (method, named(method.name))).collect();
+    let constants: Vec<_> = program.metadata.iter().map(|method| (method, named(method.name))).collect();
+    methods
+        .into_iter()
+        .flat_map(|(method, prefix)| method_lines(method, prefix))
+        .chain(constants.into_iter().flat_map(|(method, prefix)| constant_lines(method, &prefix)))
+        .chain(device_lines(program, prefix))
+}
+
+/// Returns the lines about the needs of all methods.
+fn device_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
+    let mut lines = Vec::new();
     let scratch = program.payloads.iter().filter_map(|payload| payload.summary.scratch_size).max();
     if let Some(scratch) = scratch {
         lines.push(String::new());
@@ -99,29 +107,37 @@ fn backends<'t>(program: &ProgramSummary<'t>) -> Vec<&'t str> {
     ids
 }
 
-fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
+fn method_lines<'s, 't>(method: &'s Method<'t>, prefix: String) -> impl Iterator<Item = String> + use<'s, 't> {
+    let start = start_lines(method, &prefix);
+    start.into_iter().chain([("INPUT", &method.inputs), ("OUTPUT", &method.outputs)].into_iter().flat_map(
+        move |(what, values)| {
+            let prefix = format!("{prefix}_{what}");
+            let count = format!("#define {prefix}_COUNT {}u", values.len());
+            [count].into_iter().chain(values.iter().enumerate().flat_map(move |(index, value)| {
+                value_lines(value, &format!("{prefix}_{index}"), &format!("{} {index}", what.to_ascii_lowercase()))
+            }))
+        },
+    ))
+}
+
+/// Returns the lines about a method's name and memory.
+fn start_lines(method: &Method<'_>, prefix: &str) -> Vec<String> {
     let name = comment(&shortened(method.name));
     let buffers = &method.planned_memory.buffers;
     let sizes: Vec<String> = buffers.iter().map(|buffer| format!("{}u", buffer.size)).collect();
-    lines.extend([
+    let mut lines = vec![
         String::new(),
         format!("/* Method {name}. */"),
         format!("#define {prefix}_NAME \"{}\"", literal(method.name)),
         "/* Its planned buffers, in bytes, in the order of MethodMeta::memory_planned_buffer_size. */".into(),
         format!("#define {prefix}_PLANNED_COUNT {}u", buffers.len()),
-    ]);
+    ];
     lines.extend(sizes.iter().enumerate().map(|(index, size)| format!("#define {prefix}_PLANNED_{index}_SIZE {size}")));
     if !sizes.is_empty() {
         lines.push(format!("#define {prefix}_PLANNED_SIZES {{{}}}", sizes.join(", ")));
     }
     lines.extend(allocator_lines(method, prefix));
-    for (what, values) in [("INPUT", &method.inputs), ("OUTPUT", &method.outputs)] {
-        lines.push(format!("#define {prefix}_{what}_COUNT {}u", values.len()));
-        for (index, value) in values.iter().enumerate() {
-            let (prefix, what) = (format!("{prefix}_{what}_{index}"), format!("{} {index}", what.to_ascii_lowercase()));
-            lines.extend(value_lines(value, &prefix, &what));
-        }
-    }
+    lines
 }
 
 /// Returns the lines about the memory that the runtime takes from its allocators to load a method.
@@ -146,13 +162,13 @@ fn allocator_lines(method: &Method<'_>, prefix: &str) -> Vec<String> {
 /// The most bytes of a string, or items of a list, to write: many methods may return the same value.
 const MAX_OF_VALUE: usize = 1024;
 
-/// Adds the lines about a method that computes nothing: its name, and its result if C can express it as a constant.
-fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<String>) {
-    lines.extend([
+/// Returns the lines about a method that computes nothing: its name, and its result if C can express it as a constant.
+fn constant_lines(method: &ConstantMethod<'_>, prefix: &str) -> Vec<String> {
+    let mut lines = vec![
         String::new(),
         format!("/* Method {} computes nothing. It returns: */", comment(&shortened(method.name))),
         format!("#define {prefix}_NAME \"{}\"", literal(method.name)),
-    ]);
+    ];
     match &method.value {
         Returned::List(items) => {
             lines.push(format!("#define {prefix}_COUNT {}u", items.len()));
@@ -176,6 +192,7 @@ fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<Str
             None => lines.push("/* A value for which C has no constant. */".into()),
         },
     }
+    lines
 }
 
 /// Returns a value as a constant in C and C++, if they can express it.
@@ -246,5 +263,5 @@ pub fn operator_lines(pte: &Pte<'_>, name: &str) -> Result<String> {
         lines.push(format!("gen_selected_ops(LIB_NAME \"{name}_ops\" ROOT_OPS \"{}\")", operators.join(",")));
     }
     lines.extend(backends(&program).into_iter().map(|backend| format!("# backend: {}", comment(backend))));
-    Ok(joined(lines))
+    Ok(lines.into_iter().map(|line| line + "\n").collect())
 }

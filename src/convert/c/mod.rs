@@ -6,10 +6,11 @@ mod names;
 use crate::analysis::Analysis;
 use crate::error::{Error, Result};
 use crate::file::style::{ALIGNMENT, alignment};
+use crate::inspect::Summary;
 use crate::model::Model;
 use crate::setters::setters;
 use crate::write::options::{PtdOptions, PteOptions};
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String};
 use names::{check_identifier, comment, literal, upper};
 
 pub use facts::operator_lines;
@@ -70,21 +71,23 @@ setters! {
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
 /// let options = COptions::default().with_name("model".into());
-/// let array = CArray::new(&Model::parse(&file)?, &file, &options)?;
-/// assert!(array.header("add_mul.pte").contains("#define MODEL_FORWARD_INPUT_0_SIZE 16u"));
+/// let model = Model::parse(&file)?;
+/// let array = CArray::new(&model, &file, &options)?;
+/// let header: String = array.header("add_mul.pte").collect();
+/// assert!(header.contains("#define MODEL_FORWARD_INPUT_0_SIZE 16u"));
 /// let source: String = array.source("model.h", "add_mul.pte").collect();
 /// assert!(source.contains("const unsigned char model[MODEL_SIZE] = {"));
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CArray<'t> {
     name: String,
     section: Option<String>,
     alignment: u32,
     bytes: &'t [u8],
     form: CBytes,
-    facts: String,
+    summary: Summary<'t>,
 }
 
 impl<'t> CArray<'t> {
@@ -93,7 +96,7 @@ impl<'t> CArray<'t> {
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there are no bytes, the name is not an identifier in C and
     /// C++, the alignment is not a power of two, or the section's name has a quote, a backslash, white space or a
     /// control character.
-    pub fn new(model: &Model<'_>, bytes: &'t [u8], options: &COptions) -> Result<Self> {
+    pub fn new(model: &'t Model<'_>, bytes: &'t [u8], options: &COptions) -> Result<Self> {
         let COptions { name, alignment: asked, section, bytes: form } = options;
         check_identifier(name)?;
         if bytes.is_empty() {
@@ -107,13 +110,13 @@ impl<'t> CArray<'t> {
             Some(asked) => alignment(*asked, "alignment")? as u32,
             None => needed_alignment(model)?,
         };
-        let facts = facts::lines(&model.summary(), &upper(name));
-        Ok(Self { name: name.clone(), section: section.clone(), alignment, bytes, form: *form, facts })
+        let (name, section, summary) = (name.clone(), section.clone(), model.summary());
+        Ok(Self { name, section, alignment, bytes, form: *form, summary })
     }
 
     /// Takes the names of inputs and outputs from the program's [names](Analysis::with_names).
-    pub fn with_names_of(mut self, analysis: &Analysis<'_>) -> Self {
-        self.facts = facts::lines(&analysis.summary(), &upper(&self.name));
+    pub fn with_names_of(mut self, analysis: &Analysis<'t>) -> Self {
+        self.summary = analysis.summary();
         self
     }
 
@@ -122,11 +125,11 @@ impl<'t> CArray<'t> {
         self.alignment
     }
 
-    /// Returns the text of the header. `file` is the name of the file that it is generated from.
-    pub fn header(&self, file: &str) -> String {
-        let Self { name, alignment, bytes, facts, .. } = self;
+    /// Returns the text of the header in pieces. `file` is the name of the file that it is generated from.
+    pub fn header(&self, file: &str) -> impl Iterator<Item = String> {
+        let Self { name, alignment, bytes, summary, .. } = self;
         let (prefix, file, size) = (upper(name), comment(file), bytes.len());
-        format!(
+        let start = format!(
             "/* Made by executorch-format from {file}. C11 or later, or C++17: the source says how the array is aligned. */
 #ifndef {prefix}_H
 #define {prefix}_H
@@ -146,10 +149,10 @@ extern const unsigned char {name}[{prefix}_SIZE];
 #ifdef __cplusplus
 }}
 #endif
-{facts}
-#endif
 "
-        )
+        );
+        let facts = facts::lines(summary, prefix).map(|line| line + "\n");
+        [start].into_iter().chain(facts).chain(["\n#endif\n".into()])
     }
 
     /// Returns the text of the source in pieces. `header` is the name of the header, `file` that of the model's file, to which a
@@ -229,7 +232,7 @@ _Alignas({alignment})
         let pieces = self.source(&name, file);
         Prepared::new(source, |out| pieces.into_iter().try_for_each(|piece| out.write_all(piece.as_bytes())))?
             .commit()?;
-        Prepared::new(header, |out| out.write_all(self.header(file).as_bytes()))?.commit()
+        Prepared::new(header, |out| self.header(file).try_for_each(|piece| out.write_all(piece.as_bytes())))?.commit()
     }
 }
 
@@ -261,9 +264,4 @@ fn lines(bytes: &[u8]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Joins lines, with a newline after each.
-fn joined(lines: Vec<String>) -> String {
-    lines.into_iter().fold(String::new(), |text, line| text + &line + "\n")
 }

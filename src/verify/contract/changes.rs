@@ -113,13 +113,14 @@ impl ContractValue<'_> {
         if self.kind != after.kind || self.scalar_type != after.scalar_type {
             add(format!("the type is {}, and before {}", after.type_text(), self.type_text()));
         }
-        let (Some(before), Some(now)) = (&self.dims, &after.dims) else { return };
+        let (Some(before), Some(now)) = (self.dims, after.dims) else { return };
+        let (before, now) = (before.ranges(), now.ranges());
         if before.len() != now.len() {
             return add(format!("{} dimensions, and before {}", now.len(), before.len()));
         }
-        for (dim, (before, now)) in before.iter().zip(now).enumerate() {
+        for (dim, (before, now)) in before.zip(now).enumerate() {
             // An input has to take all sizes that it took; an output may have no others.
-            let fits = if is_input { now.contains(*before) } else { before.contains(*now) };
+            let fits = if is_input { now.contains(before) } else { before.contains(now) };
             if !fits {
                 add(format!("dimension {dim} is {now}, and before {before}"));
             }
@@ -130,8 +131,8 @@ impl ContractValue<'_> {
     }
 }
 
-fn order<'v>(value: &'v ContractValue<'_>) -> &'v [u8] {
-    value.dim_order.as_deref().unwrap_or_default()
+fn order<'t>(value: &ContractValue<'t>) -> &'t [u8] {
+    value.dim_order.unwrap_or_default()
 }
 
 impl DimRange {

@@ -5,73 +5,87 @@ use crate::inspect::{ParameterPrecision, PointerSize, Returned, TempAllocator};
 use crate::names::{Escaped, shortened};
 use crate::sizes::format_size;
 use alloc::{format, string::String, string::ToString, vec::Vec};
+use core::fmt;
 
 /// The most operators, settings and constants in a list: a model card is read by people.
 const MAX_SHOWN: usize = 100;
 
+/// Formats a contract. A string of all of it could take more memory than the contract.
+struct Markdown<'c, 't>(&'c Contract<'t>);
+
+impl fmt::Display for Markdown<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write(f)
+    }
+}
+
 impl Contract<'_> {
     /// Returns the contract as Markdown, for a model card.
-    pub fn markdown(&self) -> String {
-        let mut text = String::from("# Contract\n\n");
+    pub fn markdown(&self) -> impl fmt::Display {
+        Markdown(self)
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("# Contract\n\n")?;
         if let (Some(size), Some(sha256)) = (self.file_size, &self.sha256) {
-            text += &format!("- File: {} ({size} bytes), SHA-256 `{sha256}`\n", format_size(size));
+            writeln!(f, "- File: {} ({size} bytes), SHA-256 `{sha256}`", format_size(size))?;
         }
-        text += &format!("- Loads in ExecuTorch {}\n", self.loads_in);
+        writeln!(f, "- Loads in ExecuTorch {}", self.loads_in)?;
         for kernels in &self.loads_in.kernels {
-            text += &format!("- Needs kernels of {}\n", escaped(&kernels.to_string()));
+            writeln!(f, "- Needs kernels of {}", escaped(&kernels.to_string()))?;
         }
-        text += &format!("- In {}: {}\n", super::super::Release::LATEST, escaped(&self.verdict.to_string()));
+        writeln!(f, "- In {}: {}", super::super::Release::LATEST, escaped(&self.verdict.to_string()))?;
         for backend in &self.backends {
             let accelerators: Vec<String> = backend.accelerators.iter().map(|name| escaped(name)).collect();
             let accelerators = match accelerators.is_empty() {
                 true => String::new(),
                 false => format!(", for {}", accelerators.join(", ")),
             };
-            text += &format!("- Backend {}: {} delegates{accelerators}\n", escaped(backend.id), backend.delegates);
+            writeln!(f, "- Backend {}: {} delegates{accelerators}", escaped(backend.id), backend.delegates)?;
             for setting in backend.compile_specs.iter().take(MAX_SHOWN) {
-                text += &format!("  - {}\n", escaped(&setting.to_string()));
+                writeln!(f, "  - {}", escaped(&setting.to_string()))?;
             }
         }
         if let Some(data) = &self.external_data {
-            text += &format!("- External data: {}\n", escaped(&data.to_string()));
+            writeln!(f, "- External data: {}", escaped(&data.to_string()))?;
         }
-        self.methods.iter().for_each(|method| method.markdown(&mut text));
+        self.methods.iter().try_for_each(|method| method.write(f))?;
         if !self.metadata.is_empty() {
-            text += "\n## Metadata\n\n| name | value | meaning |\n|---|---|---|\n";
+            f.write_str("\n## Metadata\n\n| name | value | meaning |\n|---|---|---|\n")?;
             for constant in self.metadata.iter().take(MAX_SHOWN) {
                 let value = escaped(&value(&constant.value));
                 let meaning = constant.meaning.unwrap_or_default();
-                text += &format!("| {} | {value} | {meaning} |\n", escaped(constant.name));
+                writeln!(f, "| {} | {value} | {meaning} |", escaped(constant.name))?;
             }
         }
-        text
+        Ok(())
     }
 }
 
 impl ContractMethod<'_> {
-    fn markdown(&self, text: &mut String) {
-        *text += &format!("\n## Method {}\n", escaped(self.name));
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n## Method {}", escaped(self.name))?;
         for (what, values) in [("Input", &self.inputs), ("Output", &self.outputs)] {
             if values.is_empty() {
                 continue;
             }
-            *text += &format!("\n| {what} | name | type | dimensions |\n|---|---|---|---|\n");
+            writeln!(f, "\n| {what} | name | type | dimensions |\n|---|---|---|---|")?;
             for (index, value) in values.iter().enumerate() {
                 let name = value.name.as_deref().map(escaped).unwrap_or_default();
-                *text += &format!("| {index} | {name} | {} | {} |\n", value.type_text(), value.dims_text());
+                writeln!(f, "| {index} | {name} | {} | {} |", value.type_text(), value.dims_text())?;
             }
         }
-        *text += "\n";
+        f.write_str("\n")?;
         for buffer in &self.buffers {
-            *text += &format!("- Planned memory, memory id {}: {}\n", buffer, format_size(buffer.size));
+            writeln!(f, "- Planned memory, memory id {}: {}", buffer, format_size(buffer.size))?;
         }
         let [wide, narrow] = [PointerSize::Bits64, PointerSize::Bits32]
             .map(|pointers| self.method_allocator.known(pointers, TempAllocator::Given));
-        *text += &format!("- Method memory: {wide} bytes, {narrow} bytes on 32-bit targets");
-        *text += match self.method_allocator.other_delegates {
+        write!(f, "- Method memory: {wide} bytes, {narrow} bytes on 32-bit targets")?;
+        f.write_str(match self.method_allocator.other_delegates {
             0 => "\n",
             _ => ", and what backends other than XNNPACK take\n",
-        };
+        })?;
         if let Some(compute) = &self.compute {
             let number = |number: Option<u64>| number.map_or_else(|| "not known".into(), |number| number.to_string());
             let precision = match compute.parameters_are {
@@ -80,23 +94,24 @@ impl ContractMethod<'_> {
                 _ => "",
             };
             let bound = if compute.is_bound { "at most " } else { "" };
-            *text += &format!("- Multiply-accumulates: {bound}{}\n", number(compute.macs));
-            *text += &format!("- Parameters: {precision}{}\n", number(compute.parameters));
+            writeln!(f, "- Multiply-accumulates: {bound}{}", number(compute.macs))?;
+            writeln!(f, "- Parameters: {precision}{}", number(compute.parameters))?;
         }
         let operators: Vec<String> =
             self.operators.iter().take(MAX_SHOWN).map(|operator| format!("`{}`", escaped(&operator.name))).collect();
         if !operators.is_empty() {
-            *text += &format!("- Operators ({}): {}\n", self.operators.len(), operators.join(", "));
+            writeln!(f, "- Operators ({}): {}", self.operators.len(), operators.join(", "))?;
         }
+        Ok(())
     }
 }
 
 impl ContractValue<'_> {
     /// Returns the sizes of a tensor's dimensions, and its dim order unless it is contiguous.
     fn dims_text(&self) -> String {
-        let Some(dims) = &self.dims else { return String::new() };
-        let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
-        let order = self.dim_order.as_deref().unwrap_or_default();
+        let Some(dims) = self.dims else { return String::new() };
+        let dims: Vec<String> = dims.ranges().map(|range| range.to_string()).collect();
+        let order = self.dim_order.unwrap_or_default();
         match order.windows(2).all(|pair| matches!(pair, [left, right] if left < right)) {
             true => dims.join(" × "),
             false => format!("{}, dim order {order:?}", dims.join(" × ")),

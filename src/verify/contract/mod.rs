@@ -16,6 +16,7 @@ use crate::inspect::{
 use crate::schema::ScalarType;
 use crate::schema::program::TensorShapeDynamism;
 use crate::sha256::{hex, sha256};
+use crate::tensor::RUNTIME_RANK;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec::Vec};
 use metadata::meaning;
@@ -77,13 +78,55 @@ pub struct ContractValue<'t> {
     /// The type of a tensor's elements.
     pub scalar_type: Option<ScalarType>,
     /// The sizes of a tensor's dimensions; `None` for other values.
-    pub dims: Option<Vec<DimRange>>,
+    pub dims: Option<Dims<'t>>,
     /// The dimensions of a tensor in the order of storage, outermost first.
-    pub dim_order: Option<Vec<u8>>,
+    pub dim_order: Option<&'t [u8]>,
     /// `true` if it is a tensor without planned memory, which the caller has to provide before a run.
     pub caller_memory: bool,
     /// The meaning of an output of a method for training.
     pub training: Option<TrainingOutput<'t>>,
+}
+
+/// The sizes that the dimensions of a tensor can have, written as a list of [`DimRange`]s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dims<'t> {
+    /// The size of each dimension: an upper bound if the shape is dynamic.
+    pub sizes: &'t [i32],
+    /// The kind of change of the sizes that is allowed at run time.
+    pub shape_dynamism: TensorShapeDynamism,
+}
+
+impl<'t> Dims<'t> {
+    /// Returns the sizes that each dimension can have.
+    pub fn ranges(self) -> impl ExactSizeIterator<Item = DimRange> + use<'t> {
+        self.sizes.iter().map(move |size| match self.shape_dynamism {
+            TensorShapeDynamism::STATIC => DimRange { min: Some(*size), max: Some(*size) },
+            TensorShapeDynamism::DYNAMIC_BOUND => DimRange { min: None, max: Some(*size) },
+            _ => DimRange { min: None, max: None },
+        })
+    }
+}
+
+impl serde::Serialize for Dims<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.ranges())
+    }
+}
+
+#[cfg(feature = "schemars")]
+impl schemars::JsonSchema for Dims<'_> {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        Vec::<DimRange>::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Vec::<DimRange>::json_schema(generator)
+    }
+
+    fn inline_schema() -> bool {
+        Vec::<DimRange>::inline_schema()
+    }
 }
 
 /// The sizes that a dimension can have.
@@ -135,7 +178,7 @@ impl<'t> Analysis<'t> {
     /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
     /// let pte = Pte::parse(&file)?;
     /// let contract = Analysis::new(&pte).contract();
-    /// assert_eq!(contract.methods[0].inputs[0].dims.as_ref().unwrap()[1].max, Some(8));
+    /// assert_eq!(contract.methods[0].inputs[0].dims.unwrap().sizes, [2, 8]);
     /// assert!(contract.breaks(&contract).is_empty());
     /// # Ok(())
     /// # }
@@ -219,25 +262,22 @@ impl ContractValue<'_> {
     }
 }
 
+/// Returns the dimensions that a runtime takes: no release loads a tensor with more.
+fn taken<T>(dims: &[T]) -> &[T] {
+    dims.get(..RUNTIME_RANK).unwrap_or(dims)
+}
+
 impl<'t> ContractValue<'t> {
     fn of(value: Value<'t>) -> Self {
         let tensor = value.tensor;
-        let range = |size: &i32, dynamism| match dynamism {
-            TensorShapeDynamism::STATIC => DimRange { min: Some(*size), max: Some(*size) },
-            TensorShapeDynamism::DYNAMIC_BOUND => DimRange { min: None, max: Some(*size) },
-            _ => DimRange { min: None, max: None },
-        };
-        let dims = tensor.as_ref().map(|tensor| {
-            let sizes = tensor.sizes.iter().take(crate::tensor::RUNTIME_RANK);
-            sizes.map(|size| range(size, tensor.shape_dynamism)).collect()
-        });
-        let order = tensor.as_ref().map(|tensor| tensor.dim_order.iter().copied().take(crate::tensor::RUNTIME_RANK));
         Self {
             name: value.name,
             kind: value.kind,
             scalar_type: tensor.as_ref().map(|tensor| tensor.scalar_type),
-            dims,
-            dim_order: order.map(Iterator::collect),
+            dims: tensor
+                .as_ref()
+                .map(|tensor| Dims { sizes: taken(tensor.sizes), shape_dynamism: tensor.shape_dynamism }),
+            dim_order: tensor.as_ref().map(|tensor| taken(tensor.dim_order)),
             caller_memory: value.caller_memory,
             training: value.training,
         }

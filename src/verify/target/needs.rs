@@ -3,11 +3,11 @@
 use super::Target;
 use crate::analysis::{Analysis, Device};
 use crate::delegate::{Payload, delegate_at};
-use crate::inspect::{Content, Operators, PlannedBuffer, Value};
+use crate::inspect::{Content, NameText, Operators, PlannedBuffer, Value};
 use crate::names::shortened;
 use crate::path::Path;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::{string::String, string::ToString, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
 /// Everything that a program needs from a device, whether the device has it or not.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
@@ -47,14 +47,14 @@ pub struct MethodNeeds {
 }
 
 /// An input or output of a method.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CallerValue {
     /// The name, as in [`Value`]; at most 1,000 characters.
-    pub name: Option<String>,
+    pub name: Option<NameText<'static>>,
     /// The type and shape as text, such as `f32[1, 3]`, or the schema's name of a kind other than a tensor.
-    pub shape: String,
+    pub shape: NameText<'static>,
     /// The number of bytes of a tensor, at most if the shape is dynamic.
     pub size: Option<u64>,
     /// `true` if it is a tensor without planned memory, which the caller has to provide before a run.
@@ -64,22 +64,22 @@ pub struct CallerValue {
 /// The texts and sizes of values that were described before: many inputs can be one value, or have one long name.
 #[derive(Default)]
 struct Described<'v> {
-    shapes: BTreeMap<i32, (String, Option<u64>)>,
-    names: BTreeMap<&'v str, String>,
+    shapes: BTreeMap<i32, (NameText<'static>, Option<u64>)>,
+    names: BTreeMap<&'v str, NameText<'static>>,
 }
 
 impl CallerValue {
     fn of<'v>(value: &'v Value<'_>, described: &mut Described<'v>) -> Self {
         let tensor = value.tensor.as_ref();
         let names = &mut described.names;
-        let short = |name| names.entry(name).or_insert_with(|| shortened(name).into_owned()).clone();
+        let short = |name| names.entry(name).or_insert_with(|| shortened(name).into_owned().into()).clone();
         let name = value.name.as_deref().map(short);
         let (shape, size) = described.shapes.entry(value.value).or_insert_with(|| match tensor {
             Some(tensor) => {
                 let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
-                (shape, tensor.shape().byte_size().ok())
+                (shape.into(), tensor.shape().byte_size().ok())
             }
-            None => (value.kind.unwrap_or("unknown").to_string(), None),
+            None => (value.kind.unwrap_or("unknown").into(), None),
         });
         Self { name, shape: shape.clone(), size: *size, caller_memory: value.caller_memory }
     }
