@@ -47,5 +47,6 @@ mod savings;
 mod schemas;
 mod see;
 mod shape;
+mod shares;
 mod verdicts;
 mod weights;
