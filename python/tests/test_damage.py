@@ -15,7 +15,7 @@ from files import DATA, GOOD, MALFORMED
 
 import executorch_format as ef
 
-VARIANTS = 100_000
+VARIANTS = int(os.environ.get("PTE_DAMAGED", "10000"))
 """The number of damaged files that are opened and verified. All methods are called on every hundredth."""
 
 # Small, so that damage is likely to hit bytes that are read, and of different kinds.

@@ -117,7 +117,7 @@ impl Kind {
         matches!(self, Self::Any | Self::Tensor | Self::TensorList | Self::OptionalTensorList)
     }
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Any => "any kind",
             Self::Tensor => "Tensor",

@@ -6,6 +6,7 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod allocation;
+mod backends;
 mod before_edits;
 mod bundles;
 #[cfg(feature = "convert")]

@@ -100,7 +100,7 @@ fn every_command_is_run_on_files_with_shared_data() {
 fn many_small_instructions_and_tensors_take_memory_in_proportion() {
     use executorch_format_support::sharing::{Scale, Shared, code_files, commands};
 
-    let scale = Scale { length: 30_000, count: 1 };
+    let scale = Scale { length: 10_000, count: 1 };
     let failed = std::thread::scope(|scope| {
         let pairs = code_files(scale).into_iter().zip(code_files(scale.smaller()));
         let run =

@@ -14,6 +14,8 @@ mod families;
 mod fault;
 mod ints;
 mod operator;
+#[cfg(all(test, feature = "inspect"))]
+mod published;
 mod sizes;
 mod tensors;
 mod types;
