@@ -214,7 +214,8 @@ fn reports_are_answered_by_one_command() {
 fn blocks_of_an_ethos_u_outside_its_memory_are_errors() {
     let file = std::fs::read(data().join("answers/ethosu_inline.pte")).unwrap();
     assert_eq!(file[3872], 0o200);
-    let cases: [(&str, &[(usize, u8)], &str); 5] = [
+    type Case<'c> = (&'c str, &'c [(usize, u8)], &'c str);
+    let cases: [Case<'_>; 5] = [
         (
             "offset beyond the end",
             &[(3872, 0), (3874, 0o20)],
