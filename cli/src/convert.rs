@@ -5,7 +5,7 @@ mod rename;
 use crate::context::{Context, LINE_NAME};
 use crate::existing::refuse_existing_images;
 use crate::failure::Failure;
-use crate::names::NamesArguments;
+use crate::names::{NameFiles, NamesArguments};
 use crate::open::Input;
 use crate::save::{LastArgument, Pending, prepare_all};
 use crate::{edit, json, lock, text, to_c};
@@ -13,7 +13,6 @@ use executorch_format::convert::{Safetensors, ShardIndex, Skipped, Unsupported};
 use executorch_format::{Error, ErrorKind, Image, Model, Ptd, PtdOptions, SEGMENT_ALIGNMENT};
 use rename::Renames;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Convert weights between .ptd, safetensors, .pte and C
@@ -25,7 +24,8 @@ use std::path::{Path, PathBuf};
 ///   .pte, .ptd                 to  .c, as `pte to-c` does
 ///   .safetensors               to  .safetensors, with other names or shards
 ///
-/// From a .pte, all constants and initial states are converted, with the model's names or else METHOD.VALUE.
+/// From a .pte, all constants and initial states are converted, with the model's names or else METHOD.VALUE. Weights inside XNNPACK's
+/// delegates have the model's names and PyTorch's layout, or their key and the layout of the payload. `pte replace` puts them back.
 /// Tensors whose dim order is not the natural one are permuted in memory; all others are copied from file to file.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -57,7 +57,10 @@ pub struct Arguments {
     /// Show what would be written, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// A .ptd file with external data of a .pte: its tensors, and those of payloads for CUDA, are converted too
+    /// Write quantized weights as their dequantized numbers (f32): those that an operator dequantizes, and weights of XNNPACK delegates
+    #[arg(long)]
+    dequantized: bool,
+    /// A .ptd file with external data of a .pte: its tensors, and those of payloads for CUDA and XNNPACK, are converted too
     #[arg(long, value_name = "FILE.ptd")]
     data: Vec<PathBuf>,
     #[command(flatten)]
@@ -161,6 +164,13 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         (Format::C, _) => to_c::write(context, &input, arguments.output.path()).map(|()| Pending::default()),
         (Format::Weights(to), "safetensors") => finish(context, arguments, to, &[&input], parse(&input)?, Vec::new()),
         (Format::Weights(to), "json") => sharded(context, arguments, to, &input),
+        (Format::Weights(_), _) if is_checkpoint(&input) => {
+            let (file, saved) = (text::path(input.path()), text::path(&input.path().with_extension("safetensors")));
+            let python = format!("safetensors.torch.save_file(torch.load({file:?}, weights_only=True), {saved:?})");
+            Err(Failure::Usage(format!(
+                "{file}: a PyTorch checkpoint: save its state dict as safetensors in Python, with `{python}`, and convert that"
+            )))
+        }
         (Format::Weights(Weights::Ptd), _) => {
             let file = text::path(input.path());
             let hint = "`pte externalize` moves weights out of a .pte, `pte ptd` changes a .ptd";
@@ -175,6 +185,11 @@ fn is_piped_safetensors(input: &Input) -> bool {
     input.is_stream() && ending(input.path()).is_empty() && input.bytes().get(8..9) == Some(b"{")
 }
 
+/// Returns `true` for a file of `torch.save`, which only Python can read.
+fn is_checkpoint(input: &Input) -> bool {
+    Model::parse(input.bytes()).is_err_and(|error| error.to_string().contains("PyTorch checkpoint"))
+}
+
 fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {
     Safetensors::parse(input.bytes()).map_err(|error| Failure::bad(input.path(), &error))
 }
@@ -187,22 +202,30 @@ fn models<'a>(context: &Context, arguments: &'a Arguments, input: &Input) -> Res
     if !data.is_empty() && !matches!(model, Model::Pte(_)) {
         return Err(Failure::usage_of(input.path(), &"--data applies only to programs (.pte)"));
     }
-    let (ptd, mut skipped, names) = match &model {
-        Model::Pte(pte) => {
-            let given = arguments.names.open(context, input.path())?.given(pte)?;
-            let (ptd, skipped) = pte.weights_with(&data).map_err(bad)?;
-            (ptd, skipped, given.of_data(pte).map_err(bad)?)
-        }
-        Model::Ptd(ptd) if !arguments.names.are_given() => (ptd.clone(), Vec::new(), BTreeMap::new()),
-        Model::Ptd(_) => {
+    let files = match &model {
+        Model::Pte(_) => arguments.names.open(context, input.path())?,
+        _ => NameFiles::open(context, &[])?,
+    };
+    let sources = files.sources()?;
+    let (ptd, mut skipped) = match &model {
+        Model::Pte(pte) => pte.weights_with(&data).map_err(bad)?,
+        Model::Ptd(_) if arguments.names.are_given() => {
             let fault = "--names applies only to programs; --rename-pattern changes the keys of a .ptd";
             return Err(Failure::usage_of(input.path(), &fault));
         }
+        Model::Ptd(_) if arguments.dequantized => {
+            let fault = "--dequantized applies only to programs, which have the scales";
+            return Err(Failure::usage_of(input.path(), &fault));
+        }
+        Model::Ptd(ptd) => (ptd.clone(), Vec::new()),
         _ => return Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     };
     let (mut safetensors, more) = Safetensors::of_ptd(&ptd, arguments.unsupported()).map_err(bad)?;
-    safetensors.rename(|key| names.get(key).cloned());
     skipped.extend(more);
+    if let Model::Pte(pte) = &model {
+        let analysis = files.analysis(pte, &sources)?.with_data(&data);
+        safetensors.arrange_as_in_the_model(&analysis, arguments.dequantized, &mut skipped).map_err(bad)?;
+    }
     if safetensors.tensors.is_empty() && matches!(model, Model::Pte(_)) {
         let reason = skipped.first().map_or_else(
             || "it has no constants".to_owned(),

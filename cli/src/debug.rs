@@ -1,6 +1,6 @@
 //! `pte debug`: the values that a run recorded, and how far they are from those of another.
 
-mod print;
+pub mod print;
 
 use crate::context::Context;
 use crate::edit::extract::output_array;
@@ -12,8 +12,9 @@ use crate::open::Input;
 use crate::profile::etdp;
 use crate::save::{Output, make_output_folder, put};
 use crate::text;
+use clap::ValueEnum;
 use executorch_format::convert::Npy;
-use executorch_format::inspect::{DebugRun, DebugValues, GapOutcome, Mismatch, RunGaps};
+use executorch_format::inspect::{DebugRun, DebugValues, GapOutcome, Mismatch, ModuleGap, RunGaps};
 use executorch_format::{Analysis, Etdp};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ Examples:
   pte debug trace.etdp --debug-buffer debug.bin --program model.pte -o values
   pte debug new.etdp --debug-buffer new.bin --before old.etdp --before-debug-buffer old.bin --worst
   pte debug q8.etdp --debug-buffer q8.bin --program q8.pte --before f32.etdp --before-debug-buffer f32.bin --before-program f32.pte
+  pte debug q8.etdp --debug-buffer q8.bin --program q8.pte --before f32.etdp --before-debug-buffer f32.bin --before-program f32.pte --by module
   pte debug trace.etdp --debug-buffer debug.bin --program model.pte --reference expected/ --min-snr 40"
 )]
 pub struct Arguments {
@@ -76,6 +78,9 @@ pub struct Arguments {
     /// List the largest differences first: by SNR, after those that cannot be compared
     #[arg(long)]
     worst: bool,
+    /// List each value, or the worst value of each module, with the largest error first
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = By::Value)]
+    by: By,
     /// Fail if a value's SNR is below this many decibels, or if it cannot be compared
     #[arg(long, value_name = "DB")]
     min_snr: Option<f64>,
@@ -84,6 +89,14 @@ pub struct Arguments {
     top: Option<usize>,
     #[command(flatten)]
     form: JsonArguments,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum By {
+    /// Each value
+    Value,
+    /// The modules of the model: needs --before or --reference, and names
+    Module,
 }
 
 /// The values of a trace.
@@ -111,6 +124,9 @@ pub struct Gaps<'t> {
     /// The references, then the trace.
     files: Vec<json::Named>,
     runs: &'t [RunGaps],
+    /// The differences of each run by module, if requested.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    modules: Vec<Vec<ModuleGap>>,
 }
 
 /// The bins of a histogram: fewer than in the histograms of weights, since a trace has many values.
@@ -182,6 +198,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if !is_compared && (arguments.worst || arguments.min_snr.is_some()) {
         return Err(Failure::Usage("--worst and --min-snr require --before or --reference".to_owned()));
     }
+    if !is_compared && arguments.by == By::Module {
+        return Err(Failure::Usage("--by module requires --before or --reference".to_owned()));
+    }
     if arguments.debug_buffer.is_none() && (is_compared || arguments.output.is_some()) {
         let fault = "no bytes of tensors: --debug-buffer takes the file that was written with the trace";
         return Err(Failure::usage_of(&arguments.trace, &fault));
@@ -247,12 +266,28 @@ fn report(
             run.sort_by_gap();
         }
     }
+    let modules = match arguments.by {
+        By::Value => Vec::new(),
+        By::Module => runs.iter().map(RunGaps::by_module).collect(),
+    };
+    for run in runs.iter().filter(|run| run.inputs_differ) {
+        let runs = run.runs.map(|run| run.map_or_else(|| "-".to_owned(), |run| run.to_string())).join(" and ");
+        context.say(format_args!(
+            "warning: runs {runs} seem to have had different inputs: the differences are not those of the programs"
+        ));
+    }
     match arguments.form.any() {
         true => {
             let files = references.iter().map(AsRef::as_ref).chain([arguments.trace.as_path()]);
-            json::print(context, &Gaps { files: json::Named::all(files), runs: &runs }, &arguments.form)?;
+            json::print(context, &Gaps { files: json::Named::all(files), runs: &runs, modules }, &arguments.form)?;
         }
-        false => print::gaps(context, &runs, arguments.top)?,
+        false if arguments.by == By::Module => {
+            print::of_runs(context, &runs, |out, index, _| {
+                let modules = modules.get(index).map(Vec::as_slice).unwrap_or_default();
+                print::modules(out, modules, arguments.top)
+            })?;
+        }
+        false => print::of_runs(context, &runs, |out, _, run| print::gaps(out, run, arguments.top))?,
     }
     let Some(least) = arguments.min_snr else { return Ok(()) };
     let gaps = runs.iter().flat_map(|run| &run.values);

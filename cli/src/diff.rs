@@ -11,12 +11,14 @@ use crate::json::{self, JsonArguments};
 use crate::names::NameFiles;
 use crate::open::Input;
 use crate::{policy, remote, text};
-use executorch_format::inspect::{Diff, DiffLimits, DiffOptions, Excess, Side};
+use clap::ValueEnum;
+use executorch_format::inspect::{Diff, DiffLimits, DiffOptions, Excess, ModuleGap, Side};
 use executorch_format::naming::NameSource;
 use executorch_format::{Analysis, Model, Ptd, Pte};
 pub use limits::of_table;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Show the differences between two files: methods, instructions, values, plans, delegates, weights, names, metadata
@@ -37,6 +39,7 @@ Limits, for --fail-on and in the table [diff] of a policy file (max-abs = 0.001,
 Examples:
   pte diff old.pte new.pte
   pte diff --stat -r old/ new/
+  pte diff f32.pte quantized.pte --tensors --by module
   pte diff --contract old.pte new.pte
   pte diff old.pte new.pte --fail-on size=5%,memory=0,operators
   pte diff f32.pte quantized.pte --before-data f32.ptd --fail-on max-abs=1e-2
@@ -69,6 +72,9 @@ pub struct Arguments {
     /// Measure the distance between the values of changed weights, also inside delegates; quantized weights are dequantized first
     #[arg(long)]
     tensors: bool,
+    /// Instead of the differences, list the distances of weights by module, with the largest error first: those of the worst weight of each
+    #[arg(long, value_name = "WHAT", value_enum, requires = "tensors", conflicts_with_all = ["recursive", "stat"])]
+    by: Option<By>,
     /// Fail only if one of these limits is exceeded: any, max-abs=X, size=X, memory=X, operators=N. More than 64 differences are counted
     /// instead of listed, unless -v is given
     #[arg(long, value_name = "LIMIT", value_delimiter = ',')]
@@ -84,6 +90,12 @@ pub struct Arguments {
     form: JsonArguments,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum By {
+    /// The modules of the model
+    Module,
+}
+
 /// The differences of two files, with their names.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -91,6 +103,9 @@ pub struct Comparison<'d> {
     files: [json::Named; 2],
     #[serde(flatten)]
     found: &'d FileDiff,
+    /// The distances of weights by module, if requested.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    modules: Vec<ModuleGap>,
 }
 
 /// The differences of two files.
@@ -153,8 +168,18 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     })?;
     let code = if found.fails() { DIFFERENT } else { 0 };
     if arguments.form.any() {
-        let comparison = Comparison { files: [before, after].map(|path| json::Named::new(path)), found: &found };
+        let files = [before, after].map(|path| json::Named::new(path));
+        let modules = arguments.by.map(|By::Module| found.diff.weights_by_module()).unwrap_or_default();
+        let comparison = Comparison { files, found: &found, modules };
         json::print(context, &comparison, &arguments.form).map_err(|failure| failure.or_found(code))?;
+    } else if let (Some(By::Module), false) = (arguments.by, context.quiet) {
+        let mut out = context.out();
+        let modules = found.diff.weights_by_module();
+        if modules.is_empty() {
+            writeln!(out, "no weight differs that both files have")?;
+        }
+        crate::debug::print::modules(&mut out, &modules, None)?;
+        out.flush()?;
     } else if !context.quiet {
         print::text(context, before, after, &found, arguments.stat).map_err(|failure| failure.or_found(code))?;
     }

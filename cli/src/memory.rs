@@ -1,6 +1,7 @@
 //! `pte memory`: the planned memory of methods.
 
 mod print;
+pub mod run;
 
 use crate::context::Context;
 use crate::data::each_program;
@@ -17,7 +18,7 @@ use executorch_format::inspect::{Memory, ModuleTotal};
 use serde::Serialize;
 use std::path::Path;
 
-/// Show the planned memory of each method: its buffers, which tensors they hold when, and how much the plan wastes
+/// Show the planned memory of each method: its buffers, which tensors they hold when, how much the plan wastes, and the memory of a run with that of delegates
 #[derive(clap::Args)]
 #[command(
     after_help = "Instructions count from 0, as in pte disasm. In JSON, -1 stands for the time before the first instruction, when inputs are set, and the number after

@@ -1,5 +1,6 @@
 //! `pte ops`: the operators and backends that models need.
 
+pub mod delegated;
 pub mod macs;
 mod print;
 mod yaml;
@@ -30,6 +31,7 @@ Examples:
   pte ops model.pte
   pte ops model.pte --by module --names model.etrecord
   pte ops model.pte --macs
+  pte ops model.pte --delegated --trace trace.etdp
   pte ops --yaml --merge a.pte b.pte > selected_operators.yaml")]
 #[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
@@ -44,6 +46,13 @@ pub struct Arguments {
     /// Count the instructions of each module instead, with the nodes inside delegates; with --macs, their multiply-accumulates
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["merge", "yaml"])]
     by: Option<By>,
+    /// Show instead the share that delegates compute, of calls and multiply-accumulates, and which operators are left, beside what delegates took of
+    /// the same operator
+    #[arg(long, conflicts_with_all = ["merge", "yaml", "macs", "by"])]
+    delegated: bool,
+    /// A trace of the program: adds the share of time
+    #[arg(long, value_name = "FILE.etdp", requires = "delegated")]
+    trace: Option<PathBuf>,
     /// Maximum modules [default: all; on a terminal 30]
     #[arg(long, value_name = "N", requires = "by")]
     top: Option<usize>,
@@ -91,6 +100,9 @@ pub struct MergedOperators<'t> {
 /// Prints the needs of each file, or of all together.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.only_with(arguments.yaml, "--yaml")?;
+    if arguments.trace.is_some() {
+        arguments.files.single("--trace")?;
+    }
     let together = arguments.merge || arguments.yaml;
     let mut documents = if together { None } else { json::Files::start(context, &arguments.form) };
     let (mut all, mut files, mut apart) = (Operators::default(), Vec::new(), false);
@@ -104,6 +116,18 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         };
         let operators = analysis.operators();
         let errors = operators.errors.clone();
+        if arguments.delegated {
+            let (found, path_of) = (analysis.delegation(), arguments.trace.as_deref());
+            let times = delegated::times(context, path_of, &analysis)?;
+            match documents {
+                Some(documents) => {
+                    let file = path.display().to_string();
+                    documents.add(&delegated::FileDelegation { file, delegation: &found, times })?
+                }
+                None => delegated::text(context, path, &found, &times, std::mem::replace(&mut apart, true))?,
+            }
+            return Failure::unless_sound(path, &errors);
+        }
         if arguments.yaml {
             operators.check_names().map_err(|error| refused(path, &error))?;
         }

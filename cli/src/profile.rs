@@ -7,7 +7,7 @@ use crate::failure::{Failure, each};
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::modules;
-use crate::names::NamesArguments;
+use crate::names::{NameFiles, NamesArguments};
 use crate::open::Input;
 use crate::save::OutputArguments;
 use crate::table::{Column, MAX_SHOWN, Table};
@@ -15,8 +15,11 @@ use crate::text;
 use clap::ValueEnum;
 use executorch_format::inspect::{
     EventKind, EventProfile, Mismatch, ModuleTotal, OperatorTime, Profile, RunChange, RunProfile, TimelineEvent,
+    TimesBy,
 };
-use executorch_format::{Analysis, Etdp, Model};
+use executorch_format::naming::NameSource;
+use executorch_format::pictures::TimelineSvg;
+use executorch_format::{Analysis, Etdp, Model, Pte};
 use serde::Serialize;
 use serde_json::json;
 use std::io::{self, Write};
@@ -32,6 +35,9 @@ use std::path::{Path, PathBuf};
   pte profile trace.etdp --program model.pte --by operator --top 10
   pte profile trace.etdp --program model.pte --names model.etrecord --by module
   pte profile new.etdp --before old.etdp --by operator
+  pte profile new.etdp --program new.pte --before old.etdp --before-program old.pte --by module
+  pte profile trace.etdp --program model.pte --warm-up 2
+  pte profile trace.etdp --program model.pte --svg -o timeline.svg
   pte profile trace.etdp --program model.pte --timeline -o trace.json   (then open it in ui.perfetto.dev)
   pte profile trace.etdp --program model.pte --format csv > times.csv
   pte profile --json trace.etdp | jq '.files[].runs[].events[] | [.name, .total]'")]
@@ -54,14 +60,26 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = By::Event)]
     by: By,
     /// Compare with this older trace: the times of one run, before and now
-    #[arg(long, value_name = "OLD.etdp", conflicts_with_all = ["longest", "timeline"])]
+    #[arg(long, value_name = "OLD.etdp", conflicts_with_all = ["longest", "timeline", "svg"])]
     before: Option<PathBuf>,
+    /// The program of the older trace [default: that of --program]
+    #[arg(long, value_name = "OLD.pte", requires = "before")]
+    before_program: Option<PathBuf>,
+    /// Take the names in the older program from an ETRecord, or from its state dict as safetensors
+    #[arg(long, value_name = "FILE", requires = "before_program")]
+    before_names: Vec<PathBuf>,
+    /// Leave out the first N runs of each group of similar runs, which warm up
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "timeline")]
+    warm_up: usize,
     /// Print a table for spreadsheets, with times in ticks
     #[arg(long, value_enum, group = "form", value_name = "FORMAT", conflicts_with = "before")]
     format: Option<Format>,
     /// Print JSON that Perfetto, chrome://tracing and speedscope open: every event at its time
     #[arg(long, group = "form")]
     timeline: bool,
+    /// Print a picture of every event at its time, as SVG
+    #[arg(long, group = "form")]
+    svg: bool,
     #[command(flatten)]
     output: OutputArguments,
     /// List the longest times first
@@ -159,21 +177,37 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             return Err(Failure::no_method(input.path(), name, pte));
         }
     }
-    arguments.output.only_with(arguments.timeline, "--timeline")?;
+    arguments.output.only_with(arguments.timeline || arguments.svg, "--timeline or --svg")?;
     let analysis = pte.as_ref().map(Analysis::new);
     if let Some(before) = &arguments.before {
-        if arguments.by == By::Module {
-            let fault = "--by module adds up the times of one trace: --before compares by event or operator";
-            return Err(Failure::Usage(fault.to_owned()));
-        }
-        return compare(context, before, arguments.files.single("--before")?, analysis.as_ref(), arguments);
+        let trace = arguments.files.single("--before")?;
+        let old = arguments.before_program.as_deref().map(|path| Input::open(context, path)).transpose()?;
+        let old_pte = old.as_ref().map(Input::program).transpose()?;
+        let names = program.as_ref().map(|program| arguments.names.open(context, program.path())).transpose()?;
+        let old_names = old.as_ref().map(|old| NameFiles::of(context, old.path(), &arguments.before_names));
+        let old_names = old_names.transpose()?;
+        let sources = names.as_ref().map(NameFiles::sources).transpose()?.unwrap_or_default();
+        let old_sources = old_names.as_ref().map(NameFiles::sources).transpose()?.unwrap_or_default();
+        let analysis = named(names.as_ref(), pte.as_ref(), &sources)?;
+        let old_analysis = named(old_names.as_ref(), old_pte.as_ref(), &old_sources)?;
+        return compare(
+            context,
+            [before, trace],
+            [old_analysis.as_ref().or(analysis.as_ref()), analysis.as_ref()],
+            arguments,
+        );
     }
-    if arguments.timeline {
-        let path = arguments.files.single("--timeline")?;
+    if arguments.timeline || arguments.svg {
+        let path = arguments.files.single("--timeline or --svg")?;
         let input = Input::open(context, path)?;
         let events = etdp(path, input.parse()?, TIMES)?.timeline(analysis.as_ref(), arguments.method.as_deref());
         if events.is_empty() {
             return Err(without_runs(path));
+        }
+        if arguments.svg {
+            let (name, show) = (text::path(path).to_string(), |ticks| time(ticks, arguments.tick));
+            let picture = TimelineSvg::new(&events, &name, &show);
+            return arguments.output.write_with(context, |out| write!(out, "{picture}"));
         }
         let document = timeline(&events, arguments.tick);
         return arguments.output.write_with(context, |out| json::Form::INDENTED.write_line(out, &document));
@@ -184,6 +218,15 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         }
         _ => profiles(context, arguments, None),
     }
+}
+
+/// Returns the analysis of a program with its names, if there is one.
+fn named<'t>(
+    files: Option<&NameFiles<'_>>,
+    pte: Option<&'t Pte<'_>>,
+    sources: &'t [NameSource<'_>],
+) -> Result<Option<Analysis<'t>>, Failure> {
+    files.zip(pte).map(|(files, pte)| files.analysis(pte, sources)).transpose()
 }
 
 /// Prints the profile of each trace, with a program and its names if they are given.
@@ -197,8 +240,9 @@ fn profiles(context: &Context, arguments: &Arguments, program: Option<&Analysis<
             _ if arguments.files.recursive => return Ok(()),
             other => etdp(path, other, TIMES)?,
         };
-        let mut profile = etdp.profile(program, arguments.method.as_deref());
+        let mut profile = etdp.profile_after(arguments.warm_up, program, arguments.method.as_deref());
         check(path, &profile)?;
+        warn(context, path, &profile);
         if arguments.by == By::Module && arguments.format.is_some() {
             return Err(Failure::Usage(
                 "--format csv has events or operators: modules are a tree, see --json".to_owned(),
@@ -256,20 +300,39 @@ pub fn etdp<'i>(path: &Path, model: Model<'i>, what: &str) -> Result<Etdp<'i>, F
     }
 }
 
+/// Says on standard error which runs are likely to be of another program.
+fn warn(context: &Context, path: &Path, profile: &Profile<'_>) {
+    for warning in &profile.warnings {
+        context.say(format_args!("{}: warning: {}", text::path(path), text::message(&warning.to_string())));
+    }
+}
+
 /// Prints the times of two traces side by side.
 fn compare(
     context: &Context,
-    before: &Path,
-    after: &Path,
-    program: Option<&Analysis<'_>>,
+    [before, after]: [&Path; 2],
+    [old_program, program]: [Option<&Analysis<'_>>; 2],
     arguments: &Arguments,
 ) -> Result<(), Failure> {
     let inputs = [Input::open(context, before)?, Input::open(context, after)?];
     let traces = [etdp(before, inputs[0].parse()?, TIMES)?, etdp(after, inputs[1].parse()?, TIMES)?];
-    let profiles = traces.each_ref().map(|trace| trace.profile(program, arguments.method.as_deref()));
-    check(before, &profiles[0])?;
-    check(after, &profiles[1])?;
-    let runs = profiles[0].compare(&profiles[1], arguments.by == By::Operator);
+    let profiles = [
+        traces[0].profile_after(arguments.warm_up, old_program, arguments.method.as_deref()),
+        traces[1].profile_after(arguments.warm_up, program, arguments.method.as_deref()),
+    ];
+    for (path, profile) in [before, after].into_iter().zip(&profiles) {
+        check(path, profile)?;
+        warn(context, path, profile);
+        if arguments.by == By::Module {
+            modules::check(path, &profile.runs.iter().flat_map(RunProfile::by_module).collect::<Vec<_>>())?;
+        }
+    }
+    let by = match arguments.by {
+        By::Event => TimesBy::Instruction,
+        By::Operator => TimesBy::Operator,
+        By::Module => TimesBy::Module,
+    };
+    let runs = profiles[0].compare(&profiles[1], by);
     if arguments.form.any() {
         let files = [before, after].map(json::Named::new);
         json::print(context, &Comparison { files, runs: &runs }, &arguments.form)?;
@@ -298,7 +361,10 @@ fn compare(
                 let [before, after] = [change.before, change.after]
                     .map(|ticks| ticks.map_or_else(|| "-".to_owned(), |ticks| time(ticks, arguments.tick)));
                 // The largest change comes first, so a step need not follow its backend; its name includes the backend's.
-                let what = context.name(&change.name, LONG_NAME);
+                let what = match (arguments.by, &*change.name) {
+                    (By::Module, "") => "(the model)".to_owned(),
+                    (_, name) => context.name(name, LONG_NAME),
+                };
                 let percent = percent(change.before, change.after);
                 [place, before, after, percent.trim_start_matches(", ").to_owned(), what]
             });
@@ -416,7 +482,8 @@ fn operators(out: &mut Out<'_>, run: &RunProfile<'_>, arguments: &Arguments) -> 
 fn title(context: &Context, run: &RunProfile<'_>, tick: Tick) -> String {
     let method = run.method.map(|method| format!(" of method {}", context.name(method, LINE_NAME))).unwrap_or_default();
     let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
-    let (count, total) = (text::count(run.count, "time"), time(run.total as f64, tick));
+    let warm_up = if run.warm_up > 0 { format!(" after {} to warm up", run.warm_up) } else { String::new() };
+    let (count, total) = (text::count(run.count, "time") + &warm_up, time(run.total as f64, tick));
     let shares = match run.in_delegates.saturating_add(run.in_other_instructions) {
         0 => String::new(),
         _ => {

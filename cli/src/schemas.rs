@@ -63,6 +63,7 @@ const DOCUMENTS: &[Document] = &[
     document("memory", &["memory"], "", files::<memory::FileMemory>),
     document("metadata", &["metadata"], "", files::<edit::metadata::Listing>),
     document("ops", &["ops"], "", files::<ops::FileOperators>),
+    document("ops-delegated", &["ops"], "--delegated", files::<ops::delegated::FileDelegation>),
     document("ops-merge", &["ops"], "--merge", whole::<ops::MergedOperators>),
     document("profile", &["profile"], "", files::<profile::FileProfile>),
     document("profile-before", &["profile"], "--before", whole::<profile::Comparison>),

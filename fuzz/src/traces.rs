@@ -3,6 +3,7 @@
 use crate::limits::Output;
 use crate::pair::pair;
 use executorch_format::convert::Npy;
+use executorch_format::inspect::TimesBy;
 use executorch_format::{Analysis, Etdp, Pte};
 
 const PROGRAM: &[u8] = include_bytes!("../../tests/data/payloads/profile_xnnpack.pte");
@@ -25,8 +26,8 @@ pub fn timeline(bytes: &[u8]) {
             graphs.iter_mut().for_each(|graph| graph.add_times(run));
         }
         Output::of(opened).json(&graphs);
-        for by_operator in [false, true] {
-            Output::of(opened).json(&profiles[0].compare(&profiles[1], by_operator));
+        for by in [TimesBy::Instruction, TimesBy::Operator, TimesBy::Module] {
+            Output::of(opened).json(&profiles[0].compare(&profiles[1], by));
         }
         Output::of(opened).json(&profiles[0]);
     }

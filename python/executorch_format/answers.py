@@ -295,6 +295,58 @@ class Assumed(Answer):
 
 
 @dataclass(frozen=True, repr=False)
+class XnnpackRunMemory(Answer):
+    """The memory of XNNPACK's delegates, in bytes. `None` for what is not known."""
+
+    delegates: int
+    """The number of delegates."""
+    workspace: int | None
+    """The largest workspace of a delegate: delegates share one. A workspace has the values inside the graph that are needed at the same time,
+    each rounded up to 64 bytes, at the offsets that XNNPACK's planner gives them."""
+    replaced_workspace: int | None
+    """The workspace that the largest one replaces: delegates run for the first time in order, and both are in memory while the workspace grows.
+    0 if the first delegate has the largest one."""
+    tables: int | None
+    """The addresses of pixels: 8 bytes for each input pixel of each window of convolutions and poolings, and 40 bytes for each pixel of a
+    resized image."""
+    packed: int | None
+    """The packed weights: for each output channel, rounded up to 16, its weights and bias, and if they are quantized, scales and their sum."""
+
+
+@dataclass(frozen=True, repr=False)
+class RunMemory(Answer):
+    """The memory that a method takes until it has run, in bytes: of the program, of the method itself and of its delegates. The caller's own
+    tensors are not counted, nor the memory that kernels take for the time of a call. The sizes are those of a process with 64-bit pointers that
+    has only this method loaded, without a cache of XNNPACK's weights."""
+
+    program: int
+    """The FlatBuffer of the program."""
+    weights_in_place: int
+    """The constants that are read in place: those in segments and `.ptd` files, and those that XNNPACK does not pack."""
+    planned: int
+    """The planned buffers."""
+    method: int
+    """The memory of the method itself (`MethodAllocator`), with a temporary allocator."""
+    running: int
+    """The sum while the method runs. At least that, if something is not known."""
+    first_run: int
+    """The maximum during the first run, in which XNNPACK's workspace grows."""
+    loading: int
+    """The maximum while delegates are loaded: the weights of one are in memory both as stored and packed."""
+    total: int
+    """The largest one of `running`, `first_run` and `loading`."""
+    at_most: bool
+    """`true` if shapes inside delegates are dynamic: the sizes are those for the largest shapes."""
+    not_known: tuple[str, ...]
+    """The memory that is not known and not counted."""
+    scratch: int | None
+    """The scratch memory of the largest delegate, if payloads state it (Ethos-U): each call takes it from the runtime's temporary allocator,
+    and gives it back."""
+    xnnpack: XnnpackRunMemory | None
+    """The memory of XNNPACK's delegates."""
+
+
+@dataclass(frozen=True, repr=False)
 class MethodMemory(Answer):
     """The planned memory of a method."""
 
@@ -312,14 +364,10 @@ class MethodMemory(Answer):
     jumps: bool
     """`true` if an instruction jumps. Times are still positions in the list of instructions: values that a loop carries from one iteration to
     the next are needed in the whole loop, and values that one branch needs are not needed in the other."""
+    run_memory: RunMemory
+    """The memory of a run: the planned buffers, and everything besides."""
     assumed: Answers[Assumed]
     """The assumptions that had to be made: `needed` and `lost` are then estimates. Empty if everything is known."""
-    not_counted: tuple[str, ...]
-    """The backends that the method calls. The memory that their delegates allocate themselves, such as packed weights and workspaces, is not
-    stated in the file and not counted. Backends whose payloads state it are left out."""
-    scratch: int | None
-    """The scratch memory of the largest delegate in bytes, if payloads state it (Ethos-U): each call takes it from the runtime's temporary
-    allocator, and gives it back."""
 
     def moment(self, time: int) -> int | Literal["inputs", "outputs"]:
         """Returns the instruction at a time, such as `PlannedTensor.first` and `last`; `inputs` before the first instruction, `outputs` after the

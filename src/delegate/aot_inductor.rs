@@ -214,10 +214,17 @@ impl AotTensor<'_> {
         }
         let width = self.scalar_type.element_size().unwrap_or(1);
         let mut elements = Vec::with_capacity(size as usize);
-        let mut index = alloc::vec![0; self.sizes.len()];
-        let mut place = self.offset as usize;
-        while elements.len() < size as usize {
+        for place in self.places().take(size as usize / width.max(1)) {
             elements.extend_from_slice(storage.get(place * width..(place + 1) * width).ok_or_else(outside)?);
+        }
+        Ok(Cow::Owned(elements))
+    }
+
+    /// Returns the places of the elements in the storage, in the natural order, in elements; endless for a tensor with elements.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        let mut index = alloc::vec![0; self.sizes.len()];
+        core::iter::successors(Some(self.offset as usize), move |place| {
+            let mut place = *place;
             for ((at, size), stride) in index.iter_mut().zip(&self.sizes).zip(&self.strides).rev() {
                 *at += 1;
                 place = place.wrapping_add(*stride as usize);
@@ -227,8 +234,31 @@ impl AotTensor<'_> {
                 place = place.wrapping_sub((*stride as usize).wrapping_mul(*at as usize));
                 *at = 0;
             }
+            Some(place)
+        })
+    }
+
+    /// Returns the bytes of its storage with new elements, which are in the natural order.
+    ///
+    /// Fails as [`elements`](Self::elements) does, and with [`ErrorKind::Tensor`] for another number of bytes.
+    #[cfg(feature = "edit")]
+    pub(crate) fn with_elements(&self, storage: &[u8], new: &[u8]) -> Result<Vec<u8>> {
+        if self.elements(storage)?.len() != new.len() {
+            return Err(Error::tensor(format!(
+                "{} takes {} bytes, not {}",
+                self.shape(),
+                self.shape().byte_size()?,
+                new.len()
+            )));
         }
-        Ok(Cow::Owned(elements))
+        let width = self.scalar_type.element_size().unwrap_or(1).max(1);
+        let mut storage = storage.to_vec();
+        for (place, element) in self.places().zip(new.chunks(width)) {
+            if let Some(old) = storage.get_mut(place * width..(place + 1) * width) {
+                old.copy_from_slice(element);
+            }
+        }
+        Ok(storage)
     }
 }
 

@@ -214,6 +214,7 @@ impl Pte<'_> {
                 payloads[at].delegates.push((method, index));
             }
         }
+        payloads.shrink_to_fit();
         payloads
     }
 

@@ -80,9 +80,13 @@ fn replace_blobs<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewData<'a>
         } else if blob.subject == Subject::NamedData {
             report.notes.push(SAME_KEY.into());
         }
-        let users = [blob.users.clone(), blob.others.clone()];
-        report.add_replaced(blob.subject, &blob.name, users, [data.size(), size]);
-        blobs.push(blob);
+        // The same bytes again need no entry of their own.
+        let is_same = keys.is_empty() && pte.bytes(&data)? == &*blob.bytes;
+        let others = if is_same { Vec::new() } else { blob.others.clone() };
+        report.add_replaced(blob.subject, &blob.name, [blob.users.clone(), others], [data.size(), size]);
+        if !is_same {
+            blobs.push(blob);
+        }
     }
     let fits = |blob: &Blob<'a>| blob.others.is_empty() && blob.data.size() == blob.bytes.len() as u64;
     if keys.is_empty() && blobs.iter().all(fits) {

@@ -6,13 +6,14 @@ use super::new_data::{NewData, Selector};
 use super::replace::{SAME_KEY, overlap, partly_shared};
 use super::report::{EditReport, Subject, User};
 use super::segments;
-use crate::delegate::NamedBlobs;
+use crate::delegate::{NamedBlobs, Payload};
 use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
 use crate::file::segment::Segment;
 use crate::schema::DataSegment;
+use crate::tensor::TensorShape;
 use crate::write::alignment;
 use alloc::collections::BTreeSet;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
@@ -56,6 +57,9 @@ pub(super) fn replace_for<'a>(
             blobs.push((key.into(), own));
         }
     }
+    if let (Selector::Name(name), true) = (target, blobs.is_empty()) {
+        blobs.extend(for_cuda(ptd, program, name, new)?);
+    }
     if let (Selector::Name(key), true) = (target, blobs.is_empty()) {
         let mut own = new.clone();
         if ptd.get(key).is_some_and(|entry| entry.shape.is_none()) {
@@ -76,6 +80,30 @@ pub(super) fn replace_for<'a>(
     }
     *ptd = changed;
     Ok(report)
+}
+
+/// Returns new data for the tensor that a payload for CUDA gives a name, with its key.
+fn for_cuda<'a>(
+    ptd: &Ptd<'_>,
+    program: &Pte<'_>,
+    name: &str,
+    new: &NewData<'a>,
+) -> Result<Option<(String, NewData<'a>)>> {
+    let payloads = program.open_payloads();
+    let tensors = payloads.iter().flat_map(|opened| match &opened.payload {
+        Ok(Payload::AotInductor(aot)) => aot.tensors.as_slice(),
+        _ => &[],
+    });
+    for tensor in tensors.filter(|tensor| tensor.name == name) {
+        let Some(entry) = ptd.get(tensor.key) else { continue };
+        let dim_order: Vec<u8> = (0..=u8::MAX).take(tensor.sizes.len()).collect();
+        let shape = TensorShape { scalar_type: tensor.scalar_type, sizes: &tensor.sizes, dim_order: &dim_order };
+        let user = User::Key { key: tensor.key.into() };
+        new.expect_type(&user, &shape)?;
+        let bytes = tensor.with_elements(ptd.entry_bytes(&entry)?, &new.bytes_for(&user, &shape)?)?;
+        return Ok(Some((tensor.key.into(), NewData { tensor_layout: None, bytes: bytes.into(), ..new.clone() })));
+    }
+    Ok(None)
 }
 
 pub(super) fn replace<'a>(ptd: &mut Ptd<'a>, key: &str, new: &NewData<'a>) -> Result<EditReport> {
@@ -112,7 +140,11 @@ pub(super) fn replace<'a>(ptd: &mut Ptd<'a>, key: &str, new: &NewData<'a>) -> Re
     let bytes = bytes.unwrap_or_else(|| new.bytes.clone());
     let mut report = EditReport::default();
     report.notes.extend(entry.shape.and_then(|shape| new.permutation(&User::Key { key: key.into() }, &shape)));
-    if entry.shape.is_none() && *ptd.entry_bytes(&entry)? != *bytes {
+    if *ptd.entry_bytes(&entry)? == *bytes {
+        report.add_replaced(Subject::Key, key, [users, Vec::new()], [data.size(), data.size()]);
+        return Ok(report);
+    }
+    if entry.shape.is_none() {
         report.notes.push(SAME_KEY.into());
     }
     let is_alone = others.is_empty();

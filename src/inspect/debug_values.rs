@@ -73,6 +73,9 @@ pub struct DebugValue<'t> {
     pub item: Option<usize>,
     /// `true` if it is an input of a delegate's call, which the runtime records with the outputs. Known with the program.
     pub input: bool,
+    /// Its position among the inputs of the method, if it is one that a delegate's call took.
+    #[serde(skip)]
+    pub(super) method_input: Option<usize>,
     /// The delegate's own name for the step.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub delegate_debug_name: Option<&'t str>,
@@ -307,6 +310,9 @@ impl<'t> Reader<'t> {
                 kernels.entry(place).or_insert(kernel);
             }
         }
+        let inputs = plan.into_iter().flat_map(|plan| plan.inputs()).enumerate();
+        let inputs: BTreeMap<usize, usize> =
+            inputs.filter_map(|(position, value)| Some((usize::try_from(*value).ok()?, position))).collect();
         for group in groups(run) {
             let known = plan.zip(code).and_then(|(plan, code)| known_values(&group, plan, code)).unwrap_or_default();
             let place = group.key.place().filter(|_| !group.is_output);
@@ -326,6 +332,10 @@ impl<'t> Reader<'t> {
                     position,
                     item: None,
                     input: known.is_some_and(|(_, is_input)| is_input),
+                    method_input: known
+                        .filter(|(_, is_input)| *is_input)
+                        .and_then(|(value, _)| inputs.get(&value))
+                        .copied(),
                     delegate_debug_name: group.key.delegate_id,
                     delegate_debug_id: Some(group.key.delegate_number).filter(|number| *number != -1),
                     runs: runs.clone(),

@@ -81,7 +81,18 @@ impl Etdp<'_> {
     ///
     /// Times are in ticks of the platform's clock: nanoseconds with the clocks of Linux, macOS and Windows.
     pub fn profile<'t, 'p: 't>(&'t self, program: Option<&Analysis<'p>>, method: Option<&str>) -> Profile<'t> {
-        profile::profile(self, program, method)
+        profile::profile(self, program, method, 0)
+    }
+
+    /// Returns the times as [`profile`](Self::profile) does, without the first `warm_up` runs of each group: these also fill caches and, with
+    /// dynamic shapes, allocate memory. Loading a method is always included.
+    pub fn profile_after<'t, 'p: 't>(
+        &'t self,
+        warm_up: usize,
+        program: Option<&Analysis<'p>>,
+        method: Option<&str>,
+    ) -> Profile<'t> {
+        profile::profile(self, program, method, warm_up)
     }
 
     /// Returns every timing, in the file's order, with names as in [`profile`](Self::profile). The runtime records only durations for events

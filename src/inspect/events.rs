@@ -79,12 +79,15 @@ pub(super) const KERNEL: &str = "native_call_";
 pub(super) struct Times<'t> {
     pub(super) keys: Vec<Key<'t>>,
     pub(super) ticks: Vec<Vec<u64>>,
+    /// The metadata of the first event of each key, if it is text.
+    pub(super) metadata: Vec<Option<&'t str>>,
 }
 
 impl<'t> Times<'t> {
     #[expect(clippy::indexing_slicing, reason = "`known` has the indices of `keys` and `ticks`")]
     pub(super) fn of(run: &'t RunData<'_>, index: usize, mismatches: &mut Vec<Mismatch>) -> Self {
-        let (mut times, mut known) = (Self { keys: Vec::new(), ticks: Vec::new() }, BTreeMap::new());
+        let empty = Self { keys: Vec::new(), ticks: Vec::new(), metadata: Vec::new() };
+        let (mut times, mut known) = (empty, BTreeMap::new());
         for (event, profile) in run.profile_events() {
             let Some(ticks) = profile.end_time.checked_sub(profile.start_time) else {
                 let message = format!(
@@ -100,6 +103,11 @@ impl<'t> Times<'t> {
             if place == next {
                 times.keys.push(key);
                 times.ticks.push(Vec::new());
+                let metadata = profile.delegate_debug_metadata.as_deref().filter(|bytes| !bytes.is_empty());
+                // C++ writes the text with or without the 0 at its end.
+                let text =
+                    metadata.and_then(|bytes| core::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes)).ok());
+                times.metadata.push(text);
             }
             times.ticks[place].push(ticks);
         }
@@ -248,6 +256,28 @@ impl<'t> Methods<'t> {
     }
 }
 
+impl Methods<'_> {
+    /// Returns the reason why a run that fits a method is likely to be of another program; `None` if there is none.
+    pub(super) fn doubt(&self, keys: &[Key<'_>], plan: &ExecutionPlan<'_>) -> Option<String> {
+        let (events, method) = (RunEvents::of(keys), shortened(plan.name()));
+        let jumps = plan.instructions().any(|(_, found)| matches!(found, InstructionArguments::JumpFalseCall(_)));
+        let instructions = plan.instructions().count();
+        if !jumps && events.instructions < instructions {
+            let count = events.instructions;
+            return Some(format!(
+                "it has events of {count} instructions, but method {method:?} has {instructions}: it may be a run of another program, or one that \
+                 failed"
+            ));
+        }
+        let index = self.pte.methods().iter().position(|other| core::ptr::eq(other, plan))?;
+        let place = events.has_other_nodes(&self.nodes, index, plan)?;
+        Some(format!(
+            "the events inside instruction {} are of none of the delegate's nodes: it may be a run of another program",
+            place.1
+        ))
+    }
+}
+
 /// The features of a run's events that tell apart methods with the same instructions.
 struct RunEvents {
     /// The number of instructions with events.
@@ -271,6 +301,20 @@ impl RunEvents {
             |call: &[((usize, usize), String)]| Some((call.first()?.0, count_kinds(call.iter().map(|(_, kind)| kind))));
         let inside = events.chunk_by(|(left, _), (right, _)| left == right).filter_map(kinds).collect();
         Self { instructions: places.len(), inside }
+    }
+
+    /// Returns the first instruction whose events are of no kind that its delegate has.
+    fn has_other_nodes(
+        &self,
+        nodes: &DelegateNodes<'_>,
+        method: usize,
+        plan: &ExecutionPlan<'_>,
+    ) -> Option<(usize, usize)> {
+        let is_other = |(place, kinds): &&((usize, usize), KindCounts)| match instruction(plan, *place) {
+            Some(InstructionArguments::DelegateCall(call)) => !nodes.have_any(method, call.delegate_index, kinds),
+            _ => false,
+        };
+        self.inside.iter().find(is_other).map(|(place, _)| *place)
     }
 
     /// Returns `true` if the delegates that a method calls can have caused these events.

@@ -106,6 +106,13 @@ impl<'t> DelegateNodes<'t> {
         }) && events.iter().all(|(kind, _)| count(kinds, kind).is_some())
     }
 
+    /// Returns `true` if a delegate has nodes of one of these kinds, or if its nodes are not known. XNNPACK adds and fuses nodes, so that the
+    /// numbers, and single kinds, can differ.
+    pub(super) fn have_any(&self, method: usize, delegate: i32, events: &[(String, usize)]) -> bool {
+        let Some(Nodes { kinds, .. }) = self.get(method, delegate) else { return true };
+        events.iter().any(|(kind, _)| kinds.binary_search_by(|(other, _)| other.cmp(kind)).is_ok())
+    }
+
     /// Links the events of each delegate call to the nodes of the delegate's payload.
     pub(super) fn link(&self, runs: &mut [RunProfile<'_>]) {
         for run in runs {

@@ -23,6 +23,9 @@ pub struct RunGaps {
     pub method: Option<String>,
     /// The test case that was loaded before.
     pub test_case: Option<i32>,
+    /// `true` if the runs seem to have had different inputs: an input of the method that a delegate took differs, or the first value that both
+    /// computed has more noise than signal.
+    pub inputs_differ: bool,
     /// The values that both runs recorded, in the order of the second, then those of one of them.
     pub values: Vec<NumericGap>,
 }
@@ -243,6 +246,7 @@ impl DebugValues<'_> {
                 runs: [None, Some(run.index)],
                 method: run.method.map(String::from),
                 test_case: run.test_case,
+                inputs_differ: false,
                 values: values.into_iter().map(|(_, gap)| gap).collect(),
             });
         }
@@ -266,7 +270,8 @@ fn run_gaps(before: Option<&DebugRun<'_>>, after: Option<&DebugRun<'_>>) -> RunG
             waiting.entry(key).or_default().push(index);
         }
     }
-    let (mut values, mut only_after) = (Vec::new(), Vec::new());
+    let mut inputs_differ = before.zip(after).is_some_and(|(before, after)| have_other_inputs(before, after));
+    let (mut values, mut only_after) = (Vec::<NumericGap>::new(), Vec::new());
     let modules = if by_place { BTreeMap::new() } else { last_of_modules(of_before) };
     let mut left: Vec<Option<&DebugValue<'_>>> =
         of_before.iter().map(|value| Some(value).filter(|value| counts(value))).collect();
@@ -282,6 +287,9 @@ fn run_gaps(before: Option<&DebugRun<'_>>, after: Option<&DebugRun<'_>>) -> RunG
         if let ([Some(before), _], title) = (&mut found.values, other.title()) {
             before.reference = Some(title).filter(|title| *title != found.name);
         }
+        // Errors of quantization are small at the start.
+        let is_noise = found.distance.and_then(|distance| distance.snr).is_some_and(|snr| snr < 0.0);
+        inputs_differ |= is_noise && values.iter().all(|gap| gap.distance.is_none());
         values.push(found);
     }
     values.extend(left.into_iter().flatten().map(|value| gap(Some(value), None)));
@@ -291,8 +299,26 @@ fn run_gaps(before: Option<&DebugRun<'_>>, after: Option<&DebugRun<'_>>) -> RunG
         runs: [before, after].map(|run| run.map(|run| run.index)),
         method: after.and_then(|run| run.method).or(before.and_then(|run| run.method)).map(String::from),
         test_case: first.and_then(|run| run.test_case),
+        inputs_differ,
         values,
     }
+}
+
+/// Returns `true` if an input of the method that delegates of both runs took differs.
+fn have_other_inputs(before: &DebugRun<'_>, after: &DebugRun<'_>) -> bool {
+    let inputs = |run: &'_ DebugRun<'_>| -> BTreeMap<usize, usize> {
+        let found = run.values.iter().enumerate().rev();
+        // The last one of the reversed list is the first.
+        found.filter_map(|(index, value)| Some((value.method_input?, index))).collect()
+    };
+    let after_inputs = inputs(after);
+    inputs(before).into_iter().any(|(position, index)| {
+        let other = after_inputs.get(&position).and_then(|index| after.values.get(*index));
+        let pair = before.values.get(index).zip(other);
+        let tensors_of = pair.and_then(|(left, right)| left.tensor.as_ref().zip(right.tensor.as_ref()));
+        tensors_of
+            .is_some_and(|(left, right)| matches!(tensors(left, right).0, GapOutcome::Different | GapOutcome::Shape))
+    })
 }
 
 fn gap(before: Option<&DebugValue<'_>>, after: Option<&DebugValue<'_>>) -> NumericGap {

@@ -170,7 +170,7 @@ impl BackendUse {
 }
 
 impl TensorUse {
-    fn of(tensor: &Tensor<'_>) -> Self {
+    pub(super) fn of(tensor: &Tensor<'_>) -> Self {
         Self { scalar_type: tensor.scalar_type, dim_order: tensor.dim_order().to_vec() }
     }
 }

@@ -6,12 +6,12 @@ use super::linked::ProfiledNode;
 use super::macs::{Macs, MethodMacs};
 use crate::analysis::Analysis;
 use crate::file::etdp::Etdp;
-use crate::path::FieldPath;
+use crate::path::{FieldPath, Path};
 use crate::schema::etdump::RunData;
 use crate::schema::program::ExecutionPlan;
 use crate::sorted::equal_range;
 use alloc::collections::BTreeMap;
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
 use core::cmp::Reverse;
 use core::fmt;
 
@@ -24,6 +24,9 @@ pub struct Profile<'t> {
     pub runs: Vec<RunProfile<'t>>,
     /// Events that contradict each other or the program.
     pub errors: Vec<Mismatch>,
+    /// Runs that fit the program, but are likely to be of another one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Mismatch>,
 }
 
 impl Profile<'_> {
@@ -57,6 +60,9 @@ pub struct RunProfile<'t> {
     pub method: Option<&'t str>,
     /// The number of runs.
     pub count: usize,
+    /// The number of runs before these that were left out, to warm up.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub warm_up: usize,
     /// The time from the first start to the last end, summed over the runs, in ticks.
     pub total: u64,
     /// The part of the total in calls of delegates, in ticks.
@@ -98,6 +104,9 @@ pub struct EventProfile<'t> {
     /// [`Macs`](super::Macs). With dynamic shapes, an upper bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macs: Option<u64>,
+    /// What the delegate recorded with the first of these events, if it is text, such as the statistics of a VGF delegate's accelerator (JSON).
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
+    pub metadata: Option<&'t str>,
     /// The number of measurements.
     pub count: usize,
     /// The sum of the times, in ticks.
@@ -112,6 +121,10 @@ pub struct EventProfile<'t> {
     pub max: u64,
     /// The share of the runs' time, from 0 to 1. The time of a part is included in the time of the whole.
     pub share: f64,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl EventProfile<'_> {
@@ -201,6 +214,7 @@ pub(super) fn profile<'t, 'p: 't>(
     etdp: &'t Etdp<'_>,
     program: Option<&Analysis<'p>>,
     method: Option<&str>,
+    warm_up: usize,
 ) -> Profile<'t> {
     let mut mismatches = Vec::new();
     let mut groups: Vec<Group<'t>> = Vec::new();
@@ -208,18 +222,38 @@ pub(super) fn profile<'t, 'p: 't>(
     for (index, run) in etdp.etdump.run_data().iter().enumerate() {
         let found = Times::of(run, index, &mut mismatches);
         let key = (run.name(), run.bundled_input_index, found.keys);
-        match known.get(&key) {
-            Some(group) => groups[*group].add(run, found.ticks),
-            None => {
-                known.insert(key.clone(), groups.len());
-                groups.push(Group { first: index, run, keys: key.2, count: 1, total: run.ticks(), ticks: found.ticks });
-            }
+        let group = *known.entry(key.clone()).or_insert_with(|| {
+            let ticks = vec![Vec::new(); found.ticks.len()];
+            let metadata = found.metadata;
+            groups.push(Group { first: index, run, keys: key.2, count: 0, warm_up: 0, total: 0, ticks, metadata });
+            groups.len() - 1
+        });
+        let group = &mut groups[group];
+        // Loading a method is no run of it.
+        if group.warm_up < warm_up && group.keys.iter().any(|key| key.place().is_some()) {
+            group.warm_up += 1;
+        } else {
+            group.add(run, found.ticks);
         }
     }
+    groups.retain(|group| {
+        if group.count == 0 {
+            let path = Path::ROOT.item("run_data", group.first).to_field_path();
+            let message = format!("all {} runs like it are left out to warm up", group.warm_up);
+            mismatches.push(Mismatch { path, message });
+        }
+        group.count > 0
+    });
     let methods = program.map(Methods::of);
+    let mut warnings = Vec::new();
     let profile = |group: Group<'t>| {
         let methods = methods.as_ref();
         let plan = methods.and_then(|all| plan_of(all, method, (group.first, &group.keys), &mut mismatches));
+        let doubt = methods.zip(plan).and_then(|(all, plan)| all.doubt(&group.keys, plan));
+        warnings.extend(doubt.map(|message| {
+            let path = Path::ROOT.item("run_data", group.first).to_field_path();
+            Mismatch { path, message }
+        }));
         group.profile(plan)
     };
     let mut runs: Vec<RunProfile<'_>> = groups.into_iter().map(profile).collect();
@@ -230,7 +264,7 @@ pub(super) fn profile<'t, 'p: 't>(
         add_macs(&mut runs, &program.macs());
         add_names(&mut runs, program);
     }
-    Profile { runs, errors: mismatches }
+    Profile { runs, errors: mismatches, warnings }
 }
 
 /// Adds the multiply-accumulates of instructions, and of the nodes that steps of a delegate's first call are linked to.
@@ -292,8 +326,11 @@ struct Group<'t> {
     run: &'t RunData<'t>,
     keys: Vec<Key<'t>>,
     count: usize,
+    /// The number of runs that are left out.
+    warm_up: usize,
     total: u64,
     ticks: Vec<Vec<u64>>,
+    metadata: Vec<Option<&'t str>>,
 }
 
 impl<'t> Group<'t> {
@@ -307,7 +344,8 @@ impl<'t> Group<'t> {
 
     fn profile(self, plan: Option<&'t ExecutionPlan<'_>>) -> RunProfile<'t> {
         let total = self.total;
-        let events = self.keys.into_iter().zip(self.ticks).map(|(key, ticks)| event(key, ticks, total, plan));
+        let events = self.keys.into_iter().zip(self.ticks).zip(self.metadata);
+        let events = events.map(|((key, ticks), metadata)| EventProfile { metadata, ..event(key, ticks, total, plan) });
         let mut events: Vec<_> = events.collect();
         let mut first = BTreeMap::new();
         for (index, event) in events.iter().enumerate() {
@@ -330,6 +368,7 @@ impl<'t> Group<'t> {
             test_case: self.run.test_case(),
             method: plan.map(|plan| plan.name()),
             count: self.count,
+            warm_up: self.warm_up,
             total,
             in_delegates: sum(true),
             in_other_instructions: sum(false),
@@ -356,6 +395,7 @@ fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t Execu
         runs: plan.and_then(|plan| target(plan, instruction(plan, place?)?)),
         node: None,
         macs: None,
+        metadata: None,
         count,
         total,
         min: ticks[0],

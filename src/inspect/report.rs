@@ -62,6 +62,8 @@ impl<'t> Drawing<'t> {
 impl<'t> Analysis<'t> {
     /// Returns the contents of a page about the program. Reads the values of weights of up to 16 MiB, 128 MiB in all.
     pub fn report(&self) -> Report<'t> {
+        // First those that take the most memory while they are found.
+        let (macs, weights) = (self.macs().summary(), self.weights());
         let size = self.size_report().ok();
         let named = size.as_ref().filter(|_| self.answer_names().is_some());
         let modules = named.map(|size| self.size_by_module(size)).unwrap_or_default();
@@ -72,9 +74,9 @@ impl<'t> Analysis<'t> {
             modules: if are_known { modules } else { Vec::new() },
             memory: Some(self.memory()),
             operators: Some(self.operators()),
-            macs: self.macs().summary(),
+            macs,
             graphs: self.drawings(),
-            weights: self.weights(),
+            weights,
         }
     }
 

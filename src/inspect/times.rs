@@ -26,16 +26,27 @@ pub struct OperatorTime {
     pub macs: Option<u64>,
 }
 
+/// The things whose times are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimesBy {
+    /// Each instruction, and each step inside a delegate.
+    Instruction,
+    /// Operators and, inside delegates, the backend's names of its steps.
+    Operator,
+    /// Modules with the modules inside them: needs names.
+    Module,
+}
+
 /// A change of time from the first trace to the second, in ticks for one run.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TimeChange {
-    /// The name of what was timed.
+    /// The name of what was timed; of a module its path, which is empty for the model itself.
     pub name: String,
-    /// `true` if it is inside a backend, whose time includes it.
+    /// `true` if it is inside a backend or a module, whose time includes it.
     pub inside: bool,
-    /// The chain of its instruction; `None` if times are added up by operator.
+    /// The chain of its instruction; `None` if times are added up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<usize>,
     /// Index of its instruction in the chain.
@@ -145,14 +156,21 @@ impl RunProfile<'_> {
         sorted
     }
 
-    /// Returns the times of its steps in one run, by operator or by instruction.
-    fn steps(&self, by_operator: bool) -> Vec<(Step, f64)> {
+    /// Returns the times of its steps in one run.
+    fn steps(&self, by: TimesBy) -> Vec<(Step, f64)> {
         let runs = self.count.max(1) as f64;
-        if by_operator {
-            let step = |time: OperatorTime| {
-                (Step { name: time.name, inside: time.inside, place: None, nth: 0 }, time.total as f64 / runs)
-            };
-            return self.by_operator().into_iter().map(step).collect();
+        let step = |name, inside, total| (Step { name, inside, place: None, nth: 0 }, total as f64 / runs);
+        match by {
+            TimesBy::Instruction => {}
+            TimesBy::Operator => {
+                let times = self.by_operator().into_iter();
+                return times.map(|time| step(time.name, time.inside, time.total)).collect();
+            }
+            TimesBy::Module => {
+                let modules = self.by_module().into_iter();
+                let name = |path: Option<&str>| path.map_or_else(|| NO_MODULE.into(), String::from);
+                return modules.map(|module| step(name(module.path), module.depth > 0, module.total)).collect();
+            }
         }
         let kernels = self.kernels();
         let mut seen: BTreeMap<Step, usize> = BTreeMap::new();
@@ -169,6 +187,9 @@ impl RunProfile<'_> {
         steps
     }
 }
+
+/// The name of the sum of everything whose module is not known.
+const NO_MODULE: &str = "(of no module, or not known)";
 
 /// The name of a backend that is not known because the program is not given.
 const NO_BACKEND: &str = "delegate";
@@ -189,21 +210,21 @@ struct Step {
 }
 
 impl<'t> Profile<'t> {
-    /// Compares the times with those in `after`, for one run, by instruction or added up by operator.
-    pub fn compare(&self, after: &Profile<'t>, by_operator: bool) -> Vec<RunChange<'t>> {
+    /// Compares the times with those in `after`, for one run, by instruction or added up. The traces may be of different programs.
+    pub fn compare(&self, after: &Profile<'t>, by: TimesBy) -> Vec<RunChange<'t>> {
         let pairs = run_pairs(&self.runs, &after.runs, |run| ((run.name, run.test_case), None));
-        pairs.into_iter().map(|(before, after)| change(before, after, by_operator)).collect()
+        pairs.into_iter().map(|(before, after)| change(before, after, by)).collect()
     }
 }
 
-fn change<'t>(before: Option<&RunProfile<'t>>, after: Option<&RunProfile<'t>>, by_operator: bool) -> RunChange<'t> {
+fn change<'t>(before: Option<&RunProfile<'t>>, after: Option<&RunProfile<'t>>, by: TimesBy) -> RunChange<'t> {
     let mean = |run: &RunProfile<'_>| run.total as f64 / run.count.max(1) as f64;
     let mut times: BTreeMap<Step, [Option<f64>; 2]> = BTreeMap::new();
-    for (step, time) in before.into_iter().flat_map(|run| run.steps(by_operator)) {
+    for (step, time) in before.into_iter().flat_map(|run| run.steps(by)) {
         let [before, _] = times.entry(step).or_default();
         *before = Some(time);
     }
-    for (step, time) in after.into_iter().flat_map(|run| run.steps(by_operator)) {
+    for (step, time) in after.into_iter().flat_map(|run| run.steps(by)) {
         let [_, after] = times.entry(step).or_default();
         *after = Some(time);
     }

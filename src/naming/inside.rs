@@ -1,9 +1,10 @@
 //! The tensors inside payloads, as the payload has them and as the model has them.
 
 use crate::analysis::Analysis;
-use crate::delegate::xnnpack::{ConstantLayout, ConstantPlace, ConstantUse, natural_strides};
+use crate::delegate::xnnpack::{Arrangement, ConstantLayout, ConstantPlace, ConstantUse, natural_strides};
 use crate::delegate::{AotInductor, Payload, Xnnpack};
 use crate::schema::ScalarType;
+use crate::schema::xnnpack::XNNTensorValue;
 use crate::sorted::find;
 use alloc::vec::Vec;
 
@@ -71,12 +72,56 @@ impl Analysis<'_> {
     }
 }
 
+/// A constant of a payload for XNNPACK, with the model's tensor that it is a copy of.
+pub(super) struct XnnpackTensor<'b> {
+    /// Index of the value in the payload.
+    pub(super) value: usize,
+    pub(super) tensor: &'b XNNTensorValue<'b>,
+    /// The key of its data, if it has one.
+    pub(super) key: Option<&'b str>,
+    /// The name that the model's author gave it.
+    pub(super) name: Option<&'b str>,
+    /// The sizes of the model's tensor, if they are known.
+    pub(super) sizes: Option<Vec<u32>>,
+    /// The layouts that nodes require of it.
+    pub(super) layouts: &'b [ConstantLayout],
+    /// Its layout next to that of the model's tensor, if that is known.
+    pub(super) arrangement: Option<Arrangement>,
+    pub(super) bytes: &'b [u8],
+}
+
 /// Visits the tensors of a payload for XNNPACK.
 fn xnnpack_tensors(
     analysis: &Analysis<'_>,
     xnnpack: &Xnnpack<'_>,
     (method, delegate): (usize, usize),
     found: &mut dyn FnMut(&InsideTensor<'_>),
+) {
+    visit_xnnpack(analysis, xnnpack, (method, delegate), &mut |inside| {
+        let XnnpackTensor { value, tensor, key, name, arrangement, bytes, .. } = inside;
+        let is_packed = tensor.datatype.element_bits() == Some(4);
+        let model = arrangement.as_ref().and_then(Arrangement::strided);
+        found(&InsideTensor {
+            method,
+            delegate,
+            value: *value,
+            key: *key,
+            name: *name,
+            is_named: false,
+            scalar_type: tensor.datatype.scalar_type().filter(|_| !is_packed),
+            bytes,
+            stored: Strides { sizes: tensor.dims().to_vec(), strides: natural_strides(tensor.dims()) },
+            model: model.map(|(sizes, strides)| Strides { sizes, strides }),
+        });
+    });
+}
+
+/// Calls `found` with each tensor of a payload for XNNPACK whose data is at hand.
+pub(super) fn visit_xnnpack(
+    analysis: &Analysis<'_>,
+    xnnpack: &Xnnpack<'_>,
+    (method, delegate): (usize, usize),
+    found: &mut dyn FnMut(&XnnpackTensor<'_>),
 ) {
     let (blobs, layouts) = (analysis.named_blobs(), xnnpack.constant_layouts());
     let names = analysis.names();
@@ -95,22 +140,11 @@ fn xnnpack_tensors(
             let sizes = own.and_then(|own| own.sizes.as_deref());
             let sizes: Option<Vec<u32>> =
                 sizes.and_then(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
-            let layout = ConstantLayout::only(layouts.get(&value).map(Vec::as_slice).unwrap_or_default());
-            let arranged = layout.and_then(|layout| layout.arrange(tensor.dims(), sizes.as_deref()).ok());
-            let model = arranged.and_then(|arranged| arranged.strided());
-            let is_packed = tensor.datatype.element_bits() == Some(4);
-            found(&InsideTensor {
-                method,
-                delegate,
-                value,
-                key,
-                name: own.map(|own| &*own.name),
-                is_named: false,
-                scalar_type: tensor.datatype.scalar_type().filter(|_| !is_packed),
-                bytes,
-                stored: Strides { sizes: tensor.dims().to_vec(), strides: natural_strides(tensor.dims()) },
-                model: model.map(|(sizes, strides)| Strides { sizes, strides }),
-            });
+            let layouts = layouts.get(&value).map(Vec::as_slice).unwrap_or_default();
+            let layout = ConstantLayout::only(layouts);
+            let arrangement = layout.and_then(|layout| layout.arrange(tensor.dims(), sizes.as_deref()).ok());
+            let name = own.map(|own| &*own.name);
+            found(&XnnpackTensor { value, tensor, key, name, sizes, layouts, arrangement, bytes });
         }
     }
 }

@@ -23,6 +23,7 @@
 
 mod etrecord;
 mod inside;
+mod weights;
 
 pub use crate::analysis::{
     EtRecord, ModelPlace, ModelTensor, NameSource, Parameter, RecordedMethod, RecordedNode, StateTensor,

@@ -100,9 +100,10 @@ pub(super) const fn optimized(portable: Spans, optimized: Spans) -> Libraries {
     Libraries { portable, optimized, wheel: WHEELS, ..Libraries::NONE }
 }
 
-/// The library of quantized operators; wheels have it since 1.5.
+/// The library of quantized operators, which wheels have for Python's import (see [`Library::python_import`](super::Library::python_import)):
+/// without it, the wheel of 1.5.1 refuses `quantized_decomposed::embedding_4bit.out`, too.
 pub(super) const fn quantized(releases: Spans) -> Libraries {
-    Libraries { quantized: releases, wheel: versions::V1_5, ..Libraries::NONE }
+    Libraries { quantized: releases, ..Libraries::NONE }
 }
 
 /// The library for Cortex-M.

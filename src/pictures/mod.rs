@@ -1,4 +1,4 @@
-//! Pictures of the answers of [`inspect`](crate::inspect): a graph or planned memory as SVG, and graphs for Graphviz (DOT) and for Google's
+//! Pictures of the answers of [`inspect`](crate::inspect): a graph, planned memory or a trace as SVG, and graphs for Graphviz (DOT) and for Google's
 //! Model Explorer (JSON).
 //!
 //! A picture is text, written by its `Display` implementation:
@@ -18,12 +18,14 @@ mod dot;
 mod explorer;
 mod graph;
 mod memory;
+mod timeline;
 mod xml;
 
 pub use dot::Dot;
 pub use explorer::model_explorer;
 pub use graph::GraphSvg;
 pub use memory::MemorySvg;
+pub use timeline::TimelineSvg;
 
 use crate::inspect::NodeKind;
 

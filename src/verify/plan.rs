@@ -44,7 +44,8 @@ fn fields(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 fn encoded_output(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let metadata = plan.container_meta_type.as_ref();
     if metadata.is_none_or(|metadata| metadata.encoded_out_str.is_none()) {
-        let found = "absent, so the runtime does not know how the outputs are nested";
+        // `Program::get_output_flattening_encoding` reads it without a check up to 1.1 (#16704).
+        let found = "absent, so the runtime does not know how the outputs are nested: asking for that crashes it before 1.2, and is an error since";
         report.add(rule::ENCODED_OUTPUT, &path.field("container_meta_type").field("encoded_out_str"), found);
     }
 }

@@ -77,7 +77,7 @@ fn check(bytes: &[u8], options: &COptions, file: &str) -> Result<String, String>
     };
     let result = run("gcc", "-std=c11").and_then(|()| run("g++", "-std=c++17"));
     std::fs::remove_dir_all(&folder).unwrap();
-    result.map(|()| array.header(file))
+    result.map(|()| array.header(file).collect())
 }
 
 fn named(name: &str) -> COptions {

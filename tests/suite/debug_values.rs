@@ -157,7 +157,38 @@ fn differences_are_measured_where_the_bytes_differ_and_only_there() {
             let mut runs = before.compare(&after);
             runs[0].sort_by_gap();
             assert_eq!(runs[0].values[0].name, "add.1");
+            assert!(!runs[0].inputs_differ);
+            let modules = runs[0].by_module();
+            let worst = &modules[0];
+            assert_eq!((worst.module.as_deref(), worst.worst.as_deref()), (Some("layers.1"), Some("add.1")));
+            assert_eq!((worst.different, worst.distance), (1, Some(distance)));
+            assert!(modules[1..].iter().all(|module| module.different == 0 && module.worst.is_none()), "{modules:?}");
+            assert_eq!(modules.iter().map(|module| module.values).sum::<usize>(), 17);
         });
+    });
+}
+
+#[test]
+fn different_inputs_of_runs_are_noticed() {
+    let net = Recorded::of("etrecord/net_xnnpack");
+    net.values(|before| {
+        assert!(!before.compare(&before)[0].inputs_differ);
+        let input = before.runs[0].values[0].tensor.clone().unwrap();
+        let mut buffer = net.buffer.clone();
+        buffer[input.offset.unwrap() as usize] ^= 1;
+        net.values_of(&buffer, |after| assert!(before.compare(&after)[0].inputs_differ));
+    });
+    // Portable programs record no inputs: the first value that they compute is only noise.
+    let net = Recorded::of("etrecord/net_portable");
+    net.values(|before| {
+        let first = before.runs[0].values[0].tensor.clone().unwrap();
+        let (start, size) = (first.offset.unwrap() as usize, first.size as usize);
+        let mut buffer = net.buffer.clone();
+        for number in buffer[start..start + size].chunks_mut(4) {
+            let negative = -3.0 * f32::from_le_bytes(*number.first_chunk().unwrap());
+            number.copy_from_slice(&negative.to_le_bytes());
+        }
+        net.values_of(&buffer, |after| assert!(before.compare(&after)[0].inputs_differ));
     });
 }
 

@@ -187,7 +187,8 @@ fn external_blocks_of_an_ethos_u_have_the_size_of_their_data() {
     assert_eq!(sizes(Analysis::new(&pte)), ("weight_data".to_owned(), None, false, 0));
     assert_eq!(sizes(Analysis::new(&pte).with_data([&ptd])), ("weight_data".to_owned(), Some(144), false, 144));
     let memory = Analysis::new(&pte).memory();
-    assert_eq!((memory.methods[0].scratch, &*memory.methods[0].not_counted), (Some(1024), &[][..]));
+    let run = &memory.methods[0].run_memory;
+    assert_eq!((run.scratch, run.not_known.is_empty()), (Some(1024), true));
     pte.internalize(&[ptd], |_| true).unwrap();
     assert_eq!(sizes(Analysis::new(&pte)), ("weight_data".to_owned(), Some(144), true, 144));
     let model = Model::from(pte.clone());

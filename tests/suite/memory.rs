@@ -1,7 +1,7 @@
 //! The planned memory of methods.
 
 use crate::damage::scaled;
-use executorch_format::inspect::{BufferMemory, PlannedTensor};
+use executorch_format::inspect::{BufferMemory, PlannedTensor, RunMemory};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
     AllocationDetails, Bool, EValue, ExecutionPlan, Instruction, InstructionArguments, JumpFalseCall, KernelTypes,
@@ -457,4 +457,42 @@ fn a_copy_past_the_end_is_only_possible_if_the_piece_may_be_smaller() {
             found.iter().filter(|finding| finding.rule == "copy-index").map(|finding| finding.severity).collect();
         assert_eq!(copies, [severity], "{found:#?}");
     }
+}
+
+/// Returns the memory of a run of the first method.
+fn run_memory(path: &str) -> RunMemory {
+    let bytes = std::fs::read(path).unwrap();
+    let pte = Pte::parse(&bytes).unwrap();
+    let memory = Analysis::new(&pte).memory();
+    memory.methods[0].run_memory.clone()
+}
+
+#[test]
+fn a_run_takes_the_memory_that_xnnpack_allocates_at_the_bound() {
+    let run = run_memory("tests/data/answers/kanji_xnn.pte");
+    let xnnpack = run.xnnpack.unwrap();
+    let pixels = 4096u64 * 4096;
+    // The values of 8 and of 4 channels, and 64 bytes beyond: XNNPACK reads past the end.
+    assert_eq!(xnnpack.workspace, Some(12 * 4 * pixels + 32));
+    // Two kernels of 3 × 3 at each pixel.
+    assert_eq!(xnnpack.tables, Some(2 * 9 * 8 * pixels));
+    // Blocks of 16 channels with a bias: 3 × 3 weights of one input, and of 8 inputs.
+    assert_eq!(xnnpack.packed, Some(16 * (9 + 1) * 4 + 16 * (72 + 1) * 4));
+    assert!(run.at_most && run.not_known.is_empty());
+    // ExecuTorch's runtime takes 3,136 MiB.
+    assert_eq!(run.total >> 20, 3136);
+}
+
+#[test]
+fn weights_are_in_memory_as_stored_and_packed_while_a_delegate_loads() {
+    let run = run_memory("tests/data/1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let (xnnpack, stored) = (run.xnnpack.unwrap(), 4 * (8 * 4 + 4));
+    assert_eq!((xnnpack.packed, xnnpack.workspace), (Some(16 * (8 + 1) * 4), Some(0)));
+    assert!(run.loading >= run.program + run.planned + run.method + xnnpack.packed.unwrap() + stored, "{run:?}");
+}
+
+#[test]
+fn memory_that_no_file_states_is_named() {
+    let vulkan = run_memory("tests/data/payloads/other/vulkan.pte");
+    assert_eq!(vulkan.not_known, ["memory that VulkanBackend allocates itself"]);
 }

@@ -1,7 +1,10 @@
 //! ETDumps: the contents of real ones, and their times.
 
 use crate::damage::{each, stride};
-use executorch_format::inspect::{EventKind, EventProfile, EventTarget, Profile};
+use executorch_format::inspect::{EventKind, EventProfile, EventTarget, Profile, TimesBy};
+use executorch_format::naming::NameSource;
+use executorch_format::pictures::TimelineSvg;
+use executorch_format::schema::etdump::Event;
 use executorch_format::verify::Level;
 use executorch_format::{Analysis, Error, ErrorKind, Etdp, Model, Pte};
 use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
@@ -297,6 +300,99 @@ fn runs_with_the_same_events_are_counted_and_added_up() {
     for (run, (count, total)) in twice.runs.iter().zip(counts.iter().zip(&totals)) {
         assert_eq!((run.count, run.total), (2 * count, 2 * total));
     }
+    // Loading is not left out.
+    let warm = etdp.profile_after(2, None, None);
+    let runs: Vec<_> = warm.runs.iter().map(|run| (run.name, run.count, run.warm_up)).collect();
+    assert_eq!(runs, [("Default", 2, 0), ("Execute", 2, 2)]);
+    assert_eq!(warm.runs[1].total, totals[1]);
+    let none = etdp.profile_after(4, None, None);
+    assert!(none.errors[0].message.contains("all 4 runs like it are left out"), "{:?}", none.errors);
+    assert_eq!(none.runs.len(), 1);
+}
+
+/// Changes the events of each run of a trace.
+fn changed(etdp: &Etdp<'_>, change: impl Fn(&mut Vec<Event<'_>>)) -> Etdp<'static> {
+    let mut etdp = etdp.clone().into_owned();
+    for run in etdp.etdump.run_data.as_mut().unwrap() {
+        change(run.events.as_mut().unwrap());
+    }
+    etdp
+}
+
+#[test]
+fn a_run_that_may_be_of_another_program_is_a_warning() {
+    with_program("profile_xnnpack", |etdp, pte| {
+        let analysis = Analysis::new(pte);
+        let warnings = |etdp: &Etdp<'_>| {
+            let profile = etdp.profile(Some(&analysis), None);
+            assert_eq!(profile.errors, []);
+            profile.warnings.into_iter().map(|warning| warning.message).collect::<Vec<_>>()
+        };
+        assert_eq!(warnings(etdp), [""; 0]);
+        let is_last = |event: &Event<'_>| {
+            event.profile_event.as_ref().is_some_and(|event| event.chain_index == 0 && event.instruction_id == 2)
+        };
+        let short = warnings(&changed(etdp, |events| events.retain(|event| !is_last(event))));
+        assert!(short[0].starts_with("it has events of 2 instructions, but method \"forward\" has 3"), "{short:?}");
+        let other = warnings(&changed(etdp, |events| {
+            for event in events.iter_mut().filter_map(|event| event.profile_event.as_mut()) {
+                if event.delegate_debug_id_str.is_some() {
+                    event.delegate_debug_id_str = Some("Softmax (NC, F32) #1".into());
+                }
+            }
+        }));
+        assert!(
+            other[0].starts_with("the events inside instruction 0 are of none of the delegate's nodes"),
+            "{other:?}"
+        );
+    });
+}
+
+#[test]
+fn metadata_of_events_is_text() {
+    with_program("profile_xnnpack", |etdp, _| {
+        let etdp = changed(etdp, |events| {
+            let steps = events.iter_mut().filter_map(|event| event.profile_event.as_mut());
+            for step in steps.filter(|event| event.delegate_debug_id_str.is_some()) {
+                step.delegate_debug_metadata = Some(b"{\"cycles\": 7}\0".to_vec().into());
+            }
+        });
+        let profile = etdp.profile(None, None);
+        let found: Vec<_> = profile.runs[1].events.iter().filter_map(|event| event.metadata).collect();
+        assert_eq!(found, ["{\"cycles\": 7}"; 3]);
+    });
+}
+
+#[test]
+fn times_are_compared_by_module() {
+    let [trace, program, record] =
+        ["etdp", "pte", "etrecord"].map(|kind| fixture(&format!("etrecord/net_xnnpack.{kind}")));
+    let (etdp, pte) = (Etdp::parse(trace.bytes()).unwrap(), Pte::parse(program.bytes()).unwrap());
+    let sources = [NameSource::parse(record.bytes()).unwrap()];
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let before = etdp.profile(Some(&analysis), None);
+    let mut after = before.clone();
+    for event in &mut after.runs[1].events {
+        event.total *= 3;
+    }
+    let changes = &before.compare(&after, TimesBy::Module)[1].changes;
+    let head = changes.iter().find(|change| change.name == "head").unwrap();
+    assert!(head.inside && head.chain.is_none());
+    assert_eq!(head.after.unwrap(), 3.0 * head.before.unwrap());
+    // The model itself has the largest change.
+    assert_eq!(changes[0].name, "");
+}
+
+#[test]
+fn a_trace_is_drawn_with_a_bar_for_each_event() {
+    with_program("profile_xnnpack", |etdp, pte| {
+        let events = etdp.timeline(Some(&Analysis::new(pte)), None);
+        let show = |ticks: f64| format!("{ticks} ns");
+        let picture = TimelineSvg::new(&events, "trace<.etdp", &show).to_string();
+        assert!(picture.starts_with("<svg ") && picture.contains("Timeline of trace&lt;.etdp"), "{picture}");
+        assert_eq!(picture.matches("<title>instruction 1: aten::cumsum.out, 47979 ns</title>").count(), 1, "{picture}");
+        assert_eq!(picture.matches("<title>").count(), 7, "{picture}");
+    });
 }
 
 #[test]

@@ -32,12 +32,32 @@
     const about = method.assumed ? "about " : "";
     const lost = buffer.lost ? `, ${bytes(buffer.lost)} more` : "";
     const jumps = method.jumps ? ". The method has jumps: times follow the list of instructions" : "";
-    const notCounted = method.not_counted
-      ? ` Not counted, because no file states it: the memory that ${method.not_counted.join(", ")} allocates.`
-      : "";
     const peak = `Peak: ${about}${bytes(buffer.needed)} (${viewer.moment(buffer.needed_at, method)})`;
     const tensors = count(buffer.tensors.length, "tensor");
-    return `${peak}. The buffer has ${bytes(buffer.size)}${lost}. ${tensors}${jumps}.${notCounted}`;
+    return `${peak}. The buffer has ${bytes(buffer.size)}${lost}. ${tensors}${jumps}.`;
+  };
+
+  // The memory of a run: its total and its parts, and what is not known.
+  viewer.runText = (run) => {
+    const parts = [
+      ["planned", run.planned],
+      ["method", run.method],
+      ["XNNPACK workspace", run.xnnpack?.workspace],
+      ["XNNPACK tables", run.xnnpack?.tables],
+      ["packed weights", run.xnnpack?.packed],
+      ["Ethos-U scratch", run.scratch],
+      ["weights in place", run.weights_in_place],
+      ["program", run.program],
+    ];
+    const shown = parts
+      .filter(([, size]) => size !== undefined && size !== 0)
+      .map(([name, size]) => `${name} ${size === null ? "not known" : bytes(size)}`);
+    const unknown = run.not_known || [];
+    const bound = unknown.length ? "at least " : run.at_most ? "at most " : "";
+    return [
+      `${bound}${bytes(run.total)}: ${shown.join(", ")}`,
+      ...unknown.map((what) => `not known, not counted: ${what}`),
+    ];
   };
 
   viewer.plannedText = (tensor, method) => {

@@ -141,6 +141,7 @@
           .filter(({ name }) => name === method.name)
           .map((row) => viewer.fact("compute", viewer.macsText(row))),
         viewer.fact("planned memory", buffers.join(", ") || "none"),
+        ...(method.run_memory ? [viewer.fact("memory of a run", ...viewer.runText(method.run_memory))] : []),
       ),
     ];
   }

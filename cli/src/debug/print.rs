@@ -1,12 +1,14 @@
 //! Recorded values and their differences as tables.
 
-use crate::context::{Context, LONG_NAME};
+use crate::context::{Context, LONG_NAME, Out};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
 use executorch_format::TensorShape;
-use executorch_format::inspect::{ComparedValue, DebugValue, DebugValues, GapOutcome, NumericGap, Returned, RunGaps};
-use std::io::Write;
+use executorch_format::inspect::{
+    ComparedValue, DebugValue, DebugValues, GapOutcome, ModuleGap, NumericGap, Returned, RunGaps,
+};
+use std::io::{self, Write};
 
 /// At most this many values are shown on a terminal: more than of other tables, since they are in the order of execution.
 const MAX_SHOWN: usize = 60;
@@ -87,8 +89,12 @@ fn value(value: &Returned<'_>) -> String {
     }
 }
 
-/// Prints the differences of each run.
-pub(super) fn gaps(context: &Context, runs: &[RunGaps], top: Option<usize>) -> Result<(), Failure> {
+/// Prints a head for each run, and below it what `print` writes of it.
+pub(super) fn of_runs(
+    context: &Context,
+    runs: &[RunGaps],
+    mut print: impl FnMut(&mut Out, usize, &RunGaps) -> io::Result<()>,
+) -> Result<(), Failure> {
     let mut out = context.out();
     for (index, run) in runs.iter().enumerate() {
         if index > 0 {
@@ -106,19 +112,57 @@ pub(super) fn gaps(context: &Context, runs: &[RunGaps], top: Option<usize>) -> R
         };
         let rest = if others > 0 { format!(", {others} not compared") } else { String::new() };
         writeln!(out, "{runs}{method}{case}: {equal} equal, {different} different{rest}")?;
-        let mut table = Table::new([
-            ("INSTRUCTION", Column::Left),
-            ("SNR", Column::Right),
-            ("MSE", Column::Right),
-            ("L1", Column::Detail),
-            ("MAX DIFF", Column::Right),
-            ("COSINE", Column::Detail),
-            ("NAME", Column::Left),
-        ]);
-        table.rows(&run.values, context.rows(top, MAX_SHOWN), |gap| gap_row(context, gap));
-        table.write(&mut out)?;
+        print(&mut out, index, run)?;
     }
     Ok(out.flush()?)
+}
+
+/// Prints the differences of a run.
+pub(super) fn gaps(out: &mut Out, run: &RunGaps, top: Option<usize>) -> io::Result<()> {
+    let context = out.context;
+    let mut table = Table::new([
+        ("INSTRUCTION", Column::Left),
+        ("SNR", Column::Right),
+        ("MSE", Column::Right),
+        ("L1", Column::Detail),
+        ("MAX DIFF", Column::Right),
+        ("COSINE", Column::Detail),
+        ("NAME", Column::Left),
+    ]);
+    table.rows(&run.values, context.rows(top, MAX_SHOWN), |gap| gap_row(context, gap));
+    table.write(out)
+}
+
+/// Prints the differences by module.
+pub fn modules(out: &mut Out, modules: &[ModuleGap], top: Option<usize>) -> io::Result<()> {
+    let context = out.context;
+    let mut table = Table::new([
+        ("SNR", Column::Right),
+        ("COSINE", Column::Right),
+        ("MAX DIFF", Column::Right),
+        ("DIFFERENT", Column::Right),
+        ("MODULE", Column::Left),
+        ("WORST VALUE", Column::Left),
+    ]);
+    table.rows(modules, context.rows(top, MAX_SHOWN), |gap| {
+        let dash = || "-".to_owned();
+        let module = match gap.module.as_deref() {
+            Some("") => "(the model)".to_owned(),
+            Some(module) => context.name(module, LONG_NAME),
+            None => "(of no module, or not known)".to_owned(),
+        };
+        let worst = gap.worst.as_ref().map_or_else(String::new, |name| context.name(name, LONG_NAME));
+        let [snr, cosine, most] = match gap.distance {
+            None => ["equal".to_owned(), dash(), dash()],
+            Some(distance) => [
+                distance.snr.map_or_else(dash, |snr| format!("{snr:.1} dB")),
+                distance.cosine.map_or_else(dash, |cosine| format!("{cosine:.6}")),
+                number(distance.absolute),
+            ],
+        };
+        [snr, cosine, most, format!("{} of {}", gap.different, gap.values), module, worst]
+    });
+    table.write(out)
 }
 
 fn gap_row(context: &Context, gap: &NumericGap) -> [String; 7] {

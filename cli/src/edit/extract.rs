@@ -13,13 +13,13 @@ use crate::save::{Output, make_output_folder, put};
 use crate::table::{Column, Table};
 use crate::{text, value};
 use clap::ValueEnum;
-use executorch_format::convert::Npy;
+use executorch_format::convert::{Npy, SafeTensor, Safetensors, Unsupported};
 use executorch_format::edit::{Extracted, Extraction, Subject, Unpacked, User, default_key};
 use executorch_format::schema::program::ExecutionPlan;
 use executorch_format::{ErrorKind, Model, NewEntry, Ptd, PtdOptions, TensorShape, TensorView};
 use glob::Pattern;
 use serde::Serialize;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
   pte extract model.pte -o blobs
   pte extract model.pte --name '%1*' --as npy -o blobs
   pte extract model.pte --as npy --dequantized -o weights
+  pte extract model.pte --as safetensors --name '*.weight' -o weights
   pte extract model.pte --unpack -o blobs     # Core ML: blobs/forward.delegate0.unpacked/model.mlpackage
   pte extract model.pte --unpack --data aoti_cuda_blob.ptd -o blobs")]
 pub struct Arguments {
@@ -48,8 +49,8 @@ pub struct Arguments {
     /// Ethos-U, the sections of a VGF file, the library and weights for CUDA, graphs and data of TOSA, OpenVINO, MLX, Vulkan and XNNPACK
     #[arg(long)]
     unpack: bool,
-    /// A .ptd file in which payloads look up data, for --unpack
-    #[arg(long, value_name = "FILE.ptd", requires = "unpack")]
+    /// A .ptd file in which payloads look up data, for --unpack and --as safetensors
+    #[arg(long, value_name = "FILE.ptd")]
     data: Vec<PathBuf>,
     /// Write quantized tensors as their dequantized numbers (f32): those that an operator dequantizes, and weights of XNNPACK delegates
     #[arg(long)]
@@ -87,6 +88,8 @@ enum Form {
     Raw,
     /// A .ptd with the tensor as its only key
     Ptd,
+    /// Safetensors with the tensor as its only entry: in PyTorch's layout, under the model's name if it is known, also inside XNNPACK's delegates
+    Safetensors,
     /// A NumPy array, in the natural dim order or the reversed one; types that NumPy does not have become integers of the same size
     Npy,
 }
@@ -97,6 +100,7 @@ impl Form {
         let ending = match self {
             Self::Raw => return,
             Self::Ptd => "ptd",
+            Self::Safetensors => "safetensors",
             Self::Npy => "npy",
         };
         if is_tensor {
@@ -119,15 +123,29 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         _ => NameFiles::open(context, &[])?,
     };
     let sources = files.sources()?;
+    let opened = super::open(context, &arguments.data)?;
+    let data = opened.iter().map(super::data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
+    let bad = |error| Failure::bad(input.path(), &error);
+    let of_program = match &model {
+        Model::Pte(pte) if arguments.tensors == Form::Safetensors => pte.weights_with(&data).map_err(bad)?.0,
+        Model::Ptd(ptd) if arguments.tensors == Form::Safetensors => ptd.clone(),
+        _ => Ptd::build([], &PtdOptions::default()).map_err(bad)?,
+    };
+    let (mut weights, _) = Safetensors::of_ptd(&of_program, Unsupported::Skip).map_err(bad)?;
     let (blobs, given) = match &model {
         Model::Pte(pte) => {
             let analysis = files.analysis(pte, &sources)?;
-            (analysis.blobs(), GivenNames::new(&analysis))
+            let given = (analysis.blobs(), GivenNames::new(&analysis));
+            if arguments.tensors == Form::Safetensors {
+                let analysis = analysis.with_data(&data);
+                weights.arrange_as_in_the_model(&analysis, arguments.dequantized, &mut Vec::new()).map_err(bad)?;
+            }
+            given
         }
         model => (model.blobs(), GivenNames::default()),
     };
-    let opened = super::open(context, &arguments.data)?;
-    let data = opened.iter().map(super::data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
+    let weights: HashMap<&str, &SafeTensor<'_>> =
+        weights.tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
     let mut extraction = model.extraction_of(blobs).map_err(|error| Failure::bad(input.path(), &error))?;
     let patterns = Patterns(&arguments.name);
     let mut matches = patterns.matches();
@@ -150,7 +168,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut quantized = BTreeSet::new();
     let mut all: u64 = extraction.files.iter().map(size).sum();
-    if arguments.dequantized {
+    if arguments.dequantized && arguments.tensors != Form::Safetensors {
         dequantized::visit(&model, &extraction, &mut |index, _, constant| {
             quantized.insert(index);
             let count = constant
@@ -165,23 +183,37 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     }
     context.volume.write(folder, all)?;
     make_output_folder(folder)?;
+    let methods = match &model {
+        Model::Pte(pte) => pte.methods().iter().rev().map(|plan| (plan.name(), plan)).collect(),
+        _ => HashMap::new(),
+    };
+    let mut tensors = BTreeMap::new();
     for (index, file) in extraction.files.iter_mut().enumerate() {
+        if arguments.tensors == Form::Safetensors {
+            let names = weight_names(&methods, file, &given);
+            let found = names.iter().find_map(|name| weights.get(name.as_str()));
+            arguments.tensors.name(file, found.is_some());
+            tensors.extend(found.map(|tensor| (index, *tensor)));
+            continue;
+        }
         let is_tensor = file.shape.is_some() || quantized.contains(&index);
         arguments.tensors.name(file, is_tensor);
     }
     let manifest = Manifest::new(input.path(), &extraction);
     let mut bytes = Vec::new();
     json::Form::INDENTED.write_line(&mut bytes, &json::Document::new(&manifest))?;
-    let methods = match &model {
-        Model::Pte(pte) => pte.methods().iter().rev().map(|plan| (plan.name(), plan)).collect(),
-        _ => HashMap::new(),
-    };
     let files = BlobFiles { context, model: &model, methods, folder, form: arguments.tensors, input: input.path() };
     let each = |output: &mut Output<'_>| {
-        for (_, file) in extraction.files.iter().enumerate().filter(|(index, _)| !quantized.contains(index)) {
-            files.blob(file, output)?;
+        for (index, file) in extraction.files.iter().enumerate().filter(|(index, _)| !quantized.contains(index)) {
+            match tensors.get(&index) {
+                Some(tensor) => {
+                    let alone = Safetensors { tensors: vec![(*tensor).clone()], ..Safetensors::default() };
+                    output(&folder.join(&file.file), &|out| Ok(alone.image()?.write_to(out)?))?;
+                }
+                None => files.blob(file, output)?,
+            }
         }
-        if arguments.dequantized {
+        if arguments.dequantized && arguments.tensors != Form::Safetensors {
             dequantized::each(&files, &extraction, output)?;
         }
         output(&folder.join(MANIFEST), &|out| out.write_all(&bytes))
@@ -340,7 +372,7 @@ impl BlobFiles<'_> {
     ) -> Result<(), Failure> {
         let bad = |error| Failure::bad(self.input, &error);
         let path = self.folder.join(&file.file);
-        let Some(shape) = shape.filter(|_| self.form != Form::Raw) else {
+        let Some(shape) = shape.filter(|_| matches!(self.form, Form::Ptd | Form::Npy)) else {
             return output(&path, &|out| out.write_all(bytes)).map(drop);
         };
         let view = TensorView::new(shape, bytes).map_err(bad)?;
@@ -367,6 +399,19 @@ pub fn output_array(
         context.say(format_args!("{}: {own} with the elements of {shape}", text::path(path)));
     }
     Ok(())
+}
+
+/// Returns the names that a blob may have among the model's weights: those of its values and keys, or else their keys.
+fn weight_names(methods: &HashMap<&str, &ExecutionPlan<'_>>, file: &Extracted<'_>, given: &GivenNames) -> Vec<String> {
+    let names = file.users.iter().flat_map(|user| match user {
+        User::Value { method, value } => {
+            let key = methods.get(method.as_str()).map(|plan| default_key(plan, *value));
+            [given.of(method, *value).map(str::to_owned), key]
+        }
+        User::Key { key } => [given.of_key(key).map(str::to_owned), Some(key.clone())],
+        _ => [None, None],
+    });
+    names.flatten().chain(file.name.as_deref().map(str::to_owned)).collect()
 }
 
 /// Returns the blob's name, or the key that `externalize` would give it.

@@ -9,7 +9,7 @@ use crate::near::Names;
 use crate::open::Input;
 use crate::save::Pending;
 use crate::{text, value};
-use executorch_format::edit::{Digest, NewData, NewKey, Selector, User};
+use executorch_format::edit::{Digest, NewData, NewKey, Selector, Subject, User};
 use executorch_format::inspect::Names as GivenNames;
 use executorch_format::{DataUser, Error, Model, Ptd, Pte};
 use sha2::Sha256;
@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
   pte replace model.pte linear.weight=weights.ptd -i
   pte replace model.pte linear.weight=weight.npy -i
   pte replace model.pte linear.weight=model.safetensors:fc.weight -i
+  pte replace model.pte weights.safetensors -o new.pte      # all that `pte convert model.pte weights.safetensors` wrote
   pte replace xnnpack.pte conv.weight=conv.npy --names xnnpack.etrecord -o new.pte
   pte replace xnnpack.pte 1f976d6d1aa704da40b5ace760d7bc92619b79f4df4f72dd6f1fd985e943bc7d=bias.bin -o new.pte
   pte replace weights.ptd linear.weight=other.ptd:key -i
@@ -39,7 +40,8 @@ pub struct Arguments {
     /// A .pte or .ptd file
     file: PathBuf,
     /// A value (%12, or METHOD:%12 if there are several methods), a name or a key, and the file with the bytes: a .ptd or .safetensors (the
-    /// entry of that name, the only one, or KEY in FILE.ptd:KEY), a .npy, or any other file for its raw bytes
+    /// entry of that name, the only one, or KEY in FILE.ptd:KEY), a .npy, or any other file for its raw bytes. Without a target, all tensors
+    /// of a .safetensors or .ptd replace those of their names, such as those that `pte convert` wrote
     #[arg(required = true, value_name = "TARGET=SOURCE")]
     replacements: Vec<String>,
     /// Permute elements into the required dim order if the source has another
@@ -76,10 +78,18 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     let input = arguments.destination.open(context, &arguments.file)?;
     let mut sources = Vec::new();
     for replacement in &arguments.replacements {
-        let Some((target, source)) = replacement.split_once('=') else {
-            return Err(Failure::Usage(format!("{replacement}: expected TARGET=SOURCE")));
+        let (target, source) = match replacement.split_once('=') {
+            Some((target, source)) => (Some(target), source),
+            None => (None, replacement.as_str()),
         };
         sources.push((target, Source::open(context, source)?));
+    }
+    let mut items = Vec::new();
+    for (target, source) in &sources {
+        match target {
+            Some(target) => items.push(((*target).to_owned(), arguments.asked_of(source.read(target)?))),
+            None => items.extend(source.read_all()?.into_iter().map(|(name, new)| (name, arguments.asked_of(new)))),
+        }
     }
     let bad = |error: Error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
     let mut done = Done::default();
@@ -94,33 +104,40 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
             let name_sources = files.sources()?;
             let analysis = files.analysis(&before, &name_sources)?;
             let given = analysis.names();
-            for (text, source) in &sources {
-                let new = arguments.asked_of(source.read(text)?);
-                let bytes = new.bytes.clone();
+            let keys = match sources.iter().all(|(target, _)| target.is_some()) {
+                true => HashMap::new(),
+                false => default_keys(&before).map_err(bad)?,
+            };
+            for (text, new) in &items {
                 let more = match given.tensor(text) {
                     // A text of the form of a value is one.
                     Some(tensor) if value::parse(text, &before).is_none() => {
-                        pte.replace(&Selector::Tensor(&tensor), &new)
+                        pte.replace(&Selector::Tensor(&tensor), new)
                     }
-                    _ => pte.replace(&target(text, &before, given, input.path())?, &new),
+                    _ => {
+                        let target = match keys.get(text) {
+                            Some((method, value)) => Selector::Value { method, value: *value },
+                            None => target(text, &before, given, input.path())?,
+                        };
+                        pte.replace(&target, new)
+                    }
                 };
-                done.add(text, bytes, more.map_err(bad)?, input.path())?;
+                done.add(text, new.bytes.clone(), more.map_err(bad)?, input.path())?;
             }
             arguments.destination.finish(context, &input, before, pte, done.report())
         }
         Model::Ptd(before) => {
             let mut ptd = before.clone();
             match &program {
-                Some(program) => replace_for(context, arguments, &sources, program, &mut ptd, &mut done)?,
+                Some(program) => replace_for(context, arguments, &items, program, &mut ptd, &mut done)?,
                 None => {
-                    for (key, source) in &sources {
+                    for (key, new) in &items {
                         if before.get(key).is_none() {
                             let there = before.entries().map(|entry| entry.key()).collect();
                             return Err(Failure::no_match(input.path(), "key", key, there));
                         }
-                        let new = arguments.asked_of(source.read(key)?);
-                        let more = ptd.replace(key, &new).map_err(bad)?;
-                        done.add(key, new.bytes, more, input.path())?;
+                        let more = ptd.replace(key, new).map_err(bad)?;
+                        done.add(key, new.bytes.clone(), more, input.path())?;
                     }
                 }
             }
@@ -134,7 +151,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
 fn replace_for<'t>(
     context: &Context,
     arguments: &Arguments,
-    sources: &'t [(&'t str, Source)],
+    items: &'t [(String, NewData<'t>)],
     program: &Input,
     ptd: &mut Ptd<'t>,
     done: &mut Done<'t>,
@@ -147,15 +164,13 @@ fn replace_for<'t>(
     let name_sources = files.sources()?;
     let analysis = files.analysis(&pte, &name_sources)?;
     let given = analysis.names();
-    for (text, source) in sources {
-        let new = arguments.asked_of(source.read(text)?);
-        let bytes = new.bytes.clone();
+    for (text, new) in items {
         let more = match (value::parse(text, &pte), given.tensor(text)) {
-            (Some((method, value)), _) => ptd.replace_for(&pte, &Selector::Value { method, value }, &new),
-            (None, Some(tensor)) => ptd.replace_for(&pte, &Selector::Tensor(&tensor), &new),
-            (None, None) => ptd.replace_for(&pte, &Selector::Name(text), &new),
+            (Some((method, value)), _) => ptd.replace_for(&pte, &Selector::Value { method, value }, new),
+            (None, Some(tensor)) => ptd.replace_for(&pte, &Selector::Tensor(&tensor), new),
+            (None, None) => ptd.replace_for(&pte, &Selector::Name(text), new),
         };
-        done.add(text, bytes, more.map_err(|error| Failure::usage_of(path, &error))?, path)?;
+        done.add(text, new.bytes.clone(), more.map_err(|error| Failure::usage_of(path, &error))?, path)?;
     }
     Ok(())
 }
@@ -199,6 +214,17 @@ impl<'t> Done<'t> {
         }
         self.report
     }
+}
+
+/// Returns the values with data by the key that `pte convert` gives to one without a name.
+fn default_keys(pte: &Pte<'_>) -> Result<HashMap<String, (String, usize)>, Error> {
+    let mut keys = HashMap::new();
+    pte.candidates(|candidate| {
+        if candidate.subject != Subject::NamedData {
+            keys.insert(candidate.key.to_owned(), (candidate.method.to_owned(), candidate.index));
+        }
+    })?;
+    Ok(keys)
 }
 
 /// Resolves a target: a value of a method if the text has that form, else the data with that name or key in the file. Fails if there is no such

@@ -7,10 +7,10 @@ use crate::failure::Failure;
 use crate::near::Names;
 use crate::open::Input;
 use crate::text;
-use executorch_format::Error;
-use executorch_format::convert::{Npy, Safetensors};
+use executorch_format::convert::{Npy, SafeTensor, Safetensors};
 use executorch_format::edit::NewData;
 use executorch_format::schema::flat_tensor::TensorLayout;
+use executorch_format::{Entry, Error, Ptd};
 use std::path::{Path, PathBuf};
 
 /// A file with new data: an entry of a `.ptd` or a safetensors file, a NumPy array, or the raw bytes of any other file.
@@ -54,11 +54,35 @@ impl Source {
         }
     }
 
-    fn entry(&self, name: &str) -> Result<NewData<'_>, Failure> {
+    /// Reads the data of all entries, with their names.
+    pub fn read_all(&self) -> Result<Vec<(String, NewData<'_>)>, Failure> {
         let path = self.input.path();
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("ptd") => {
+                let ptd = data(&self.input)?;
+                ptd.entries().map(|entry| Ok((entry.key().to_owned(), self.data_of(&ptd, &entry)?))).collect()
+            }
+            Some("safetensors") => {
+                let file = Safetensors::parse(self.input.bytes()).map_err(|error| refused(path, &error))?;
+                let tensors = file.tensors.into_iter();
+                tensors.map(|tensor| Ok((tensor.name.to_string(), self.tensor_data(tensor)?))).collect()
+            }
+            _ => Err(Failure::Usage(format!(
+                "{}: expected TARGET=SOURCE, or a .safetensors or .ptd with tensors by name",
+                text::path(path)
+            ))),
+        }
+    }
+
+    fn entry(&self, name: &str) -> Result<NewData<'_>, Failure> {
         let ptd = data(&self.input)?;
         let entries: Vec<_> = ptd.entries().collect();
         let entry = self.choose(&entries, name, |entry| entry.key())?;
+        self.data_of(&ptd, entry)
+    }
+
+    fn data_of(&self, ptd: &Ptd<'_>, entry: &Entry<'_>) -> Result<NewData<'_>, Failure> {
+        let path = self.input.path();
         let bad = |error| Failure::bad(path, &error);
         let range = ptd.range(&ptd.entry_data(entry).map_err(bad)?);
         let bytes = range.and_then(|range| self.input.bytes().get(range.start as usize..range.end as usize));
@@ -74,7 +98,11 @@ impl Source {
     fn tensor(&self, name: &str) -> Result<NewData<'_>, Failure> {
         let bad = |error: Error| refused(self.input.path(), &error);
         let file = Safetensors::parse(self.input.bytes()).map_err(bad)?;
-        let entry = self.choose(&file.tensors, name, |tensor| &tensor.name)?.clone().into_entry().map_err(bad)?;
+        self.tensor_data(self.choose(&file.tensors, name, |tensor| &tensor.name)?.clone())
+    }
+
+    fn tensor_data<'t>(&'t self, tensor: SafeTensor<'t>) -> Result<NewData<'t>, Failure> {
+        let entry = tensor.into_entry().map_err(|error| refused(self.input.path(), &error))?;
         let mut new = NewData::bytes(text::path(self.input.path()), entry.bytes);
         new.tensor_layout = entry.tensor_layout;
         Ok(new)

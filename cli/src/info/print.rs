@@ -3,6 +3,7 @@
 use super::{Info, MutableBuffers, companions};
 use crate::context::{Context, LINE_NAME as NAME, Out, more};
 use crate::failure::Failure;
+use crate::memory::run;
 use crate::ops::macs::total;
 use crate::text;
 use anstyle::Style;
@@ -271,13 +272,16 @@ fn print_method(
     let ((with, without), (narrow_with, narrow_without)) = (sizes(PointerSize::Bits64), sizes(PointerSize::Bits32));
     line(out, "method memory", &format!("{with} B, {narrow_with} B on 32-bit targets"))?;
     line(out, "", &format!("without a temporary allocator {without} B, {narrow_without} B"))?;
-    match memory.other_delegates {
-        0 => Ok(()),
-        others => {
-            let others = text::count(others, "delegate");
-            line(out, "", &format!("plus the memory of {others} of backends other than XNNPACK"))
-        }
+    if memory.other_delegates > 0 {
+        let others = text::count(memory.other_delegates, "delegate");
+        line(out, "", &format!("plus the memory of {others} of backends other than XNNPACK"))?;
     }
+    let (head, parts) = run::line(&method.run_memory);
+    lines(out, "memory of a run", &head, &parts)?;
+    for unknown in &method.run_memory.not_known {
+        line(out, "", &format!("not known, not counted: {}", text::message(unknown)))?;
+    }
+    Ok(())
 }
 
 /// Prints the number of kinds of operators, and the numbers of calls of the first ones.

@@ -25,7 +25,8 @@ pub(super) fn text(
     arguments: &Arguments,
     apart: bool,
 ) -> Result<(), Failure> {
-    let (planned, none): (Vec<_>, Vec<_>) = memory.methods.iter().partition(|method| !method.buffers.is_empty());
+    let has_memory = |method: &&MethodMemory<'_>| !method.buffers.is_empty() || method.run_memory.xnnpack.is_some();
+    let (planned, none): (Vec<_>, Vec<_>) = memory.methods.iter().partition(has_memory);
     if arguments.by == Some(By::Module) {
         let all: Vec<_> = planned.iter().flat_map(|method| &method.buffers).flat_map(BufferMemory::by_module).collect();
         modules::check(path, &all)?;
@@ -114,17 +115,7 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments)
         let assumed = what.unwrap_or_default() + assumed.why;
         writeln!(out, "  not known, assumed: {}", context.cut(&assumed, 21))?;
     }
-    if let Some(size) = method.scratch {
-        writeln!(out, "  scratch memory of an Ethos-U, from the temporary allocator: {}", text::size(size))?;
-    }
-    if !method.not_counted.is_empty() {
-        let backends: Vec<String> = method.not_counted.iter().map(|backend| context.name(backend, NAME)).collect();
-        writeln!(
-            out,
-            "  not counted, because files do not state it: memory that {} allocates itself",
-            backends.join(", ")
-        )?;
-    }
+    super::run::print(out, &method.run_memory)?;
     for buffer in &method.buffers {
         match arguments.by {
             Some(By::Module) => print_modules(out, method, buffer, arguments.top)?,

@@ -128,7 +128,7 @@ fn tensors(tensors: &[TensorUse]) -> String {
     if text.is_empty() { "none".to_owned() } else { text }
 }
 
-fn tensor(tensor: &TensorUse) -> String {
+pub(super) fn tensor(tensor: &TensorUse) -> String {
     let order = match &tensor.dim_order[..] {
         [] | [0] => String::new(),
         [0, 2, 3, 1] => " channels last".to_owned(),

@@ -1,6 +1,7 @@
 //! Contracts as Markdown and JSON, and their comparison.
 
 use crate::cli::run_in;
+use executorch_format::schema::program::TensorShapeDynamism;
 use executorch_format::{Analysis, Pte};
 use executorch_format_support::data;
 use serde_json::Value;
@@ -43,14 +44,15 @@ fn a_program_that_takes_less_breaks_callers_and_one_that_takes_more_does_not() {
     let one = Analysis::new(&pte).contract();
     let mut few = one.clone();
     let dims = few.methods[0].inputs[0].dims.as_mut().unwrap();
-    (dims[0].min, dims[0].max) = (None, Some(4));
+    (dims.sizes, dims.shape_dynamism) = (&[4, 8], TensorShapeDynamism::DYNAMIC_BOUND);
     assert_eq!(one.breaks(&few), []);
     let breaks: Vec<String> = few.breaks(&one).iter().map(ToString::to_string).collect();
-    assert_eq!(breaks, ["forward input 0: dimension 0 is 1, and before at most 4"]);
+    let expected = ["dimension 0 is 1, and before at most 4", "dimension 1 is 8, and before at most 8"];
+    assert_eq!(breaks, expected.map(|dimension| format!("forward input 0: {dimension}")));
     // Callers may rely on the sizes of outputs.
     let mut more = one.clone();
-    more.methods[0].outputs[0].dims.as_mut().unwrap()[0].max = None;
-    assert_eq!((one.breaks(&more).len(), more.breaks(&one).len()), (1, 0));
+    more.methods[0].outputs[0].dims.as_mut().unwrap().shape_dynamism = TensorShapeDynamism::DYNAMIC_UNBOUND;
+    assert_eq!((one.breaks(&more).len(), more.breaks(&one).len()), (2, 0));
 }
 
 #[test]

@@ -47,6 +47,7 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("ops", &["ops 1.5.1/linear_xnnpack/linear_xnnpack.pte 1.5.1/tensor_lists/tensor_lists.pte"]),
+    ("ops-delegated", &["ops --delegated zoo/nn_tcn.xnnpack_dynamic.pte 1.5.1/tensor_lists/tensor_lists.pte"]),
     ("ops-merge", &["ops --merge 1.5.1/linear_xnnpack/linear_xnnpack.pte 1.5.1/tensor_lists/tensor_lists.pte"]),
     (
         "disasm",

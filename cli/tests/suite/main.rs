@@ -38,6 +38,7 @@ mod releases;
 #[cfg(feature = "remote")]
 mod remote;
 mod report;
+mod reports;
 mod rewrite;
 mod runs;
 mod saving;
@@ -46,4 +47,6 @@ mod savings;
 mod schemas;
 mod see;
 mod shape;
+mod shares;
 mod verdicts;
+mod weights;

@@ -139,6 +139,7 @@ const MANY: &[(&str, &str)] = &[
     ("size", "size"),
     ("memory", "memory"),
     ("ops", "ops"),
+    ("ops-delegated", "ops --delegated"),
     ("ops-merge", "ops --merge"),
     ("disasm", "disasm"),
     ("graph", "graph"),

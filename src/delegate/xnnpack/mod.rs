@@ -10,6 +10,8 @@ mod graph;
 mod header;
 #[cfg(feature = "inspect")]
 mod layout;
+#[cfg(feature = "inspect")]
+mod memory;
 
 pub(crate) use constants::scales_constant;
 pub use constants::{Constant, ConstantPlace, ConstantUse};
@@ -24,6 +26,8 @@ pub(crate) use layout::Arrangement;
 pub(crate) use layout::ConstantLayout;
 #[cfg(feature = "convert")]
 pub(crate) use layout::natural_strides;
+#[cfg(feature = "inspect")]
+pub(crate) use memory::XnnpackMemory;
 
 use crate::error::Result;
 use crate::file::named_blobs::NamedBlobs;

@@ -201,11 +201,8 @@ impl<'s> Comparer<'s> {
             }
         }
         jobs.run();
-        let mut diff = self.diff;
-        for (change, _) in self.differences {
-            diff.differences.push(change);
-        }
-        diff
+        // Collected in place: there can be as many as instructions.
+        Diff { differences: self.differences.into_iter().map(|(change, _)| change).collect(), ..self.diff }
     }
 
     pub(super) fn not_compared(&mut self, count: usize, what: &str) {

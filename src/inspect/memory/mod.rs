@@ -1,17 +1,19 @@
 //! The planned memory of methods: the place and lifetime of tensors, and the cost of the plan.
 
 mod cover;
+mod run;
 mod sharing;
+
+pub(super) use run::RunMemories;
+pub use run::{RunMemory, XnnpackRunMemory};
 
 use super::{Fault, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape};
 use crate::analysis::Analysis;
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
-use crate::delegate::{Payload, PayloadKind, delegate_at};
 use crate::error::Error;
-use crate::numbers::Numbers;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
-use alloc::{collections::BTreeMap, format, string::String, vec, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
 use core::fmt;
 use cover::Cover;
 
@@ -65,14 +67,8 @@ pub struct MethodMemory<'t> {
     /// `true` if an instruction jumps. Times are still positions in the list of instructions: values that a loop carries from one iteration
     /// to the next are needed in the whole loop, and values that one branch needs are not needed in the other.
     pub jumps: bool,
-    /// The scratch memory of the largest delegate in bytes, if payloads state it (Ethos-U): each call takes it from the runtime's temporary
-    /// allocator, and gives it back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scratch: Option<u64>,
-    /// The backends that the method calls. The memory that their delegates allocate themselves, such as packed weights and workspaces, is not
-    /// stated in the file and not counted. Backends whose payloads state it are left out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_counted: Vec<&'t str>,
+    /// The memory of a run: the planned buffers, and everything besides.
+    pub run_memory: RunMemory,
     /// The assumptions that had to be made: `needed` and `lost` are then estimates. Empty if everything is known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<Assumption>,
@@ -213,14 +209,10 @@ impl PlannedTensor<'_> {
 
 pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
-    let mut scratch = scratch(analysis);
+    let runs = RunMemories::new(analysis);
     for (index, plan) in analysis.pte().methods().iter().enumerate() {
         let names = analysis.answer_names().and_then(|names| names.methods.get(index));
-        let (mut method, errors) = method(index, plan, analysis.outputs(), names);
-        method.scratch = scratch.remove(&index).flatten();
-        if method.scratch.is_some() {
-            method.not_counted.retain(|id| *id != PayloadKind::EthosU.id());
-        }
+        let (method, errors) = method(index, plan, analysis.outputs(), names, runs.of(index, plan));
         memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
         memory.methods.push(method);
         memory.errors.extend(errors);
@@ -229,25 +221,6 @@ pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
     memory.arenas.sort_by_key(|arena| (device(arena), core::cmp::Reverse(arena.size)));
     memory.arenas.dedup_by_key(|arena| device(arena));
     memory
-}
-
-/// Returns the scratch memory of each method that delegates to an Ethos-U; `None` if one of its payloads does not state it.
-fn scratch(analysis: &Analysis<'_>) -> BTreeMap<usize, Option<u64>> {
-    let mut methods = BTreeMap::new();
-    for opened in analysis.payloads() {
-        for place in &opened.delegates {
-            if delegate_at(analysis.pte(), *place).1.id() != PayloadKind::EthosU.id() {
-                continue;
-            }
-            let stated = match &opened.payload {
-                Ok(Payload::EthosU(ethos_u)) => ethos_u.scratch_size(),
-                _ => None,
-            };
-            let all = methods.entry(place.0).or_insert(Some(0));
-            *all = all.zip(stated).map(|(all, stated): (u64, u64)| all.max(stated));
-        }
-    }
-    methods
 }
 
 /// The maximum number of listed values that a tensor is a view of.
@@ -259,6 +232,7 @@ fn method<'t>(
     plan: &'t ExecutionPlan<'_>,
     delegates: &DelegateOutputs,
     names: Option<&MethodNames<'t>>,
+    run_memory: RunMemory,
 ) -> (MethodMemory<'t>, Vec<Fault>) {
     let planned = plan.planned_memory();
     let mut tensors: Vec<Vec<PlannedTensor<'t>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
@@ -349,34 +323,7 @@ fn method<'t>(
         plan.instructions().any(|(_, instruction)| matches!(instruction, InstructionArguments::JumpFalseCall(_)));
     let assumed = assumed(plan, &unknown);
     let bytes = planned.size;
-    let not_counted = called_backends(plan);
-    (
-        MethodMemory {
-            name: plan.name(),
-            instructions,
-            size: bytes,
-            buffers,
-            unused,
-            jumps,
-            scratch: None,
-            not_counted,
-            assumed,
-        },
-        errors,
-    )
-}
-
-/// Returns the backends that instructions call, each once, in the order of their first calls.
-fn called_backends<'t>(plan: &'t ExecutionPlan<'_>) -> Vec<&'t str> {
-    let (mut numbers, mut backends) = (Numbers::default(), Vec::new());
-    for (_, instruction) in plan.instructions() {
-        let InstructionArguments::DelegateCall(call) = instruction else { continue };
-        let delegate = usize::try_from(call.delegate_index).ok().and_then(|index| plan.delegates().get(index));
-        if let Some(delegate) = delegate.filter(|delegate| numbers.of_text(delegate.id()) == backends.len()) {
-            backends.push(delegate.id());
-        }
-    }
-    backends
+    (MethodMemory { name: plan.name(), instructions, size: bytes, buffers, unused, jumps, run_memory, assumed }, errors)
 }
 
 /// Removes the entries of a key, and of the keys before it, from the start of a list that is sorted by key. Returns the entries of the key.

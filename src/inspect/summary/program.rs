@@ -6,8 +6,9 @@ use crate::analysis::{ConstantMethod, TrainingOutput, ValueShape, training_outpu
 use crate::file::header::{FileKind, Header};
 use crate::file::pte::Pte;
 use crate::inspect::delegates::{self, Operators};
+use crate::inspect::memory::RunMemories;
 use crate::inspect::payloads::{self, PayloadFacts};
-use crate::inspect::{BlobKind, Blobs, MethodAllocator, NameText, PlannedMemory};
+use crate::inspect::{BlobKind, Blobs, MethodAllocator, NameText, PlannedMemory, RunMemory};
 use crate::schema::program::{BackendDelegate, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
 use alloc::collections::BTreeSet;
 use alloc::{collections::BTreeMap, string::String, vec, vec::Vec};
@@ -66,6 +67,8 @@ pub struct Method<'t> {
     pub planned_memory: PlannedMemory,
     /// The additional memory that the runtime allocates to load the method.
     pub method_allocator: MethodAllocator,
+    /// The memory of a run: the planned buffers, and everything besides.
+    pub run_memory: RunMemory,
 }
 
 /// An input or output.
@@ -137,11 +140,12 @@ pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
     let opened = analysis.payloads();
     let operators = delegates::operators(pte, opened);
     let looked_up = analysis.named_blobs();
+    let runs = RunMemories::new(analysis);
     let (mut methods, mut metadata) = (Vec::new(), Vec::new());
     for (index, (plan, training)) in pte.methods().iter().zip(training_outputs(pte)).enumerate() {
         errors.extend(plan.negative_buffers(index));
         if !plan.is_constant() {
-            let mut method = method(pte, index, plan, &operators);
+            let mut method = method(pte, index, plan, &operators, runs.of(index, plan));
             let recorded = analysis.answer_names().and_then(|names| names.methods.get(index));
             let inputs = recorded.map_or_else(|| plan.input_names(), |names| names.inputs.clone());
             name(&mut method.inputs, inputs);
@@ -176,7 +180,13 @@ pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
     }
 }
 
-fn method<'t>(pte: &Pte<'_>, index: usize, plan: &'t ExecutionPlan<'_>, inside: &Operators<'_>) -> Method<'t> {
+fn method<'t>(
+    pte: &Pte<'_>,
+    index: usize,
+    plan: &'t ExecutionPlan<'_>,
+    inside: &Operators<'_>,
+    run_memory: RunMemory,
+) -> Method<'t> {
     let mut instructions = Instructions::default();
     let mut calls = vec![0; plan.operators().len()];
     for (_, instruction) in plan.instructions() {
@@ -208,6 +218,7 @@ fn method<'t>(pte: &Pte<'_>, index: usize, plan: &'t ExecutionPlan<'_>, inside: 
         delegates: backends(pte, index, plan, inside),
         planned_memory: plan.planned_memory(),
         method_allocator: pte.method_allocator(plan),
+        run_memory,
     }
 }
 

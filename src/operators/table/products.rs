@@ -346,7 +346,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     )
     .kernel(&Kernel {
         source: "portable/cpu/op_native_group_norm.cpp",
-        orders: &[OrderCheck::new(Contiguous, &["input", "out0"])],
+        orders: &[OrderCheck::new(Contiguous, &["input", "out0", "out1", "out2"])],
         checks: &[
             By(Family::GroupNorm),
             SameType(&["input", "weight", "bias", "out0", "out1", "out2"]),

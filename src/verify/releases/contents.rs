@@ -13,6 +13,7 @@ use crate::operators::{
 };
 use crate::path::{FieldPath, Path};
 use crate::schema::xnnpack::{XNNDatatype, XNNQuantParams, XNodeUnion};
+use crate::sorted::set;
 use Behaviour::{Miscomputes, Refuses, Unknown};
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
@@ -169,6 +170,7 @@ fn payload_uses(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut ContentUses) 
         }
         uses.add(("XNodeUnion", name), &reasons::NEWER_NODE, name, Refuses, &path);
     }
+    let packed = packed_values(payload);
     for (index, value) in payload.graph.xvalues().iter().enumerate() {
         let path = path.item("xvalues", index);
         let Some(tensor) = value.tensor() else { continue };
@@ -185,6 +187,18 @@ fn payload_uses(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut ContentUses) 
         if tensor.constant_buffer_idx != 0 && named(tensor.constant_buffer_idx) {
             let what = "constants by name (`named_key`)";
             uses.add(("ConstantDataOffset", "named_key"), &reasons::NAMED_CONSTANTS, what, Miscomputes, &path);
+            if packed.binary_search(&tensor.id_out).is_err() {
+                let message =
+                    "a constant by name that no node packs, which XNNPACK's delegate frees too early before 1.4.1";
+                uses.push(Use {
+                    kind: &reasons::FREED_CONSTANTS,
+                    what,
+                    path: path.to_field_path(),
+                    message: message.to_owned(),
+                    known: const { &[Span::since(0, 2).until(0, 5), Span::since(1, 4)] },
+                    otherwise: Miscomputes,
+                });
+            }
         }
         let kind = &reasons::NEWER_SCALES;
         match value.quant_params() {
@@ -203,6 +217,23 @@ fn payload_uses(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut ContentUses) 
             _ => {}
         }
     }
+}
+
+/// Returns the ids of the constants that XNNPACK copies when the delegate is loaded, sorted: weights and biases. It reads all others when it
+/// runs (`getPackedValueIds` in `XNNCompiler.cpp`).
+fn packed_values(payload: &Xnnpack<'_>) -> Vec<u32> {
+    let mut packed = Vec::new();
+    for node in payload.graph.xnodes() {
+        if let XNodeUnion::XNNFullyConnected(_)
+        | XNodeUnion::XNNConv2d(_)
+        | XNodeUnion::XNNDepthwiseConv2d(_)
+        | XNodeUnion::XNNConvTranspose2d(_) = node.xnode_union
+        {
+            let inputs = node.xnode_union.ids().inputs.into_iter();
+            packed.extend(inputs.filter(|(field, _)| matches!(*field, "filter_id" | "bias_id")).map(|(_, id)| id));
+        }
+    }
+    set(packed)
 }
 
 /// Adds the use of half precision. Up to 0.4, only a convolution with PReLU was tested, and it was refused.

@@ -39,6 +39,7 @@ reasons! {
     NEWER_DATATYPE "xnnpack-newer-datatype" "a datatype in an XNNPACK payload that the release's XNNPACK delegate does not have yet, and refuses"
     HALF_PRECISION "xnnpack-half-precision" "half precision in an XNNPACK payload: up to 0.4, only one graph was tested, and it was refused"
     NAMED_CONSTANTS "xnnpack-named-constants" "constants of an XNNPACK payload that are looked up by name: releases before 0.6 read them from another place, and compute wrong results"
+    FREED_CONSTANTS "xnnpack-freed-constants" "constants of an XNNPACK payload that are looked up by name and not packed, such as the slopes of PReLU: before 1.4.1 the delegate frees them when it is loaded, and reads the freed memory when it runs (#21480), unless the program is loaded from memory; use 1.4.1 or newer, or store the constants in the payload"
     NEWER_PAYLOAD "newer-payload" "a payload in a form that the backend of the release does not read yet: an earlier one refuses it, or takes a key for the data"
     NEWER_SCALES "xnnpack-newer-scales" "scales of an XNNPACK payload in a form that the release does not read yet"
 }

@@ -46,8 +46,18 @@ test("a tensor is needed from its first to its last time, except while it is idl
 test("the text of a buffer has the peak, the loss and the doubts", () => {
   const text = viewer.bufferText(method, buffer);
   assert.equal(text, "Peak: 70 B (instruction 1). The buffer has 100 B, 30 B more. 3 tensors.");
-  const doubtful = { ...method, assumed: true, jumps: true, not_counted: ["XnnpackBackend"] };
-  assert.match(viewer.bufferText(doubtful, buffer), /about 70 B .* jumps: .* XnnpackBackend allocates\.$/);
+  const doubtful = { ...method, assumed: true, jumps: true };
+  assert.match(viewer.bufferText(doubtful, buffer), /about 70 B .* jumps: .* instructions\.$/);
+});
+
+test("the memory of a run has a total, its parts and what is not known", () => {
+  const run = { program: 1024, weights_in_place: 0, planned: 2048, method: 100, total: 5120, at_most: true };
+  const xnnpack = { delegates: 1, workspace: 1024, tables: null, packed: 0 };
+  assert.deepEqual(viewer.runText(run), ["at most 5.0 KiB: planned 2.0 KiB, method 100 B, program 1.0 KiB"]);
+  assert.deepEqual(viewer.runText({ ...run, xnnpack, not_known: ["tables"] }), [
+    "at least 5.0 KiB: planned 2.0 KiB, method 100 B, XNNPACK workspace 1.0 KiB, XNNPACK tables not known, program 1.0 KiB",
+    "not known, not counted: tables",
+  ]);
 });
 
 test("the text of a tensor has only lines that are known", () => {
