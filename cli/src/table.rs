@@ -125,6 +125,10 @@ impl<const N: usize> Table<N> {
             let Some((_, width)) = detail else { break };
             *width = 0;
         }
+        // Names are worth more than bars.
+        if room < total(&columns) && self.columns.last() == Some(&Column::Name) {
+            columns.iter_mut().filter(|(column, _)| *column == Column::Bar).for_each(|(_, width)| *width = 0);
+        }
         // If lines are still too long for the terminal, texts in the middle are cut, the widest first.
         while room < total(&columns) {
             let left = columns.iter().rev().skip(1).filter(|(column, _)| *column == Column::Left);
@@ -225,6 +229,19 @@ mod tests {
         assert_eq!(within(54), "  a name of a row    1     2  a long text at the end");
         assert_eq!(within(51), "  a name of a row    1  a long text at the end");
         assert_eq!(within(36), "  a name of a row    1  a long text…");
+    }
+
+    #[test]
+    fn names_take_precedence_over_bars() {
+        let mut table = Table::new([("SHARE", Column::Right), ("", Column::Bar), ("OPERATOR", Column::Name)]);
+        table.row(["50.0 %".into(), bar(1, 2), "quantized_decomposed::embedding_4bit".into()]);
+        let within = |room| {
+            let mut out = anstream::StripStream::new(Vec::new());
+            assert!(table.write_within(&mut out, room).is_ok());
+            String::from_utf8_lossy(&out.into_inner()).lines().nth(1).unwrap_or_default().to_owned()
+        };
+        assert_eq!(within(54), "  50.0 %  ██████  quantized_decomposed::embedding_4bit");
+        assert_eq!(within(53), "  50.0 %  quantized_decomposed::embedding_4bit");
     }
 
     #[test]

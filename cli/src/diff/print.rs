@@ -114,9 +114,10 @@ impl Printer<'_> {
         Ok(self.out.flush()?)
     }
 
-    /// Prints the differences of the whole file, then of each method.
+    /// Prints the differences of the whole file, of each method, and of keys that are hashes, which mean nothing to a reader.
     fn changes(&mut self, changes: &[Difference]) -> io::Result<()> {
         let (inside, whole): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.method.is_some());
+        let (hashes, whole): (Vec<_>, Vec<_>) = whole.into_iter().partition(|change| is_hash(change));
         self.list("", whole.into_iter())?;
         let mut by_method: BTreeMap<&str, (usize, Vec<&Difference>)> = BTreeMap::new();
         for change in inside {
@@ -131,7 +132,7 @@ impl Printer<'_> {
             self.line(BOLD, &format!("method {method}"))?;
             self.list("  ", changes.into_iter())?;
         }
-        Ok(())
+        self.list("", hashes.into_iter())
     }
 
     /// Prints a list of changes: the first ones of each kind.
@@ -145,14 +146,18 @@ impl Printer<'_> {
                 self.folded(indent, &changes)?;
                 continue;
             }
+            // Neighbours that read the same are one line with their number.
+            let runs: Vec<&[&Difference]> = changes.chunk_by(|left, right| reads_same(left, right)).collect();
             let most = self.out.context.most(MAX_SHOWN);
-            let shown = if changes.len() - 1 <= most { changes.len() } else { most };
-            for change in changes.iter().take(shown) {
-                self.change(indent, change)?;
+            let shown = if runs.len() - 1 <= most { runs.len() } else { most };
+            for run in runs.iter().take(shown) {
+                if let Some(change) = run.first() {
+                    self.change(indent, change, run.len())?;
+                }
             }
-            if shown < changes.len() {
-                let what = noun(subject);
-                self.line(PLAIN, &format!("{indent}  … {} more of {what} (-v)", changes.len() - shown))?;
+            if shown < runs.len() {
+                let (what, count) = (noun(subject), runs.iter().skip(shown).map(|run| run.len()).sum::<usize>());
+                self.line(PLAIN, &format!("{indent}  … {count} more of {what} (-v)"))?;
             }
         }
         Ok(())
@@ -170,14 +175,15 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn change(&mut self, indent: &str, change: &Difference) -> io::Result<()> {
+    fn change(&mut self, indent: &str, change: &Difference, count: usize) -> io::Result<()> {
         let (mark, paint) = match change.kind {
             DifferenceKind::Added => ('+', GREEN),
             DifferenceKind::Removed => ('-', RED),
             DifferenceKind::Moved => ('>', YELLOW),
             _ => ('~', YELLOW),
         };
-        let mut head = format!("{indent}{mark} {}", noun(change.subject));
+        let times = if count > 1 { format!("{count} × ") } else { String::new() };
+        let mut head = format!("{indent}{mark} {times}{}", noun(change.subject));
         // The text of an instruction includes its operator.
         let is_instruction = change.subject == DifferenceSubject::Instruction;
         if let Some(name) = change.tensor_name.as_ref().filter(|_| !is_instruction) {
@@ -224,6 +230,22 @@ impl Printer<'_> {
         );
         self.line(PLAIN, &line)
     }
+}
+
+/// Returns `true` for a key that is a SHA-256 hash, perhaps with a prefix, as exporters name data.
+fn is_hash(change: &Difference) -> bool {
+    const DIGITS: usize = 64;
+    let hash = change.name.rsplit('_').next().unwrap_or_default();
+    let is_digits = hash.len() == DIGITS && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    change.subject == DifferenceSubject::Key && is_digits
+}
+
+/// Returns `true` if two differences have the same text.
+fn reads_same(left: &Difference, right: &Difference) -> bool {
+    let text =
+        |change: &'_ Difference| (change.kind, change.name.clone(), change.tensor_name.clone(), change.module.clone());
+    text(left) == text(right)
+        && (&left.before, &left.after, &left.distance) == (&right.before, &right.after, &right.distance)
 }
 
 fn is_data(subject: DifferenceSubject) -> bool {

@@ -5,7 +5,7 @@ use crate::context::{Context, NAME};
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::Pending;
-use crate::{json, text};
+use crate::{files, json, text};
 use executorch_format::edit::{Copies, CopyUser, copies};
 use executorch_format::inspect::BlobUser;
 use executorch_format::{Error, Model};
@@ -17,11 +17,15 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte dedup model.pte -i
-  pte dedup a.pte b.pte weights.ptd --dry-run")]
+  pte dedup a.pte b.pte weights.ptd --dry-run
+  pte dedup -r models --dry-run")]
 pub struct Arguments {
     /// A .pte or .ptd file; with several, nothing is written
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Compare every .pte and .ptd in folders and the folders in them
+    #[arg(short, long)]
+    recursive: bool,
     #[command(flatten)]
     destination: Destination,
 }
@@ -36,9 +40,14 @@ pub struct Common<'t> {
 
 /// Removes copies.
 pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
-    let [file] = &arguments.files[..] else {
-        common(context, arguments)?;
-        return Ok(Pending::default());
+    let file = match &arguments.files[..] {
+        [file] if !arguments.recursive => file,
+        several => {
+            let found = files::iter(context, several, arguments.recursive);
+            let found = found.map(|file| Ok(file?.path)).collect::<Result<Vec<PathBuf>, Failure>>()?;
+            common(context, arguments, &found)?;
+            return Ok(Pending::default());
+        }
     };
     let input = arguments.destination.open(context, file)?;
     let bad = |error: Error| Failure::bad(input.path(), &error);
@@ -57,21 +66,21 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     }
 }
 
-fn common(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+fn common(context: &Context, arguments: &Arguments, files: &[PathBuf]) -> Result<(), Failure> {
     if !arguments.destination.how().dry_run {
         return Err(Failure::Usage("several files can only be compared: give --dry-run".into()));
     }
-    let inputs = open(context, &arguments.files)?;
+    let inputs = open(context, files)?;
     let models = inputs.iter().map(Input::parse).collect::<Result<Vec<_>, _>>()?;
     let found = copies(&models).map_err(|error| Failure::Usage(error.to_string()))?;
     let form = &arguments.destination.how().form;
     if form.any() {
-        let files = json::Named::all(arguments.files.iter().map(|file| file.as_path()));
+        let files = json::Named::all(files.iter().map(PathBuf::as_path));
         return json::print(context, &Common { files, copies: found }, form);
     }
     let mut out = context.plain_out();
     for copies in &found {
-        let users: Vec<String> = copies.users.iter().map(|user| place(context, user, &arguments.files)).collect();
+        let users: Vec<String> = copies.users.iter().map(|user| place(context, user, files)).collect();
         let start = format!("{} bytes in {}: ", copies.size, text::count(copies.places, "place"));
         writeln!(out, "{start}{}", context.cut(&users.join(", "), start.len()))?;
     }

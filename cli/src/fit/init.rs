@@ -29,6 +29,9 @@ pub(super) struct Needs {
     more: bool,
     scratch: Option<u64>,
     accelerators: BTreeSet<String>,
+    socs: BTreeSet<String>,
+    /// The oldest versions of iOS and macOS that Core ML needs.
+    systems: BTreeMap<&'static str, &'static str>,
     largest: u64,
 }
 
@@ -72,6 +75,15 @@ impl Needs {
         for facts in analysis.payload_facts() {
             self.scratch = self.scratch.max(facts.summary.scratch_size);
             self.accelerators.extend(facts.device.accelerator.map(str::to_owned));
+            self.socs.extend(facts.device.soc.clone());
+            for (key, needed) in [("ios", facts.device.ios), ("macos", facts.device.macos)] {
+                let Some(needed) = needed else { continue };
+                let own = self.systems.entry(key).or_insert(needed);
+                let number = |version: &str| version.parse::<f32>().unwrap_or_default();
+                if number(needed) > number(own) {
+                    *own = needed;
+                }
+            }
         }
         self.largest = self.largest.max(pte.source.as_ref().map_or(0, |source| source.bytes.len() as u64));
     }
@@ -166,6 +178,15 @@ impl Needs {
                 "accelerator",
                 accelerator,
             );
+        }
+        if !self.socs.is_empty() {
+            let found: Vec<String> = self.socs.iter().map(|name| quoted(name)).collect();
+            let only = found.first().filter(|_| found.len() == 1).cloned();
+            line(&format!("The SoC. The payloads for QNN are compiled for {}.", found.join(", ")), "soc", only);
+        }
+        for (key, needed) in &self.systems {
+            let system = if *key == "ios" { "iOS" } else { "macOS" };
+            line(&format!("The version of {system}, for Core ML: {needed} or newer."), key, Some(quoted(needed)));
         }
         if let Some(scratch) = self.scratch {
             line(

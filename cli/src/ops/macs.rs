@@ -28,9 +28,9 @@ pub(super) fn text(context: &Context, path: &Path, macs: &Macs<'_>, apart: bool)
             ("SHARE", Column::Right),
             ("", Column::Bar),
             ("PARAMETERS", Column::Right),
-            ("ELEMENTS", Column::Right),
+            ("ELEMENTS", Column::Detail),
             ("CALLS", Column::Right),
-            ("OPERATOR", Column::Left),
+            ("OPERATOR", Column::Name),
         ]);
         table.rows(operators, context.rows(None, MAX_SHOWN), |operator| {
             let is_unknown = operator.unknown == operator.calls;

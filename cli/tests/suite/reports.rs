@@ -288,3 +288,32 @@ fn metadata_grows_by_what_is_added() {
     let listed = text(&run(&["metadata"], &[&made.0]).stdout);
     assert!(listed.contains("get_eos_ids = 5\n") && listed.contains("metadata.grammar = \"xxx"), "{listed}");
 }
+
+#[test]
+fn the_soc_and_the_system_of_a_device_are_compared_with_those_of_the_payload() {
+    let told = |target: &str, file: &str| {
+        let target = TempFile::new("target.toml", target.as_bytes());
+        let output = run(&["fit", "--target", target.0.to_str().unwrap()], &[&data().join(file)]);
+        (output.status.code(), text(&output.stdout))
+    };
+    let (code, missing) = told("soc = \"SM8550\"\n", "answers/qnn.pte");
+    assert!(missing.contains("the QNN payload of delegate 0 is for SM8650, and the device is \"SM8550\""), "{missing}");
+    assert_eq!(code, Some(1));
+    let (_, same) = told("soc = \"sm8650\"\n", "answers/qnn.pte");
+    assert!(same.contains("nothing is missing"), "{same}");
+    let (code, missing) = told("ios = \"17.4\"\n", "answers/coreml_ios18.pte");
+    assert!(missing.contains("delegate 0: Core ML needs iOS 18, and the device has 17.4"), "{missing}");
+    assert_eq!(code, Some(1));
+    let (_, missing) = told("macos = \"14\"\n", "answers/coreml_ios18.pte");
+    assert!(missing.contains("Core ML needs macOS 15, and the device has 14"), "{missing}");
+    let (_, newer) = told("ios = \"18.1\"\nmacos = \"26\"\n", "answers/coreml_ios18.pte");
+    assert!(newer.contains("nothing is missing"), "{newer}");
+    let (code, wrong) = told("ios = \"seventeen\"\n", "answers/coreml_ios18.pte");
+    assert_eq!((code, wrong.as_str()), (Some(2), ""));
+    // The needs of a model are a target that it fits.
+    for (file, lines) in [("qnn", "\nsoc = \"SM8650\"\n"), ("coreml_ios18", "\nios = \"18\"\n")] {
+        let file = data().join(format!("answers/{file}.pte"));
+        let needs = text(&run(&["fit", "--init"], &[&file]).stdout);
+        assert!(needs.contains(lines), "{needs}");
+    }
+}

@@ -185,3 +185,19 @@ fn a_checkpoint_is_answered_with_its_conversion_in_python() {
         assert!(!told.contains("externalize"), "{told}");
     }
 }
+
+#[test]
+fn copies_in_the_files_of_a_folder_are_listed() {
+    let output = run(&["dedup", "-r", "--dry-run"], &[&data().join("1.5.1/external_tied")]);
+    let told = text(&output.stdout);
+    assert!(output.status.success() && told.contains(" stored more than once: "), "{told}{}", text(&output.stderr));
+}
+
+#[test]
+fn keys_that_are_hashes_come_last_in_a_difference() {
+    let output = run_in(&data(), &["diff", "names/cnn.pte", "names/cnn_tensor.pte"]);
+    let told = text(&output.stdout);
+    let place = |part: &str| told.find(part).unwrap_or_else(|| panic!("no {part} in {told}"));
+    let key = place("+ key 1f2f5c7e163ffa2ca5acefa31862565ed750bdce297cb8ca24425f20249116c5");
+    assert!(place("method forward\n") < key && place("XNNConvert: none -> 2 nodes") < key, "{told}");
+}

@@ -5,6 +5,7 @@ use super::super::releases::Facts;
 use super::super::report::Name;
 use super::super::{Cause, Level, Outcome, Verdict};
 use super::calls::CallFault;
+use super::devices;
 use super::missing::{Fit, Missing, Unknown};
 use super::needs::Needs;
 use super::{Target, scalar_type};
@@ -98,6 +99,7 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit 
     if target.accelerator.is_some() || target.scratch.is_some() {
         check_ethos_u(analysis, target, &mut missing, &mut unknown);
     }
+    devices::check(analysis, target, &mut missing, &mut unknown);
     if target.method_allocator.is_some() {
         unknown.extend((runtime != Release::LATEST).then_some(Unknown::RuntimeMemory { runtime }));
     }

@@ -125,6 +125,30 @@ pub enum Missing {
         /// The accelerator of the device.
         available: String,
     },
+    /// The SoC that a delegate for QNN was compiled for.
+    Soc {
+        /// The method.
+        method: String,
+        /// The index of the delegate in the method.
+        delegate: usize,
+        /// The SoC that the delegate was compiled for.
+        needed: String,
+        /// The SoC of the device.
+        available: String,
+    },
+    /// The version of the operating system that a delegate for Core ML needs.
+    System {
+        /// The method.
+        method: String,
+        /// The index of the delegate in the method.
+        delegate: usize,
+        /// The system: `iOS` or `macOS`.
+        system: &'static str,
+        /// The oldest version that runs the delegate.
+        needed: String,
+        /// The version of the device.
+        available: String,
+    },
     /// Scratch memory of an Ethos-U.
     Scratch {
         /// The method.
@@ -158,7 +182,9 @@ impl Missing {
             Self::Operator { .. } | Self::OperatorType { .. } | Self::OperatorKernel { .. } => {
                 (Outcome::Missing, &reasons::MISSING_OPERATORS)
             }
-            Self::Backend { .. } | Self::Accelerator { .. } => (Outcome::Missing, &reasons::MISSING_BACKEND),
+            Self::Backend { .. } | Self::Accelerator { .. } | Self::Soc { .. } | Self::System { .. } => {
+                (Outcome::Missing, &reasons::MISSING_BACKEND)
+            }
             _ => (Outcome::DoesNotFit, &reasons::MEMORY),
         };
         Cause::new(outcome, Reason::new(kind, FieldPath::default(), self.to_string()))
@@ -214,6 +240,18 @@ impl fmt::Display for Missing {
                     "method {method:?}: delegate {delegate} was compiled for {needed:?}, and the device has {available:?}"
                 )
             }
+            Self::Soc { method, delegate, needed, available } => {
+                write!(
+                    f,
+                    "method {method:?}: the QNN payload of delegate {delegate} is for {needed}, and the device is {available:?}"
+                )
+            }
+            Self::System { method, delegate, system, needed, available } => {
+                write!(
+                    f,
+                    "method {method:?}: delegate {delegate}: Core ML needs {system} {needed}, and the device has {available}"
+                )
+            }
             Self::Scratch { method, delegate, needed, available } => {
                 write!(f, "method {method:?}: scratch memory of delegate {delegate}: {}", missing(*needed, *available))
             }
@@ -235,7 +273,8 @@ pub enum Unknown {
     Runtime(Box<ReleaseVerdict>),
     /// The outcome of a run of the file, which the runtime loads.
     Run(Cause),
-    /// The accelerator that a delegate for Ethos-U was compiled for, or its scratch memory.
+    /// A demand of a delegate that its settings and payload do not state: the accelerator or the scratch memory of Ethos-U, the SoC of QNN, or
+    /// the version of the system of Core ML.
     Accelerator {
         /// The method.
         method: String,

@@ -2,6 +2,7 @@
 
 mod calls;
 mod check;
+mod devices;
 mod memories;
 mod missing;
 mod needs;
@@ -109,6 +110,12 @@ pub struct Target {
     /// The size of scratch memory for an Ethos-U, in bytes: the most that a run of a delegate may take.
     #[serde(deserialize_with = "crate::sizes::deserialize_size")]
     pub scratch: Option<u64>,
+    /// The SoC that payloads for QNN must be compiled for, such as `SM8550`.
+    pub soc: Option<String>,
+    /// The version of iOS (or iPadOS or tvOS), such as `17` or `17.4`, for payloads of Core ML.
+    pub ios: Option<String>,
+    /// The version of macOS, such as `14`, for payloads of Core ML.
+    pub macos: Option<String>,
     /// The number of bits in a pointer, 32 or 64. `None` means 64.
     pub pointer_bits: Option<u32>,
     /// The release of ExecuTorch's runtime, such as `1.2`. `None` means the newest.
@@ -130,6 +137,9 @@ setters! {
         temp_allocator = with_temp_allocator: Option<bool>,
         accelerator = with_accelerator: Option<String>,
         scratch = with_scratch: Option<u64>,
+        soc = with_soc: Option<String>,
+        ios = with_ios: Option<String>,
+        macos = with_macos: Option<String>,
         pointer_bits = with_pointer_bits: Option<u32>,
         runtime = with_runtime: Option<Release>,
         largest_file = with_largest_file: Option<u64>,
@@ -156,7 +166,7 @@ impl Target {
         (pointers, temporary)
     }
 
-    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if the name of a type, or the number of bits of a pointer,
+    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if the name of a type, a version of a system, or the number of bits of a pointer
     /// is not valid.
     pub fn check(&self) -> Result<()> {
         for taken in self.operators.iter().flat_map(BTreeMap::values) {
@@ -174,6 +184,10 @@ impl Target {
             let names: Vec<_> = Release::ALL.iter().map(|release| release.name()).collect();
             let expected = format!("one of {}", names.join(", "));
             return Err(Error::not_a("runtime for `libraries`", "none", expected));
+        }
+        for version in [&self.ios, &self.macos].into_iter().flatten() {
+            devices::version(version)
+                .ok_or_else(|| Error::not_a("version of iOS or macOS", version, "such as 17 or 17.4"))?;
         }
         match self.pointer_bits {
             None | Some(32 | 64) => Ok(()),
