@@ -122,7 +122,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             match documents {
                 Some(documents) => {
                     let file = path.display().to_string();
-                    documents.add(&delegated::FileDelegation { file, delegation: &found, times })?
+                    documents.add(&delegated::FileDelegation { file, delegation: &found, times, errors: &errors })?
                 }
                 None => delegated::text(context, path, &found, &times, std::mem::replace(&mut apart, true))?,
             }

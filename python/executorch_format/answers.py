@@ -869,6 +869,9 @@ class Event(Answer):
     macs: int | None
     """The multiply-accumulates of one run of the instruction or of the node, if the program is given and they are known: see `Macs`. With
     dynamic shapes, an upper bound."""
+    metadata: str | None
+    """What the delegate recorded with the first of these events, if it is text, such as the statistics of a VGF delegate's accelerator
+    (JSON)."""
     module: str | None
     """The path of its module, such as `layers.0.conv`; empty for the model itself."""
     node: ProfiledNode | None
@@ -895,6 +898,8 @@ class Run(Answer):
     """The part of the total in other instructions, in ticks."""
     events: Answers[Event]
     """The events: whole methods first, then each instruction followed by its parts, in the order of their first runs."""
+    warm_up: int | None
+    """The number of runs before these that were left out, to warm up."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -905,6 +910,8 @@ class Profile(Answer):
     """The groups of runs. Runs of a group have the same name, test case and events."""
     errors: tuple[str, ...]
     """Events that contradict each other or the program."""
+    warnings: tuple[str, ...]
+    """Runs that fit the program, but are likely to be of another one."""
 
 
 @dataclass(frozen=True, repr=False)

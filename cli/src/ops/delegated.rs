@@ -9,7 +9,7 @@ use crate::profile::{TIMES, etdp};
 use crate::table::{Column, MAX_SHOWN, Table, percent};
 use crate::text;
 use executorch_format::Analysis;
-use executorch_format::inspect::{Delegation, LeftOperator, MethodDelegation, TakenOperator};
+use executorch_format::inspect::{Delegation, Fault, LeftOperator, MethodDelegation, TakenOperator};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -24,6 +24,8 @@ pub struct FileDelegation<'t> {
     /// The times of a trace, if it was given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub times: Vec<RunShare>,
+    /// References that are out of range. Calls with such arguments are counted, without these arguments.
+    pub errors: &'t [Fault],
 }
 
 /// The share of time that delegates took in runs of a method.

@@ -4,7 +4,7 @@ use crate::cli::{pte, slashes};
 use executorch_format::{NewEntry, Ptd, PtdOptions};
 use executorch_format_support::data;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Output;
 
 /// A folder with some models, removed at the end.
@@ -252,7 +252,7 @@ fn a_catalogue_replaces_no_folder_of_a_user() {
     let files = folder.0.join("files");
     fs::create_dir(&files).unwrap();
     fs::rename(folder.0.join("m.pte"), files.join("m.pte")).unwrap();
-    let is_there = |path: &Path| path.join("m.pte").exists();
+    let is_there = |path: &std::path::Path| path.join("m.pte").exists();
     let (code, message) = folder.run("catalog files --out .");
     assert!(code == Some(2) && message.contains("files is inside the output folder"), "{message}");
     let model = data().join("1.5.1/linear/linear.pte");

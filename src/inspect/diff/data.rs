@@ -201,8 +201,10 @@ impl<'s> Comparer<'s> {
             }
         }
         jobs.run();
-        // Collected in place: there can be as many as instructions.
-        Diff { differences: self.differences.into_iter().map(|(change, _)| change).collect(), ..self.diff }
+        // In place: there can be as many as instructions.
+        let mut differences: Vec<_> = self.differences.into_iter().map(|(change, _)| change).collect();
+        differences.splice(0..0, self.diff.differences);
+        Diff { differences, ..self.diff }
     }
 
     pub(super) fn not_compared(&mut self, count: usize, what: &str) {

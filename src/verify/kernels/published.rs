@@ -2,7 +2,8 @@
 
 use crate::operators::{self, Effect, Kernel, KnownOperator, Library, Spans};
 use crate::verify::{Release, explain_operator};
-use alloc::{format, string::String, vec::Vec};
+use alloc::string::{String, ToString};
+use alloc::{format, vec::Vec};
 use serde_json::{Value, json};
 use std::path::Path;
 
