@@ -168,6 +168,23 @@ const QUESTIONS: &[Question] = &[
         0,
         &["| 1 | bias | f32 | 3 |", "| 2 | mask | f32 | 3 |", "| 0 | y | f32 | 3 |", "| 1 | a | f32 | 3 |"],
     ),
+    question(
+        "dariyooo/DaKanji-Single-Kanji-Recognition#7",
+        "info answers/kanji_xnn.pte",
+        0,
+        &["planned 64.0 MiB", "XNNPACK workspace 768.0 MiB"],
+    ),
+    question(
+        "#10297, #16779, #20384, #12495",
+        "ops --delegated etrecord/net_xnnpack.pte",
+        0,
+        &[
+            "calls    88.9 %  8 of 9 operators, 1 left",
+            "MACs    100.0 %",
+            "aten::mean.out",
+            "f32 4-D contiguous, f32 2-D contiguous",
+        ],
+    ),
     // Reports that were answered before.
     question("#22118", "verify malformed/root-offset-outside.pte", 1, &["error: offset: "]),
     question("#19285, #19055, #19121, #16706", "verify malformed/segment-wraps.pte", 1, &["error: segment-bounds: "]),
