@@ -303,8 +303,8 @@ mod tests {
         let twice: Vec<u32> = [1, 1, 2, 2].repeat(5);
         let short: Vec<u32> = [1, 2, 3].repeat(8);
         for (tokens, period) in [(twice, 4), (short, 6), (vec![7; 100], 4)] {
-            let best = best(&tokens, &mut 10_000).expect("a repetition");
-            assert_eq!((best.first, best.period), (0, period));
+            let best = best(&tokens, &mut 10_000).map(|best| (best.first, best.period));
+            assert_eq!(best, Some((0, period)));
         }
     }
 
