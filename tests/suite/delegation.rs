@@ -9,8 +9,11 @@ fn with_delegation(path: &str, check: impl FnOnce(&Delegation<'_>)) {
     check(&Analysis::new(&Pte::parse(&bytes).unwrap()).delegation());
 }
 
+/// An operator that is left, with what delegates took.
+type Left<'m> = (&'m str, Vec<(&'m str, String, u64)>);
+
 /// Returns the operators that are left, each with the kinds that delegates took: kind, inputs and number of nodes.
-fn left<'m>(method: &'m MethodDelegation<'_>) -> Vec<(&'m str, Vec<(&'m str, String, u64)>)> {
+fn left<'m>(method: &'m MethodDelegation<'_>) -> Vec<Left<'m>> {
     let taken = method.left.iter().map(|left| {
         let taken = left.taken.iter().map(|taken| (&*taken.operator, taken.inputs.join(", "), taken.nodes));
         (&*left.operator, taken.collect())

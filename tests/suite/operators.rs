@@ -258,3 +258,26 @@ fn each_limit_of_a_target_is_set_by_its_method() {
         (Some("ethos-u55-128"), Some(1), Some(2))
     );
 }
+
+#[test]
+fn a_payload_for_another_soc_or_a_newer_system_is_a_missing_need() {
+    let missing = |file: &str, target: Target| {
+        let file = fixture(file);
+        let pte = Pte::parse(file.bytes()).unwrap();
+        Analysis::new(&pte).fit(&target).missing.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (qnn, coreml) = ("answers/qnn.pte", "answers/coreml_ios18.pte");
+    let soc = |name: &str| Target::default().with_soc(Some(name.into()));
+    let ios = |version: &str| Target::default().with_ios(Some(version.into()));
+    let macos = |version: &str| Target::default().with_macos(Some(version.into()));
+    for (file, lacking, there, text) in [
+        (qnn, soc("SM8550"), soc("SM8650"), "SM8650"),
+        (coreml, ios("17.4"), ios("18"), "iOS 18"),
+        (coreml, macos("14"), macos("15.1"), "macOS 15"),
+    ] {
+        let found = missing(file, lacking);
+        assert_eq!(found.iter().filter(|found| found.contains(text)).count(), 1, "{found:?}");
+        let found = missing(file, there);
+        assert!(!found.iter().any(|found| found.contains(text)), "{found:?}");
+    }
+}
