@@ -178,7 +178,7 @@ impl<'t> Analysis<'t> {
     /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
     /// let pte = Pte::parse(&file)?;
     /// let contract = Analysis::new(&pte).contract();
-    /// assert_eq!(contract.methods[0].inputs[0].dims.unwrap().sizes, [2, 8]);
+    /// assert_eq!(contract.methods[0].inputs[0].dims.unwrap().sizes, [1, 8]);
     /// assert!(contract.breaks(&contract).is_empty());
     /// # Ok(())
     /// # }
