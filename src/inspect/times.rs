@@ -28,6 +28,7 @@ pub struct OperatorTime {
 
 /// The things whose times are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TimesBy {
     /// Each instruction, and each step inside a delegate.
     Instruction,

@@ -23,7 +23,7 @@ Written by `BLESS=1 cargo test --workspace --all-features --test suite backends`
 | unpacked | `pte extract --unpack` writes the files that the backend's own tools open |
 | drawn | `pte graph` shows the nodes inside |
 | MACs | `pte info` counts multiply-accumulates inside |
-| memory | `pte memory` and `pte fit` add the scratch memory that the payload states |
+| memory | `pte memory` adds the memory that a run takes inside: it is computed (XNNPACK), or the payload states it (Ethos-U) |
 | written | edits change constants inside. All other payloads are kept byte for byte |
 
 ";
@@ -89,12 +89,13 @@ fn row(kind: PayloadKind, files: &[Fixture]) -> String {
     let is_unpacked = !matches!(unpack(kind.id(), payload, &NamedBlobs::NONE), Ok(None));
     let parsed = Payload::parse(payload);
     let is_decoded = matches!(&parsed, Ok(payload) if !matches!(payload, Payload::Opaque(_)));
-    let has_memory = PayloadSummary::of(kind.id(), &parsed, &NamedBlobs::NONE).scratch_size.is_some();
+    let mut has_memory = PayloadSummary::of(kind.id(), &parsed, &NamedBlobs::NONE).scratch_size.is_some();
     let (mut is_drawn, mut is_counted) = (false, false);
     for file in files.iter().filter(|file| payload_in(kind, file).is_some()) {
         let pte = Pte::parse(file.bytes()).unwrap();
         let analysis = Analysis::new(&pte);
         is_drawn |= analysis.graphs().iter().flat_map(|graph| &graph.nodes).any(|node| node.kind == NodeKind::Inside);
+        has_memory |= analysis.memory().methods.iter().any(|method| method.run_memory.xnnpack.is_some());
         is_counted |= analysis.macs().methods.iter().any(|method| method.macs.is_some_and(|macs| macs > 0));
     }
     let [decoded, unpacked, drawn, macs, memory] = [is_decoded, is_unpacked, is_drawn, is_counted, has_memory].map(yes);

@@ -1,7 +1,9 @@
 //! Names of values and instructions, from real ETRecords and state dicts, and from damaged ones.
 
 use executorch_format::convert::{CArray, COptions};
-use executorch_format::inspect::{BlobUser, Content, EventKind, Graph, ModuleTotal, NamedBy, Node, Value};
+use executorch_format::inspect::{
+    BlobUser, Content, DiffOptions, EventKind, Graph, ModuleTotal, NamedBy, Node, Side, TimesBy, Value, diff,
+};
 use executorch_format::naming::{EtRecord, NameSource, RecordedMethod, RecordedNode};
 use executorch_format::pictures::model_explorer;
 use executorch_format::{Analysis, ErrorKind, Etdp, Model, Pte};
@@ -523,4 +525,42 @@ fn answers_outlive_the_analysis_and_are_shared_by_threads() {
         memory.methods[0].buffers[0].tensors.iter().filter_map(|tensor| tensor.shape.name.clone()).collect();
     assert!(names.iter().any(|name| *name == "convolution.1"), "{names:?}");
     assert!(names.iter().any(|name| format!("{name:>3}") == "  x"), "{names:?}");
+}
+
+#[test]
+fn weights_are_compared_by_module() {
+    let [portable, xnnpack] =
+        ["net_portable", "net_xnnpack"].map(|name| ["pte", "etrecord"].map(|ending| file(&format!("{name}.{ending}"))));
+    let sources = [&portable[1], &xnnpack[1]].map(|record| [NameSource::parse(record).unwrap()]);
+    let programs = [&portable[0], &xnnpack[0]].map(|file| Pte::parse(file).unwrap());
+    let [before, after] = [0, 1].map(|side| Analysis::new(&programs[side]).with_names(&sources[side]));
+    let models = [&portable[0], &xnnpack[0]].map(|file| Model::parse(file).unwrap());
+    let sides =
+        [Side::new(&models[0], &[]).with_names(before.names()), Side::new(&models[1], &[]).with_names(after.names())];
+    let modules = diff(&sides[0], &sides[1], &DiffOptions::default().with_tensors()).weights_by_module();
+    let found = modules.iter().find(|module| module.module.as_deref() == Some("layers.0.conv"));
+    let found = found.unwrap_or_else(|| panic!("{modules:?}"));
+    // The exporter folded the batch norm into the weight and the bias.
+    assert_eq!((found.values, found.different), (2, 2));
+    assert!(found.worst.as_ref().is_some_and(|worst| worst.starts_with("layers.0.conv.")), "{modules:?}");
+}
+
+#[test]
+fn times_are_compared_by_module() {
+    let [trace, program, record] =
+        ["etdp", "pte", "etrecord"].map(|kind| fixture(&format!("etrecord/net_xnnpack.{kind}")));
+    let (etdp, pte) = (Etdp::parse(trace.bytes()).unwrap(), Pte::parse(program.bytes()).unwrap());
+    let sources = [NameSource::parse(record.bytes()).unwrap()];
+    let analysis = Analysis::new(&pte).with_names(&sources);
+    let before = etdp.profile(Some(&analysis), None);
+    let mut after = before.clone();
+    for event in &mut after.runs[1].events {
+        event.total *= 3;
+    }
+    let changes = &before.compare(&after, TimesBy::Module)[1].changes;
+    let head = changes.iter().find(|change| change.name == "head").unwrap();
+    assert!(head.inside && head.chain.is_none());
+    assert_eq!(head.after.unwrap(), 3.0 * head.before.unwrap());
+    // The model itself has the largest change.
+    assert_eq!(changes[0].name, "");
 }

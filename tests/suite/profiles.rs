@@ -1,8 +1,7 @@
 //! ETDumps: the contents of real ones, and their times.
 
 use crate::damage::{each, stride};
-use executorch_format::inspect::{EventKind, EventProfile, EventTarget, Profile, TimesBy};
-use executorch_format::naming::NameSource;
+use executorch_format::inspect::{EventKind, EventProfile, EventTarget, Profile};
 use executorch_format::pictures::TimelineSvg;
 use executorch_format::schema::etdump::Event;
 use executorch_format::verify::Level;
@@ -361,26 +360,6 @@ fn metadata_of_events_is_text() {
         let found: Vec<_> = profile.runs[1].events.iter().filter_map(|event| event.metadata).collect();
         assert_eq!(found, ["{\"cycles\": 7}"; 3]);
     });
-}
-
-#[test]
-fn times_are_compared_by_module() {
-    let [trace, program, record] =
-        ["etdp", "pte", "etrecord"].map(|kind| fixture(&format!("etrecord/net_xnnpack.{kind}")));
-    let (etdp, pte) = (Etdp::parse(trace.bytes()).unwrap(), Pte::parse(program.bytes()).unwrap());
-    let sources = [NameSource::parse(record.bytes()).unwrap()];
-    let analysis = Analysis::new(&pte).with_names(&sources);
-    let before = etdp.profile(Some(&analysis), None);
-    let mut after = before.clone();
-    for event in &mut after.runs[1].events {
-        event.total *= 3;
-    }
-    let changes = &before.compare(&after, TimesBy::Module)[1].changes;
-    let head = changes.iter().find(|change| change.name == "head").unwrap();
-    assert!(head.inside && head.chain.is_none());
-    assert_eq!(head.after.unwrap(), 3.0 * head.before.unwrap());
-    // The model itself has the largest change.
-    assert_eq!(changes[0].name, "");
 }
 
 #[test]

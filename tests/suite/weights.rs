@@ -24,12 +24,7 @@ fn weights_read_in_parallel_keep_their_own_numbers() {
     let (one, other) = (large(0.0), large(0.25));
     let (one, other) = (Model::parse(&one).unwrap(), Model::parse(&other).unwrap());
     let options = DiffOptions::default().with_tensors();
-    let found = diff(&Side::new(&one, &[]), &Side::new(&other, &[]), &options);
-    // No module is known; the weight with the fewest numbers has the lowest ratio of signal to noise.
-    let modules = found.weights_by_module();
-    assert_eq!((modules.len(), &modules[0].module, modules[0].values, modules[0].different), (1, &None, 16, 16));
-    assert!(modules[0].worst.as_ref().is_some_and(|worst| worst.starts_with("t01")), "{modules:?}");
-    let found = found.differences;
+    let found = diff(&Side::new(&one, &[]), &Side::new(&other, &[]), &options).differences;
     assert_eq!(found.len(), 16);
     for (found, rows) in found.iter().zip(1u64..) {
         let distance = found.distance.unwrap();
