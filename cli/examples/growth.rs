@@ -22,7 +22,7 @@ const SLACK: f64 = 500_000.0;
 const NAMES: Scale = Scale { length: 5_000, count: 25 };
 
 /// Lists and graphs. Their items take more instructions than the bytes of a name.
-const LISTS: Scale = Scale { length: 500, count: 25 };
+const LISTS: Scale = Scale { length: 1_000, count: 25 };
 
 /// Small instructions and tensors: a command takes some thousand instructions for each.
 const CODE: Scale = Scale { length: 64, count: 1 };
