@@ -62,6 +62,13 @@ const REFUSED: &[&str] = &[
     // The Python wheel has no CudaBackend and no EthosUBackend.
     "payloads/cuda/cuda_fqn.pte",
     "payloads/ethosu_external/ethosu_external_weights.pte",
+    // The same holds for other backends, and for the operators of language models.
+    "answers/coreml_ios18.pte",
+    "answers/ethosu_inline.pte",
+    "answers/llama_custom_kv.pte",
+    "answers/llama_update_cache.pte",
+    "answers/qnn.pte",
+    "answers/vk_emb64.pte",
 ];
 
 fn refused(fixture: &Fixture) -> bool {
