@@ -139,11 +139,10 @@ fn delegation<'t>(analysis: &Analysis<'t>) -> Delegation<'t> {
         let count = taken.add(analysis, opened);
         payloads.extend(opened.delegates.iter().map(|place| (*place, count)));
     }
-    let (macs, taken) = (analysis.macs(), taken.by_operator());
+    let (macs, taken) = (InstructionMacs::of(&analysis.macs()), taken.by_operator());
     let mut found = Delegation::default();
     for (index, plan) in pte.methods().iter().enumerate() {
         let mut method = MethodDelegation { name: plan.name(), is_complete: true, ..MethodDelegation::default() };
-        let macs = InstructionMacs::of(&macs, index);
         method.add_calls(index, plan, &payloads, &macs);
         if method.delegated_calls + method.other_calls > 0 {
             for left in &mut method.left {
@@ -156,21 +155,23 @@ fn delegation<'t>(analysis: &Analysis<'t>) -> Delegation<'t> {
     found
 }
 
-/// The multiply-accumulates of a method's instructions, by chain and index, and inside which delegates they are.
-struct InstructionMacs(BTreeMap<(usize, usize), Option<u64>>);
+/// The multiply-accumulates of instructions, with those inside delegates, by method, chain and index.
+struct InstructionMacs(BTreeMap<(usize, usize, usize), Option<u64>>);
 
 impl InstructionMacs {
-    fn of(macs: &Macs<'_>, method: usize) -> Self {
-        let mut sums: BTreeMap<(usize, usize), Option<u64>> = BTreeMap::new();
-        for call in macs.methods.iter().filter(|found| found.index == method).flat_map(|found| &found.calls) {
-            let sum = sums.entry((call.chain, call.instruction)).or_insert(Some(0));
-            *sum = sum.zip(call.macs).map(|(sum, macs)| sum.saturating_add(macs));
+    fn of(macs: &Macs<'_>) -> Self {
+        let mut sums: BTreeMap<(usize, usize, usize), Option<u64>> = BTreeMap::new();
+        for method in &macs.methods {
+            for call in &method.calls {
+                let sum = sums.entry((method.index, call.chain, call.instruction)).or_insert(Some(0));
+                *sum = sum.zip(call.macs).map(|(sum, macs)| sum.saturating_add(macs));
+            }
         }
         Self(sums)
     }
 
-    fn get(&self, place: (usize, usize)) -> Option<u64> {
-        self.0.get(&place).copied().flatten()
+    fn get(&self, method: usize, (chain, instruction): (usize, usize)) -> Option<u64> {
+        self.0.get(&(method, chain, instruction)).copied().flatten()
     }
 }
 
@@ -198,13 +199,13 @@ impl<'t> MethodDelegation<'t> {
                     backend.operators = backend.operators.zip(operators).map(|(sum, count)| sum.saturating_add(count));
                     self.is_complete &= operators.is_some();
                     self.delegated_calls = self.delegated_calls.saturating_add(operators.unwrap_or(1));
-                    let inside = self.delegated_macs.zip(macs.get(place));
+                    let inside = self.delegated_macs.zip(macs.get(index, place));
                     self.delegated_macs = inside.map(|(sum, macs)| sum.saturating_add(macs));
                 }
                 InstructionArguments::KernelCall(call) => {
                     let operator = usize::try_from(call.op_index).unwrap_or(usize::MAX);
                     let Some(name) = names.get(operator).filter(|name| !name.starts_with(RUNTIME)) else { continue };
-                    let macs = macs.get(place);
+                    let macs = macs.get(index, place);
                     self.other_calls += 1;
                     if let Some(macs) = macs {
                         self.other_macs = Some(self.other_macs.unwrap_or_default().saturating_add(macs));

@@ -5,6 +5,7 @@ use crate::schema::ScalarType;
 use crate::schema::xnnpack::{
     NO_ID, XNNDatatype, XNNGraph, XNNQuantParams, XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
 };
+use crate::sorted::set;
 use crate::tensor::TensorShape;
 use alloc::collections::BTreeMap;
 use alloc::{string::String, vec::Vec};
@@ -78,6 +79,19 @@ impl<'a> XNNGraph<'a> {
             }
         }
         ids
+    }
+
+    /// Returns the ids of the values that XNNPACK copies when the delegate is loaded, sorted: weights and biases. It reads all other constants
+    /// when it runs (`getPackedValueIds` in `XNNCompiler.cpp`).
+    pub(crate) fn packed_ids(&self) -> Vec<u32> {
+        let of_node = |node: &XNode<'_>| match &node.xnode_union {
+            XNodeUnion::XNNFullyConnected(linear) => Some([linear.filter_id, linear.bias_id]),
+            XNodeUnion::XNNConv2d(conv)
+            | XNodeUnion::XNNDepthwiseConv2d(conv)
+            | XNodeUnion::XNNConvTranspose2d(conv) => Some([conv.filter_id, conv.bias_id]),
+            _ => None,
+        };
+        set(self.xnodes().iter().filter_map(of_node).flatten().collect())
     }
 
     /// Returns the nodes that take each value, with the argument's name.

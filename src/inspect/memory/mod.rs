@@ -7,7 +7,7 @@ mod sharing;
 pub(super) use run::RunMemories;
 pub use run::{RunMemory, XnnpackRunMemory};
 
-use super::{Fault, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape};
+use super::{Fault, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape, blobs};
 use crate::analysis::Analysis;
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
 use crate::error::Error;
@@ -209,7 +209,7 @@ impl PlannedTensor<'_> {
 
 pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
-    let runs = RunMemories::new(analysis);
+    let runs = RunMemories::new(analysis, &blobs::of_pte(analysis.pte(), None).blobs);
     for (index, plan) in analysis.pte().methods().iter().enumerate() {
         let names = analysis.answer_names().and_then(|names| names.methods.get(index));
         let (method, errors) = method(index, plan, analysis.outputs(), names, runs.of(index, plan));

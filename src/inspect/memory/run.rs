@@ -5,7 +5,7 @@ use crate::delegate::xnnpack::XnnpackMemory;
 use crate::delegate::{Payload, PayloadKind, delegate_at};
 use crate::file::header::Header;
 use crate::file::segment::DataRef;
-use crate::inspect::{BlobKind, HeaderSummary, PointerSize, TempAllocator, blobs};
+use crate::inspect::{Blob, BlobKind, HeaderSummary, PointerSize, TempAllocator};
 use crate::names::short;
 use crate::numbers::Numbers;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, TensorShapeDynamism};
@@ -95,17 +95,17 @@ struct Delegate {
 }
 
 impl<'m, 't> RunMemories<'m, 't> {
-    pub(in crate::inspect) fn new(analysis: &'m Analysis<'t>) -> Self {
+    pub(in crate::inspect) fn new(analysis: &'m Analysis<'t>, blobs: &[Blob<'_>]) -> Self {
         let pte = analysis.pte();
         let program = match pte.header {
             Some(header) => HeaderSummary::from(Header::Pte(header)).metadata_size,
             None => pte.source.as_ref().map_or(0, |source| source.bytes.len() as u64),
         };
-        let is_loaded = |blob: &&crate::inspect::Blob<'_>| match blob.kind {
+        let is_loaded = |blob: &&Blob<'_>| match blob.kind {
             BlobKind::Constant => matches!(blob.data, Some(DataRef::Segment { .. })),
             kind => kind == BlobKind::External,
         };
-        let constants = blobs::of_pte(pte, None).blobs.iter().filter(is_loaded).map(|blob| blob.size).sum();
+        let constants = blobs.iter().filter(is_loaded).map(|blob| blob.size).sum();
         let (mut xnnpack, mut scratch) = (BTreeMap::new(), BTreeMap::new());
         for opened in analysis.payloads() {
             match &opened.payload {

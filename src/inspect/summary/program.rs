@@ -140,7 +140,7 @@ pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
     let opened = analysis.payloads();
     let operators = delegates::operators(pte, opened);
     let looked_up = analysis.named_blobs();
-    let runs = RunMemories::new(analysis);
+    let runs = RunMemories::new(analysis, &blobs);
     let (mut methods, mut metadata) = (Vec::new(), Vec::new());
     for (index, (plan, training)) in pte.methods().iter().zip(training_outputs(pte)).enumerate() {
         errors.extend(plan.negative_buffers(index));

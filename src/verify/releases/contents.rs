@@ -13,7 +13,6 @@ use crate::operators::{
 };
 use crate::path::{FieldPath, Path};
 use crate::schema::xnnpack::{XNNDatatype, XNNQuantParams, XNodeUnion};
-use crate::sorted::set;
 use Behaviour::{Miscomputes, Refuses, Unknown};
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
@@ -170,7 +169,7 @@ fn payload_uses(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut ContentUses) 
         }
         uses.add(("XNodeUnion", name), &reasons::NEWER_NODE, name, Refuses, &path);
     }
-    let packed = packed_values(payload);
+    let packed = payload.graph.packed_ids();
     for (index, value) in payload.graph.xvalues().iter().enumerate() {
         let path = path.item("xvalues", index);
         let Some(tensor) = value.tensor() else { continue };
@@ -217,23 +216,6 @@ fn payload_uses(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut ContentUses) 
             _ => {}
         }
     }
-}
-
-/// Returns the ids of the constants that XNNPACK copies when the delegate is loaded, sorted: weights and biases. It reads all others when it
-/// runs (`getPackedValueIds` in `XNNCompiler.cpp`).
-fn packed_values(payload: &Xnnpack<'_>) -> Vec<u32> {
-    let mut packed = Vec::new();
-    for node in payload.graph.xnodes() {
-        if let XNodeUnion::XNNFullyConnected(_)
-        | XNodeUnion::XNNConv2d(_)
-        | XNodeUnion::XNNDepthwiseConv2d(_)
-        | XNodeUnion::XNNConvTranspose2d(_) = node.xnode_union
-        {
-            let inputs = node.xnode_union.ids().inputs.into_iter();
-            packed.extend(inputs.filter(|(field, _)| matches!(*field, "filter_id" | "bias_id")).map(|(_, id)| id));
-        }
-    }
-    set(packed)
 }
 
 /// Adds the use of half precision. Up to 0.4, only a convolution with PReLU was tested, and it was refused.

@@ -303,6 +303,7 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
             &["memory", "--svg", "{}"],
             &["ops", "{}"],
             &["ops", "--json", "{}"],
+            &["ops", "--delegated", "{}"],
             &["ops", "--yaml", "{}"],
             &["disasm", "{}"],
             &["disasm", "--oneline", "{}"],

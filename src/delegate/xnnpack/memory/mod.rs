@@ -5,8 +5,8 @@ mod tables;
 mod workspace;
 
 use super::Xnnpack;
-use crate::schema::xnnpack::{XNNNodeConv, XNNTensorValue, XNode, XNodeUnion};
-use alloc::collections::{BTreeMap, BTreeSet};
+use crate::schema::xnnpack::{XNNNodeConv, XNNTensorValue, XValue};
+use alloc::collections::BTreeMap;
 
 /// The memory that XNNPACK allocates for a graph in bytes, for the sizes in the graph: the largest ones if shapes are dynamic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +26,13 @@ pub(crate) struct XnnpackMemory {
 impl Xnnpack<'_> {
     /// Returns the memory that XNNPACK allocates to load and run the graph.
     pub(crate) fn memory(&self) -> XnnpackMemory {
-        let tensors = Tensors(self.graph.tensors_by_id());
-        let nodes = self.graph.xnodes();
-        let packed = packed_ids(nodes);
+        let tensors = Tensors { values: self.graph.xvalues(), by_id: self.graph.values_by_id() };
+        let (nodes, packed) = (self.graph.xnodes(), self.graph.packed_ids());
         let (mut in_place, mut unpacked) = (0u64, 0u64);
         for constant in self.constants() {
             let is_packed = constant.uses.iter().any(|used| {
                 let tensor = self.graph.xvalues().get(used.value()).and_then(|value| value.tensor());
-                tensor.is_some_and(|tensor| packed.contains(&tensor.id_out))
+                tensor.is_some_and(|tensor| packed.binary_search(&tensor.id_out).is_ok())
             });
             let sum = if is_packed { &mut unpacked } else { &mut in_place };
             *sum = sum.saturating_add(constant.place.size());
@@ -41,7 +40,7 @@ impl Xnnpack<'_> {
         XnnpackMemory {
             workspace: workspace::of(nodes, &tensors),
             tables: sum(nodes.iter().map(|node| tables::of(&node.xnode_union, &tensors))),
-            packed: sum(nodes.iter().map(|node| packed::of(&node.xnode_union, self, &tensors))),
+            packed: sum(nodes.iter().map(|node| packed::of(&node.xnode_union, &tensors))),
             in_place,
             unpacked,
         }
@@ -52,24 +51,19 @@ fn sum(mut sizes: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     sizes.try_fold(0u64, |sum, size| sum.checked_add(size?))
 }
 
-/// Returns the ids of weights and biases, which XNNPACK copies into the order of its kernels.
-fn packed_ids(nodes: &[XNode<'_>]) -> BTreeSet<u32> {
-    let of_node = |node: &XNode<'_>| match node.xnode_union {
-        XNodeUnion::XNNFullyConnected(linear) => Some([linear.filter_id, linear.bias_id]),
-        XNodeUnion::XNNConv2d(conv) | XNodeUnion::XNNDepthwiseConv2d(conv) | XNodeUnion::XNNConvTranspose2d(conv) => {
-            Some([conv.filter_id, conv.bias_id])
-        }
-        _ => None,
-    };
-    nodes.iter().filter_map(of_node).flatten().collect()
+/// The tensors of a graph by id.
+struct Tensors<'t, 'a> {
+    values: &'t [XValue<'a>],
+    by_id: BTreeMap<u32, usize>,
 }
 
-/// The tensors of a graph by id.
-struct Tensors<'t, 'a>(BTreeMap<u32, &'t XNNTensorValue<'a>>);
-
 impl<'t, 'a> Tensors<'t, 'a> {
+    fn value(&self, id: u32) -> Option<&'t XValue<'a>> {
+        self.values.get(*self.by_id.get(&id)?)
+    }
+
     fn get(&self, id: u32) -> Option<&'t XNNTensorValue<'a>> {
-        self.0.get(&id).copied()
+        self.value(id)?.tensor()
     }
 
     /// Returns the sizes of a tensor with batch, height, width and channels.

@@ -1,6 +1,6 @@
 //! Packed weights: XNNPACK copies weights into blocks of output channels, in the order in which its kernels read them.
 
-use super::super::{Xnnpack, tensor_bytes};
+use super::super::tensor_bytes;
 use super::{Groups, Tensors, product, round_up};
 use crate::schema::xnnpack::{NO_ID, XNNDatatype, XNNNodeConv, XNNQuantParams, XNNTensorValue, XNodeUnion};
 
@@ -11,14 +11,14 @@ const BLOCK: u64 = 16;
 const BIAS: u64 = 4;
 
 /// Returns the size of a node's packed weights in bytes; 0 for nodes without weights.
-pub(super) fn of(node: &XNodeUnion<'_>, xnnpack: &Xnnpack<'_>, tensors: &Tensors<'_, '_>) -> Option<u64> {
+pub(super) fn of(node: &XNodeUnion<'_>, tensors: &Tensors<'_, '_>) -> Option<u64> {
     let constant = |id: u32| tensors.get(id).filter(|tensor| tensor.constant_buffer_idx != 0);
     match node {
         XNodeUnion::XNNFullyConnected(linear) => {
             let Some(weights) = constant(linear.filter_id) else { return Some(0) };
             let [rows, columns] = *weights.dims() else { return None };
             let [output, input] = if linear.flags & 1 == 0 { [rows, columns] } else { [columns, rows] };
-            let scales = scales_of_groups(xnnpack, weights, input)?;
+            let scales = scales_of_groups(tensors, linear.filter_id, input)?;
             matrices(1, output.into(), input.into(), weights.datatype)?
                 .checked_add(product([round_up(output.into(), BLOCK)?, scales])?)
         }
@@ -62,9 +62,8 @@ fn matrices(count: u64, output: u64, input: u64, datatype: XNNDatatype) -> Optio
 }
 
 /// Returns the bytes of a row's scales, for weights with a scale for each group.
-fn scales_of_groups(xnnpack: &Xnnpack<'_>, weights: &XNNTensorValue<'_>, input: u32) -> Option<u64> {
-    let value = xnnpack.graph.xvalues().iter().find(|value| value.tensor() == Some(weights));
-    match value.and_then(|value| value.quant_params()) {
+fn scales_of_groups(tensors: &Tensors<'_, '_>, weights: u32, input: u32) -> Option<u64> {
+    match tensors.value(weights).and_then(|value| value.quant_params()) {
         Some(XNNQuantParams::PerChannelGroupQuant(groups)) => {
             let size = u64::try_from(groups.group_size).ok().filter(|size| *size > 0)?;
             Some(u64::from(input).div_ceil(size) * 2)
