@@ -1,6 +1,6 @@
 //! Totals by module, as a table.
 
-use crate::context::{LONG_NAME, MaxRows, Out};
+use crate::context::{Context, LONG_NAME, MaxRows, Out};
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
 use executorch_format::inspect::ModuleTotal;
@@ -46,15 +46,20 @@ pub fn write(
         ("MODULE", Column::Left),
     ]);
     for (_, module) in &shown {
-        let path = match module.path {
-            Some("") => "(the model)".to_owned(),
-            Some(path) => out.context.name(path, LONG_NAME),
-            None => "(of no module, or not known)".to_owned(),
-        };
+        let path = name(out.context, module.path);
         let (share, bar) = (percent(module.total, all), bar(module.total, all));
         let path = format!("{}{path}", "  ".repeat(module.depth));
         table.row([show(module.total), share, bar, show(module.own), path]);
     }
     table.leave_out(modules.len() - shown.len(), most, ", which take less");
     table.write(out)
+}
+
+/// Formats the path of a module.
+pub fn name(context: &Context, path: Option<&str>) -> String {
+    match path {
+        Some("") => "(the model)".to_owned(),
+        Some(path) => context.name(path, LONG_NAME),
+        None => "(of no module, or not known)".to_owned(),
+    }
 }

@@ -870,8 +870,7 @@ class Event(Answer):
     """The multiply-accumulates of one run of the instruction or of the node, if the program is given and they are known: see `Macs`. With
     dynamic shapes, an upper bound."""
     metadata: str | None
-    """What the delegate recorded with the first of these events, if it is text, such as the statistics of a VGF delegate's accelerator
-    (JSON)."""
+    """The text that the delegate recorded with the first of these events, such as the statistics of a VGF delegate's accelerator (JSON)."""
     module: str | None
     """The path of its module, such as `layers.0.conv`; empty for the model itself."""
     node: ProfiledNode | None

@@ -104,7 +104,7 @@ pub struct EventProfile<'t> {
     /// [`Macs`](super::Macs). With dynamic shapes, an upper bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macs: Option<u64>,
-    /// What the delegate recorded with the first of these events, if it is text, such as the statistics of a VGF delegate's accelerator (JSON).
+    /// The text that the delegate recorded with the first of these events, such as the statistics of a VGF delegate's accelerator (JSON).
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub metadata: Option<&'t str>,
     /// The number of measurements.

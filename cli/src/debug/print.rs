@@ -3,7 +3,7 @@
 use crate::context::{Context, LONG_NAME, Out};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
-use crate::text;
+use crate::{modules, text};
 use executorch_format::TensorShape;
 use executorch_format::inspect::{
     ComparedValue, DebugValue, DebugValues, GapOutcome, ModuleGap, NumericGap, Returned, RunGaps,
@@ -146,11 +146,7 @@ pub fn modules(out: &mut Out, modules: &[ModuleGap], top: Option<usize>) -> io::
     ]);
     table.rows(modules, context.rows(top, MAX_SHOWN), |gap| {
         let dash = || "-".to_owned();
-        let module = match gap.module.as_deref() {
-            Some("") => "(the model)".to_owned(),
-            Some(module) => context.name(module, LONG_NAME),
-            None => "(of no module, or not known)".to_owned(),
-        };
+        let module = modules::name(context, gap.module.as_deref());
         let worst = gap.worst.as_ref().map_or_else(String::new, |name| context.name(name, LONG_NAME));
         let [snr, cosine, most] = match gap.distance {
             None => ["equal".to_owned(), dash(), dash()],

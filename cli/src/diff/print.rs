@@ -242,9 +242,8 @@ fn is_hash(change: &Difference) -> bool {
 
 /// Returns `true` if two differences have the same text.
 fn reads_same(left: &Difference, right: &Difference) -> bool {
-    let text =
-        |change: &'_ Difference| (change.kind, change.name.clone(), change.tensor_name.clone(), change.module.clone());
-    text(left) == text(right)
+    (left.kind, &left.name, &left.tensor_name, &left.module)
+        == (right.kind, &right.name, &right.tensor_name, &right.module)
         && (&left.before, &left.after, &left.distance) == (&right.before, &right.after, &right.distance)
 }
 

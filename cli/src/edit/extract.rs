@@ -126,17 +126,19 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let opened = super::open(context, &arguments.data)?;
     let data = opened.iter().map(super::data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
     let bad = |error| Failure::bad(input.path(), &error);
-    let of_program = match &model {
-        Model::Pte(pte) if arguments.tensors == Form::Safetensors => pte.weights_with(&data).map_err(bad)?.0,
-        Model::Ptd(ptd) if arguments.tensors == Form::Safetensors => ptd.clone(),
-        _ => Ptd::build([], &PtdOptions::default()).map_err(bad)?,
+    let is_safetensors = arguments.tensors == Form::Safetensors;
+    let of_model = match &model {
+        Model::Pte(pte) if is_safetensors => Some(pte.weights_with(&data).map_err(bad)?.0),
+        Model::Ptd(ptd) if is_safetensors => Some(ptd.clone()),
+        _ => None,
     };
-    let (mut weights, _) = Safetensors::of_ptd(&of_program, Unsupported::Skip).map_err(bad)?;
+    let weights = of_model.as_ref().map(|ptd| Safetensors::of_ptd(ptd, Unsupported::Skip)).transpose().map_err(bad)?;
+    let mut weights = weights.map(|(weights, _)| weights).unwrap_or_default();
     let (blobs, given) = match &model {
         Model::Pte(pte) => {
             let analysis = files.analysis(pte, &sources)?;
             let given = (analysis.blobs(), GivenNames::new(&analysis));
-            if arguments.tensors == Form::Safetensors {
+            if is_safetensors {
                 let analysis = analysis.with_data(&data);
                 weights.arrange_as_in_the_model(&analysis, arguments.dequantized, &mut Vec::new()).map_err(bad)?;
             }
@@ -168,7 +170,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut quantized = BTreeSet::new();
     let mut all: u64 = extraction.files.iter().map(size).sum();
-    if arguments.dequantized && arguments.tensors != Form::Safetensors {
+    if arguments.dequantized && !is_safetensors {
         dequantized::visit(&model, &extraction, &mut |index, _, constant| {
             quantized.insert(index);
             let count = constant
@@ -189,7 +191,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut tensors = BTreeMap::new();
     for (index, file) in extraction.files.iter_mut().enumerate() {
-        if arguments.tensors == Form::Safetensors {
+        if is_safetensors {
             let names = weight_names(&methods, file, &given);
             let found = names.iter().find_map(|name| weights.get(name.as_str()));
             arguments.tensors.name(file, found.is_some());
@@ -213,7 +215,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 None => files.blob(file, output)?,
             }
         }
-        if arguments.dequantized && arguments.tensors != Form::Safetensors {
+        if arguments.dequantized && !is_safetensors {
             dequantized::each(&files, &extraction, output)?;
         }
         output(&folder.join(MANIFEST), &|out| out.write_all(&bytes))

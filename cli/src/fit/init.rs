@@ -79,8 +79,8 @@ impl Needs {
             for (key, needed) in [("ios", facts.device.ios), ("macos", facts.device.macos)] {
                 let Some(needed) = needed else { continue };
                 let own = self.systems.entry(key).or_insert(needed);
-                let number = |version: &str| version.parse::<f32>().unwrap_or_default();
-                if number(needed) > number(own) {
+                let numbers = |version: &str| -> Vec<u32> { version.split('.').flat_map(str::parse).collect() };
+                if numbers(needed) > numbers(own) {
                     *own = needed;
                 }
             }

@@ -78,6 +78,7 @@ pub struct ContractValue<'t> {
     /// The type of a tensor's elements.
     pub scalar_type: Option<ScalarType>,
     /// The sizes of a tensor's dimensions; `None` for other values.
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<Vec<DimRange>>"))]
     pub dims: Option<Dims<'t>>,
     /// The dimensions of a tensor in the order of storage, outermost first.
     pub dim_order: Option<&'t [u8]>,
@@ -111,21 +112,6 @@ impl<'t> Dims<'t> {
 impl serde::Serialize for Dims<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.ranges())
-    }
-}
-
-#[cfg(feature = "schemars")]
-impl schemars::JsonSchema for Dims<'_> {
-    fn schema_name() -> alloc::borrow::Cow<'static, str> {
-        Vec::<DimRange>::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Vec::<DimRange>::json_schema(generator)
-    }
-
-    fn inline_schema() -> bool {
-        Vec::<DimRange>::inline_schema()
     }
 }
 

@@ -30,22 +30,8 @@ impl<'t> Call<'t, '_> {
             Check::NumberFits(number, tensor) => self.number_fits(number, tensor),
             Check::NotZero(number, tensor) => self.not_zero(number, tensor),
             Check::Range(name, low, high) => self.range(name, low, high),
-            Check::Mode(name, count) => match self.known(name) {
-                Some(value) => demand((0..count).contains(&(value as i32)), || {
-                    of_setting(name, format!("{name} is {value}, expected 0 to {}", count - 1))
-                }),
-                None => Ok(()),
-            },
-            // Enumerations of one byte are cast from 64 bits.
-            Check::MemoryFormat(count) => match self.known("memory_format") {
-                Some(value) => demand((0..count).contains(&(value as i8)), || {
-                    of_setting(
-                        "memory_format",
-                        format!("memory_format is {value}, expected 0{}", if count > 1 { " or 1" } else { "" }),
-                    )
-                }),
-                None => Ok(()),
-            },
+            Check::Mode(name, count) => self.mode(name, |value| (value as i32).into(), count.into()),
+            Check::MemoryFormat(count) => self.mode("memory_format", |value| (value as i8).into(), count.into()),
             Check::Between(name, low, high) => match self.number(name) {
                 Some(Number::Double(value)) => demand((low..=high).contains(&value), || {
                     of_setting(name, format!("{name} is {value}, expected {low} to {high}"))
@@ -267,6 +253,19 @@ impl<'t> Call<'t, '_> {
 
     pub(super) fn size(&self, name: &str, dim: i32) -> Option<Size> {
         self.tensor(name)?.size(i64::from(dim))
+    }
+
+    /// Checks the number of an enumeration, which a kernel casts from 64 bits.
+    fn mode(&self, name: &'static str, cast: fn(i64) -> i64, count: i64) -> Checked {
+        let Some(value) = self.known(name) else { return Ok(()) };
+        demand((0..count).contains(&cast(value)), || {
+            let expected = match count {
+                1 => "0".into(),
+                2 => "0 or 1".into(),
+                _ => format!("0 to {}", count - 1),
+            };
+            of_setting(name, format!("{name} is {value}, expected {expected}"))
+        })
     }
 
     fn range(&self, name: &'static str, low: i64, high: i64) -> Checked {

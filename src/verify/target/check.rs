@@ -99,7 +99,9 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit 
     if target.accelerator.is_some() || target.scratch.is_some() {
         check_ethos_u(analysis, target, &mut missing, &mut unknown);
     }
-    devices::check(analysis, target, &mut missing, &mut unknown);
+    if target.soc.is_some() || target.ios.is_some() || target.macos.is_some() {
+        devices::check(analysis, target, &mut missing, &mut unknown);
+    }
     if target.method_allocator.is_some() {
         unknown.extend((runtime != Release::LATEST).then_some(Unknown::RuntimeMemory { runtime }));
     }

@@ -15,7 +15,6 @@ pub(super) fn version(text: &str) -> Option<Vec<u32>> {
 
 /// Checks that payloads for QNN were compiled for the device's SoC, and that its system is new enough for those of Core ML.
 pub(super) fn check(analysis: &Analysis<'_>, target: &Target, missing: &mut Vec<Missing>, unknown: &mut Vec<Unknown>) {
-    let systems = [("iOS", "the oldest iOS", &target.ios), ("macOS", "the oldest macOS", &target.macos)];
     for opened in analysis.payloads() {
         for place in &opened.delegates {
             let (plan, backend) = delegate_at(analysis.pte(), *place);
@@ -35,9 +34,13 @@ pub(super) fn check(analysis: &Analysis<'_>, target: &Target, missing: &mut Vec<
                     None => unknown.push(Unknown::Accelerator { method: method(), delegate, what: "the SoC" }),
                 }
             }
-            for (system, what, available) in systems {
+            let systems = [
+                ("iOS", "the oldest iOS", &target.ios, device.ios),
+                ("macOS", "the oldest macOS", &target.macos, device.macos),
+            ];
+            for (system, what, available, needed) in systems {
                 let (Some(available), "CoreMLBackend") = (available, backend.backend()) else { continue };
-                match if system == "iOS" { device.ios } else { device.macos } {
+                match needed {
                     Some(needed) if version(available) >= version(needed) => {}
                     Some(needed) => missing.push(Missing::System {
                         method: method(),

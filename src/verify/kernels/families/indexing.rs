@@ -294,8 +294,7 @@ impl Call<'_, '_> {
     }
 
     pub(super) fn index(&self) -> Checked {
-        self.single_index_in(self.release.is_in(V1_1))?;
-        self.several_indices_in()?;
+        self.indices_in_self(self.release.is_in(V1_1))?;
         match self.indexed()? {
             Some(expected) => self.resize("out", &expected),
             None => Ok(()),
@@ -305,9 +304,8 @@ impl Call<'_, '_> {
     pub(super) fn index_put(&self) -> Checked {
         // Without elements, the kernel does not look at indices.
         if self.tensor("self").is_some_and(|view| !view.is_open && !view.is_empty()) {
-            self.single_index_in(true)?;
+            self.indices_in_self(true)?;
         }
-        self.several_indices_in()?;
         match (self.indexed()?, self.tensor("values")) {
             (Some(expected), Some(values)) => self.broadcast_to("values", values, "the indexed part", &expected),
             _ => Ok(()),
@@ -327,7 +325,7 @@ impl Call<'_, '_> {
         demand(index.rank() == 1, || {
             of_rank("indices", format!("indices contains a tensor of rank {}, expected 1", index.rank()))
         })?;
-        self.single_index_in(false)?;
+        self.indices_in_self(false)?;
         let mut expected = input.shape();
         if let (Some(place), Some(size)) = (expected.get_mut(at), index.size(0)) {
             *place = size;
@@ -335,30 +333,23 @@ impl Call<'_, '_> {
         self.has_sizes("values", values, &expected)
     }
 
-    /// Checks constant indices, each of which is read if there is anything to index.
-    fn several_indices_in(&self) -> Checked {
-        let Some(input) = self.tensor("self").filter(|view| !view.is_open && !view.is_empty()) else { return Ok(()) };
-        let is_read = |view: View<'_>| Types::INDEX.contains(view.scalar_type) && !view.is_open && !view.is_empty();
-        let items: Vec<_> = self.views("indices").collect();
+    /// Checks constant indices. `wraps` if negative ones of a single index of rank 1 count from the end: the kernels have code of its own for it.
+    /// They compare all others only if there is anything to index.
+    fn indices_in_self(&self, wraps: bool) -> Checked {
+        let Some(input) = self.tensor("self") else { return Ok(()) };
+        let items = self.views("indices").enumerate();
+        let items: Vec<(usize, View<'_>)> = items.filter_map(|(at, item)| Some((at, item?))).collect();
+        let is_index = |view: &View<'_>| Types::INDEX.contains(view.scalar_type);
+        let is_single = matches!(items.as_slice(), [(_, index)] if index.rank() == 1 && is_index(index));
+        let is_full = |view: &View<'_>| !view.is_open && !view.is_empty();
         // A mask stands for as many dimensions as it has.
-        if !items.iter().flatten().all(|view| is_read(*view)) {
+        let are_read = is_full(&input) && items.iter().all(|(_, view)| is_index(view) && is_full(view));
+        if !is_single && !are_read {
             return Ok(());
         }
-        for (at, index) in items.iter().enumerate().filter_map(|(at, item)| Some((at, (*item)?))) {
-            self.indices_in("indices", index, input.size(at as i64).unwrap_or(Size::Any), true)?;
-        }
-        Ok(())
-    }
-
-    /// Checks a single index of rank 1, for which the kernels have code of its own.
-    fn single_index_in(&self, wraps: bool) -> Checked {
-        let mut present = self.views("indices").enumerate().filter_map(|(at, item)| Some((at, item?)));
-        match (present.next(), present.next(), self.tensor("self")) {
-            (Some((at, index)), None, Some(input)) if index.rank() == 1 && Types::INDEX.contains(index.scalar_type) => {
-                self.indices_in("indices", index, input.size(at as i64).unwrap_or(Size::Any), wraps)
-            }
-            _ => Ok(()),
-        }
+        items.iter().try_for_each(|(at, index)| {
+            self.indices_in("indices", *index, input.size(*at as i64).unwrap_or(Size::Any), wraps || !is_single)
+        })
     }
 
     /// Checks that a result whose rows are found when it runs has no more than there can be.
