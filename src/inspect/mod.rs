@@ -55,8 +55,8 @@ mod xnnpack;
 pub use crate::analysis::QuantizedTensor;
 pub use crate::analysis::{
     Argument, ChainCode, Code, CodeValue, CompileSetting, ConstantMethod, DelegateCode, DelegateNames, Device,
-    Disassembly, Fault, InsideArgument, InsideNode, InstructionName, MethodCode, MethodNames, Name, NameText, NamedBy,
-    Names, Operation, Returned, SourceLine, TensorPlace, TrainingOutput, TrainingRole, ValueShape,
+    Disassembly, Fault, InsideArgument, InsideNode, InsideSetting, InstructionName, MethodCode, MethodNames, Name,
+    NameText, NamedBy, Names, Operation, Returned, SourceLine, TensorPlace, TrainingOutput, TrainingRole, ValueShape,
 };
 pub use crate::dataflow::Period;
 pub use crate::operators::KernelPlace;

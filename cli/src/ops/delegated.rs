@@ -94,14 +94,7 @@ fn print(out: &mut Out, method: &MethodDelegation<'_>) -> Result<(), Failure> {
     let all = method.delegated_calls.saturating_add(method.other_calls);
     let (delegated, other) = (method.delegated_calls, method.other_calls);
     writeln!(out, "  calls  {:>8}  {delegated} of {all} operators, {other} left{about}", percent(delegated, all))?;
-    match (method.delegated_macs, method.other_macs.unwrap_or_default()) {
-        (Some(inside), other) => {
-            let all = inside.saturating_add(other);
-            let share = if all == 0 { "-".to_owned() } else { percent(inside, all) };
-            writeln!(out, "  MACs   {share:>8}  {} of {}", grouped(inside), grouped(all))?;
-        }
-        (None, other) => writeln!(out, "  MACs  not known in delegates; {} left", grouped(other))?,
-    }
+    writeln!(out, "  MACs   {}", macs(method))?;
     for backend in &method.backends {
         let operators = match backend.operators {
             Some(count) => text::count(usize::try_from(count).unwrap_or(usize::MAX), "operator"),
@@ -111,6 +104,37 @@ fn print(out: &mut Out, method: &MethodDelegation<'_>) -> Result<(), Failure> {
         writeln!(out, "  {}: {calls}, {operators}", context.name(backend.id, NAME))?;
     }
     Ok(())
+}
+
+/// Formats the share of multiply-accumulates: `  75.0 %  300 of 400`. What is not known is not counted as 0: the share is then a bound.
+fn macs(method: &MethodDelegation<'_>) -> String {
+    let (inside, other) = (method.delegated_macs.unwrap_or_default(), method.other_macs.unwrap_or_default());
+    let all = inside.saturating_add(other);
+    let unknown = |count: u64| text::count(usize::try_from(count).unwrap_or(usize::MAX), "operator");
+    let (in_delegates, left) = (unknown(method.delegated_unknown), unknown(method.other_unknown));
+    let (known, all_known) = (grouped(inside), grouped(all));
+    match (method.delegated_unknown, method.other_unknown) {
+        (0, 0) if all == 0 => format!("{:>8}  none", "-"),
+        (0, 0) => format!("{:>8}  {known} of {all_known}", percent(inside, all)),
+        (0, _) if inside == 0 => {
+            format!("{:>8}  none of at least {all_known}: those of {left} left are not known", "0 %")
+        }
+        (0, _) => {
+            format!(
+                "at most {}  {known} of at least {all_known}: those of {left} left are not known",
+                percent(inside, all)
+            )
+        }
+        (_, 0) if inside > 0 => format!(
+            "at least {}  at least {known} of {all_known}: those of {in_delegates} in delegates are not known",
+            percent(inside, all)
+        ),
+        (_, 0) => format!("not known in delegates; {} left", grouped(other)),
+        _ => format!(
+            "not known: at least {known} in delegates without {in_delegates}, at least {} left without {left}",
+            grouped(other)
+        ),
+    }
 }
 
 fn left(out: &mut Out, left: &[LeftOperator]) -> Result<(), Failure> {

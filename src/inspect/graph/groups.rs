@@ -206,6 +206,7 @@ impl<'t> Graph<'t> {
             instruction: first.instruction,
             source: None,
             arguments: Vec::new(),
+            settings: Vec::new(),
             time: nodes.filter_map(|node| node.time).reduce(|sum, time| sum + time),
         }
     }
