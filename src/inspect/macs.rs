@@ -210,8 +210,8 @@ impl<'t> Analysis<'t> {
                             counter.delegate_arguments(arguments);
                             match (delegate, payload.copied()) {
                                 (Some(delegate), Some((payload, Some(graph)))) => {
-                                    counter.weights_are_packed(payload.as_ref().ok());
-                                    let counted = counter.delegate(call, delegate, graph);
+                                    let is_packed = counter.are_packed(payload.as_ref().ok());
+                                    let counted = counter.delegate(call, delegate, graph, is_packed);
                                     counter.found.is_bound |= counted && counter.is_dynamic(arguments);
                                 }
                                 (Some(_), Some((Ok(Payload::AotInductor(aot)), _))) => counter.aot_inductor(call, aot),
@@ -287,14 +287,18 @@ impl<'t> Counter<'_, 't> {
         MethodMacs { index, name: self.code.name, macs, parameters, parameters_are, ..self.found }
     }
 
-    /// Notes how far the constants of a payload are the model's parameters: those of an Ethos-U are compressed, and an exporter may have folded
-    /// those of others than XNNPACK.
-    fn weights_are_packed(&mut self, payload: Option<&Payload<'_>>) {
+    /// Returns `true` if the constants of a payload are in a form of the accelerator's own, as those of an Ethos-U, which are compressed. Notes that
+    /// an exporter may have folded those of others than XNNPACK.
+    fn are_packed(&mut self, payload: Option<&Payload<'_>>) -> bool {
         match payload {
-            Some(Payload::EthosU(_)) => self.precision = ParameterPrecision::AtLeast,
+            Some(Payload::EthosU(_)) => {
+                self.precision = ParameterPrecision::AtLeast;
+                return true;
+            }
             Some(Payload::Vulkan(_) | Payload::CoreMl(_)) => self.is_about(),
             _ => {}
         }
+        false
     }
 
     /// Notes that the model may have other parameters, unless even less is known.
@@ -442,8 +446,8 @@ impl<'t> Counter<'_, 't> {
         self.add(call);
     }
 
-    /// Counts the call of a delegate; returns `true` if it has multiply-accumulates.
-    fn delegate(&mut self, call: CallMacs<'t>, delegate: usize, graph: &DelegateGraph) -> bool {
+    /// Counts the call of a delegate; returns `true` if it has multiply-accumulates. The constants are not parameters if they `is_packed`.
+    fn delegate(&mut self, call: CallMacs<'t>, delegate: usize, graph: &DelegateGraph, is_packed: bool) -> bool {
         if let Some(sum) = self.called.get(&delegate) {
             let sum = CallMacs { chain: call.chain, instruction: call.instruction, ..sum.clone() };
             let counted = sum.macs != Some(0);
@@ -455,7 +459,7 @@ impl<'t> Counter<'_, 't> {
             let elements = node.elements();
             let mut parameters = Some(0u64);
             for argument in node.arguments.iter().filter(|argument| argument.constant) {
-                let count = argument.tensor.elements().filter(|_| !argument.tensor.is_packed());
+                let count = argument.tensor.elements().filter(|_| !is_packed);
                 parameters = parameters.zip(count).map(|(sum, count)| sum.saturating_add(count));
                 let Some(count) = count else { continue };
                 let seen = match &argument.data {

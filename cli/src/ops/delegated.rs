@@ -116,8 +116,10 @@ fn macs(method: &MethodDelegation<'_>) -> String {
     match (method.delegated_unknown, method.other_unknown) {
         (0, 0) if all == 0 => format!("{:>8}  none", "-"),
         (0, 0) => format!("{:>8}  {known} of {all_known}", percent(inside, all)),
+        (0, _) if method.delegated_calls == 0 => format!("{:>8}  none is delegated", percent(0, 1)),
+        (0, _) if all == 0 => format!("not known: those of {left} left are not known"),
         (0, _) if inside == 0 => {
-            format!("{:>8}  none of at least {all_known}: those of {left} left are not known", "0 %")
+            format!("{:>8}  none of at least {all_known}: those of {left} left are not known", percent(0, 1))
         }
         (0, _) => {
             format!(

@@ -361,7 +361,7 @@ impl Reader {
     fn packed(&mut self, node: &mut InsideNode, name: &'static str, region: u16, base: u64, length: u64) {
         let range = base..base.saturating_add(length);
         node.set(name, format!("in region {region}, bytes {}..{}", range.start, range.end));
-        let tensor = InsideTensorType::new(InsideTensorType::PACKED, [Some(length)].into_iter());
+        let tensor = InsideTensorType::new("packed u8", [Some(length)].into_iter());
         node.arguments.extend(self.taken(name, region, &[range], &Arc::new(tensor)));
     }
 

@@ -240,13 +240,23 @@ impl InsideTensorType {
         self.dims.iter().try_fold(1u64, |product, size| Some(product.saturating_mul((*size)?)))
     }
 
-    /// Returns `true` if the elements are bytes in a form of the accelerator's own.
-    pub fn is_packed(&self) -> bool {
-        self.datatype == Self::PACKED
+    /// Returns the size of the elements in bytes, or `None` if it is not known. Rows of 4-bit elements start at a new byte.
+    pub fn byte_size(&self) -> Option<u64> {
+        // The datatype ends with the number of bits: fp32, qcint8, u8.
+        let name = self.datatype.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        let bits: u64 = match &*self.datatype {
+            "bool" => 8,
+            // A number that the schema does not name.
+            datatype if datatype.starts_with("type ") => return None,
+            datatype => datatype.get(name.len()..)?.parse().ok().filter(|bits| (1..=64).contains(bits))?,
+        };
+        let (last, outer) = match self.dims.split_last() {
+            Some((last, outer)) => ((*last)?, outer),
+            None => (1, &[][..]),
+        };
+        let row = last.saturating_mul(bits).div_ceil(8);
+        outer.iter().try_fold(row, |bytes, size| Some(bytes.saturating_mul((*size)?)))
     }
-
-    /// The datatype of packed weights and scales.
-    const PACKED: &str = "packed u8";
 
     /// Returns the size of a dimension, counted from the end if `index` is negative.
     fn dim(&self, index: isize) -> Option<u64> {

@@ -158,6 +158,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
                 output: taken.output,
                 weight: matches!(place, Some(Constant { .. } | InitialState { .. } | External { .. })),
                 place,
+                byte_size: self.plan.tensor(taken.value).and_then(|tensor| tensor.shape().byte_size().ok()),
             }
         };
         let arguments: Vec<GraphArgument<'t>> = arguments.into_iter().map(argument).collect();

@@ -184,6 +184,7 @@ impl<'t> Graph<'t> {
                         output,
                         weight: false,
                         place: None,
+                        byte_size: None,
                     });
                 }
             }

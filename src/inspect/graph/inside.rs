@@ -68,6 +68,7 @@ impl<'t> Flow<'_, 't, '_> {
                 output: argument.output,
                 weight: argument.constant,
                 place: external.and_then(|value| self.place_of(value)),
+                byte_size: argument.tensor.byte_size(),
             }
         };
         let mut found: Vec<Node<'t>> = Vec::new();

@@ -6,11 +6,13 @@ mod groups;
 mod inside;
 mod layers;
 mod layout;
+mod numbers;
 
 pub(crate) use ends::Ends;
 pub use groups::{GroupKind, NodeGroup, Outline};
 pub(crate) use layout::{CHARACTERS, LINE, MAX_WEIGHTS};
 pub use layout::{EdgeRoute, GraphLayout, NodeBox};
+pub use numbers::NodeMeasure;
 
 use super::{InsideSetting, MethodNames, NameText, NamedBy, TensorPlace};
 use crate::analysis::Analysis;
@@ -174,6 +176,9 @@ pub struct GraphArgument<'t> {
     /// The place of a tensor's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<TensorPlace<'t>>,
+    /// The size of a tensor's elements, in bytes.
+    #[serde(skip)]
+    byte_size: Option<u64>,
 }
 
 /// An edge from a node to another: a value, or a jump.
@@ -239,6 +244,11 @@ impl GraphArgument<'_> {
             Some(name) => format!("{} {}", short(name), self.text),
             None => String::from(&*self.text),
         }
+    }
+
+    /// Returns the size of a tensor's elements in bytes, or `None` if it is not a tensor or its size is not known.
+    pub fn byte_size(&self) -> Option<u64> {
+        self.byte_size
     }
 
     /// Formats the value's number for pictures: `%7`, or `%id 7` for a value inside a delegate.

@@ -313,16 +313,16 @@ fn tensor_text(field: &Field<'_>) -> Result<String> {
                 }
                 (2 | 3 | 5, FieldValue::Bytes(mut rest)) => {
                     let text = |number: u64| match field.number {
-                        3 => format!("{}", number as i64),
-                        5 => format!("{}", number != 0),
+                        5 => format!("{}", number as i64),
+                        3 => format!("{}", number != 0),
                         _ => format!("{}", number as i32),
                     };
                     while let Some(number) = varint(&mut rest) {
                         add(&|| text(number));
                     }
                 }
-                (_, FieldValue::Varint(number)) if field.number == 3 => add(&|| format!("{}", number as i64)),
-                (_, FieldValue::Varint(number)) if field.number == 5 => add(&|| format!("{}", number != 0)),
+                (_, FieldValue::Varint(number)) if field.number == 5 => add(&|| format!("{}", number as i64)),
+                (_, FieldValue::Varint(number)) if field.number == 3 => add(&|| format!("{}", number != 0)),
                 (_, FieldValue::Varint(number)) => add(&|| format!("{}", number as i32)),
                 (_, FieldValue::Fixed32(number)) => add(&|| format!("{:?}", f32::from_bits(number))),
                 (_, FieldValue::Fixed64(number)) => add(&|| format!("{:?}", f64::from_bits(number))),
