@@ -128,7 +128,7 @@ fn macs(method: &MethodDelegation<'_>) -> String {
             )
         }
         (_, 0) if inside > 0 => format!(
-            "at least {}  at least {known} of {all_known}: those of {in_delegates} in delegates are not known",
+            "at least {}  at least {known} of at least {all_known}: those of {in_delegates} in delegates are not known",
             percent(inside, all)
         ),
         (_, 0) => format!("not known in delegates; {} left", grouped(other)),
@@ -177,4 +177,38 @@ fn took(context: &Context, taken: &TakenOperator) -> String {
     let TakenOperator { operator, inputs, nodes, .. } = taken;
     let inputs = if inputs.is_empty() { String::new() } else { format!("({})", inputs.join(", ")) };
     format!("taken elsewhere: {nodes} × {}{inputs}", context.name(operator, NAME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_macs_that_are_not_known_is_a_bound() {
+        let text = |inside: (Option<u64>, u64), other: (Option<u64>, u64)| {
+            let mut method = MethodDelegation::default();
+            (method.delegated_macs, method.delegated_unknown) = inside;
+            (method.other_macs, method.other_unknown) = other;
+            method.delegated_calls = 1;
+            macs(&method)
+        };
+        assert_eq!(text((Some(300), 0), (Some(100), 0)), "  75.0 %  300 of 400");
+        assert_eq!(text((Some(0), 0), (None, 0)), "       -  none");
+        let left = text((Some(300), 0), (Some(100), 2));
+        assert_eq!(left, "at most 75.0 %  300 of at least 400: those of 2 operators left are not known");
+        let left = text((Some(300), 0), (None, 1));
+        assert_eq!(left, "at most 100.0 %  300 of at least 300: those of 1 operator left are not known");
+        assert_eq!(text((Some(0), 0), (None, 1)), "not known: those of 1 operator left are not known");
+        let inside = text((Some(300), 1), (Some(100), 0));
+        assert_eq!(
+            inside,
+            "at least 75.0 %  at least 300 of at least 400: those of 1 operator in delegates are not known"
+        );
+        assert_eq!(text((None, 1), (Some(100), 0)), "not known in delegates; 100 left");
+        let both = text((Some(3), 1), (Some(100), 2));
+        assert_eq!(
+            both,
+            "not known: at least 3 in delegates without 1 operator, at least 100 left without 2 operators"
+        );
+    }
 }
