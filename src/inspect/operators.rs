@@ -93,7 +93,7 @@ pub struct BackendUse {
     pub delegates: usize,
     /// The number of instructions that call one of them.
     pub calls: usize,
-    /// The number of uses of each operator in the payloads of XNNPACK or Vulkan, by its name in the payload's schema. A payload that several
+    /// The number of uses of each operator in the payloads that this crate reads, by its name in the payload's schema. A payload that several
     /// delegates share is counted once.
     #[serde(serialize_with = "calls_by_name")]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<super::OperatorCalls>"))]
