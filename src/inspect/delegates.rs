@@ -306,7 +306,7 @@ pub(super) fn count_constants(
 pub(super) fn sorted(operators: &BTreeMap<String, usize>) -> Vec<OperatorCalls> {
     let mut sorted = Vec::with_capacity(operators.len());
     for (name, calls) in operators.iter() {
-        sorted.push(OperatorCalls { name: name.clone().into(), calls: *calls });
+        sorted.push(OperatorCalls { name: name.clone(), calls: *calls });
     }
     most_first(&mut sorted);
     sorted

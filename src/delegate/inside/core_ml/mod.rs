@@ -190,7 +190,7 @@ impl<'p, 'b> Builder<'p, 'b> {
                 }
                 Bound::Constant(constant) if constant.is_data() => {
                     let id = self.id();
-                    node.arguments.push(constant.as_argument(name, id));
+                    node.arguments.push(constant.into_argument(name, id));
                 }
                 Bound::Constant(constant) => node.set(name, constant.text),
             }
@@ -232,7 +232,7 @@ impl Value {
 }
 
 impl Immediate {
-    fn as_argument(self, name: Cow<'static, str>, id: u32) -> InsideArgument {
+    fn into_argument(self, name: Cow<'static, str>, id: u32) -> InsideArgument {
         InsideArgument {
             name,
             id,
