@@ -62,8 +62,10 @@ struct Nodes {
 /// The nodes inside the XNNPACK delegates of a program.
 pub(super) struct DelegateNodes<'t> {
     payloads: Vec<Nodes>,
-    /// The nodes of Vulkan's payloads by their numbers, by method and delegate.
-    numbered: BTreeMap<(usize, usize), BTreeMap<u32, ProfiledNode>>,
+    /// The nodes of Vulkan's payloads by their numbers.
+    numbered: Vec<BTreeMap<u32, ProfiledNode>>,
+    /// The index of these, by method and delegate.
+    numbered_places: BTreeMap<(usize, usize), usize>,
     /// The index of the payload, by method and delegate.
     places: BTreeMap<(usize, usize), usize>,
     /// The index of each method, by its name.
@@ -74,11 +76,11 @@ impl<'t> DelegateNodes<'t> {
     pub(super) fn of<'p: 't>(analysis: &Analysis<'p>) -> Self {
         let pte = analysis.pte();
         let (mut payloads, mut places) = (Vec::new(), BTreeMap::new());
-        let mut numbered = BTreeMap::new();
+        let (mut numbered, mut numbered_places) = (Vec::new(), BTreeMap::new());
         for (opened, graph) in analysis.payloads_with_graphs() {
             if let (Ok(Payload::Vulkan(_)), Some(graph)) = (&opened.payload, graph) {
-                let nodes = by_number(graph);
-                numbered.extend(opened.delegates.iter().map(|place| (*place, nodes.clone())));
+                numbered_places.extend(opened.delegates.iter().map(|place| (*place, numbered.len())));
+                numbered.push(by_number(graph));
             }
             let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
             for place in &opened.delegates {
@@ -93,7 +95,7 @@ impl<'t> DelegateNodes<'t> {
         for (index, plan) in pte.methods().iter().enumerate() {
             methods.entry(plan.name()).or_insert(index);
         }
-        Self { payloads, numbered, places, methods }
+        Self { payloads, numbered, numbered_places, places, methods }
     }
 
     #[expect(clippy::indexing_slicing, reason = "`places` has the indices of `payloads`")]
@@ -131,8 +133,10 @@ impl<'t> DelegateNodes<'t> {
                     Some(EventTarget::Delegate { delegate, .. }) => Some(delegate),
                     _ => None,
                 });
-                let numbered =
-                    delegate.and_then(|delegate| self.numbered.get(&(method, usize::try_from(delegate).ok()?)));
+                let numbered = delegate.and_then(|delegate| {
+                    let place = self.numbered_places.get(&(method, usize::try_from(delegate).ok()?))?;
+                    self.numbered.get(*place)
+                });
                 for event in call.iter_mut() {
                     let number = event.shader.as_ref().and_then(|shader| shader.node_id);
                     event.node = number.and_then(|number| numbered?.get(&number)).cloned();
