@@ -191,6 +191,7 @@ impl<'t> Analysis<'t> {
                 trained,
                 seen: BTreeSet::new(),
                 called: BTreeMap::new(),
+                products: BTreeMap::new(),
                 macs: 0,
                 parameters: 0,
                 precision: ParameterPrecision::Exact,
@@ -243,6 +244,8 @@ struct Counter<'c, 't> {
     seen: BTreeSet<CountedWeight>,
     /// The sums of the delegates already called.
     called: BTreeMap<usize, CallMacs<'t>>,
+    /// For each operator that was called, `true` if it sums products that are not counted.
+    products: BTreeMap<&'t str, bool>,
     /// The sum over all calls.
     macs: u64,
     /// The sum over all constants.
@@ -336,7 +339,7 @@ impl<'t> Counter<'_, 't> {
         self.code.values.get(usize::try_from(argument.value).ok()?)
     }
 
-    fn kernel(&mut self, mut call: CallMacs<'t>, operator: &str, arguments: &[Argument]) {
+    fn kernel(&mut self, mut call: CallMacs<'t>, operator: &'t str, arguments: &[Argument]) {
         let (mut last, mut is_dynamic, mut counted) = (None, false, 0u64);
         // Many calls can share a long name, which is searched for each of them.
         let operator = if operator.len() <= MAX_OPERATOR { operator } else { "" };
@@ -358,7 +361,11 @@ impl<'t> Counter<'_, 't> {
             }
         }
         call.parameters = Some(counted);
-        call.macs = self.kernel_macs(operator, arguments);
+        let has_products = *self
+            .products
+            .entry(operator)
+            .or_insert_with(|| sums_products(operator.rsplit_once("::").map_or(operator, |(_, name)| name)));
+        call.macs = self.kernel_macs(operator, arguments, has_products);
         // The keys of a cache are only counted by the runtime.
         is_dynamic |= ATTENTION.contains(&operator);
         self.found.is_bound |= is_dynamic && call.macs.is_none_or(|macs| macs > 0);
@@ -383,7 +390,8 @@ impl<'t> Counter<'_, 't> {
         Some(products(sizes("query")?).saturating_add(products(sizes("out")?)))
     }
 
-    fn kernel_macs(&self, operator: &str, arguments: &[Argument]) -> Option<u64> {
+    /// Returns the products of a call. `has_products` is `true` if an operator that is not counted here may have some.
+    fn kernel_macs(&self, operator: &str, arguments: &[Argument], has_products: bool) -> Option<u64> {
         let named = |name: &str| self.value(arguments.iter().find(|argument| argument.name == Some(name))?);
         let argument = |name: &str| Some(named(name)?.tensor.as_ref()?.sizes);
         let output = || {
@@ -395,7 +403,6 @@ impl<'t> Counter<'_, 't> {
             matches!(value, Some(super::Returned::Bool(true)))
         };
         let per_output = |factor: Option<u64>| Some(product(output()?).saturating_mul(factor?));
-        let name = operator.rsplit_once("::").map_or(operator, |(_, name)| name);
         match operator {
             "aten::convolution" | "aten::_convolution" => {
                 let is_transposed = is_true("transposed");
@@ -425,8 +432,8 @@ impl<'t> Counter<'_, 't> {
             "cortex_m::quantized_batch_matmul" => per_output(argument("lhs")?.last().map(size)),
             _ if operator.starts_with("cadence::quantized_matmul") => per_output(argument("X")?.last().map(size)),
             operator if ATTENTION.contains(&operator) => self.attention_macs(operator, arguments),
-            _ if !arguments.iter().any(|argument| argument.name.is_some()) || sums_products(name) => None,
-            _ => Some(0),
+            _ if !arguments.iter().any(|argument| argument.name.is_some()) => None,
+            _ => (!has_products).then_some(0),
         }
     }
 

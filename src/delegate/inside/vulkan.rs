@@ -26,8 +26,8 @@ struct Reader<'g, 'a> {
     positions: BTreeMap<usize, u32>,
     /// The types of the tensors that were asked for.
     types: BTreeMap<usize, Arc<InsideTensorType>>,
-    /// The names of operators, and those of their arguments.
-    operators: BTreeMap<String, &'static [operators::Argument]>,
+    /// The arguments of operators by name; `true` if the operator sums products.
+    operators: BTreeMap<String, (&'static [operators::Argument], bool)>,
     keys: BTreeMap<i32, Arc<str>>,
 }
 
@@ -44,7 +44,8 @@ impl<'g, 'a> Reader<'g, 'a> {
     fn node(&mut self, call: &'g OperatorCall<'a>) -> InsideNode {
         // Many calls can share a long name or a long list.
         let operator = short(call.name());
-        let names = *self.operators.entry(operator.clone()).or_insert_with(|| known(call.name()));
+        let look_up = || (known(call.name()), operators::sums_products(base(&operator).1));
+        let (names, has_products) = *self.operators.entry(operator.clone()).or_insert_with(look_up);
         let mut node = InsideNode { profile_id: Some(call.node_id), ..InsideNode::new(operator) };
         // Names are known for calls that have all arguments.
         let is_complete = names.len() == call.args().len();
@@ -81,7 +82,7 @@ impl<'g, 'a> Reader<'g, 'a> {
                 None => node.set(name, format!("value {arg}, out of range")),
             }
         }
-        node.macs = macs(&node);
+        node.macs = macs(&node, has_products);
         node
     }
 
@@ -182,11 +183,16 @@ fn text(value: &GraphTypes<'_>) -> String {
     }
 }
 
+/// Splits an operator's name into its namespace and its name without the overload.
+fn base(operator: &str) -> (&str, &str) {
+    let (space, rest) = operator.split_once('.').unwrap_or(("", operator));
+    (space, rest.split_once('.').map_or(rest, |(base, _)| base))
+}
+
 /// Returns the multiply-accumulates of a node, or `None` if its operator has products that are not counted here.
-fn macs(node: &InsideNode) -> Option<u64> {
+fn macs(node: &InsideNode, has_products: bool) -> Option<u64> {
     let per_output = |factor: Option<u64>| Some(node.output()?.elements()?.saturating_mul(factor?));
-    let (space, rest) = node.operator.split_once('.')?;
-    let base = rest.split_once('.').map_or(rest, |(base, _)| base);
+    let (space, base) = base(&node.operator);
     // The arguments of the backend's own operators have no names here: the first is the input.
     let first = node.arguments.iter().find(|argument| !argument.output).map(|argument| &*argument.tensor);
     let named = |name: &str| node.input(name);
@@ -205,7 +211,6 @@ fn macs(node: &InsideNode) -> Option<u64> {
             Some((positions.elements()? / channels).saturating_mul(weight.elements()?))
         }
         ("et_vk", base) if base.starts_with("linear_") => per_output(first?.dim(-1)),
-        _ if operators::sums_products(base) => None,
-        _ => Some(0),
+        _ => (!has_products).then_some(0),
     }
 }
