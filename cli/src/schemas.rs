@@ -37,6 +37,7 @@ const EDITS: &[&str] = &[
     "ptd rename",
     "ptd split",
     "replace",
+    "rewrite",
     "select",
     "strip",
 ];
@@ -56,7 +57,7 @@ const DOCUMENTS: &[Document] = &[
     document("disasm", &["disasm"], "", files::<disasm::FileDisassembly>),
     document("dump", &["dump"], "", files::<dump::Dump>),
     document("edit", EDITS, "a change", whole::<edit::Outcome>),
-    document("extract", &["extract"], "", whole::<edit::extract::Manifest>),
+    document("extract", &["extract"], "", files::<edit::extract::FileBlobs>),
     document("graph", &["graph"], "", files::<graph::FileGraphs>),
     document("info", &["info"], "", files::<info::Info>),
     document("list", &["list"], "", files::<list::Listing>),

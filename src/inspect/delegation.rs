@@ -99,7 +99,7 @@ pub struct TakenOperator {
     pub backend: String,
     /// The name in the payload's schema, such as `XNNAdd`.
     pub operator: String,
-    /// The inputs of a node of XNNPACK, as type and number of dimensions: `fp32 4-D`.
+    /// The inputs of a node of XNNPACK, as type and number of dimensions: `f32 4-D`.
     pub inputs: Vec<String>,
     /// The number of nodes. A payload that several delegates share counts once.
     pub nodes: u64,
@@ -317,8 +317,7 @@ impl Taken {
                     let inputs = node.xnode_union.ids().inputs.into_iter().filter(|(_, id)| *id != NO_ID);
                     let tensor = |(_, id): (&str, u32)| {
                         let tensor = tensors.get(&id)?;
-                        let datatype = format!("{}", tensor.datatype);
-                        Some(format!("{} {}-D", datatype.trim_start_matches("xnn_datatype_"), tensor.dims().len()))
+                        Some(format!("{} {}-D", tensor.datatype.short_name(), tensor.dims().len()))
                     };
                     add(node.name(), inputs.filter_map(tensor).collect());
                 }

@@ -89,7 +89,12 @@ impl<'t> Output<'t> {
         image: executorch_format::Result<Image<'t>>,
         input: &Path,
     ) -> Result<Self, Failure> {
-        Ok(Self { path, image: image.map_err(|error| Failure::bad(input, &error))? })
+        Ok(Self::of_image(path, image.map_err(|error| Failure::bad(input, &error))?))
+    }
+
+    /// Does the same with an image.
+    pub fn of_image(path: Option<&'t Path>, image: Image<'t>) -> Self {
+        Self { path, image }
     }
 
     /// Fails if the old file has bytes at the end that it does not refer to, since the new one would lose them.
@@ -219,10 +224,11 @@ pub fn finish<'t, 'a>(
     }
     // An edit in place without changes writes nothing. A separate output is always written.
     let read: BTreeSet<PathBuf> = inputs.iter().map(|input| real(input.path())).collect();
-    let kept = report.changes.is_empty() && written.is_subset(&read);
+    let is_piped = outputs.iter().any(|output| output.path.is_some_and(|path| path.as_os_str() == text::STANDARD));
+    let kept = report.changes.is_empty() && !is_piped && written.is_subset(&read);
     let pending = if how.dry_run || kept { Pending::default() } else { prepare_all(context, &files, inputs)? };
     // In this case, the result itself goes to standard output.
-    if outputs.iter().any(|output| output.path.is_some_and(|path| path.as_os_str() == text::STANDARD)) {
+    if is_piped {
         return Ok(pending);
     }
     let written = |output: &Output<'_>| Written {
@@ -284,7 +290,7 @@ fn summary(out: &mut impl Write, report: &EditReport) -> io::Result<()> {
             (before, after) => format!("{before} bytes to {after}"),
         };
         let what = match subject {
-            Subject::NamedData | Subject::StackTraces | Subject::Names | Subject::Padding => {
+            Subject::NamedData | Subject::StackTraces | Subject::Names | Subject::Padding | Subject::Layout => {
                 format!("{subject} ({count})")
             }
             _ => text::count(count, &subject.to_string()),

@@ -123,6 +123,7 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
             "strip --dry-run --all 1.5.1/stacktrace/stacktrace.pte",
             "externalize --dry-run --all 1.5.1/multi_method/multi_method.pte --data w.ptd",
             "dedup --dry-run 1.5.1/multi_method/multi_method.pte",
+            "rewrite --dry-run --relayout 1.5.1/multi_method/multi_method.pte",
         ],
     ),
     ("dedup-several", &["dedup --dry-run 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),

@@ -20,6 +20,7 @@ mod diff_names;
 mod documents;
 mod edit_command;
 mod fit;
+mod flags;
 mod graph;
 mod hostile;
 #[cfg(feature = "remote")]

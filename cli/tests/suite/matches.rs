@@ -27,7 +27,7 @@ const LINES: &[(&str, &str, Outcome)] = &[
     ("bundle", "bundle -r nothing", NoMatch("no model files found")),
     ("bundle-create", "", Whole),
     #[cfg(feature = "remote")]
-    ("catalog", "catalog nothing --out tables", NoMatch("no model files found")),
+    ("catalog", "catalog nothing --output tables", NoMatch("no model files found")),
     #[cfg(feature = "remote")]
     ("catalog-report", "catalog report nothing -o page.html", NoMatch("no catalogue found")),
     #[cfg(not(feature = "remote"))]
