@@ -224,7 +224,7 @@ pub fn finish<'t, 'a>(
     }
     // An edit in place without changes writes nothing. A separate output is always written.
     let read: BTreeSet<PathBuf> = inputs.iter().map(|input| real(input.path())).collect();
-    let is_piped = outputs.iter().any(|output| output.path.is_some_and(|path| path.as_os_str() == text::STANDARD));
+    let is_piped = files.iter().any(|(_, path)| is_standard_output(path));
     let kept = report.changes.is_empty() && !is_piped && written.is_subset(&read);
     let pending = if how.dry_run || kept { Pending::default() } else { prepare_all(context, &files, inputs)? };
     // In this case, the result itself goes to standard output.
@@ -248,6 +248,11 @@ pub fn finish<'t, 'a>(
         }
         print(context, &report, [before, after], how.dry_run)
     }))
+}
+
+/// Returns `true` for standard output, also under the names that Unix gives to it.
+fn is_standard_output(path: &Path) -> bool {
+    ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", text::STANDARD].iter().any(|name| path.as_os_str() == *name)
 }
 
 fn print(context: &Context, report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {
