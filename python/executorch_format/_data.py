@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Self, Union
 
 from executorch_format._answer import Answers
-from executorch_format._model import AnyFile, Model, Progress, natives, source
+from executorch_format._model import AnyFile, Model, Progress, naming, natives, source
 from executorch_format._native import File
 from executorch_format._tensors import NamedData, Tensor, Tensors, missing, new_data, tensor
 from executorch_format.answers import EditReport, Skipped
@@ -51,7 +51,9 @@ class Data(Model):
     def from_safetensors(cls, file: AnyFile, *, skip: bool = False, mmap: bool = True) -> Self:
         """Creates a file with the tensors of a safetensors file, without copying their data. Tensors of types that ExecuTorch does not have
         raise `Error`, or are left out with `skip` (see `skipped`)."""
-        native, skipped = File.from_safetensors(source(file, mmap)[0], skip)
+        read, path = source(file, mmap)
+        with naming(path):
+            native, skipped = File.from_safetensors(read, skip)
         data = cls(native, None, _MADE)
         data.skipped = Answers(map(Skipped._of, skipped))
         return data
