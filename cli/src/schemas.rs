@@ -72,6 +72,7 @@ const DOCUMENTS: &[Document] = &[
     document("report", &["report"], "", files::<report::Page>),
     document("rules", &["verify"], "--rules", whole::<verify::Rules>),
     document("size", &["size"], "", files::<size::FileSize>),
+    document("size-shared", &["size"], "--shared", whole::<size::shared::SharedSizes>),
     document("size-growth", &["size"], "two files", whole::<size::TwoSizes>),
     document("verify", &["verify"], "", files::<verify::output::CheckedFile>),
     document("verify-runtime", &["verify"], "--runtime", files::<verify::runtimes::FileReleases>),

@@ -383,7 +383,7 @@ def _unpickled(kind: type[Model], path: str, size: int, mmap: bool, names: list[
     model = kind.open(path, mmap=mmap)
     if model.file_size != size:
         raise Error(f"the file has {model.file_size:,} bytes, and had {size:,} when the model was pickled", rule="changed", file=path)
-    return model.with_names(*names) if names else model  # type: ignore[attr-defined,no-any-return]
+    return model.with_names(*names) if names else model  # type: ignore[attr-defined]
 
 
 def natives(data: Data | Iterable[Data]) -> list[File]:

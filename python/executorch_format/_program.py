@@ -433,6 +433,15 @@ class Program(Model):
         program, data, report = self._native.externalize(keys, alignment)
         return self._changed((program, report)), Data(data, None, EditReport._of(report))
 
+    def share(
+        self, *others: Program, data: Data | Iterable[Data] = (), min_size: int = 0, alignment: int | None = None
+    ) -> tuple[tuple[Program, ...], Data]:
+        """Moves the data that this program and the others have in common into one `.ptd`, with everything in `data`: returns the programs, this
+        one first, and the `.ptd`, which all of them use. Only data of at least `min_size` bytes is moved."""
+        programs = (self, *others)
+        changed, shared = File.share([program._native for program in programs], natives(data), min_size, alignment)
+        return tuple(program._changed(new) for program, new in zip(programs, changed)), Data(shared, None, EditReport._of({}))
+
     def internalize(self, data: Data | Iterable[Data], keys: Collection[str] | None = None) -> Self:
         """Copies external data into the program: the data of `keys`, or all. Raises `KeyError` if none of the files has a key."""
         files = [data] if isinstance(data, Data) else list(data)

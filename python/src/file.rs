@@ -441,4 +441,3 @@ impl File {
         save(py, &self.0, &image, &path, progress)
     }
 }
-

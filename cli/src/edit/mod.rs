@@ -11,6 +11,7 @@ pub mod ptd;
 pub mod replace;
 mod scalar_type;
 pub mod select;
+mod share;
 mod source;
 pub mod strip;
 
@@ -124,6 +125,11 @@ impl Destination {
     /// Returns `true` if an output was given.
     pub fn is_given(&self) -> bool {
         self.output.is_some() || self.in_place
+    }
+
+    /// Returns the output as it was given.
+    pub fn output(&self) -> Option<&Path> {
+        self.output.as_deref()
     }
 
     /// Returns `true` if the input is replaced.

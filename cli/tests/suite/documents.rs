@@ -38,6 +38,7 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("contract-changes", &["diff --contract 1.5.1/add_mul/add_mul.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
+    ("size-shared", &["size --shared 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
     ("size-growth", &["size 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
     (
         "memory",

@@ -48,6 +48,7 @@ mod savings;
 mod schemas;
 mod see;
 mod shape;
+mod share;
 mod shares;
 mod verdicts;
 mod weights;
