@@ -2,8 +2,8 @@
 
 use crate::json::{FORMAT, Failed, OnlyFailed};
 use crate::{
-    contract, convert, debug, diff, disasm, dump, edit, fit, graph, info, list, memory, ops, profile, report, size,
-    verify,
+    contract, convert, debug, diff, disasm, dump, edit, fit, graph, hash, info, list, memory, ops, profile, report,
+    size, verify,
 };
 use regex_lite::Regex;
 use schemars::generate::SchemaSettings;
@@ -59,6 +59,8 @@ const DOCUMENTS: &[Document] = &[
     document("edit", EDITS, "a change", whole::<edit::Outcome>),
     document("extract", &["extract"], "", files::<edit::extract::FileBlobs>),
     document("graph", &["graph"], "", files::<graph::FileGraphs>),
+    document("hash", &["hash"], "", files::<hash::FileHash>),
+    document("hash-check", &["hash"], "--check", files::<hash::FileCheck>),
     document("info", &["info"], "", files::<info::Info>),
     document("list", &["list"], "", files::<list::Listing>),
     document("memory", &["memory"], "", files::<memory::FileMemory>),

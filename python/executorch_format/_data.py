@@ -11,7 +11,7 @@ from executorch_format._answer import Answers
 from executorch_format._model import AnyFile, Model, Progress, naming, natives, source
 from executorch_format._native import File
 from executorch_format._tensors import NamedData, Tensor, Tensors, missing, new_data, tensor
-from executorch_format.answers import EditReport, Skipped
+from executorch_format.answers import ContentHash, EditReport, Skipped
 
 Part = Union[Mapping[str, int], Callable[[str], int]]
 """The part of each key, from 0."""
@@ -64,6 +64,10 @@ class Data(Model):
         """Writes the tensors as a safetensors file. Entries that the format does not support raise `Error`, or are left out with `skip`.
         `any_size` is explained at `save`."""
         return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress, any_size)))
+
+    def content_hash(self) -> ContentHash:
+        """Returns a hash of the keys with their types, shapes and bytes, which does not depend on the layout of the file."""
+        return ContentHash._of(self._native.content_hash([]))
 
     def _changed(self, changed: tuple[File, Any]) -> Self:
         return type(self)(changed[0], self.path, EditReport._of(changed[1]))

@@ -29,6 +29,7 @@ from executorch_format._tensors import (
 from executorch_format.answers import (
     Candidate,
     CompileSpec,
+    ContentHash,
     DelegateGraph,
     EditReport,
     Fit,
@@ -347,6 +348,13 @@ class Program(Model):
         target file, with sizes in bytes or as text: an empty one is the newest release with everything in its own libraries. `data` are the
         `.ptd` files that the program is used with."""
         return Fit._of(self._native.fit(natives(data), dict(target)))
+
+    def content_hash(self, *, data: Data | Iterable[Data] = ()) -> ContentHash:
+        """Returns a hash of the content, which does not depend on the layout of the file or on the place of the data, with the hashes of each method
+        and weight. `data` are the `.ptd` files that the program is used with. `pte hash --help` lists what the hash covers.
+
+        Raises `Error` if data that the program uses is missing."""
+        return ContentHash._of(self._native.content_hash(natives(data)))
 
     def graphs(self) -> Answers[Graph]:
         """Returns the graphs of the methods that compute something, in the file's order."""

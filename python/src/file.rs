@@ -377,6 +377,16 @@ impl File {
         ask(py, || Ok(self.analysis(pte).with_data(data.iter().copied()).fit(&target)))
     }
 
+    /// Returns the hash of the content of a program with its `.ptd` files, or of a `.ptd`.
+    fn content_hash<'py>(&self, py: Python<'py>, data: Vec<Py<Self>>) -> PyResult<Bound<'py, PyAny>> {
+        if let Model::Ptd(ptd) = self.model() {
+            return ask(py, || ptd.content_hash());
+        }
+        let data = Self::data(py, &data)?;
+        let pte = self.pte(py)?;
+        ask(py, || Analysis::new(pte).with_data(data.iter()).content_hash())
+    }
+
     fn savings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         ask(py, || Ok(self.0.file()?.savings()))
     }

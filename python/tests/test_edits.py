@@ -247,3 +247,16 @@ def test_programs_share_their_data_in_one_file() -> None:
     assert third.to_bytes() == other.to_bytes()
     (unchanged, _), none = portable.share(delegated, min_size=1000)
     assert unchanged.to_bytes() == portable.to_bytes() and len(none.tensors) == 0
+
+
+def test_the_hash_of_the_content_is_the_same_after_a_move() -> None:
+    program = ef.Program.open(fixture("1.5.1/linear/linear.pte"))
+    before = program.content_hash()
+    assert [method.name for method in before.methods] == ["forward"] and len(before.weights) == 2
+    moved, data = program.externalize()
+    assert moved.content_hash(data=data) == before
+    with pytest.raises(ef.Error, match="give the .ptd too"):
+        moved.content_hash()
+    assert data.content_hash().weights == before.weights
+    other = program.replace("forward.0", program.tensors["forward.0"] + 1)
+    assert other.content_hash().sha256 != before.sha256

@@ -49,13 +49,13 @@ type Group = (DataList, u32);
 
 /// A tensor with data in the file.
 pub(super) struct TensorPlace<'t> {
-    method: usize,
-    value: usize,
+    pub(super) method: usize,
+    pub(super) value: usize,
     plan: &'t ExecutionPlan<'t>,
     pub(super) tensor: &'t Tensor<'t>,
     group: Group,
     pub(super) size: u64,
-    key: String,
+    pub(super) key: String,
 }
 
 impl TensorPlace<'_> {

@@ -35,6 +35,7 @@
 mod bundle;
 mod change;
 mod constants;
+mod content_hash;
 mod dedup;
 mod externalize;
 mod extract;
@@ -57,6 +58,7 @@ mod unpack;
 mod verify;
 
 pub use crate::analysis::{ModelPlace, ModelTensor};
+pub use content_hash::{ContentHash, PartHash};
 pub use dedup::{Copies, CopyUser, copies};
 pub use externalize::{Candidate, default_key};
 pub use extract::{Extracted, Extraction};

@@ -34,6 +34,7 @@ struct FileShare {
     file_size: u64,
     /// Bytes of different blobs that another file has too.
     shared: u64,
+    errors: json::None,
 }
 
 /// Blobs that several files have.
@@ -81,6 +82,7 @@ pub(super) fn run(context: &Context, files: &FileArguments, form: &JsonArguments
         file: input.path().display().to_string(),
         file_size: input.bytes().len() as u64,
         shared: 0,
+        errors: [],
     };
     let sizes = SharedSizes::new(inputs.iter().map(share).collect(), &found);
     if form.any() {

@@ -22,6 +22,7 @@ mod edit_command;
 mod fit;
 mod flags;
 mod graph;
+mod hash;
 mod hostile;
 #[cfg(feature = "remote")]
 mod hostile_store;

@@ -26,6 +26,7 @@ const LINES: &[(&str, &str, Outcome)] = &[
     ("bundle", "bundle empty.bpte", Empty("0 test cases")),
     ("bundle", "bundle -r nothing", NoMatch("no model files found")),
     ("bundle-create", "", Whole),
+    ("hash", "hash -r nothing", NoMatch("no model files found")),
     #[cfg(feature = "remote")]
     ("catalog", "catalog nothing --output tables", NoMatch("no model files found")),
     #[cfg(feature = "remote")]
