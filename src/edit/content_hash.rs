@@ -345,7 +345,7 @@ impl<'t> Content<'t> {
                 for table in (0..tables.len()).filter_map(|index| tables.get(index)) {
                     self.table(out, table);
                 }
-                tables.len() > 0
+                !tables.is_empty()
             }
             Value::Union { tag, member, .. } => {
                 out.push(tag);

@@ -52,14 +52,13 @@ pub(super) fn run<'a>(
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let mut report = EditReport::default();
     let data_file = [shared.data];
-    let mut findings = Vec::new();
-    let mut is_unchanged = Vec::new();
+    // The findings of each program before, and whether it stays as it is.
+    let mut states = Vec::new();
     for ((((input, _), before), after), moved) in places.iter().zip(&programs).zip(&shared.programs).zip(shared.reports)
     {
         let found = findings_of_pair(before, &others);
         refuse(input.path(), &new_errors_of_pair(&found, (after, &data_file)))?;
-        findings.push(found);
-        is_unchanged.push(moved.changes.is_empty());
+        states.push((found, moved.changes.is_empty()));
         let size: u64 = moved.changes.iter().map(|change| change.size_before).sum();
         let (file, count) = (text::path(input.path()), text::count(moved.changes.len(), "blob"));
         report.notes.push(match moved.changes.is_empty() {
@@ -76,12 +75,14 @@ pub(super) fn run<'a>(
     let after: Vec<Model<'_>> = shared.programs.into_iter().map(Model::Pte).collect();
     // The data comes first: an old program does not need it, and a new one is useless without it.
     let mut results = vec![Output::new(Some(data), data_file[0].image(), data)?];
-    for (index, ((input, output), after)) in places.iter().zip(&after).enumerate() {
-        if destination.is_in_place() && is_unchanged[index] {
+    for ((((input, output), before), after), (found, is_unchanged)) in
+        places.iter().zip(&programs).zip(&after).zip(&states)
+    {
+        if destination.is_in_place() && *is_unchanged {
             continue;
         }
-        let result = Output::of_image(*output, checked(input.path(), &findings[index], after)?);
-        result.keeps(&programs[index].trailing_bytes(), input.path())?;
+        let result = Output::of_image(*output, checked(input.path(), found, after)?);
+        result.keeps(&before.trailing_bytes(), input.path())?;
         results.push(result);
     }
     let inputs: Vec<_> = inputs.iter().collect();
