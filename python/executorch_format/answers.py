@@ -43,7 +43,7 @@ class PartHash(Answer):
     """A part of a file, and the hash of its content."""
 
     name: str
-    """The name of the method or of the weight."""
+    """The name of the method or of the weight, `shortened`."""
     sha256: str
     """SHA-256 in hexadecimal."""
 

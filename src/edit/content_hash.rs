@@ -9,6 +9,7 @@ use crate::file::named_blobs::NamedBlobs;
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
 use crate::flatbuffer::any::{AnyNumbers, AnyTable, Value};
+use crate::names::shortened;
 use crate::schema::program::{BackendDelegate, ExecutionPlan, InstructionArguments, Tensor};
 use crate::sha256::{hex, sha256};
 use crate::tensor::TensorShape;
@@ -43,7 +44,7 @@ pub struct ContentHash {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PartHash {
-    /// The name of the method or of the weight.
+    /// The name of the method or of the weight, [`shortened`](crate::text::shortened).
     pub name: String,
     /// SHA-256 in hexadecimal.
     pub sha256: String,
@@ -102,7 +103,7 @@ impl<'t> Analysis<'t> {
             let described = sha256(&[&described]).to_vec();
             looked_up.extend(open.delegates.iter().map(|delegate| (*delegate, described.clone())));
         }
-        let mut methods = Vec::new();
+        let (mut methods, mut all) = (Vec::new(), Vec::new());
         for (index, plan) in pte.methods().iter().enumerate().filter(|(_, plan)| !plan.is_constant()) {
             let payload = |delegate: usize| looked_up.get(&(index, delegate)).cloned().unwrap_or_default();
             let described = content.method(pte, plan, &payload, &mut |value, tensor, hash| {
@@ -113,21 +114,16 @@ impl<'t> Analysis<'t> {
                 let name = own.or_else(|| names.get(&(index, value)).map(String::as_str)).unwrap_or_default();
                 weights.insert(PartHash::new(name, &sha256(&[&described])));
             })?;
-            methods.push(PartHash::new(plan.name(), &sha256(&[&described])));
+            let hash = sha256(&[&described]);
+            methods.push(PartHash::new(plan.name(), &hash));
+            all.push(content.part(b"method", plan.name(), &hash));
         }
         methods.sort();
-        let mut all = Vec::new();
-        for part in &methods {
-            line(&mut all, "method", part);
-        }
         if !knows_all {
             // Which data these payloads look up is known to their backends only.
-            for part in content.unknown(pte, self.data().unwrap_or_default())? {
-                line(&mut all, "data", &part);
-                weights.insert(part);
-            }
+            content.unknown(pte, self.data().unwrap_or_default(), &mut all, &mut weights)?;
         }
-        Ok(ContentHash { sha256: hex(&sha256(&[VERSION, &all])), methods, weights: weights.into_iter().collect() })
+        Ok(ContentHash { sha256: whole(all), methods, weights: weights.into_iter().collect() })
     }
 }
 
@@ -137,23 +133,20 @@ impl Ptd<'_> {
     /// Fails as [`entry_bytes`](Self::entry_bytes) does.
     pub fn content_hash(&self) -> Result<ContentHash> {
         let mut content = Content::new(NamedBlobs::NONE);
-        let mut weights = Vec::new();
+        let (mut weights, mut all) = (Vec::new(), Vec::new());
         for entry in self.entries() {
-            let hash = content.digest(self.entry_bytes(&entry)?);
-            weights.push(match &entry.shape {
-                None => PartHash::new(entry.key(), &hash),
-                Some(shape) => {
-                    let mut described = Vec::new();
-                    content_of_shape(&mut described, shape);
-                    described.extend(hash);
-                    PartHash::new(entry.key(), &sha256(&[&described]))
-                }
-            });
+            let mut hash = content.digest(self.entry_bytes(&entry)?);
+            if let Some(shape) = &entry.shape {
+                let mut described = Vec::new();
+                content_of_shape(&mut described, shape);
+                described.extend(hash);
+                hash = sha256(&[&described]);
+            }
+            weights.push(PartHash::new(entry.key(), &hash));
+            all.push(content.part(b"key", entry.key(), &hash));
         }
         weights.sort();
-        let mut all = Vec::new();
-        weights.iter().for_each(|part| line(&mut all, "key", part));
-        Ok(ContentHash { sha256: hex(&sha256(&[VERSION, &all])), methods: Vec::new(), weights })
+        Ok(ContentHash { sha256: whole(all), methods: Vec::new(), weights })
     }
 }
 
@@ -162,12 +155,14 @@ const VERSION: &[u8] = b"executorch-format content 1\n";
 
 impl PartHash {
     fn new(name: &str, hash: &[u8; 32]) -> Self {
-        Self { name: name.into(), sha256: hex(hash) }
+        Self { name: shortened(name).into(), sha256: hex(hash) }
     }
 }
 
-fn line(all: &mut Vec<u8>, kind: &str, part: &PartHash) {
-    all.extend(format!("{kind} {} {} {}\n", part.name.len(), part.name, part.sha256).bytes());
+/// Returns the hash of all parts of a file, in whatever order they are.
+fn whole(mut parts: Vec<Vec<u8>>) -> String {
+    parts.sort();
+    hex(&sha256(&[VERSION, &parts.concat()]))
 }
 
 /// Returns the names of the tensors with data in the program, by method and value.
@@ -204,21 +199,34 @@ impl<'t> Content<'t> {
         Ok(self.digest(blob.bytes))
     }
 
-    /// Returns the data that delegates may look up, in the program and in `.ptd` files.
-    fn unknown(&mut self, pte: &Pte<'_>, data: &[&Ptd<'_>]) -> Result<BTreeSet<PartHash>> {
-        let mut parts = BTreeSet::new();
-        for (_, named) in keyed(pte).filter(|(_, named)| !named.key().starts_with(METADATA_PREFIX)) {
-            let hash = self.digest(pte.bytes(&pte.named_data_ref(named)?)?);
-            parts.insert(PartHash::new(named.key(), &hash));
+    /// Describes a part of a file by its kind, the hash of its name, and that of its content.
+    fn part(&mut self, kind: &[u8], name: &str, hash: &[u8; 32]) -> Vec<u8> {
+        [kind, &self.digest(name.as_bytes()), hash].concat()
+    }
+
+    /// Adds the data that delegates may look up, in the program and in `.ptd` files.
+    fn unknown(
+        &mut self,
+        pte: &Pte<'_>,
+        data: &[&Ptd<'_>],
+        all: &mut Vec<Vec<u8>>,
+        weights: &mut BTreeSet<PartHash>,
+    ) -> Result<()> {
+        let mut add = |content: &mut Self, key: &str, bytes: &[u8]| {
+            let hash = content.digest(bytes);
+            if !key.starts_with(METADATA_PREFIX) && weights.insert(PartHash::new(key, &hash)) {
+                all.push(content.part(b"data", key, &hash));
+            }
+        };
+        for (_, named) in keyed(pte) {
+            add(self, named.key(), pte.bytes(&pte.named_data_ref(named)?)?);
         }
         for ptd in data {
-            for entry in
-                ptd.entries().filter(|entry| entry.shape.is_none() && !entry.key().starts_with(METADATA_PREFIX))
-            {
-                parts.insert(PartHash::new(entry.key(), &self.digest(ptd.entry_bytes(&entry)?)));
+            for entry in ptd.entries().filter(|entry| entry.shape.is_none()) {
+                add(self, entry.key(), ptd.entry_bytes(&entry)?);
             }
         }
-        Ok(parts)
+        Ok(())
     }
 
     /// Describes the content of a method as bytes. Calls `weight` with each tensor that has data, and the hash of it.
