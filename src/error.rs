@@ -50,6 +50,17 @@ impl PartialEq for Inner {
 
 impl Eq for Inner {}
 
+/// A format of other files that programs treat in a way of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ForeignFormat {
+    /// Any other format.
+    #[default]
+    Other,
+    /// A file of PyTorch's `torch.save`, which only Python can read.
+    PyTorchCheckpoint,
+}
+
 /// The kinds of [`Error`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -61,6 +72,8 @@ pub enum ErrorKind {
         expected: &'static str,
         /// A description of the file that was found.
         found: Cow<'static, str>,
+        /// Its format, if programs treat it in a way of its own.
+        format: ForeignFormat,
     },
     /// The file is shorter than its header states.
     #[error("truncated: {}", self.detail())]
@@ -146,6 +159,11 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Bytes of another kind of file, or of an unknown kind.
+    pub(crate) fn foreign(expected: &'static str, found: impl Into<Cow<'static, str>>) -> Self {
+        Self::Foreign { expected, found: found.into(), format: ForeignFormat::Other }
+    }
+
     /// Returns the stable name of the broken rule, as `pte verify` reports it.
     pub fn rule(&self) -> &'static str {
         match self {

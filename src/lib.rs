@@ -196,7 +196,7 @@ mod write;
 pub use analysis::Analysis;
 #[cfg(feature = "std")]
 pub use error::TransferDamage;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, ForeignFormat, Result};
 pub use file::bpte::Bpte;
 pub use file::etdp::Etdp;
 pub use file::header::{FileKind, Header, PROBE_SIZE, Probe, PtdHeader, PteHeader, probe};

@@ -208,5 +208,5 @@ fn explained(error: Error, bytes: &[u8]) -> Error {
 #[cfg(not(feature = "verify"))]
 fn not_built() -> Error {
     let found = format!("{}, which needs the crate's feature verify", FileKind::Xnnpack.as_found());
-    Error::at(4, ErrorKind::Foreign { expected: ".pte or .ptd", found: found.into() })
+    Error::at(4, ErrorKind::foreign(".pte or .ptd", found))
 }

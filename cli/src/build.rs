@@ -1,4 +1,4 @@
-//! `pte build`: a file from the JSON that `pte dump --data` printed.
+//! `pte build`: a file from the JSON that `pte dump --blobs` printed.
 
 use crate::context::Context;
 use crate::edit::refuse;
@@ -13,16 +13,16 @@ use executorch_format::verify::Level;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Make a file from JSON: from the tree and the data that `pte dump --data` wrote, as it was or edited
+/// Make a file from JSON: from the tree and the data that `pte dump --blobs` wrote, as it was or edited
 ///
 /// An unchanged tree gives the file that was dumped, byte for byte. A changed one is encoded in the same style and gets a new layout; the sizes
 /// and offsets of segments follow from their files. JSON that flatc printed is taken too, and is written in the style of ExecuTorch's current
 /// exporter. The result may have no error that the dumped file did not have.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  pte dump model.pte --data blobs -o tree.json
-  pte build tree.json --data blobs -o new.pte
-  jq '.execution_plan[0].name = \"infer\"' tree.json | pte build - --data blobs -o infer.pte
+  pte dump model.pte --blobs blobs -o tree.json
+  pte build tree.json --blobs blobs -o new.pte
+  jq '.execution_plan[0].name = \"infer\"' tree.json | pte build - --blobs blobs -o infer.pte
 
 In the JSON, bytes are {\"file\": NAME} instead of a list, and a segment has the key file: a name of another file in the folder replaces its
 bytes, and a new item of segments adds one. The key source names the metadata that was dumped, whose style is kept; without it, the style
@@ -35,7 +35,7 @@ pub struct Arguments {
     output: PathBuf,
     /// The folder of the files that the JSON names
     #[arg(long, value_name = "FOLDER")]
-    data: Option<PathBuf>,
+    blobs: Option<PathBuf>,
 }
 
 /// Makes the file.
@@ -44,7 +44,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     let json = read_tree(context, &arguments.tree)?;
     let tree = JsonTree::parse(&json).map_err(bad)?;
     let mut files = BTreeMap::new();
-    if let Some(folder) = &arguments.data {
+    if let Some(folder) = &arguments.blobs {
         for name in tree.files() {
             let path = folder.join(name);
             if path.is_file() {
@@ -52,7 +52,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
             }
         }
     } else if let Some(name) = tree.files().first() {
-        let fault = format!("the JSON names files, such as {name}: expected --data FOLDER, as for `pte dump`");
+        let fault = format!("the JSON names files, such as {name}: expected --blobs FOLDER, as for `pte dump`");
         return Err(Failure::usage_of(&arguments.tree, &fault));
     }
     let file = |name: &str| files.get(name).map(Input::bytes);

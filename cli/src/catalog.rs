@@ -24,9 +24,9 @@ use std::time::Duration;
 that run was killed. The old tables stay until all new ones are written. docs/catalog.md describes the tables and has examples in SQL.
 
 Examples:
-  pte catalog models/ --out catalog
-  pte catalog s3://bucket/models gs://other/models --out catalog --jobs 200
-  pte catalog s3://bucket/models --out catalog --fail-on errors,release=1.5,growth=10%
+  pte catalog models/ -o catalog
+  pte catalog s3://bucket/models gs://other/models -o catalog --jobs 200
+  pte catalog s3://bucket/models -o catalog --fail-on errors,release=1.5,growth=10%
   pte catalog report catalog -o catalog.html
   duckdb -c \"SELECT kind, count(*), sum(size) FROM 'catalog/files/*.parquet' GROUP BY kind\"
 
@@ -43,8 +43,8 @@ pub struct Arguments {
     #[arg(value_name = "PREFIX", required = true)]
     prefixes: Vec<String>,
     /// The folder for the tables
-    #[arg(long, value_name = "DIR", required = true)]
-    out: Option<PathBuf>,
+    #[arg(short, long, value_name = "DIR", required = true)]
+    output: Option<PathBuf>,
     /// Add the SHA-256 of each file and of each blob: reads whole files
     #[arg(long)]
     hash: bool,
@@ -82,7 +82,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if let Some(Question::Report(question)) = &arguments.question {
         return report::run(context, question);
     }
-    let Some(out) = &arguments.out else { return Err(Failure::Usage("--out is missing".to_owned())) };
+    let Some(out) = &arguments.output else { return Err(Failure::Usage("--output is missing".to_owned())) };
     loop {
         write(context, arguments, out)?;
         refuse_exceeded(arguments, out)?;

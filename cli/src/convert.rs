@@ -10,7 +10,7 @@ use crate::open::Input;
 use crate::save::{LastArgument, Pending, prepare_all};
 use crate::{edit, json, lock, text, to_c};
 use executorch_format::convert::{Safetensors, ShardIndex, Skipped, Unsupported};
-use executorch_format::{Error, ErrorKind, Image, Model, Ptd, PtdOptions, SEGMENT_ALIGNMENT};
+use executorch_format::{Error, ErrorKind, ForeignFormat, Image, Model, Ptd, PtdOptions, SEGMENT_ALIGNMENT};
 use rename::Renames;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -187,7 +187,8 @@ fn is_piped_safetensors(input: &Input) -> bool {
 
 /// Returns `true` for a file of `torch.save`, which only Python can read.
 fn is_checkpoint(input: &Input) -> bool {
-    Model::parse(input.bytes()).is_err_and(|error| error.to_string().contains("PyTorch checkpoint"))
+    let is = |kind: &ErrorKind| matches!(kind, ErrorKind::Foreign { format: ForeignFormat::PyTorchCheckpoint, .. });
+    Model::parse(input.bytes()).is_err_and(|error| is(error.kind()))
 }
 
 fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {

@@ -3,9 +3,9 @@
 use crate::context::Context;
 use crate::failure::{Failure, each, each_at_once};
 use crate::files::{FileArguments, FilePath};
-use crate::json;
 use crate::open::Input;
 use crate::remote::{self, Need};
+use crate::{edit, json};
 use executorch_format::{FileKind, Model, PROBE_SIZE, Ptd, Pte, probe};
 use std::fs::File;
 use std::io::Read;
@@ -13,6 +13,28 @@ use std::path::{Path, PathBuf};
 
 /// The `.ptd` files, open.
 pub struct DataFiles(Vec<(FilePath, Input)>);
+
+/// `.ptd` files with external data, as an option.
+#[derive(clap::Args)]
+pub struct DataArguments {
+    /// A .ptd file with external data of the programs, of which nothing else is printed
+    #[arg(long, value_name = "X.ptd")]
+    data: Vec<PathBuf>,
+}
+
+impl DataArguments {
+    /// Opens these files, and the `.ptd` files among `files`. Fails if one of these cannot be read or is no `.ptd`; errors of the others are
+    /// reported when they are processed themselves.
+    pub fn open(&self, context: &Context, files: &FileArguments) -> Result<DataFiles, Failure> {
+        let mut opened = DataFiles::open(context, files.iter(context).flatten());
+        for path in &self.data {
+            let input = Input::open(context, path)?;
+            edit::data(&input)?;
+            opened.0.push((FilePath { path: path.clone(), found: false }, input));
+        }
+        Ok(opened)
+    }
+}
 
 /// A `.ptd` file that was read.
 pub struct Data<'i> {

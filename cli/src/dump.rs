@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 /// Print the whole metadata as JSON, as flatc does
 ///
 /// The names are the schema's. Each file is a separate document in flatc's form. With --json and --jsonl the trees are inside documents of
-/// this command. With --data, `pte build` makes the file again from the JSON, also after it was edited.
+/// this command. With --blobs, `pte build` makes the file again from the JSON, also after it was edited.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte dump model.pte | jq '.execution_plan[].name'
-  pte dump model.pte --data blobs -o tree.json   # `pte build tree.json --data blobs -o new.pte` makes a file from it
+  pte dump model.pte --blobs blobs -o tree.json   # `pte build tree.json --blobs blobs -o new.pte` makes a file from it
   pte dump --jsonl models/*.pte | jq -r '[.file, .tree.execution_plan[].name] | @tsv'")]
 pub struct Arguments {
     #[command(flatten)]
@@ -33,16 +33,16 @@ pub struct Arguments {
     #[command(flatten)]
     form: JsonArguments,
     /// Add `payloads`: the contents of each delegate's payload
-    #[arg(long, conflicts_with = "data")]
+    #[arg(long, conflicts_with = "blobs")]
     payloads: bool,
     /// Write segments and blobs into files in this folder, which the JSON names instead, so that `pte build` can make the file again
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["json", "jsonl"])]
-    data: Option<PathBuf>,
+    blobs: Option<PathBuf>,
     /// The file for the JSON [default: standard output]
     #[arg(short, long, value_name = "OUT.json", conflicts_with_all = ["json", "jsonl"])]
     output: Option<PathBuf>,
-    /// Replace files in the folder of --data
-    #[arg(long, requires = "data")]
+    /// Replace files in the folder of --blobs
+    #[arg(long, requires = "blobs")]
     overwrite: bool,
 }
 
@@ -94,8 +94,8 @@ struct PayloadEntry<'t> {
 
 /// Prints the tree of each file. Continues after a file that fails.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
-    if let Some(folder) = &arguments.data {
-        return with_data(context, arguments, arguments.files.single("--data")?, folder);
+    if let Some(folder) = &arguments.blobs {
+        return with_data(context, arguments, arguments.files.single("--blobs")?, folder);
     }
     if arguments.output.is_some() {
         arguments.files.single("--output")?;

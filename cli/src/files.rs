@@ -26,6 +26,9 @@ const ANY: &str = files!(".pte, .ptd, .bpte and .etdp (.etdump) files");
 /// The help of FILE for commands that take programs.
 pub const PROGRAMS: &str = files!(".pte and .bpte files", "; .ptd files named with them hold their external data");
 
+/// The help of FILE for commands that take programs and data.
+pub const WITH_BLOBS: &str = files!(".pte and .ptd files, and the programs inside .bpte files");
+
 /// The help of FILE for commands that take bundles.
 pub const BUNDLES: &str = files!(".bpte files");
 

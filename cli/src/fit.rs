@@ -3,7 +3,7 @@
 mod init;
 
 use crate::context::Context;
-use crate::data::{DataFiles, each_program, each_program_at_once, serving};
+use crate::data::{DataArguments, each_program, each_program_at_once, serving};
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
@@ -68,6 +68,8 @@ Exit codes: 0 nothing that was checked is missing, 1 something is missing or a f
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
+    #[command(flatten)]
+    data: DataArguments,
     /// The device: a TOML file, YAML as for ExecuTorch's selective build, or the name of a runtime, such as portable-1.0
     #[arg(long, value_name = "TARGET", required_unless_present = "init")]
     target: Option<PathBuf>,
@@ -96,7 +98,7 @@ pub struct FileFit {
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.only_with(arguments.init, "--init")?;
     match &arguments.target {
-        Some(target) if !arguments.init => check(context, &arguments.files, target, &arguments.form),
+        Some(target) if !arguments.init => check(context, arguments, target),
         _ => init(context, arguments),
     }
 }
@@ -114,11 +116,11 @@ fn init(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Checks each program against a target file.
-fn check(context: &Context, files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(), Failure> {
+fn check(context: &Context, arguments: &Arguments, target: &Path) -> Result<(), Failure> {
     let target = target::read(context, target)?;
-    let opened = DataFiles::open(context, files.iter(context).flatten());
+    let opened = arguments.data.open(context, &arguments.files)?;
     let data = opened.parse();
-    let mut documents = json::Files::start(context, form);
+    let mut documents = json::Files::start(context, &arguments.form);
     let mut lacking = false;
     let of_program = |path: &Path, pte: &Pte<'_>| -> Result<Fit, Failure> {
         let names = NameFiles::of(context, path, &[])?;
@@ -129,8 +131,13 @@ fn check(context: &Context, files: &FileArguments, target: &Path, form: &JsonArg
         };
         Ok(analysis.with_data(serving(&data, path)).fit(&target))
     };
-    let outcome =
-        each_program_at_once(context, files, Need::Scales, documents.as_mut(), of_program, |path, check, documents| {
+    let outcome = each_program_at_once(
+        context,
+        &arguments.files,
+        Need::Scales,
+        documents.as_mut(),
+        of_program,
+        |path, check, documents| {
             let check = check?;
             lacking |= !check.missing.is_empty();
             match documents {
@@ -142,8 +149,9 @@ fn check(context: &Context, files: &FileArguments, target: &Path, form: &JsonArg
                 }),
                 None => target::print(context, path, &target, &check),
             }
-        })
-        .map_err(|failure| failure.or_found(u8::from(lacking)))?;
+        },
+    )
+    .map_err(|failure| failure.or_found(u8::from(lacking)))?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome?;
     if lacking { Err(Failure::Reported(1)) } else { Ok(()) }

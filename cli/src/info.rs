@@ -8,7 +8,7 @@ pub use companions::test_value;
 
 use crate::context::Context;
 use crate::contract;
-use crate::data::{DataFiles, serving};
+use crate::data::{DataArguments, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -37,12 +37,14 @@ use serde::Serialize;
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
+    #[command(flatten)]
+    data: DataArguments,
     /// Print a table: one line for each file
     #[arg(long, group = "form")]
     table: bool,
     /// Print the contract with callers and runtimes, as Markdown for a model card or with --json: inputs and outputs with types, sizes and
     /// names, metadata, backends, operators' libraries, releases, memory and hash
-    #[arg(long, conflicts_with = "table")]
+    #[arg(long, conflicts_with_all = ["table", "data"])]
     contract: bool,
     #[command(flatten)]
     names: NamesArguments,
@@ -116,7 +118,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut documents = json::Files::start(context, &arguments.form);
     let (mut apart, mut rows) = (false, table::Rows::default());
-    let opened = DataFiles::open(context, arguments.files.iter(context).flatten());
+    let opened = arguments.data.open(context, &arguments.files)?;
     let data = opened.parse();
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(context, path, Need::Graphs)?;

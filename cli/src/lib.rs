@@ -24,6 +24,7 @@ mod failure;
 mod files;
 mod fit;
 mod graph;
+mod hash;
 mod help;
 mod info;
 mod json;
@@ -143,6 +144,7 @@ subcommands! {
         (Verify, "verify", verify),
         #[command(alias = "check")]
         (Fit, "fit", fit),
+        (Hash, "hash", hash),
     }
     "Change" {
         (Replace, "replace", edit::replace),

@@ -4,7 +4,7 @@ mod hash;
 mod print;
 
 use crate::context::Context;
-use crate::data::{DataFiles, serving};
+use crate::data::{DataArguments, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -28,6 +28,8 @@ use std::cmp::Reverse;
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
+    #[command(flatten)]
+    data: DataArguments,
     #[command(flatten)]
     form: JsonArguments,
     /// Add the SHA-256 of each blob's bytes
@@ -92,7 +94,7 @@ enum User<'t> {
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = json::Files::start(context, &arguments.form);
     let named = arguments.files.are_several();
-    let opened = DataFiles::open(context, arguments.files.iter(context).flatten());
+    let opened = arguments.data.open(context, &arguments.files)?;
     let data = opened.parse();
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(context, path, Need::Graphs)?;

@@ -1,16 +1,17 @@
 //! `pte rewrite`: writes a file again, unchanged or with a recomputed layout.
 
 use crate::context::Context;
-use crate::edit::{self, only_a_file};
+use crate::edit::{self, EditReport, How, Output, only_a_file};
 use crate::failure::Failure;
 use crate::lock;
 use crate::open::Input;
-use crate::save::{LastArgument, Pending, prepare};
+use crate::save::{LastArgument, Pending};
 use crate::text;
 use clap::ValueEnum;
 use executorch_format::delegate::Xnnpack;
+use executorch_format::edit::{Action, Change, Subject};
 use executorch_format::schema::program::DataLocation;
-use executorch_format::{Error, Model, PtdOptions, PteOptions, WriteStyle};
+use executorch_format::{Error, Image, Model, PtdOptions, PteOptions, WriteStyle};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,9 @@ use std::path::{Path, PathBuf};
   pte rewrite model.pte copy.pte
   pte rewrite --segment-alignment 4096 --delegate segment model.pte -i
   curl -s https://example.com/model.pte | pte rewrite --relayout - - > model.pte")]
-#[command(mut_arg("last", |argument| argument.required_unless_present("in_place").conflicts_with("in_place")))]
+#[command(mut_arg("last", |argument| {
+    argument.required_unless_present_any(["to", "in_place", "dry_run"]).conflicts_with("in_place")
+}))]
 #[command(mut_arg("to", |argument| argument.conflicts_with("in_place")))]
 pub struct Arguments {
     /// A .pte, .ptd, .bpte or .etdp file, or an XNNPACK payload cut out of a .pte; - is standard input
@@ -34,6 +37,8 @@ pub struct Arguments {
     /// Replace the file itself; if that fails, it is unchanged
     #[arg(short, long)]
     in_place: bool,
+    #[command(flatten)]
+    how: How,
     #[command(flatten)]
     options: Options,
 }
@@ -110,24 +115,36 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     if arguments.in_place {
         only_a_file(&arguments.input)?;
     }
-    let output = if arguments.in_place { &*arguments.input } else { arguments.output.path() };
-    lock::before_reading(context, output)?;
+    let output = if arguments.in_place { Some(&*arguments.input) } else { arguments.output.given() };
+    if let Some(output) = output.filter(|_| !arguments.how.dry_run) {
+        lock::before_reading(context, output)?;
+    }
     let input = Input::open(context, &arguments.input)?;
     let options = &arguments.options;
-    let unwritable = |error: Error| Failure::unwritable(output, error);
+    let unwritable = |error: Error| Failure::unwritable(output.unwrap_or(input.path()), error);
+    let finish = |image: executorch_format::Result<Image<'_>>, notes: Vec<String>| {
+        let image = image.map_err(unwritable)?;
+        let (before, after) = (input.bytes().len() as u64, image.size());
+        let mut report = EditReport::default();
+        if !image.is_from_source() || before != after {
+            report.changes.push(Change::new(Action::Replaced, Subject::Layout, "", before, after));
+        }
+        report.notes = notes;
+        edit::finish(context, &[&input], vec![Output::of_image(output, image)], report, &arguments.how)
+    };
     let model = input.parse()?;
     if !matches!(model, Model::Pte(_) | Model::Ptd(_)) && options.only_drops_trailing() {
         let trailing = model.trailing_bytes();
         options.check_trailing(context, &trailing, input.path())?;
         let kept = cut(&model, input.bytes(), &trailing);
         let cut = Model::parse(&kept).map_err(|error| Failure::bad(input.path(), &error))?;
-        return prepare(context, &input.copied(cut.image().map_err(unwritable)?), output, &input);
+        return finish(cut.image(), Vec::new());
     }
     match model {
         Model::Pte(pte) => {
             options.check_trailing(context, &pte.trailing_bytes(), input.path())?;
             let pte = if options.any() { pte.lay_out(&options.for_pte()).map_err(unwritable)? } else { pte };
-            prepare(context, &input.copied(pte.image().map_err(unwritable)?), output, &input)
+            finish(pte.image(), Vec::new())
         }
         Model::Ptd(ptd) => {
             if let Some(option) = options.for_programs() {
@@ -135,16 +152,14 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
                 return Err(Failure::Usage(format!("{option} applies only to .pte files, and {file} is a .ptd")));
             }
             options.check_trailing(context, &ptd.trailing_bytes(), input.path())?;
-            if let Some(note) = edit::old_schema(&ptd).filter(|_| options.any()) {
-                context.say(format_args!("note: {note}"));
-            }
+            let notes = edit::old_schema(&ptd).filter(|_| options.any()).into_iter().collect();
             let ptd = if options.any() { ptd.lay_out(&options.for_ptd()).map_err(unwritable)? } else { ptd };
-            prepare(context, &input.copied(ptd.image().map_err(unwritable)?), output, &input)
+            finish(ptd.image(), notes)
         }
         Model::Bpte(bpte) if !options.any() => {
             // The program is copied as bytes of the bundle, so damage in it would otherwise go unnoticed.
             bpte.program().map_err(|error| Failure::bad(input.path(), &error))?;
-            prepare(context, &input.copied(bpte.image().map_err(unwritable)?), output, &input)
+            finish(bpte.image(), Vec::new())
         }
         Model::Bpte(_) => {
             let file = text::path(input.path());
@@ -154,11 +169,9 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         }
         Model::Xnnpack(payload) => {
             let payload = options.for_payload(payload, input.path())?;
-            prepare(context, &input.copied(payload.image().map_err(unwritable)?), output, &input)
+            finish(payload.image(), Vec::new())
         }
-        Model::Etdp(etdp) if !options.any() => {
-            prepare(context, &input.copied(etdp.image().map_err(unwritable)?), output, &input)
-        }
+        Model::Etdp(etdp) if !options.any() => finish(etdp.image(), Vec::new()),
         _ => Err(Failure::Usage(format!("{}: files of this kind cannot be written", text::path(input.path())))),
     }
 }

@@ -33,9 +33,14 @@ pub struct LastArgument {
 }
 
 impl LastArgument {
-    /// Returns the path.
+    /// Returns the path, if one was given.
+    pub fn given(&self) -> Option<&Path> {
+        self.to.as_deref().or(self.last.as_deref())
+    }
+
+    /// Returns the path, which is that of standard output if none was given.
     pub fn path(&self) -> &Path {
-        self.to.as_deref().or(self.last.as_deref()).unwrap_or(Path::new(text::STANDARD))
+        self.given().unwrap_or(Path::new(text::STANDARD))
     }
 }
 
@@ -132,17 +137,6 @@ pub fn finish<'a>(context: &Context, command: impl FnOnce() -> Result<Pending<'a
     outcome
 }
 
-/// Writes a file for `output`, or to standard output if that is `-`, with a progress bar on the terminal if it takes long. Removes the
-/// incomplete file on SIGINT and SIGTERM.
-pub fn prepare(
-    context: &Context,
-    image: &Image<'_>,
-    output: &Path,
-    input: &Input,
-) -> Result<Pending<'static>, Failure> {
-    prepare_all(context, &[(image, output)], &[input])
-}
-
 /// Writes a whole file that is not a model, or nothing, while the content is produced. Never replaces a model.
 pub fn save_with(
     context: &Context,
@@ -213,7 +207,8 @@ fn refuse_terminal() -> Result<(), Failure> {
     Err(Failure::Usage(fault.to_owned()))
 }
 
-/// Writes files that belong together: if one cannot be written, none of them appears.
+/// Writes files that belong together: if one cannot be written, none of them appears. `-` is standard output. Shows a progress bar on the
+/// terminal if it takes long. Removes the incomplete files on SIGINT and SIGTERM.
 pub fn prepare_all(
     context: &Context,
     files: &[(&Image<'_>, &Path)],
@@ -369,7 +364,7 @@ mod tests {
         ptd.image().and_then(|image| image.save(&data)).expect("a file");
 
         for (file, line) in [
-            (&program, "rewrite FILE FILE"),
+            (&program, "rewrite --relayout FILE FILE"),
             (&program, "metadata FILE --set get_answer=42 -i"),
             (&program, "select FILE --keep forward -o FILE"),
             (&data, "rewrite --relayout FILE FILE"),

@@ -2,8 +2,8 @@
 
 use crate::json::{FORMAT, Failed, OnlyFailed};
 use crate::{
-    contract, convert, debug, diff, disasm, dump, edit, fit, graph, info, list, memory, ops, profile, report, size,
-    verify,
+    contract, convert, debug, diff, disasm, dump, edit, fit, graph, hash, info, list, memory, ops, profile, report,
+    size, verify,
 };
 use regex_lite::Regex;
 use schemars::generate::SchemaSettings;
@@ -37,6 +37,7 @@ const EDITS: &[&str] = &[
     "ptd rename",
     "ptd split",
     "replace",
+    "rewrite",
     "select",
     "strip",
 ];
@@ -56,8 +57,10 @@ const DOCUMENTS: &[Document] = &[
     document("disasm", &["disasm"], "", files::<disasm::FileDisassembly>),
     document("dump", &["dump"], "", files::<dump::Dump>),
     document("edit", EDITS, "a change", whole::<edit::Outcome>),
-    document("extract", &["extract"], "", whole::<edit::extract::Manifest>),
+    document("extract", &["extract"], "", files::<edit::extract::FileBlobs>),
     document("graph", &["graph"], "", files::<graph::FileGraphs>),
+    document("hash", &["hash"], "", files::<hash::FileHash>),
+    document("hash-check", &["hash"], "--check", files::<hash::FileCheck>),
     document("info", &["info"], "", files::<info::Info>),
     document("list", &["list"], "", files::<list::Listing>),
     document("memory", &["memory"], "", files::<memory::FileMemory>),
@@ -71,6 +74,7 @@ const DOCUMENTS: &[Document] = &[
     document("report", &["report"], "", files::<report::Page>),
     document("rules", &["verify"], "--rules", whole::<verify::Rules>),
     document("size", &["size"], "", files::<size::FileSize>),
+    document("size-shared", &["size"], "--shared", whole::<size::shared::SharedSizes>),
     document("size-growth", &["size"], "two files", whole::<size::TwoSizes>),
     document("verify", &["verify"], "", files::<verify::output::CheckedFile>),
     document("verify-runtime", &["verify"], "--runtime", files::<verify::runtimes::FileReleases>),

@@ -1,6 +1,7 @@
 //! `pte size`: where the bytes of a file go.
 
 mod print;
+pub mod shared;
 
 use crate::context::Context;
 use crate::failure::{Failure, each};
@@ -28,6 +29,7 @@ use std::path::Path;
   pte size model.pte --by operator --top 5
   pte size model.pte --by module --names model.etrecord
   pte size old.pte new.pte
+  pte size --shared base.pte french.pte german.pte
   pte size --json model.pte | jq '.files[0].parts | map(.size) | add'")]
 pub struct Arguments {
     #[command(flatten)]
@@ -37,6 +39,9 @@ pub struct Arguments {
     /// Group the bytes of a file by this [default: kind]
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
+    /// Show the data that several files have in common, instead of the parts of each
+    #[arg(long, conflicts_with_all = ["by", "names", "top"])]
+    shared: bool,
     #[command(flatten)]
     names: NamesArguments,
     /// Maximum lines [default: all; on a terminal 20]
@@ -170,6 +175,9 @@ pub struct TwoSizes<'t> {
 
 /// Prints the sizes of each file, or compares two.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.shared {
+        return shared::run(context, &arguments.files, &arguments.form);
+    }
     if let ([before, after], false) = (&arguments.files.files[..], arguments.files.recursive) {
         if arguments.by.is_some() {
             let fault = "--by groups the bytes of one file: two files are compared part by part";

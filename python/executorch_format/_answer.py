@@ -44,6 +44,13 @@ class Answers(tuple[A, ...]):
             return Answers(super().__getitem__(index))
         return super().__getitem__(index)
 
+    def __repr__(self) -> str:
+        """Shows the first answers, and the number of all."""
+        most = 3
+        shown = [text if len(text) <= 160 else text[:160] + "…" for text in map(repr, self[:most])]
+        more = f", … {len(self)} in all" if len(self) > most else ""
+        return f"Answers({', '.join(shown)}{more})"
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Returns a list of dicts, for example for `pandas.DataFrame`."""
         return [answer.to_dict() for answer in self]
@@ -81,6 +88,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return value
+
+
+def counted(count: int, what: str) -> str:
+    """Returns `1 input` or `2 inputs`."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _short(value: Any) -> str:

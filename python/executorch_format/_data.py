@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any, Self, Union
 
 from executorch_format._answer import Answers
-from executorch_format._model import AnyFile, Model, Progress, natives, source
+from executorch_format._model import AnyFile, Model, Progress, naming, natives, source
 from executorch_format._native import File
 from executorch_format._tensors import NamedData, Tensor, Tensors, missing, new_data, tensor
-from executorch_format.answers import EditReport, Skipped
+from executorch_format.answers import ContentHash, EditReport, Skipped
 
 Part = Union[Mapping[str, int], Callable[[str], int]]
 """The part of each key, from 0."""
@@ -51,7 +51,9 @@ class Data(Model):
     def from_safetensors(cls, file: AnyFile, *, skip: bool = False, mmap: bool = True) -> Self:
         """Creates a file with the tensors of a safetensors file, without copying their data. Tensors of types that ExecuTorch does not have
         raise `Error`, or are left out with `skip` (see `skipped`)."""
-        native, skipped = File.from_safetensors(source(file, mmap)[0], skip)
+        read, path = source(file, mmap)
+        with naming(path):
+            native, skipped = File.from_safetensors(read, skip)
         data = cls(native, None, _MADE)
         data.skipped = Answers(map(Skipped._of, skipped))
         return data
@@ -62,6 +64,10 @@ class Data(Model):
         """Writes the tensors as a safetensors file. Entries that the format does not support raise `Error`, or are left out with `skip`.
         `any_size` is explained at `save`."""
         return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress, any_size)))
+
+    def content_hash(self) -> ContentHash:
+        """Returns a hash of the keys with their types, shapes and bytes, which does not depend on the layout of the file."""
+        return ContentHash._of(self._native.content_hash([]))
 
     def _changed(self, changed: tuple[File, Any]) -> Self:
         return type(self)(changed[0], self.path, EditReport._of(changed[1]))

@@ -6,7 +6,8 @@ import builtins
 import html
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Protocol, Self, Union
@@ -99,16 +100,27 @@ def open(file: AnyFile, *, mmap: bool = True) -> Model:
 
     Raises `Error` if the file is invalid, and `OSError` if it cannot be read.
     """
-    read, path = source(file, mmap)
-    return of_native(File.parse(read), path)
-
-
-def of_native(native: File, path: str | None = None) -> Model:
-    """Creates the model for the kind of a file."""
+    native, path = _parsed(file, mmap)
     kind = native.kind()
     if kind not in _KINDS:
-        raise Error(f"unknown kind of file: {kind}", rule="foreign")
-    return _KINDS[kind](native, path)
+        raise Error(f"unknown kind of file: {kind}", rule="foreign", file=path)
+    return _KINDS[kind]._opened(native, path, mmap)
+
+
+def _parsed(file: AnyFile, map_it: bool) -> tuple[File, str | None]:
+    """Reads a file. Errors have its path."""
+    read, path = source(file, map_it)
+    with naming(path):
+        return File.parse(read), path
+
+
+@contextmanager
+def naming(path: str | None) -> Iterator[None]:
+    """Adds the path of a file to errors."""
+    try:
+        yield
+    except Error as error:
+        raise error._in(path) from None
 
 
 _KINDS: dict[str, type[Model]] = {}
@@ -140,20 +152,36 @@ class Model:
     @classmethod
     def open(cls, file: AnyFile, *, mmap: bool = True) -> Self:
         """Like `executorch_format.open`, for one kind of file: raises `Error` for any other. A subclass returns its own instances."""
-        read, path = source(file, mmap)
-        native = File.parse(read)
         if not cls.kind:
-            model = of_native(native, path)
+            model = open(file, mmap=mmap)
             assert isinstance(model, cls)
             return model
+        native, path = _parsed(file, mmap)
         if native.kind() != cls.kind:
-            raise Error(f"expected a .{cls.kind}, found a .{native.kind()}", rule="foreign")
-        return cls(native, path)
+            raise Error(f"expected a .{cls.kind}, found a .{native.kind()}", rule="foreign", file=path)
+        return cls._opened(native, path, mmap)
+
+    @classmethod
+    def _opened(cls, native: File, path: str | None, mmap: bool) -> Self:
+        model = cls(native, path)
+        model._mmap = mmap
+        return model
+
+    _mmap = True
+    _named_by: tuple[str, ...] | None = ()
+    """The paths of the files with names; `None` if one of them has no path."""
+
+    def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
+        """Pickles the path of the file, and those of the files with names, which are opened again."""
+        if self.path is None or self.changes is not None or self._named_by is None:
+            raise TypeError(f"{self!r} has no file of its own to be opened again: save it, and pickle what `open` returns")
+        names = [os.path.abspath(file) for file in self._named_by]
+        return _unpickled, (type(self), os.path.abspath(self.path), self.file_size, self._mmap, names)
 
     @property
     def _native(self) -> File:
         if self._file is None:
-            raise ValueError(f"the model {self._name!r} is closed")
+            raise ValueError(f"the {self._called()} is closed")
         return self._file
 
     def close(self) -> None:
@@ -220,11 +248,10 @@ class Model:
         """Returns the releases of ExecuTorch that load the file, and the kernels that this requires besides the portable ones."""
         return LoadsIn._of(self._native.releases(natives(data))["loads_in"])
 
-    def verdict(self, target: Mapping[str, object] | None = None, *, data: Data | Iterable[Data] = ()) -> Verdict | None:
-        """Returns what ExecuTorch on a target does with the file; `None` for an ETDump, and for a payload in a file of its own. `target` has the
-        keys of a target file of `pte fit`, with sizes in bytes or as text; without it, the target is the newest release with everything in
-        its own libraries. `data` are the `.ptd` files that a program is used with."""
-        found = self._native.verdict(natives(data), target and dict(target))
+    def verdict(self, *, data: Data | Iterable[Data] = ()) -> Verdict | None:
+        """Returns what the newest release of ExecuTorch, with everything in its own libraries, does with the file; `None` for an ETDump, and for a
+        payload in a file of its own. `data` are the `.ptd` files that a program is used with. `Program.fit` has the verdict of a device."""
+        found = self._native.verdict(natives(data))
         return None if found is None else Verdict._of(found)
 
     def savings(self) -> Answers[Saving]:
@@ -252,7 +279,11 @@ class Model:
 
     @property
     def _name(self) -> str:
-        return Path(self.path).name if self.path else f"model.{self.kind}"
+        return Path(self.path).name if self.path else "in memory"
+
+    def _called(self) -> str:
+        """Returns the class, and the name of the file if it has one."""
+        return f"{type(self).__name__} {self._name!r}" if self.path else f"{type(self).__name__} {self._name}"
 
     def _contents(self) -> str:
         """Describes the contents for `repr`."""
@@ -260,13 +291,13 @@ class Model:
 
     def __repr__(self) -> str:
         if self.closed:
-            return f"<{type(self).__name__} {self._name!r}: closed>"
+            return f"<{self._called()}: closed>"
         # `repr` must work for damaged files too.
         try:
             facts = [f"{self.file_size:,} bytes", self._contents()]
         except Error as error:
             facts = [str(error)]
-        return f"<{type(self).__name__} {self._name!r}: {', '.join(filter(None, facts))}>"
+        return f"<{self._called()}: {', '.join(filter(None, facts))}>"
 
     def _repr_html_(self) -> str:
         page = html.escape(self.report().to_html(), quote=True)
@@ -342,10 +373,17 @@ class Report:
         Path(path).write_text(self.to_html(), encoding="utf-8")
 
     def __repr__(self) -> str:
-        return f"<Report on {self._model._name!r}>"
+        return f"<Report on {self._model!r}>"
 
     def _repr_html_(self) -> str:
         return self._model._repr_html_()
+
+
+def _unpickled(kind: type[Model], path: str, size: int, mmap: bool, names: list[str]) -> Model:
+    model = kind.open(path, mmap=mmap)
+    if model.file_size != size:
+        raise Error(f"the file has {model.file_size:,} bytes, and had {size:,} when the model was pickled", rule="changed", file=path)
+    return model.with_names(*names) if names else model  # type: ignore[attr-defined]
 
 
 def natives(data: Data | Iterable[Data]) -> list[File]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from executorch_format._answer import counted
 from executorch_format._model import Model
 from executorch_format._program import Program
 from executorch_format.answers import Profile
@@ -33,7 +34,14 @@ class Trace(Model):
         return Profile._of(self._native.profile(None if program is None else program._native, method))
 
 
+    def _contents(self) -> str:
+        return counted(sum(run["name"] == "Execute" for run in self.summary["runs"]), "run")
+
+
 class Payload(Model):
     """An XNNPACK payload in a file of its own. `tree` returns its graph."""
 
     kind = "payload"
+
+    def _contents(self) -> str:
+        return f"XNNPACK, {counted(sum(kind['calls'] for kind in self.summary['operators']), 'node')}"

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, Union, overload
+from typing import Any, NoReturn, Self, Union, overload
 
-from executorch_format._answer import Answers, frozen
+from executorch_format._answer import Answers, counted, frozen
 from executorch_format._data import Data
 from executorch_format._error import Error
-from executorch_format._model import AnyFile, Model, Progress, natives, source
+from executorch_format._model import AnyFile, Model, Progress, naming, natives, source
 from executorch_format._native import File, Source
 from executorch_format._tensors import (
     NamedData,
@@ -29,6 +29,7 @@ from executorch_format._tensors import (
 from executorch_format.answers import (
     Candidate,
     CompileSpec,
+    ContentHash,
     DelegateGraph,
     EditReport,
     Fit,
@@ -57,6 +58,9 @@ class _Contents:
     def methods(self) -> list[dict[str, Any]]:
         methods: list[dict[str, Any]] = self.native.disassembly()["methods"]
         return methods
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("methods and delegates are parts of a program: pickle the program")
 
     @cached_property
     def candidates(self) -> Answers[Candidate]:
@@ -198,9 +202,10 @@ class Method:
 
     def __repr__(self) -> str:
         code = self._code
-        counts = f"{len(code['inputs'])} inputs, {len(code['outputs'])} outputs, {len(code['values'])} values"
-        instructions = sum(len(chain["instructions"]) for chain in code["chains"])
-        return f"<Method {self.name!r}: {counts}, {instructions} instructions, {len(code['delegates'])} delegates>"
+        counts = {what: len(code[f"{what}s"]) for what in ("input", "output", "value")}
+        counts["instruction"] = sum(len(chain["instructions"]) for chain in code["chains"])
+        counts["delegate"] = len(code["delegates"])
+        return f"<Method {self.name!r}: {', '.join(counted(count, what) for what, count in counts.items())}>"
 
     def _repr_html_(self) -> str | None:
         return self._contents.native.picture(self.name, False)
@@ -258,8 +263,13 @@ class Program(Model):
             if self.path is None:
                 raise ValueError("a program without a path has no ETRecord beside it: give the file")
             files = (Path(self.path).with_suffix(".etrecord"),)
-        native = self._native.with_names([source(file, True)[0] for file in files])
-        return type(self)(native, self.path, self.changes)
+        read = [source(file, True) for file in files]
+        paths = tuple(path for _, path in read if path is not None)
+        with naming(", ".join(paths) or None):
+            native = self._native.with_names([content for content, _ in read])
+        named = type(self)(native, self.path, self.changes)
+        named._mmap, named._named_by = self._mmap, paths if len(paths) == len(read) else None
+        return named
 
     @cached_property
     def methods(self) -> Methods:
@@ -333,9 +343,18 @@ class Program(Model):
         """Returns the operators and backends that a runtime needs for the program."""
         return Operators._of(self._native.operators())
 
-    def fit(self, target: Mapping[str, object] | None = None, *, data: Data | Iterable[Data] = ()) -> Fit:
-        """Returns what the program needs from a target, and what the target lacks, like `pte fit`. `target` and `data` are those of `verdict`."""
-        return Fit._of(self._native.fit(natives(data), target and dict(target)))
+    def fit(self, target: Mapping[str, object], *, data: Data | Iterable[Data] = ()) -> Fit:
+        """Returns what the program needs from a target, what the target lacks, and the verdict on it, like `pte fit`. `target` has the keys of a
+        target file, with sizes in bytes or as text: an empty one is the newest release with everything in its own libraries. `data` are the
+        `.ptd` files that the program is used with."""
+        return Fit._of(self._native.fit(natives(data), dict(target)))
+
+    def content_hash(self, *, data: Data | Iterable[Data] = ()) -> ContentHash:
+        """Returns a hash of the content, which does not depend on the layout of the file or on the place of the data, with the hashes of each method
+        and weight. `data` are the `.ptd` files that the program is used with. `pte hash --help` lists what the hash covers.
+
+        Raises `Error` if data that the program uses is missing."""
+        return ContentHash._of(self._native.content_hash(natives(data)))
 
     def graphs(self) -> Answers[Graph]:
         """Returns the graphs of the methods that compute something, in the file's order."""
@@ -422,6 +441,15 @@ class Program(Model):
         program, data, report = self._native.externalize(keys, alignment)
         return self._changed((program, report)), Data(data, None, EditReport._of(report))
 
+    def share(
+        self, *others: Program, data: Data | Iterable[Data] = (), min_size: int = 0, alignment: int | None = None
+    ) -> tuple[tuple[Program, ...], Data]:
+        """Moves the data that this program and the others have in common into one `.ptd`, with everything in `data`: returns the programs, this
+        one first, and the `.ptd`, which all of them use. Only data of at least `min_size` bytes is moved."""
+        programs = (self, *others)
+        changed, shared = File.share([program._native for program in programs], natives(data), min_size, alignment)
+        return tuple(program._changed(new) for program, new in zip(programs, changed)), Data(shared, None, EditReport._of({}))
+
     def internalize(self, data: Data | Iterable[Data], keys: Collection[str] | None = None) -> Self:
         """Copies external data into the program: the data of `keys`, or all. Raises `KeyError` if none of the files has a key."""
         files = [data] if isinstance(data, Data) else list(data)
@@ -468,7 +496,7 @@ class Program(Model):
 
     def _contents(self) -> str:
         methods = list(self.methods)
-        return f"{len(methods)} method{'s' * (len(methods) != 1)} ({', '.join(methods[:3])}{', …' * (len(methods) > 3)})"
+        return f"{counted(len(methods), 'method')} ({', '.join(methods[:3])}{', …' * (len(methods) > 3)})"
 
 
 def _chosen(candidate: Candidate, choose: Choose | None, names: set[str] | None) -> str | None:

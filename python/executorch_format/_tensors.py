@@ -162,6 +162,10 @@ class Tensor:
         """Returns the identifier of the CPU."""
         return (1, 0)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        layout = self.scalar_type, self.sizes, self.dim_order, self.strides
+        return _unpickled, (self.name, *layout, bytes(self.data))
+
     def __repr__(self) -> str:
         return f"Tensor({self.name!r}, {self.scalar_type}, {list(self.sizes)}, {self.data.nbytes} bytes)"
 
@@ -174,6 +178,12 @@ class Tensor:
             "dim_order": list(self.dim_order),
             "size": self.data.nbytes,
         }
+
+
+def _unpickled(
+    name: str, scalar_type: ScalarType, sizes: tuple[int, ...], dim_order: tuple[int, ...], strides: tuple[int, ...], data: bytes
+) -> Tensor:
+    return Tensor(name, scalar_type, sizes, dim_order, strides, memoryview(data))
 
 
 Shape = tuple[ScalarType, list[int], bytes, list[int]]

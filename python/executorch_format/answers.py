@@ -39,6 +39,29 @@ class Finding(Answer):
 
 
 @dataclass(frozen=True, repr=False)
+class PartHash(Answer):
+    """A part of a file, and the hash of its content."""
+
+    name: str
+    """The name of the method or of the weight, `shortened`."""
+    sha256: str
+    """SHA-256 in hexadecimal."""
+
+
+@dataclass(frozen=True, repr=False)
+class ContentHash(Answer):
+    """The hash of a file's content, and those of its parts."""
+
+    sha256: str
+    """The hash of all content."""
+    methods: Answers[PartHash]
+    """The methods, by name: each with the data that it uses."""
+    weights: Answers[PartHash]
+    """The weights, by name: the name in the file, or the one that `Pte::externalize` would give; and data that delegates look up, by key. The
+    hash of a tensor covers its type, sizes, dim order and bytes."""
+
+
+@dataclass(frozen=True, repr=False)
 class BlobUser(Answer):
     """A user of a blob."""
 
@@ -1204,8 +1227,7 @@ class Change(Answer):
     action: str
     """The kind of change. One of `added`, `replaced`, `removed`, `externalized`, `internalized`, `shared`, `renamed`, `extracted`."""
     subject: str
-    """The kind of part. One of `constant`, `initial_state`, `payload`, `named_data`, `key`, `segment`, `method`, `stack_traces`, `names`,
-    `padding`, `program`, `test_case`."""
+    """The kind of part."""
     name: str
     """The name or key after the change; empty if the part has none."""
     users: Answers[ChangeUser]

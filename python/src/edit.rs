@@ -3,7 +3,10 @@
 use crate::error::{raise, raise_finding, unfit};
 use crate::file::File;
 use crate::held::{OwnedModel, PySource, Source, borrowed};
-use executorch_format::edit::{Digest, EditReport, MetadataValue, NewData, NewKey, Selector, Strip, new_errors};
+use executorch_format::edit::{
+    Digest, EditReport, MetadataValue, NewData, NewKey, Selector, Strip, findings_of_pair, new_errors,
+    new_errors_of_pair, share,
+};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::flat_tensor::TensorLayout;
 use executorch_format::{Analysis, Error, Model, Ptd, PtdOptions, Pte};
@@ -160,6 +163,46 @@ impl File {
         let data = data.ok_or_else(|| unfit(py, "nothing was moved".to_owned()))?;
         let sources = program.0.sources().to_vec();
         Ok((program, Self::held(OwnedModel::new(data, sources)), report))
+    }
+
+    /// Moves data that several programs have into one `.ptd`, with everything in `data`.
+    #[staticmethod]
+    fn share<'py>(
+        py: Python<'py>,
+        programs: Vec<Py<Self>>,
+        data: Vec<Py<Self>>,
+        min_size: u64,
+        alignment: Option<u32>,
+    ) -> PyResult<(Vec<Changed<'py>>, Self)> {
+        let files = programs.iter().chain(&data);
+        let sources: Vec<Arc<Source>> = files.flat_map(|file| file.get().0.sources().to_vec()).collect();
+        let data = Self::data(py, &data)?;
+        let programs = programs.iter().map(|program| {
+            program.get().pte(py)?;
+            match program.get().0.to_change() {
+                Model::Pte(pte) => Ok(pte.clone()),
+                other => Err(unfit(py, format!("a {} is not a program (.pte)", other.kind()))),
+            }
+        });
+        let programs = programs.collect::<PyResult<Vec<Pte<'static>>>>()?;
+        let shared = py.detach(|| {
+            let shared = share(&programs, &data, min_size, &options(alignment))?;
+            let ptd = [shared.data];
+            let pairs = programs.iter().zip(&shared.programs);
+            let broken =
+                pairs.flat_map(|(before, after)| new_errors_of_pair(&findings_of_pair(before, &data), (after, &ptd)));
+            let broken = broken.take(1).next();
+            let [ptd] = ptd;
+            Ok((shared.programs, shared.reports, ptd, broken))
+        });
+        let (programs, reports, ptd, broken) = shared.map_err(|error: Error| raise(py, &error))?;
+        if let Some(finding) = &broken {
+            return Err(raise_finding(py, finding));
+        }
+        let changed = programs.into_iter().zip(&reports).map(|(program, report)| {
+            Ok((Self::held(OwnedModel::new(program, sources.clone())), pythonize(py, report)?))
+        });
+        Ok((changed.collect::<PyResult<_>>()?, Self::held(OwnedModel::new(ptd, sources.clone()))))
     }
 
     /// Moves external data into the program: the data of `keys`, or all.

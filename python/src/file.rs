@@ -355,33 +355,36 @@ impl File {
         ask(py, || Ok(self.0.file()?.releases(&Target::default(), given)))
     }
 
-    /// Returns what ExecuTorch on a target does with the file and its `.ptd` files.
-    #[pyo3(signature = (data, target=None))]
-    fn verdict<'py>(
-        &self,
-        py: Python<'py>,
-        data: Vec<Py<Self>>,
-        target: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let target = self::target(py, target)?;
+    /// Returns what the newest release of ExecuTorch does with the file and its `.ptd` files.
+    fn verdict<'py>(&self, py: Python<'py>, data: Vec<Py<Self>>) -> PyResult<Bound<'py, PyAny>> {
         let data = Self::data(py, &data)?;
         let data: Vec<&Ptd<'_>> = data.iter().collect();
-        ask(py, || Ok(self.0.file()?.verdict(&target, &data)))
+        ask(py, || Ok(self.0.file()?.verdict(&Target::default(), &data)))
     }
 
     /// Returns what a program needs from a target, and what the target lacks.
-    #[pyo3(signature = (data, target=None))]
     fn fit<'py>(
         &self,
         py: Python<'py>,
         data: Vec<Py<Self>>,
-        target: Option<&Bound<'py, PyAny>>,
+        target: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let target = self::target(py, target)?;
+        let target: Target = depythonize(target).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        target.check().map_err(|error| raise(py, &error))?;
         let data = Self::data(py, &data)?;
         let data: Vec<&Ptd<'_>> = data.iter().collect();
         let pte = self.pte(py)?;
-        ask(py, || Ok(Analysis::new(pte).with_data(data.iter().copied()).fit(&target)))
+        ask(py, || Ok(self.analysis(pte).with_data(data.iter().copied()).fit(&target)))
+    }
+
+    /// Returns the hash of the content of a program with its `.ptd` files, or of a `.ptd`.
+    fn content_hash<'py>(&self, py: Python<'py>, data: Vec<Py<Self>>) -> PyResult<Bound<'py, PyAny>> {
+        if let Model::Ptd(ptd) = self.model() {
+            return ask(py, || ptd.content_hash());
+        }
+        let data = Self::data(py, &data)?;
+        let pte = self.pte(py)?;
+        ask(py, || Analysis::new(pte).with_data(data.iter()).content_hash())
     }
 
     fn savings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -447,14 +450,4 @@ impl File {
         let image = files.iter().fold(image, |image, (file, bytes)| image.copy_from(file, bytes));
         save(py, &self.0, &image, &path, progress)
     }
-}
-
-/// Reads a target from the keys of a target file.
-fn target(py: Python<'_>, target: Option<&Bound<'_, PyAny>>) -> PyResult<Target> {
-    let target: Target = match target {
-        Some(target) => depythonize(target).map_err(|error| PyValueError::new_err(error.to_string()))?,
-        None => Target::default(),
-    };
-    target.check().map_err(|error| raise(py, &error))?;
-    Ok(target)
 }

@@ -253,11 +253,21 @@ def test_the_verdict_is_that_of_the_newest_release() -> None:
         assert verdict is not None
         assert verdict == model.report().verdict == list(model.releases())[-1].verdict
         assert (verdict.outcome == "runs") == (not verdict.because)
-    bare = ef.open(fixture("1.5.1/add/add.pte")).verdict({"runtime": "1.5", "libraries": ["quantized"]})
-    assert bare is not None
+    program = ef.Program.open(fixture("1.5.1/add/add.pte"))
+    bare = program.fit({"runtime": "1.5", "libraries": ["quantized"]}).verdict
     assert [(cause.outcome, cause.name) for cause in bare.because] == [("missing", "missing-operators")]
     with pytest.raises(ValueError, match='"9.9" is not a release'):
-        ef.open(fixture("1.5.1/add/add.pte")).verdict({"runtime": "9.9"})
+        program.fit({"runtime": "9.9"})
+
+
+def test_answers_show_the_first_and_the_number_of_all() -> None:
+    program = ef.open(fixture("1.5.1/multi_method/multi_method.pte"))
+    assert isinstance(program, ef.Program)
+    shown = repr(program.releases())
+    assert shown.startswith("Answers(Release(release='0.2', behaviour='loads'") and shown.endswith("…, … 12 in all)")
+    assert len(shown) < 600
+    assert repr(program.verify()) == "Answers()"
+    assert repr(program.methods["forward"].inputs).startswith("Answers(Value(index=4, type='Tensor'")
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=name)
@@ -321,6 +331,6 @@ def test_fit_lists_what_a_target_lacks_and_all_needs() -> None:
     assert program.fit({"memories": {"1": 8224, "2": "8KiB"}}).verdict == program.verdict()
     program = ef.open(fixture("answers/kwargs_dict_outputs.pte"))
     assert isinstance(program, ef.Program)
-    method = program.fit().needs.methods[0]
+    method = program.fit({}).needs.methods[0]
     assert [value.name for value in method.inputs] == [None, "bias", "mask"]
     assert [value.name for value in method.outputs] == ["y", "a"]

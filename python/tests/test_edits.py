@@ -230,3 +230,33 @@ def test_findings_of_external_data() -> None:
     assert "external-missing" in {finding.rule for finding in program.verify(data=[wrong])}
     with pytest.raises(ef.Error, match=r"has no \.ptd files"):
         wrong.verify(data=wrong)
+
+
+def test_programs_share_their_data_in_one_file() -> None:
+    portable, delegated = (ef.Program.open(fixture(f"1.5.1/{name}/{name}.pte")) for name in ("linear", "linear_xnnpack"))
+    other = ef.Program.open(fixture("1.5.1/multi_method/multi_method.pte"))
+    (first, second, third), data = portable.share(delegated, other)
+    assert len(data.tensors) == len(data.named_data) == 2
+    for before, after in ((portable, first), (delegated, second)):
+        assert after.file_size < before.file_size and after.changes is not None and len(after.changes.changes) == 2
+        assert after.verify(data=data) == before.verify()
+        again = after.internalize(data)
+        assert {name: array.tolist() for name, array in again.dequantized.items()} == {
+            name: array.tolist() for name, array in before.dequantized.items()
+        }
+    assert third.to_bytes() == other.to_bytes()
+    (unchanged, _), none = portable.share(delegated, min_size=1000)
+    assert unchanged.to_bytes() == portable.to_bytes() and len(none.tensors) == 0
+
+
+def test_the_hash_of_the_content_is_the_same_after_a_move() -> None:
+    program = ef.Program.open(fixture("1.5.1/linear/linear.pte"))
+    before = program.content_hash()
+    assert [method.name for method in before.methods] == ["forward"] and len(before.weights) == 2
+    moved, data = program.externalize()
+    assert moved.content_hash(data=data) == before
+    with pytest.raises(ef.Error, match="give the .ptd too"):
+        moved.content_hash()
+    assert data.content_hash().weights == before.weights
+    other = program.replace("forward.0", program.tensors["forward.0"] + 1)
+    assert other.content_hash().sha256 != before.sha256

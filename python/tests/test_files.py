@@ -8,6 +8,8 @@ import importlib.metadata
 import io
 import os
 import pathlib
+import pickle
+import shutil
 import signal
 import struct
 import subprocess
@@ -293,3 +295,63 @@ def test_save_warns_about_a_broken_hard_link(tmp_path: pathlib.Path) -> None:
     program = ef.Program.open(path)
     with pytest.warns(UserWarning, match="hard links: 1 other name keeps the old content"):
         program.save(path)
+
+
+def test_errors_name_the_file_as_it_was_given(tmp_path: pathlib.Path) -> None:
+    content = fixture("1.5.1/add/add.pte").read_bytes()
+    cut = tmp_path / "cut.pte"
+    cut.write_bytes(content[:500])
+    for open_it in (ef.open, ef.Program.open, ef.Data.from_safetensors):
+        with pytest.raises(ef.Error) as caught:
+            open_it(cut)
+        assert caught.value.file == str(cut)
+        assert str(caught.value).startswith(f"{cut}: ")
+    with pytest.raises(ef.Error, match="^execution_plan.*bad offset") as in_memory:
+        ef.open(content[:500])
+    assert in_memory.value.file is None and "model" not in str(in_memory.value)
+    copied = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copied), copied.file) == (str(caught.value), caught.value.file)
+    with pytest.raises(ef.Error) as other:
+        ef.Data.open(fixture("1.5.1/add/add.pte"))
+    assert str(other.value) == f"{fixture('1.5.1/add/add.pte')}: expected a .ptd, found a .pte"
+    record = tmp_path / "no.etrecord"
+    record.write_bytes(b"no record")
+    with pytest.raises(ef.Error) as unnamed:
+        ef.Program.open(fixture("1.5.1/add/add.pte")).with_names(record)
+    assert unnamed.value.file == str(record)
+
+
+def test_models_in_memory_have_no_file_name() -> None:
+    model = ef.open(fixture("1.5.1/add/add.pte").read_bytes())
+    assert repr(model) == "<Program in memory: 1,072 bytes, 1 method (forward)>"
+    assert repr(model.report()) == f"<Report on {model!r}>"
+    bundle = ef.open(fixture("1.5.1/bundled/bundled.bpte"))
+    assert repr(bundle) == "<Bundle 'bundled.bpte': 1,952 bytes, with <Program in memory: 1,440 bytes, 1 method (forward)>>"
+    assert repr(ef.open(fixture("payloads/profile_xnnpack.etdp"))) == "<Trace 'profile_xnnpack.etdp': 888 bytes, 1 run>"
+    payload = ef.open(fixture("payloads/v0.4.0_conv2d.0.xnn"))
+    assert repr(payload) == "<Payload 'v0.4.0_conv2d.0.xnn': 1,424 bytes, XNNPACK, 3 nodes>"
+
+
+def test_a_model_is_pickled_by_its_path(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("net_portable.pte", "net_portable.etrecord"):
+        shutil.copy(fixture(f"etrecord/{name}"), tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    net = ef.Program.open("net_portable.pte", mmap=False).with_names()
+    pickled = pickle.dumps(net)
+    assert len(pickled) < 1000
+    monkeypatch.chdir("/")
+    again = pickle.loads(pickled)
+    assert type(again) is ef.Program and again.names == net.names and again._mmap is False
+    assert again.tensors.entry("head.weight") == net.tensors.entry("head.weight")
+    tensor = pickle.loads(pickle.dumps(net.tensors.entry("head.weight")))
+    assert tensor == net.tensors.entry("head.weight") and (tensor.numpy() == net.tensors["head.weight"]).all()
+    answer = net.memory()
+    assert pickle.loads(pickle.dumps(answer)) == answer
+    for other in (net.strip(), ef.open((tmp_path / "net_portable.pte").read_bytes())):
+        with pytest.raises(TypeError, match="save it, and pickle what `open` returns"):
+            pickle.dumps(other)
+    with pytest.raises(TypeError, match="pickle the program"):
+        pickle.dumps(net.methods["forward"])
+    (tmp_path / "net_portable.pte").write_bytes(fixture("1.5.1/add/add.pte").read_bytes())
+    with pytest.raises(ef.Error, match="bytes, and had"):
+        pickle.loads(pickled)

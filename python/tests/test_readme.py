@@ -34,6 +34,9 @@ FILES = {
 }
 
 
+STATE = {"0.bias": (4,), "0.weight": (4, 3, 3, 3), "2.bias": (4,), "2.weight": (4, 1, 3, 3), "4.bias": (2,), "4.weight": (2, 16)}
+
+
 class StandIn:
     """A tensor with the parts of `torch.Tensor` that the recipe needs."""
 
@@ -77,7 +80,7 @@ def test_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         str(README),
         module_relative=False,
         # As `model.state_dict()` would return.
-        globs={"state": {"0.weight": np.ones((4, 3, 3, 3), np.float32), "0.bias": np.zeros(4, np.float32)}},
+        globs={"state": {name: np.ones(shape, np.float32) for name, shape in STATE.items()}},
         optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
     )
     assert tried > 30

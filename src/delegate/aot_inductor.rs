@@ -88,8 +88,8 @@ impl<'a> AotInductor<'a> {
             if let Some((library, weights)) = lines(payload) {
                 return Ok(Self { library, weights, lists_tensors: false, tensors: Vec::new() });
             }
-            let found = "another payload".into();
-            return Err(Error::at(0, ErrorKind::Foreign { expected: "AOTInductor payload", found }));
+            let found = "another payload";
+            return Err(Error::at(0, ErrorKind::foreign("AOTInductor payload", found)));
         }
         let mut reader = Reader { payload, at: MAGIC.len() };
         let library = reader.text("the key of the library")?;

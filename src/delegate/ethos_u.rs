@@ -67,8 +67,8 @@ impl<'a> EthosU<'a> {
     /// missing. Offsets count from the payload's start.
     pub fn parse(payload: &'a [u8]) -> Result<Self> {
         if !Self::is_one(payload) {
-            let found = "another payload".into();
-            return Err(Error::at(0, ErrorKind::Foreign { expected: "Ethos-U payload", found }));
+            let found = "another payload";
+            return Err(Error::at(0, ErrorKind::foreign("Ethos-U payload", found)));
         }
         let (mut blocks, mut at) = (Vec::new(), 0);
         while let Some(rest) = payload.get(at..).filter(|rest| !rest.is_empty()) {

@@ -53,8 +53,8 @@ impl<'a> Vulkan<'a> {
     /// Reads a payload with custom limits.
     pub fn parse_with(payload: &'a [u8], limits: &Limits) -> Result<Self> {
         if !Self::is_one(payload) {
-            let found = "another payload".into();
-            return Err(Error::at(4, ErrorKind::Foreign { expected: "Vulkan payload", found }));
+            let found = "another payload";
+            return Err(Error::at(4, ErrorKind::foreign("Vulkan payload", found)));
         }
         let header = XnnpackHeader::parse(payload, "a Vulkan")?;
         let [graph, raw] = header.cut(payload);

@@ -10,7 +10,7 @@ use crate::file::references::{DataList, tensor_mut};
 use crate::flatbuffer::text::Text;
 use crate::names::shortened;
 use crate::schema::flat_tensor::TensorLayout;
-use crate::schema::program::{ExecutionPlan, Tensor, TensorDataLocation};
+use crate::schema::program::{ExecutionPlan, NamedData, Tensor, TensorDataLocation};
 use crate::tensor::TensorShape;
 use crate::write::alignment;
 use crate::write::collect::NewEntry;
@@ -48,18 +48,18 @@ type Choose<'c> = &'c mut dyn FnMut(&Candidate<'_>) -> Option<String>;
 type Group = (DataList, u32);
 
 /// A tensor with data in the file.
-struct TensorPlace<'t> {
-    method: usize,
-    value: usize,
+pub(super) struct TensorPlace<'t> {
+    pub(super) method: usize,
+    pub(super) value: usize,
     plan: &'t ExecutionPlan<'t>,
-    tensor: &'t Tensor<'t>,
+    pub(super) tensor: &'t Tensor<'t>,
     group: Group,
-    size: u64,
-    key: String,
+    pub(super) size: u64,
+    pub(super) key: String,
 }
 
 impl TensorPlace<'_> {
-    fn candidate(&self) -> Candidate<'_> {
+    pub(super) fn candidate(&self) -> Candidate<'_> {
         Candidate {
             subject: self.group.0.into(),
             method: self.plan.name(),
@@ -71,7 +71,7 @@ impl TensorPlace<'_> {
         }
     }
 
-    fn user(&self) -> User {
+    pub(super) fn user(&self) -> User {
         User::Value { method: shortened(self.plan.name()).into(), value: self.value }
     }
 }
@@ -106,9 +106,9 @@ fn own_name<'t>(tensor: &'t Tensor<'_>) -> Option<&'t str> {
 }
 
 /// A shape as a sort key.
-type ShapeKey<'t> = (i8, &'t [i32], &'t [u8]);
+pub(super) type ShapeKey<'t> = (i8, &'t [i32], &'t [u8]);
 
-fn shape_key<'t>(tensor: &'t Tensor<'_>) -> ShapeKey<'t> {
+pub(super) fn shape_key<'t>(tensor: &'t Tensor<'_>) -> ShapeKey<'t> {
     (tensor.scalar_type.0, tensor.sizes(), tensor.dim_order())
 }
 
@@ -241,7 +241,7 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
 }
 
 /// Returns every tensor with data in the file, with its default key.
-fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<TensorPlace<'t>>> {
+pub(super) fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<TensorPlace<'t>>> {
     let mut places = Vec::new();
     for (method, plan) in pte.methods().iter().enumerate() {
         for (value, tensor) in plan.tensors() {
@@ -270,10 +270,14 @@ fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<TensorPlace<'t>>> {
     Ok(places)
 }
 
+/// Returns the named data that can be looked up: that with a key.
+pub(super) fn keyed<'t, 'a>(pte: &'t Pte<'a>) -> impl Iterator<Item = (usize, &'t NamedData<'a>)> {
+    pte.named_data().iter().enumerate().filter(|(_, named)| named.key.is_some())
+}
+
 fn chosen_named_data(pte: &Pte<'_>, choose: Choose<'_>) -> Vec<usize> {
     let mut chosen = Vec::new();
-    // Named data without a key cannot be looked up.
-    for (index, named) in pte.named_data().iter().enumerate().filter(|(_, named)| named.key.is_some()) {
+    for (index, named) in keyed(pte) {
         let size = pte.named_data_ref(named).map_or(0, |data| data.size());
         let (subject, key) = (Subject::NamedData, named.key());
         let candidate = Candidate { subject, method: "", index, name: Some(key), key, shape: None, size };

@@ -102,6 +102,8 @@ pub enum Subject {
     Names,
     /// Bytes between blobs.
     Padding,
+    /// The places of all parts, whose content is the same.
+    Layout,
     /// The program in a bundle.
     Program,
     /// A test case of a bundle.
@@ -242,6 +244,7 @@ impl fmt::Display for Subject {
             Self::StackTraces => "stack traces",
             Self::Names => "names",
             Self::Padding => "padding",
+            Self::Layout => "layout",
             Self::Program => "program",
             Self::TestCase => "test case",
         })

@@ -1,7 +1,7 @@
 //! Recognizes other files that people pass to a reader of `.pte` and `.ptd` files, and suggests what to do with them.
 
 use super::header::{PROBE_SIZE, chunk};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, ForeignFormat};
 use alloc::{borrow::Cow, format};
 
 /// A format with fixed bytes at a fixed offset.
@@ -39,12 +39,27 @@ const FORMATS: &[Format] = &[
 pub(super) fn error(bytes: &[u8], expected: &'static str) -> Error {
     // Looks only at the first `PROBE_SIZE` bytes.
     match name(bytes.get(..PROBE_SIZE).unwrap_or(bytes)) {
-        Some(found) => Error::at(bytes.len().min(4), ErrorKind::Foreign { expected, found }),
+        Some(found) => {
+            let format = if is_checkpoint(bytes) { ForeignFormat::PyTorchCheckpoint } else { ForeignFormat::default() };
+            Error::at(bytes.len().min(4), ErrorKind::Foreign { expected, found, format })
+        }
         None => {
             let available = bytes.len() as u64;
             Error::at(0, ErrorKind::Truncated { what: "the root offset and identifier", end: 8, available })
         }
     }
+}
+
+/// Returns `true` for a file of `torch.save`: a zip archive with its entries, or an old one, a pickle.
+fn is_checkpoint(bytes: &[u8]) -> bool {
+    zip_entry(bytes).is_some_and(|name| CHECKPOINT_ENTRIES.iter().any(|end| name.ends_with(end))) || is_pickle(bytes)
+}
+
+/// The ends of the names of the first entries in archives of `torch.save`.
+const CHECKPOINT_ENTRIES: [&[u8]; 3] = [b"/data.pkl", b"/.format_version", b"/version"];
+
+fn is_pickle(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x80, 2..=5, ..])
 }
 
 /// Names the format of the bytes, if there are enough of them.
@@ -65,7 +80,7 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
         [b'B', b'P', ..] => version(&identifier, "BP08"),
         [b'E', b'D', b'0', b'0'] => "an ETDump without its size: put that before it, as a little-endian u32".into(),
         _ if is_onnx(bytes) => "probably an ONNX model: export the original model with ExecuTorch".into(),
-        _ if matches!(bytes, [0x80, 2..=5, ..]) => {
+        _ if is_pickle(bytes) => {
             "a Python pickle, such as an old PyTorch checkpoint: save its weights as safetensors".into()
         }
         _ => format!("unknown identifier '{}'", identifier.escape_ascii()).into(),
@@ -82,7 +97,7 @@ fn of_other_program(bytes: &[u8]) -> Option<Cow<'static, str>> {
         if ends(&[b".pte", b".ptd", b".bpte"]) {
             return Some(format!("a zip archive with {entry}: unpack it first").into());
         }
-        if ends(&[b"/data.pkl", b"/.format_version", b"/version"]) {
+        if ends(&CHECKPOINT_ENTRIES) {
             let found = "a PyTorch checkpoint (.pt): export it with ExecuTorch, or save its weights as safetensors";
             return Some(found.into());
         }

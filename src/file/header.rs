@@ -271,8 +271,8 @@ pub(crate) fn probe_as(bytes: &[u8], expected: Option<FileKind>) -> Result<Probe
     };
     match expected {
         Some(kind) if kind != probe.kind => {
-            let found = probe.kind.as_found().into();
-            Err(Error::at(4, ErrorKind::Foreign { expected: name, found }))
+            let found = probe.kind.as_found();
+            Err(Error::at(4, ErrorKind::foreign(name, found)))
         }
         _ => Ok(probe),
     }

@@ -102,7 +102,7 @@ pub struct TakenOperator {
     pub backend: String,
     /// The name in the payload's schema, such as `XNNAdd`.
     pub operator: String,
-    /// The tensors that it takes, as type and number of dimensions: `fp32 4-D`.
+    /// The tensors that it takes, as type and number of dimensions: `f32 4-D`.
     pub inputs: Vec<String>,
     /// The number of nodes. A payload that several delegates share counts once.
     pub nodes: u64,

@@ -12,7 +12,6 @@ use crate::model::Model;
 use crate::numbers::Numbers;
 use crate::parallel::Jobs;
 use crate::schema::ScalarType;
-use crate::schema::xnnpack::XNNDatatype;
 use crate::tensor::TensorView;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, boxed::Box, format, string::String, vec, vec::Vec};
@@ -102,7 +101,7 @@ fn uses<'t>(
     for used in &constant.uses {
         let (value, scales, type_name, dims) = match used {
             ConstantUse::Tensor { value, tensor } => {
-                (*value, false, type_name(tensor.datatype), tensor.dims().to_vec())
+                (*value, false, tensor.datatype.short_name(), tensor.dims().to_vec())
             }
             ConstantUse::Scales { value, element_size, .. } => {
                 let number = (constant.place.size() / (*element_size).max(1) as u64).try_into().unwrap_or(u32::MAX);
@@ -149,16 +148,6 @@ fn use_of_tensor<'t>(tensor: &AotTensor<'_>, value: usize, (method, delegate): (
         role: "tensor",
         type_name: tensor.scalar_type.short_name().map_or_else(|| format!("{}", tensor.scalar_type), String::from),
         sizes: tensor.sizes.iter().map(|size| size.unsigned_abs()).collect(),
-    }
-}
-
-/// Returns a type's short name if PyTorch has the type too, and otherwise XNNPACK's name.
-fn type_name(datatype: XNNDatatype) -> String {
-    let name = format!("{datatype}");
-    match name.trim_start_matches("xnn_datatype_") {
-        "fp32" => "f32".into(),
-        "fp16" => "f16".into(),
-        other => other.into(),
     }
 }
 

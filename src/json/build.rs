@@ -215,7 +215,7 @@ fn check_changed(given: Option<&Given<'_>>, segments: &[Segment<'_>], table: &[D
     match segments.find(|(_, (segment, _))| **segment == Segment::Absent) {
         Some((index, (_, DataSegment { size, .. }))) => {
             let fault = format!(
-                "{} without a file, expected \"file\": NAME, as `pte dump --data` writes it",
+                "{} without a file, expected \"file\": NAME, as `pte dump --blobs` writes it",
                 counted(*size, "byte")
             );
             Err(Error::unwritable(fault).in_item(index).in_field(SEGMENTS))

@@ -1,4 +1,4 @@
-//! A file's tree as JSON, with its blobs in files of their own, and back: what `pte dump --data` writes and `pte build` reads.
+//! A file's tree as JSON, with its blobs in files of their own, and back: what `pte dump --blobs` writes and `pte build` reads.
 //!
 //! The JSON is that of [`Model::root`]'s `Serialize`, which is flatc's, with two additions. A list of bytes that the schema aligns (a
 //! constant or payload inside the FlatBuffer, the program in a bundle) is `{"file": "NAME"}`, and each of `segments` has a `file`. The

@@ -69,7 +69,7 @@ def make(folder: Path, small: int, large: int) -> None:
 
 def run(pte: str, prefix: str, out: Path, jobs: int, **variables: str) -> None:
     shutil.rmtree(out, ignore_errors=True)
-    command = ["/usr/bin/env", pte, "catalog", prefix, "--out", str(out), "--jobs", str(jobs)]
+    command = ["/usr/bin/env", pte, "catalog", prefix, "--output", str(out), "--jobs", str(jobs)]
     start = time.monotonic()
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | variables)
     assert process.stderr
@@ -148,7 +148,7 @@ def main() -> None:
 
 def run_again(pte: str, work: Path) -> None:
     start = time.monotonic()
-    said = subprocess.run([pte, "catalog", str(work / "large"), "--out", str(work / "catalog")], capture_output=True, text=True).stderr
+    said = subprocess.run([pte, "catalog", str(work / "large"), "--output", str(work / "catalog")], capture_output=True, text=True).stderr
     print(f"again: {said.strip().split(': ')[-1]}, in {time.monotonic() - start:.1f} s", flush=True)
 
 

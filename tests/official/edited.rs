@@ -1,6 +1,6 @@
 //! Edited files: the runtime computes the same results as before, or those that follow by arithmetic.
 
-use executorch_format::edit::{NewData, Selector, Strip};
+use executorch_format::edit::{NewData, Selector, Strip, share};
 use executorch_format::schema::program::Tensor;
 use executorch_format::{Ptd, PtdOptions, Pte};
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures};
@@ -40,6 +40,14 @@ const OPERATIONS: &[(&str, Operation)] = &[
             return Ok(None);
         }
         program(&pte)
+    }),
+    // With itself: all data is common, and moves beside that of its `.ptd` files.
+    ("share", |pte, data| {
+        let shared = share(&[pte.clone(), pte], data, 0, &PtdOptions::default())?;
+        if shared.reports[0].changes.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some((shared.programs[0].image()?.to_vec()?, Some(shared.data.image()?.to_vec()?))))
     }),
     ("dedup", |mut pte, _| {
         pte.dedup()?;

@@ -1,7 +1,7 @@
 //! Whole files: their kind, their parts, owned copies.
 
 use executorch_format::schema::any::AnyTable;
-use executorch_format::{Error, ErrorKind, FileKind, Header, PROBE_SIZE, ParseOptions, Ptd, Pte, probe};
+use executorch_format::{Error, ErrorKind, FileKind, ForeignFormat, Header, PROBE_SIZE, ParseOptions, Ptd, Pte, probe};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each, root};
 use executorch_format_support::visit::tree;
 
@@ -157,7 +157,11 @@ fn errors_name_related_formats() {
 fn errors_name_the_other_kind_of_file() {
     let (pte, ptd) = (fixture("1.5.1/add/add.pte"), fixture("1.5.1/ptd_names/ptd_names.ptd"));
     let kind = |error: Error| error.kind().clone();
-    let expected = |expected, found: &'static str| ErrorKind::Foreign { expected, found: found.into() };
+    let expected = |expected, found: &'static str| ErrorKind::Foreign {
+        expected,
+        found: found.into(),
+        format: ForeignFormat::Other,
+    };
     assert_eq!(kind(Ptd::parse(pte.bytes()).unwrap_err()), expected(".ptd", "a .pte file"));
     assert_eq!(kind(Pte::parse(ptd.bytes()).unwrap_err()), expected(".pte", "a .ptd file"));
     assert_eq!(kind(Ptd::verify_structure(pte.bytes()).unwrap_err()), expected(".ptd", "a .pte file"));

@@ -137,7 +137,7 @@ fn texts_of_pictures_show_weights_values_and_edges() {
     let graph = &drawings[0].graph;
     let weights: Vec<_> = graph.nodes.iter().flat_map(|node| node.weights()).collect();
     let texts: Vec<_> = weights.iter().map(|weight| weight.weight_text()).collect();
-    assert_eq!(texts, ["filter fp32[5, 8]", "bias fp32[5]"]);
+    assert_eq!(texts, ["filter f32[5, 8]", "bias f32[5]"]);
     let names: Vec<_> = weights.iter().map(|weight| weight.value_name()).collect();
     assert!(names.iter().all(|name| name.starts_with("%id ")), "{names:?}");
     let edges: Vec<_> = graph.edges.iter().map(|edge| graph.edge_text(edge)).collect();

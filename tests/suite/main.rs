@@ -11,6 +11,7 @@ mod before_edits;
 mod bundles;
 #[cfg(feature = "convert")]
 mod c_array;
+mod content_hash;
 #[cfg(feature = "convert")]
 mod convert;
 mod damage;

@@ -13,7 +13,7 @@ fn a_constant_is_seen_as_numbers() {
     let tensor = payload.graph.xvalues()[1].tensor().unwrap();
     let view = payload.constant_view(tensor, &NamedBlobs::NONE).unwrap().unwrap();
     assert_eq!(view.to_vec::<f32>().unwrap().len(), 5);
-    assert_eq!(tensor.to_string(), "fp32[5]");
+    assert_eq!(tensor.to_string(), "f32[5]");
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn print_delegate(
     Ok(())
 }
 
-/// Splits `#3 fp32[1, 5] = XNNFullyConnected(#0 fp32[1, 8], filter #1 fp32[5, 8] constant)` into the text up to the parenthesis and the
+/// Splits `#3 f32[1, 5] = XNNFullyConnected(#0 f32[1, 8], filter #1 f32[5, 8] constant)` into the text up to the parenthesis and the
 /// arguments inside it.
 fn inside(context: &Context, node: &InsideNode) -> (String, Vec<String>) {
     let shown = |argument: &InsideArgument| {

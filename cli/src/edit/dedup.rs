@@ -1,6 +1,6 @@
 //! `pte dedup`: stores equal blobs once; for several files, lists the blobs that they share.
 
-use super::{Destination, open};
+use super::{Destination, open, share};
 use crate::context::{Context, NAME};
 use crate::failure::Failure;
 use crate::open::Input;
@@ -13,21 +13,32 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Store equal blobs once, or list those that several files share
+/// Store equal blobs once: in a file, or those that several files share in one .ptd
+///
+/// For several files, --data moves the constants, initial states and named data that programs share with others into a .ptd, to which the
+/// programs then refer, with everything in the .ptd files that were given: this one file serves all of them. All files are written, or none.
+/// Without --data, --dry-run lists what they share.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte dedup model.pte -i
-  pte dedup a.pte b.pte weights.ptd --dry-run
+  pte dedup base.pte french.pte german.pte --data shared.ptd -o shared
+  pte dedup a.pte b.pte weights.ptd --data all.ptd --min-size 1KiB -i
   pte dedup -r models --dry-run")]
 pub struct Arguments {
-    /// A .pte or .ptd file; with several, nothing is written
+    /// .pte and .ptd files
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Compare every .pte and .ptd in folders and the folders in them
     #[arg(short, long)]
     recursive: bool,
+    /// Move what several files share into this .ptd; --output is then a folder for the programs
+    #[arg(long, value_name = "SHARED.ptd")]
+    data: Option<PathBuf>,
+    /// Move only data of at least this many bytes
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size, requires = "data")]
+    pub(super) min_size: Option<u64>,
     #[command(flatten)]
-    destination: Destination,
+    pub(super) destination: Destination,
 }
 
 /// The blobs that several files share.
@@ -41,10 +52,13 @@ pub struct Common<'t> {
 /// Removes copies.
 pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a>, Failure> {
     let file = match &arguments.files[..] {
-        [file] if !arguments.recursive => file,
+        [file] if !arguments.recursive && arguments.data.is_none() => file,
         several => {
             let found = files::iter(context, several, arguments.recursive);
             let found = found.map(|file| Ok(file?.path)).collect::<Result<Vec<PathBuf>, Failure>>()?;
+            if let Some(data) = &arguments.data {
+                return share::run(context, arguments, &found, data);
+            }
             common(context, arguments, &found)?;
             return Ok(Pending::default());
         }
@@ -68,7 +82,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
 
 fn common(context: &Context, arguments: &Arguments, files: &[PathBuf]) -> Result<(), Failure> {
     if !arguments.destination.how().dry_run {
-        return Err(Failure::Usage("several files can only be compared: give --dry-run".into()));
+        return Err(Failure::Usage("give --data SHARED.ptd for what the files share, or --dry-run to list it".into()));
     }
     let inputs = open(context, files)?;
     let models = inputs.iter().map(Input::parse).collect::<Result<Vec<_>, _>>()?;

@@ -5,7 +5,8 @@ mod dequantized;
 use super::pattern::{self, Patterns};
 use crate::context::{Context, LONG_NAME};
 use crate::existing::{exists, has_content, refuse_mapped};
-use crate::failure::Failure;
+use crate::failure::{Failure, each};
+use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::names::{GivenNames, NameFiles, NamesArguments};
 use crate::open::Input;
@@ -32,11 +33,14 @@ use std::path::{Path, PathBuf};
   pte extract model.pte --as npy --dequantized -o weights
   pte extract model.pte --as safetensors --name '*.weight' -o weights
   pte extract model.pte --unpack -o blobs     # Core ML: blobs/forward.delegate0.unpacked/model.mlpackage
-  pte extract model.pte --unpack --data aoti_cuda_blob.ptd -o blobs")]
+  pte extract model.pte --unpack --data aoti_cuda_blob.ptd -o blobs
+  pte extract -r models --as safetensors -o weights     # weights/model.pte/…")]
+#[command(mut_arg("files", |argument| argument.help(files::WITH_BLOBS)))]
 pub struct Arguments {
-    /// A .pte or .ptd file, or a .bpte: the program inside it
-    file: PathBuf,
-    /// The folder, which is created if it does not exist; without it, only list the files
+    #[command(flatten)]
+    files: FileArguments,
+    /// The folder, which is created if it does not exist; for several files, each gets a folder in it with its own name. Without it, only list
+    /// the files
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
     /// Only blobs whose name matches, or the blob of a value (%12, METHOD:%12) or of a file in the manifest
@@ -61,24 +65,24 @@ pub struct Arguments {
     json: JsonArguments,
 }
 
-/// The content of a folder of blobs, for `manifest.json` and `--json`.
+/// The content of `manifest.json` in a folder of blobs.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Manifest<'t> {
-    files: [FileBlobs<'t>; 1],
+struct Manifest<'t> {
+    files: [&'t FileBlobs<'t>; 1],
 }
 
+/// The blobs of a file.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-struct FileBlobs<'t> {
+pub struct FileBlobs<'t> {
     file: String,
     blobs: &'t [Extracted<'t>],
     errors: json::None,
 }
 
-impl<'t> Manifest<'t> {
+impl<'t> FileBlobs<'t> {
     fn new(file: &Path, extraction: &'t Extraction<'_>) -> Self {
-        Self { files: [FileBlobs { file: file.display().to_string(), blobs: &extraction.files, errors: [] }] }
+        Self { file: file.display().to_string(), blobs: &extraction.files, errors: [] }
     }
 }
 
@@ -112,11 +116,44 @@ impl Form {
 /// The name of the manifest.
 const MANIFEST: &str = "manifest.json";
 
-/// Extracts blobs.
+/// Extracts the blobs of each file. Continues after a file that fails.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(context, &arguments.file)?;
+    let several = arguments.files.are_several();
+    if let Some(folder) = arguments.output.as_deref().filter(|_| several) {
+        make_output_folder(folder)?;
+    }
+    let mut taken = HashMap::new();
+    let mut documents = json::Files::start(context, &arguments.json);
+    let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
+        let mut folder = arguments.output.clone();
+        if let Some(folder) = folder.as_mut().filter(|_| several) {
+            folder.push(path.file_name().unwrap_or_default());
+            if let Some(other) = taken.insert(folder.clone(), path.to_owned()) {
+                let (folder, other) = (text::path(folder), text::path(&other));
+                let fault = format!("{folder} has the blobs of {other}: extract this file into another folder");
+                return Err(Failure::usage_of(path, &fault));
+            }
+        }
+        extract(context, arguments, path, folder.as_deref(), documents)
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    outcome
+}
+
+/// Extracts the blobs of a file into a folder, or lists them.
+fn extract(
+    context: &Context,
+    arguments: &Arguments,
+    path: &Path,
+    folder: Option<&Path>,
+    documents: Option<&mut json::Files>,
+) -> Result<(), Failure> {
+    let input = Input::open(context, path)?;
     // From a bundle, extracts from the program inside.
     let model = input.unbundled()?.model;
+    if arguments.files.recursive && !matches!(model, Model::Pte(_) | Model::Ptd(_)) {
+        return Ok(());
+    }
     let several = matches!(&model, Model::Pte(pte) if pte.methods().len() > 1);
     let files = match &model {
         Model::Pte(_) => arguments.names.open(context, input.path())?,
@@ -162,10 +199,10 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.unpack {
         unpack(context, &mut extraction, (&model, &data), input.path())?;
     }
-    let Some(folder) = &arguments.output else {
-        return match arguments.json.any() {
-            true => json::print(context, &Manifest::new(input.path(), &extraction), &arguments.json),
-            false => print(context, &extraction),
+    let Some(folder) = folder else {
+        return match documents {
+            Some(documents) => documents.add(&FileBlobs::new(path, &extraction)),
+            None => print(context, arguments.files.are_several().then_some(path), &extraction),
         };
     };
     let mut quantized = BTreeSet::new();
@@ -201,9 +238,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         let is_tensor = file.shape.is_some() || quantized.contains(&index);
         arguments.tensors.name(file, is_tensor);
     }
-    let manifest = Manifest::new(input.path(), &extraction);
+    let listed = FileBlobs::new(path, &extraction);
     let mut bytes = Vec::new();
-    json::Form::INDENTED.write_line(&mut bytes, &json::Document::new(&manifest))?;
+    json::Form::INDENTED.write_line(&mut bytes, &json::Document::new(&Manifest { files: [&listed] }))?;
     let files = BlobFiles { context, model: &model, methods, folder, form: arguments.tensors, input: input.path() };
     let each = |output: &mut Output<'_>| {
         for (index, file) in extraction.files.iter().enumerate().filter(|(index, _)| !quantized.contains(index)) {
@@ -228,8 +265,8 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         })?;
     }
     each(&mut put)?;
-    if arguments.json.any() {
-        return json::print(context, &manifest, &arguments.json);
+    if let Some(documents) = documents {
+        return documents.add(&listed);
     }
     context.say(format_args!("{}: {}", text::path(folder), text::count(extraction.files.len(), "blob")));
     Ok(())
@@ -429,7 +466,7 @@ fn key(methods: &HashMap<&str, &ExecutionPlan<'_>>, file: &Extracted<'_>) -> Str
 }
 
 /// Prints what would be written, one line for each blob.
-fn print(context: &Context, extraction: &Extraction<'_>) -> Result<(), Failure> {
+fn print(context: &Context, file: Option<&Path>, extraction: &Extraction<'_>) -> Result<(), Failure> {
     let mut table = Table::new([
         ("OFFSET", Column::Right),
         ("SIZE", Column::Right),
@@ -451,6 +488,9 @@ fn print(context: &Context, extraction: &Extraction<'_>) -> Result<(), Failure> 
         }
     }
     let mut out = context.out();
+    if let Some(file) = file {
+        writeln!(out, "{}:", text::path(file))?;
+    }
     table.write(&mut out)?;
     writeln!(out, "{}, which --output FOLDER writes", text::count(extraction.files.len(), "blob"))?;
     Ok(out.flush()?)

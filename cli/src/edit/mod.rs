@@ -11,6 +11,7 @@ pub mod ptd;
 pub mod replace;
 mod scalar_type;
 pub mod select;
+mod share;
 mod source;
 pub mod strip;
 
@@ -89,7 +90,12 @@ impl<'t> Output<'t> {
         image: executorch_format::Result<Image<'t>>,
         input: &Path,
     ) -> Result<Self, Failure> {
-        Ok(Self { path, image: image.map_err(|error| Failure::bad(input, &error))? })
+        Ok(Self::of_image(path, image.map_err(|error| Failure::bad(input, &error))?))
+    }
+
+    /// Does the same with an image.
+    pub fn of_image(path: Option<&'t Path>, image: Image<'t>) -> Self {
+        Self { path, image }
     }
 
     /// Fails if the old file has bytes at the end that it does not refer to, since the new one would lose them.
@@ -119,6 +125,11 @@ impl Destination {
     /// Returns `true` if an output was given.
     pub fn is_given(&self) -> bool {
         self.output.is_some() || self.in_place
+    }
+
+    /// Returns the output as it was given.
+    pub fn output(&self) -> Option<&Path> {
+        self.output.as_deref()
     }
 
     /// Returns `true` if the input is replaced.
@@ -219,10 +230,11 @@ pub fn finish<'t, 'a>(
     }
     // An edit in place without changes writes nothing. A separate output is always written.
     let read: BTreeSet<PathBuf> = inputs.iter().map(|input| real(input.path())).collect();
-    let kept = report.changes.is_empty() && written.is_subset(&read);
+    let is_piped = files.iter().any(|(_, path)| is_standard_output(path));
+    let kept = report.changes.is_empty() && !is_piped && written.is_subset(&read);
     let pending = if how.dry_run || kept { Pending::default() } else { prepare_all(context, &files, inputs)? };
     // In this case, the result itself goes to standard output.
-    if outputs.iter().any(|output| output.path.is_some_and(|path| path.as_os_str() == text::STANDARD)) {
+    if is_piped {
         return Ok(pending);
     }
     let written = |output: &Output<'_>| Written {
@@ -242,6 +254,11 @@ pub fn finish<'t, 'a>(
         }
         print(context, &report, [before, after], how.dry_run)
     }))
+}
+
+/// Returns `true` for standard output, also under the names that Unix gives to it.
+fn is_standard_output(path: &Path) -> bool {
+    ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", text::STANDARD].iter().any(|name| path.as_os_str() == *name)
 }
 
 fn print(context: &Context, report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {
@@ -284,7 +301,7 @@ fn summary(out: &mut impl Write, report: &EditReport) -> io::Result<()> {
             (before, after) => format!("{before} bytes to {after}"),
         };
         let what = match subject {
-            Subject::NamedData | Subject::StackTraces | Subject::Names | Subject::Padding => {
+            Subject::NamedData | Subject::StackTraces | Subject::Names | Subject::Padding | Subject::Layout => {
                 format!("{subject} ({count})")
             }
             _ => text::count(count, &subject.to_string()),

@@ -76,12 +76,11 @@ pub(super) fn print_xnnpack(out: &mut Out, facts: &XnnpackSummary<'_>) -> io::Re
     blobs(out, "in named data", facts.keyed, "value")
 }
 
-/// Formats an argument, as in `argument 0: fp32[1, 3]`.
+/// Formats an argument, as in `argument 0: f32[1, 3]`.
 fn argument_text(argument: &XnnpackArgument<'_>) -> String {
     let dims: Vec<String> = argument.sizes.iter().take(TensorShape::MAX_SHOWN).map(u32::to_string).collect();
     let more = if argument.sizes.len() > dims.len() { ", …" } else { "" };
-    let datatype = argument.datatype.to_string();
-    let datatype = datatype.trim_start_matches("xnn_datatype_");
+    let datatype = argument.datatype.short_name();
     format!("argument {}: {datatype}[{}{more}]", argument.argument, dims.join(", "))
 }
 

@@ -157,9 +157,7 @@ fn inside_payload(context: &Context, user: &DelegateConstantUser<'_>) -> String 
     let scales = if user.scales { "scales " } else { "" };
     let type_name = match (user.scalar_type, user.datatype) {
         (Some(scalar_type), _) => Some(scalar_type.short_name().map_or_else(|| scalar_type.to_string(), str::to_owned)),
-        (None, Some(datatype)) if user.value.is_some() => {
-            Some(datatype.to_string().trim_start_matches("xnn_datatype_").to_owned())
-        }
+        (None, Some(datatype)) if user.value.is_some() => Some(datatype.short_name()),
         _ => None,
     };
     let shape = type_name.map(|name| format!(" {scales}{name}[{}{more}]", dims.join(", "))).unwrap_or_default();

@@ -172,7 +172,7 @@ fn left(out: &mut Out, left: &[LeftOperator]) -> Result<(), Failure> {
     Ok(table.write(out)?)
 }
 
-/// Describes an operator that a backend took: `taken elsewhere: 3 × XNNAdd(fp32 4-D, fp32 4-D)`.
+/// Describes an operator that a backend took: `taken elsewhere: 3 × XNNAdd(f32 4-D, f32 4-D)`.
 fn took(context: &Context, taken: &TakenOperator) -> String {
     let TakenOperator { operator, inputs, nodes, .. } = taken;
     let inputs = if inputs.is_empty() { String::new() } else { format!("({})", inputs.join(", ")) };

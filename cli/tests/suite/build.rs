@@ -1,4 +1,4 @@
-//! `pte dump --data` and `pte build`: a file as JSON with its blobs in files, and back.
+//! `pte dump --blobs` and `pte build`: a file as JSON with its blobs in files, and back.
 
 use crate::cli::pte;
 use crate::edit_command::{Folder, good, refused};
@@ -14,7 +14,7 @@ fn dumped(test: &str, name: &str) -> Folder {
     let fixture = fixture(name);
     let file = format!("m.{}", fixture.extension());
     folder.copy(&fixture, &file);
-    assert_eq!(good(&["dump", &file, "--data", "blobs", "-o", "tree.json"], &folder), "");
+    assert_eq!(good(&["dump", &file, "--blobs", "blobs", "-o", "tree.json"], &folder), "");
     folder
 }
 
@@ -26,7 +26,7 @@ fn edit(folder: &Folder, change: impl FnOnce(&mut Value)) {
     std::fs::write(path, tree.to_string()).unwrap();
 }
 
-const BUILD: [&str; 6] = ["build", "tree.json", "--data", "blobs", "-o", "new.pte"];
+const BUILD: [&str; 6] = ["build", "tree.json", "--blobs", "blobs", "-o", "new.pte"];
 
 #[test]
 fn a_file_of_each_kind_is_built_as_it_was() {
@@ -41,7 +41,7 @@ fn a_file_of_each_kind_is_built_as_it_was() {
     for (name, file) in [("1.5.1/bundled/bundled.bpte", "m.bpte"), ("1.5.1/etdump/etdump.etdp", "m.etdp")] {
         let folder = Folder::new("build-other");
         folder.copy(&fixture(name), file);
-        good(&["dump", file, "--data", "blobs", "-o", "tree.json"], &folder);
+        good(&["dump", file, "--blobs", "blobs", "-o", "tree.json"], &folder);
         good(&BUILD, &folder);
         assert!(std::fs::read(folder.file("new.pte")).unwrap() == fixture(name).bytes(), "{name}");
     }
@@ -57,9 +57,9 @@ fn a_tree_goes_through_pipes() {
         let _ = child.stdin.take().unwrap().write_all(input);
         child.wait_with_output().unwrap()
     };
-    let tree = run(&["dump", "m.pte", "--data", "others"], b"").stdout;
+    let tree = run(&["dump", "m.pte", "--blobs", "others"], b"").stdout;
     assert!(tree == std::fs::read(folder.file("tree.json")).unwrap());
-    let built = run(&["build", "-", "--data", "blobs", "-o", "-"], &tree);
+    let built = run(&["build", "-", "--blobs", "blobs", "-o", "-"], &tree);
     assert!(built.stdout == fixture("1.5.1/linear/linear.pte").bytes(), "{built:?}");
     let refused = run(&["build", "-", "-o", "-"], &[0; 1 << 20]);
     let told = String::from_utf8(refused.stderr).unwrap();
@@ -96,23 +96,23 @@ fn an_edited_tree_is_built_and_verified() {
 fn what_is_missing_or_in_the_way_is_named() {
     let folder = dumped("build-missing", "1.5.1/linear_xnnpack/linear_xnnpack.pte");
     // Files of an interrupted dump, which have the content to be written, are not in the way.
-    good(&["dump", "m.pte", "--data", "blobs"], &folder);
+    good(&["dump", "m.pte", "--blobs", "blobs"], &folder);
     std::fs::write(folder.file("blobs/metadata.bin"), "other").unwrap();
-    let (code, told) = refused(&["dump", "m.pte", "--data", "blobs"], &folder);
+    let (code, told) = refused(&["dump", "m.pte", "--blobs", "blobs"], &folder);
     assert!(code == Some(2) && told.contains("metadata.bin: cannot be written: it exists: add --overwrite"), "{told}");
-    good(&["dump", "m.pte", "--data", "blobs", "--overwrite"], &folder);
+    good(&["dump", "m.pte", "--blobs", "blobs", "--overwrite"], &folder);
     let (code, told) = refused(&["build", "tree.json", "-o", "new.pte"], &folder);
-    assert!(code == Some(2) && told.contains("the JSON names files, such as metadata.bin: expected --data"), "{told}");
+    assert!(code == Some(2) && told.contains("the JSON names files, such as metadata.bin: expected --blobs"), "{told}");
     std::fs::remove_file(folder.file("blobs/segments_1.bin")).unwrap();
     let (code, told) = refused(&BUILD, &folder);
     assert!(code == Some(1) && told.contains("segments[1].file: bad JSON: line"), "{told}");
     assert!(told.contains("there is no file segments_1.bin"), "{told}");
-    let (code, told) = refused(&["dump", "m.pte", "m.pte", "--data", "other"], &folder);
-    assert!(code == Some(2) && told.contains("--data takes one file"), "{told}");
+    let (code, told) = refused(&["dump", "m.pte", "m.pte", "--blobs", "other"], &folder);
+    assert!(code == Some(2) && told.contains("--blobs takes one file"), "{told}");
     let (code, told) = refused(&["build", "m.pte", "-o", "new.pte"], &folder);
     assert!(code == Some(2) && told.contains("it is not JSON as `pte dump` prints it"), "{told}");
     edit(&folder, |tree| tree["execution_plan"][0]["name"] = "infer".into());
-    good(&["dump", "m.pte", "--data", "blobs", "--overwrite", "-o", "other.json"], &folder);
+    good(&["dump", "m.pte", "--blobs", "blobs", "--overwrite", "-o", "other.json"], &folder);
     // A blob is an input, which is not replaced while it is read.
     good(&BUILD, &folder);
 }
@@ -139,7 +139,7 @@ fn a_file_that_json_does_not_keep_is_refused_with_the_reason() {
         ("malformed/value-unknown.pte", "union member 99 is of a newer schema"),
     ] {
         folder.copy(&fixture(name), "m.pte");
-        let (code, told) = refused(&["dump", "m.pte", "--data", "blobs"], &folder);
+        let (code, told) = refused(&["dump", "m.pte", "--blobs", "blobs"], &folder);
         assert!(code == Some(1) && told.contains(reason), "{told}");
         assert!(!folder.file("blobs").exists());
     }

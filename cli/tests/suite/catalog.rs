@@ -36,7 +36,7 @@ fn a_run_that_was_killed_is_continued() {
             "--jobs",
             "4",
         ]);
-        run.arg("--out").arg(&out);
+        run.arg("--output").arg(&out);
         run
     };
     let kill_after = |parts: usize, folder: &str| {
@@ -89,7 +89,7 @@ fn a_file_takes_one_or_two_requests_and_an_unchanged_file_takes_none() {
     let spent = |first: &str, out: &Path| {
         let mut run = pte();
         run.envs(server.bucket_variables()).env("PTE_FIRST_READ", first).args(["catalog", "s3://bucket/models"]);
-        let output = run.arg("--out").arg(out).output().unwrap();
+        let output = run.arg("--output").arg(out).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success() && said.contains(&format!("{FILES} files")), "{said}");
         server.spent()
@@ -119,16 +119,16 @@ fn a_catalogue_is_a_gate_and_has_a_page() {
         (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let gate = "errors,findings,release=1.5,growth=10%";
-    let written = run(&["models", "--out", "tables", "--fail-on", gate]);
+    let written = run(&["models", "--output", "tables", "--fail-on", gate]);
     assert_eq!(written.0, Some(0), "{}", written.2);
     std::fs::copy(data().join("1.5.1/linear_xnnpack/linear_xnnpack.pte"), &model).unwrap();
-    let (code, _, said) = run(&["models", "--out", "tables", "--fail-on", gate, "--every", "1h"]);
+    let (code, _, said) = run(&["models", "--output", "tables", "--fail-on", gate, "--every", "1h"]);
     assert_eq!(code, Some(1));
     assert!(said.contains("growth: 1 files grew by more than 10 %") && said.contains("1072 to 2324 bytes"), "{said}");
     // This limit needs hashes.
-    assert_eq!(run(&["models", "--out", "tables", "--fail-on", "duplicates=0"]).0, Some(2));
-    assert_eq!(run(&["models", "--out", "tables", "--fail-on", "growth"]).0, Some(2));
-    assert_eq!(run(&["models", "--out", "tables", "--every", "10m"]).0, Some(2), "a watch without a limit");
+    assert_eq!(run(&["models", "--output", "tables", "--fail-on", "duplicates=0"]).0, Some(2));
+    assert_eq!(run(&["models", "--output", "tables", "--fail-on", "growth"]).0, Some(2));
+    assert_eq!(run(&["models", "--output", "tables", "--every", "10m"]).0, Some(2), "a watch without a limit");
 
     let (code, page, said) = run(&["report", "tables", "-o", "-"]);
     assert_eq!(code, Some(0), "{said}");
@@ -145,7 +145,7 @@ fn a_run_that_was_killed_while_it_made_its_folders_is_removed_by_the_next() {
     let _ = std::fs::remove_dir_all(&out);
     let marker = ".executorch-format-catalog";
     let file = data().join("1.5.1/linear/linear.pte");
-    let run = || pte().arg("catalog").arg(&file).arg("--out").arg(&out).output().unwrap();
+    let run = || pte().arg("catalog").arg(&file).arg("--output").arg(&out).output().unwrap();
     assert!(run().status.success());
     let started = out.join(".unfinished-000002");
     for table in ["files", "methods"] {

@@ -424,6 +424,23 @@ fn verify_prints_json() {
 }
 
 #[test]
+fn a_ptd_is_the_same_as_an_option_and_as_a_file() {
+    let program = fixture("payloads/ethosu_external/ethosu_external_weights.pte").path.display().to_string();
+    let data = fixture("payloads/ethosu_external/ethosu_external_weights.w.ptd").path.display().to_string();
+    for command in [&["fit", "--target", "official"][..], &["info", "--json"], &["list", "--json"]] {
+        let told = |more: &[&str]| {
+            let output = pte().args(command).arg(&program).args(more).output().unwrap();
+            (text(&output.stdout), output.status.code())
+        };
+        let start = |told: &str| told.find("weights.pte").and_then(|at| told.get(at..at + 600)).map(str::to_owned);
+        let (option, code) = told(&["--data", &data]);
+        assert_eq!((start(&option), code), (start(&told(&[&data]).0), Some(0)), "{command:?}");
+        assert_ne!(option, told(&[]).0, "{command:?}");
+        assert_eq!(told(&["--data", &program]).1, Some(2), "{command:?}: a program is no data");
+    }
+}
+
+#[test]
 fn the_exit_code_of_verify_depends_on_the_level_and_the_data() {
     let code = |arguments: &[&str], name: &str| run(arguments, &[&fixture(name).path]).status.code();
     assert_eq!(code(&["verify", "--level", "structure"], "malformed/CVE-2025-54951.pte"), Some(0));

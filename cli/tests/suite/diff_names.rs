@@ -91,7 +91,7 @@ fn one_changed_weight_inside_a_delegate_is_named_and_measured() {
     let found = compare((&file, &record), (&other, &record));
     assert_eq!(
         lines(&found.differences),
-        ["forward weight head.weight delegate 1: XNNFullyConnected 0 weight fp32[5, 8]"]
+        ["forward weight head.weight delegate 1: XNNFullyConnected 0 weight f32[5, 8]"]
     );
     let distance = found.differences[0].distance.unwrap();
     assert_eq!((distance.elements, distance.changed), (40, 1));

@@ -38,6 +38,7 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("contract-changes", &["diff --contract 1.5.1/add_mul/add_mul.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
+    ("size-shared", &["size --shared 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
     ("size-growth", &["size 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
     (
         "memory",
@@ -68,6 +69,14 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
             "report 1.5.1/ptd_shared/ptd_shared.ptd 1.5.1/quant_xnnpack/quant_xnnpack.pte bench/llama6_external.pte",
         ],
     ),
+    (
+        "hash",
+        &[
+            "hash 1.5.1/multi_method/multi_method.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte",
+            "hash 1.5.1/ptd_shared/ptd_shared.ptd 1.5.1/bundled/bundled.bpte 1.5.1/add_mul_external/add_mul_external.pte",
+        ],
+    ),
+    ("hash-check", &["hash --check answers/manifest.json"]),
     ("verify", &["verify 1.5.1/add_mul_external/add_mul_external.pte malformed/xnnpack-flatbuffer.pte"]),
     ("verify-runtime", &["verify --runtime all 1.5.1/evalue_kinds/evalue_kinds.pte 1.5.1/add/add.pte"]),
     ("rules", &["verify --rules"]),
@@ -123,6 +132,7 @@ pub const DOCUMENTS: &[(&str, &[&str])] = &[
             "strip --dry-run --all 1.5.1/stacktrace/stacktrace.pte",
             "externalize --dry-run --all 1.5.1/multi_method/multi_method.pte --data w.ptd",
             "dedup --dry-run 1.5.1/multi_method/multi_method.pte",
+            "rewrite --dry-run --relayout 1.5.1/multi_method/multi_method.pte",
         ],
     ),
     ("dedup-several", &["dedup --dry-run 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),

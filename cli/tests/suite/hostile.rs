@@ -258,7 +258,7 @@ fn a_stated_size_is_not_believed() {
     let model = fixture("1.5.1/add_mul/add_mul.pte");
     let blobs = folder.0.with_extension("blobs");
     let _ = std::fs::remove_dir_all(&blobs);
-    let dump = run(&["dump", model.path.to_str().unwrap(), "--data", blobs.to_str().unwrap()], &[]);
+    let dump = run(&["dump", model.path.to_str().unwrap(), "--blobs", blobs.to_str().unwrap()], &[]);
     let json = text(&dump.stdout);
     let start = json.find("\"size\": ").unwrap() + 8;
     let end = start + json[start..].find(',').unwrap();
@@ -266,7 +266,7 @@ fn a_stated_size_is_not_believed() {
     std::fs::write(&folder.0, endless).unwrap();
     let out = blobs.join("out.pte");
     let arguments =
-        ["build", folder.0.to_str().unwrap(), "--data", blobs.to_str().unwrap(), "-o", out.to_str().unwrap()];
+        ["build", folder.0.to_str().unwrap(), "--blobs", blobs.to_str().unwrap(), "-o", out.to_str().unwrap()];
     let output = run(&arguments, &[]);
     let error = text(&output.stderr);
     let _ = std::fs::remove_dir_all(&blobs);
@@ -294,7 +294,7 @@ fn overlapping_segments_are_not_written_one_by_one_unless_asked_for() {
     let commands = [
         command(&["ptd", "split", path, "--max-size", "4", "-o"], "split.ptd"),
         command(&["ptd", "merge", path, path, "-o"], "merged.ptd"),
-        command(&["dump", path, "--data"], "blobs"),
+        command(&["dump", path, "--blobs"], "blobs"),
         command(&["convert", tensors.0.to_str().unwrap()], "tensors.safetensors"),
         [
             command(&["externalize", program.0.to_str().unwrap(), "--all", "--data"], "all.ptd"),

@@ -62,7 +62,7 @@ fn a_bad_key_fails_alone() {
     assert!(lines.lines().any(|line| line.contains("models/good.pte") && line.contains("methods")), "{lines}");
     let out = std::env::temp_dir().join(format!("executorch-format-{}-bad-keys", std::process::id()));
     let _ = std::fs::remove_dir_all(&out);
-    let output = command(&server).args(["catalog", "s3://bucket/models", "--out"]).arg(&out).output().unwrap();
+    let output = command(&server).args(["catalog", "s3://bucket/models", "--output"]).arg(&out).output().unwrap();
     assert!(output.status.success() && message(&output).contains("6 files"), "{}", message(&output));
     std::fs::remove_dir_all(&out).unwrap();
 }

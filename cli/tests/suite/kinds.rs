@@ -23,6 +23,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("externalize", &["--all", "--dry-run", "--data", "FOLDER/all.ptd"]),
     ("extract", &[]),
     ("graph", &["--dot"]),
+    ("hash", &[]),
     ("info", &[]),
     ("list", &[]),
     ("memory", &[]),

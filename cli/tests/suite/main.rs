@@ -20,7 +20,9 @@ mod diff_names;
 mod documents;
 mod edit_command;
 mod fit;
+mod flags;
 mod graph;
+mod hash;
 mod hostile;
 #[cfg(feature = "remote")]
 mod hostile_store;
@@ -47,6 +49,7 @@ mod savings;
 mod schemas;
 mod see;
 mod shape;
+mod share;
 mod shares;
 mod verdicts;
 mod weights;

@@ -26,8 +26,9 @@ const LINES: &[(&str, &str, Outcome)] = &[
     ("bundle", "bundle empty.bpte", Empty("0 test cases")),
     ("bundle", "bundle -r nothing", NoMatch("no model files found")),
     ("bundle-create", "", Whole),
+    ("hash", "hash -r nothing", NoMatch("no model files found")),
     #[cfg(feature = "remote")]
-    ("catalog", "catalog nothing --out tables", NoMatch("no model files found")),
+    ("catalog", "catalog nothing --output tables", NoMatch("no model files found")),
     #[cfg(feature = "remote")]
     ("catalog-report", "catalog report nothing -o page.html", NoMatch("no catalogue found")),
     #[cfg(not(feature = "remote"))]

@@ -36,7 +36,7 @@ fn an_etrecord_beside_the_program_names_its_weights() {
     let listed = text(&["list", "net_portable.pte"]);
     assert!(listed.contains("%2                layers.0.conv.weight f32[8, 8, 3, 3]"), "{listed}");
     let listed = text(&["list", "net_xnnpack.pte"]);
-    assert!(listed.contains("constant 1, stem.weight fp32[8, 3, 3, 3]"), "{listed}");
+    assert!(listed.contains("constant 1, stem.weight f32[8, 3, 3, 3]"), "{listed}");
     let code = text(&["disasm", "net_portable.pte"]);
     assert!(code.contains("     1  aten::convolution.out  layers.0.conv\n"), "{code}");
     assert!(code.contains("weight          %2  f32[8, 8, 3, 3] \"layers.0.conv.weight\"  constant 3"), "{code}");

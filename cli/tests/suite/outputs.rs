@@ -62,7 +62,7 @@ fn a_url_as_output_is_refused_and_no_folder_is_created() {
             "ptd merge w.ptd w.ptd -o URL.ptd",
             "ptd split w.ptd --max-size 8 -o URL.ptd",
             "extract m.pte -o URL",
-            "dump m.pte --data URL",
+            "dump m.pte --blobs URL",
             "dump m.pte -o URL.json",
             "report m.pte -o URL.html",
             "report m.pte w.ptd -o URL",
@@ -75,7 +75,7 @@ fn a_url_as_output_is_refused_and_no_folder_is_created() {
             "graph m.pte --svg -o URL.svg",
             "memory m.pte --svg -o URL.svg",
             #[cfg(feature = "remote")]
-            "catalog m.pte --out URL",
+            "catalog m.pte --output URL",
         ] {
             let (code, message) = folder.run(&line.replace("URL", url));
             assert!(code == Some(2) && message.contains("found a URL"), "{line}: {code:?} {message}");
@@ -95,7 +95,7 @@ fn standard_output_is_not_a_folder() {
         "to-c m.pte -o -",
         "man -o -",
         #[cfg(feature = "remote")]
-        "catalog ../nothing --out -",
+        "catalog ../nothing --output -",
     ] {
         let (code, message) = folder.run(line);
         assert!(code == Some(2) && message.contains("expected a folder"), "{line}: {code:?} {message}");
@@ -145,6 +145,32 @@ fn files_of_a_user_are_not_replaced_if_a_command_chooses_names() {
     for blob in &blobs {
         keeps("extract", "extract m.pte -o blobs", &[&format!("blobs/{blob}")]);
     }
+}
+
+#[test]
+fn extract_writes_the_blobs_of_each_file_into_a_folder_of_its_own() {
+    let folder = Folder::new("several");
+    folder.good("extract m.pte -o alone");
+    folder.good("extract -r . -o blobs");
+    let names = |path: &str| -> Vec<String> {
+        let entries = fs::read_dir(folder.0.join(path)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("blobs"), ["b.bpte", "m.pte", "w.ptd"]);
+    assert_eq!(names("blobs/m.pte"), names("alone"));
+    for name in names("alone").iter().filter(|name| *name != "manifest.json") {
+        let [one, other] = ["alone", "blobs/m.pte"].map(|path| fs::read(folder.0.join(path).join(name)).unwrap());
+        assert_eq!(one, other, "{name}");
+    }
+    fs::create_dir(folder.0.join("inner")).unwrap();
+    fs::copy(folder.0.join("m.pte"), folder.0.join("inner/m.pte")).unwrap();
+    let (code, message) = folder.run("extract m.pte inner/m.pte -o twice");
+    assert!(
+        code == Some(2) && message.contains("m.pte has the blobs of m.pte: extract this file into another folder"),
+        "{message}"
+    );
 }
 
 /// On Windows, a mapped file cannot be replaced. Elsewhere the model would be lost.
@@ -229,7 +255,7 @@ fn a_folder_without_model_files_is_an_error_everywhere() {
         "diff -r none none",
         "verify --json -r none",
         #[cfg(feature = "remote")]
-        "catalog none --out catalog",
+        "catalog none --output catalog",
     ] {
         let (code, message) = folder.run(line);
         assert!(code == Some(2) && message.contains("no model file"), "{line}: {code:?} {message}");
@@ -253,10 +279,10 @@ fn a_catalogue_replaces_no_folder_of_a_user() {
     fs::create_dir(&files).unwrap();
     fs::rename(folder.0.join("m.pte"), files.join("m.pte")).unwrap();
     let is_there = |path: &std::path::Path| path.join("m.pte").exists();
-    let (code, message) = folder.run("catalog files --out .");
+    let (code, message) = folder.run("catalog files --output .");
     assert!(code == Some(2) && message.contains("files is inside the output folder"), "{message}");
     let model = data().join("1.5.1/linear/linear.pte");
-    let (code, message) = folder.run(&format!("catalog {} --out .", model.display()));
+    let (code, message) = folder.run(&format!("catalog {} --output .", model.display()));
     assert!(code == Some(2) && message.contains("was not written by `pte catalog`"), "{message}");
     assert!(is_there(&files));
 }

@@ -1,4 +1,4 @@
-//! Questions of public reports about ExecuTorch, with the right answers: each is answered by one command.
+//! Questions of public reports about ExecuTorch, and jobs, with the right answers: each is answered by one command.
 
 use crate::cli::{TempFile, pte, run, text};
 use executorch_format_support::data;
@@ -184,6 +184,67 @@ const QUESTIONS: &[Question] = &[
             "aten::mean.out",
             "f32 4-D contiguous, f32 2-D contiguous",
         ],
+    ),
+    // The jobs that were asked beside the reports. Others are in `docs/jobs.md`; MobileNetV2 and ViT are in `.ci/zoo`.
+    question(
+        "job: the memory of a run",
+        "info answers/kanji_xnn.pte",
+        0,
+        &["memory of a run at most 3.1 GiB: planned 64.0 MiB, method 608 B, XNNPACK workspace 768.0 MiB"],
+    ),
+    question(
+        "job: the error of quantization by layer",
+        "diff --tensors --by module names/cnn.pte names/cnn_tensor.pte",
+        1,
+        &["47.8 dB", "up.weight", "48.9 dB", "dw.weight"],
+    ),
+    question(
+        "job: a profile by module",
+        "profile etrecord/net_xnnpack.etdp --program etrecord/net_xnnpack.pte --by module",
+        0,
+        &["67.8 % in delegates", "7.0 %", "head"],
+    ),
+    question(
+        "job: a trace beside the wrong program",
+        "profile payloads/profile_xnnpack.etdp --program 1.5.1/add/add.pte",
+        1,
+        &["\"DELEGATE_CALL\" at instruction 0, which is a KernelCall, expected a DelegateCall"],
+    ),
+    question(
+        "job: the weights of an XNNPACK program as safetensors",
+        "convert --dry-run etrecord/net_xnnpack.pte weights.safetensors",
+        0,
+        &["weights.safetensors: would have 6604 bytes", "9 tensors"],
+    ),
+    question(
+        "job: new weights from a state dict",
+        "replace names/cnn.pte names/cnn.safetensors --dry-run",
+        0,
+        &["stem.weight: permuted OIHW to OHWI", "up.weight: permuted IOHW to OHWI", "9 changes"],
+    ),
+    question(
+        "job: what a base model and its adapters share",
+        "size --shared names/cnn.pte names/cnn_portable.pte 1.5.1/add/add.pte",
+        0,
+        &["6 blobs, 424 bytes in 2 files: names/cnn.pte, names/cnn_portable.pte"],
+    ),
+    question(
+        "job: Cortex-M with an Ethos-U55",
+        "memory answers/ethosu_inline.pte",
+        0,
+        &["2.5 KiB planned", "Ethos-U scratch      1.0 KiB  from the temporary allocator"],
+    ),
+    question(
+        "job: a gate in CI that reads JSON",
+        "diff 1.5.1/add_mul/add_mul.pte 1.5.1/linear/linear.pte --fail-on memory --json",
+        1,
+        &["\"exceeded\": [{", "expected a growth of at most 0 bytes"],
+    ),
+    question(
+        "job: ELF appended to an upload",
+        "verify --deny trailing-bytes malformed/trailing-elf.pte",
+        1,
+        &["error: trailing-bytes: 24 bytes after the last", "among them an ELF file"],
     ),
     // Reports that were answered before.
     question("#22118", "verify malformed/root-offset-outside.pte", 1, &["error: offset: "]),

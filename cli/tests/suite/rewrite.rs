@@ -34,11 +34,37 @@ fn without_options_the_file_is_the_same() {
         // Windows says what is lost if a file is replaced.
         std::fs::remove_file(&made.0).map_err(|error| error.to_string())?;
         let output = rewrite(&fixture.path, &made.0, &[]);
-        equal("stdout", String::from_utf8_lossy(&output.stdout).as_ref(), "")?;
+        let same = format!("nothing to change: the file is the same, {} bytes\n", fixture.bytes().len());
+        equal("stdout", String::from_utf8_lossy(&output.stdout).as_ref(), same.as_str())?;
         equal("same", std::fs::read(&made.0).unwrap() == fixture.bytes(), true)?;
         let expected = format!("{}: {} bytes\n", made.0.display(), fixture.bytes().len());
         equal("stderr", String::from_utf8_lossy(&output.stderr).as_ref(), expected.as_str())
     });
+}
+
+#[test]
+fn a_dry_run_shows_the_new_size_and_writes_nothing() {
+    let input = fixture("1.5.1/add_mul/add_mul.pte");
+    let run = |options: &[&str]| {
+        let output = pte().arg("rewrite").arg(&input.path).args(options).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let size = rewritten(&input, &["--segment-alignment=4096"]).len();
+    let before = input.bytes().len();
+    let told = run(&["--segment-alignment=4096", "--dry-run"]);
+    assert_eq!(
+        told,
+        format!("replaced layout: {before} bytes to {size}\n1 change: {before} bytes before, {size} bytes after\n")
+    );
+    let kept = std::env::temp_dir().join(format!("executorch-format-{}-dry", std::process::id()));
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&["--relayout", "--dry-run", "--json", "-o", kept.to_str().unwrap()])).unwrap();
+    assert_eq!((&json["dry_run"], &json["changes"][0]["subject"]), (&true.into(), &"layout".into()));
+    assert_eq!(json["outputs"][0]["file"], kept.to_str().unwrap());
+    assert!(!kept.exists());
+    let unchanged: serde_json::Value = serde_json::from_str(&run(&["--dry-run", "--json"])).unwrap();
+    assert_eq!((unchanged["changes"].as_array().unwrap().len(), &unchanged["outputs"][0]["size"]), (0, &before.into()));
 }
 
 #[test]

@@ -155,6 +155,8 @@ const MANY: &[(&str, &str)] = &[
     ("dump", "dump"),
     ("dump", "dump --payloads"),
     ("dedup-several", "dedup --dry-run"),
+    ("hash", "hash"),
+    ("size-shared", "size --shared"),
     ("info", "info --no-such-option"),
     ("memory", "memory --method no-such-method"),
     ("disasm", "disasm --method forward"),

@@ -308,7 +308,7 @@ fn oneline_prints_one_line_per_instruction_selected_by_operator_and_number() {
 #[test]
 fn nodes_inside_delegates_are_listed_like_instructions() {
     let told = text(&["disasm"], &["1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
-    let node = "#3 fp32[1, 5] argument 1 = XNNFullyConnected(input1 #0 fp32[1, 8] argument 0, filter #1 fp32[5, 8] constant, bias #2 fp32[5] constant)";
+    let node = "#3 f32[1, 5] argument 1 = XNNFullyConnected(input1 #0 f32[1, 8] argument 0, filter #1 f32[5, 8] constant, bias #2 f32[5] constant)";
     assert!(told.contains(node) && told.contains("* 1  %1"), "{told}");
     let told = text(&["disasm", "--oneline"], &["1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
     assert!(told.contains("%1 f32[1, 5] = XnnpackBackend[0](%0 f32[1, 8])") && told.contains(node), "{told}");

@@ -214,7 +214,7 @@ fn every_printed_rule_and_reason_is_explained() {
 #[test]
 fn a_build_without_stores_explains_how_to_get_them() {
     let hint = "`cargo install --path cli --features remote`";
-    let catalog = run(&["catalog", "models", "--out", "tables"], &[]);
+    let catalog = run(&["catalog", "models", "--output", "tables"], &[]);
     let info = run(&["info", "s3://bucket/model.pte"], &[]);
     for output in [catalog, info] {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -25,7 +25,7 @@ fn the_share_of_delegates_has_calls_macs_and_time() {
     assert!(has_line(&text, &["time", "66.5 %", "of instructions"]), "{text}");
     assert!(has_line(&text, &["aten::cumsum.out", "2 × f32 2-D contiguous"]), "{text}");
     let (_, text, _) = run("ops --delegated zoo/nn_tcn.xnnpack_dynamic.pte");
-    assert!(has_line(&text, &["taken elsewhere: 2 × XNNStaticReshape(fp32 4-D)"]), "{text}");
+    assert!(has_line(&text, &["taken elsewhere: 2 × XNNStaticReshape(f32 4-D)"]), "{text}");
     let (code, _, errors) = run("ops payloads/profile_xnnpack.pte --trace payloads/profile_xnnpack.etdp");
     assert_eq!(code, 2);
     assert!(errors.contains("--delegated"), "{errors}");

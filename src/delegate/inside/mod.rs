@@ -92,7 +92,7 @@ pub struct InsideSetting {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InsideTensorType {
-    /// The datatype, spelled as in the payload's schema, such as `fp32`; empty if the payload does not state it.
+    /// The datatype, such as `f32` or `qcint8`; empty if the payload does not state it.
     pub datatype: Cow<'static, str>,
     /// The number of dimensions.
     pub rank: usize,
@@ -230,7 +230,11 @@ impl InsideNode {
 
 impl InsideTensorType {
     fn new(datatype: impl Into<Cow<'static, str>>, dims: impl ExactSizeIterator<Item = Option<u64>>) -> Self {
-        let (datatype, rank, dims) = (datatype.into(), dims.len(), dims.take(RUNTIME_RANK).collect());
+        let (mut datatype, rank, dims) = (datatype.into(), dims.len(), dims.take(RUNTIME_RANK).collect());
+        // One spelling for all payloads: `f32`, where Core ML has `fp32`.
+        if datatype.starts_with("fp") {
+            datatype = datatype.replacen("fp", "f", 1).into();
+        }
         Self { datatype, rank, dims, storage: String::new() }
     }
 
@@ -242,7 +246,7 @@ impl InsideTensorType {
 
     /// Returns the size of the elements in bytes, or `None` if it is not known. Rows of 4-bit elements start at a new byte.
     pub fn byte_size(&self) -> Option<u64> {
-        // The datatype ends with the number of bits: fp32, qcint8, u8.
+        // The datatype ends with the number of bits: f32, qcint8, u8.
         let name = self.datatype.trim_end_matches(|digit: char| digit.is_ascii_digit());
         let bits: u64 = match &*self.datatype {
             "bool" => 8,

@@ -43,9 +43,8 @@ pub(super) fn nodes(payload: &Xnnpack<'_>, budget: &mut GraphBudget) -> Result<V
 }
 
 fn of_tensor(tensor: &XNNTensorValue<'_>) -> InsideTensorType {
-    let name = format!("{}", tensor.datatype);
     let dims = tensor.dims().iter().map(|size| Some(u64::from(*size)));
-    InsideTensorType::new(String::from(name.trim_start_matches("xnn_datatype_")), dims)
+    InsideTensorType::new(tensor.datatype.short_name(), dims)
 }
 
 /// Returns the multiply-accumulates of a node. XNNPACK has channels last.

@@ -121,9 +121,8 @@ pub(crate) type Takers = BTreeMap<usize, Vec<(usize, &'static str)>>;
 /// Displays it as `qcint8[5, 3]`.
 impl fmt::Display for XNNTensorValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = alloc::format!("{}", self.datatype);
         let dims: Vec<String> = self.dims().iter().map(|size| alloc::format!("{size}")).collect();
-        f.pad(&alloc::format!("{}[{}]", name.trim_start_matches("xnn_datatype_"), dims.join(", ")))
+        f.pad(&alloc::format!("{}[{}]", self.datatype.short_name(), dims.join(", ")))
     }
 }
 
@@ -137,6 +136,17 @@ impl XNNDatatype {
             Self::FP32 | Self::QINT32 | Self::QCINT32 | Self::INT32 | Self::PFP32 => 32,
             _ => return None,
         })
+    }
+
+    /// Returns the name in texts: that of [`ScalarType::short_name`] if PyTorch has the type too, such as `f32`, and otherwise the schema's without
+    /// its prefix, such as `qcint8`. A number without a name stays a number.
+    pub fn short_name(self) -> String {
+        match self {
+            Self::FP32 => "f32".into(),
+            Self::FP16 => "f16".into(),
+            Self::INT32 => "i32".into(),
+            _ => alloc::format!("{self}").trim_start_matches("xnn_datatype_").into(),
+        }
     }
 
     /// Returns PyTorch's type with the same storage, or `None` if PyTorch has no such type.

@@ -7,7 +7,7 @@ use crate::delegate::{Payload, Xnnpack, delegate_at};
 use crate::file::pte::Pte;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{string::String, vec, vec::Vec};
 
 /// The weights in a payload.
 pub(super) struct PayloadWeights<'t> {
@@ -97,8 +97,5 @@ pub(super) fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
 /// Returns the schema's type and its name if PyTorch has the type too; otherwise XNNPACK's name, such as `qcint8`.
 fn type_of(datatype: XNNDatatype) -> (Option<ScalarType>, String) {
     let plain = [XNNDatatype::FP32, XNNDatatype::FP16, XNNDatatype::BF16, XNNDatatype::INT32];
-    match datatype.scalar_type().filter(|_| plain.contains(&datatype)) {
-        Some(scalar_type) => (Some(scalar_type), super::uses::type_name(scalar_type)),
-        None => (None, format!("{datatype}").trim_start_matches("xnn_datatype_").into()),
-    }
+    (datatype.scalar_type().filter(|_| plain.contains(&datatype)), datatype.short_name())
 }

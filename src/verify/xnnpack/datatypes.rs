@@ -24,8 +24,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path
             return;
         }
         let list = |types: &[Type]| -> String {
-            let names: Vec<String> =
-                types.iter().map(|datatype| format!("{datatype}").replace("xnn_datatype_", "")).collect();
+            let names: Vec<String> = types.iter().map(|datatype| datatype.short_name()).collect();
             names.join(", ")
         };
         let found = format!("{} to {}, for which XNNPACK has no operator", list(&inputs), list(&outputs));

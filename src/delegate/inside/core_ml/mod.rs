@@ -96,7 +96,7 @@ struct Immediate {
 impl Immediate {
     /// Returns `true` for data of the model, `false` for a setting of an operation, such as a stride.
     fn is_data(&self) -> bool {
-        let is_float = self.tensor.datatype.starts_with("fp") || self.tensor.datatype.starts_with("bf");
+        let is_float = ["f", "bf"].iter().any(|start| self.tensor.datatype.starts_with(start));
         self.blob.is_some() || self.tensor.rank > 1 || self.tensor.rank == 1 && is_float
     }
 }

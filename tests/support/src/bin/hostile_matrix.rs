@@ -85,7 +85,7 @@ fn main() {
             pte,
             &server,
             &name,
-            &["catalog", "s3://bucket/models", "--out", out.to_str().unwrap()],
+            &["catalog", "s3://bucket/models", "--output", out.to_str().unwrap()],
             &limits,
             u64::MAX,
         );
