@@ -55,7 +55,8 @@ def build(make, parts):
         if all(tensor.dim() != 4 for tensor in inputs):
             return None
         inputs = tuple(t.to(memory_format=torch.channels_last) if t.dim() == 4 else t for t in inputs)
-        module = module.to(memory_format=torch.channels_last)
+        if "xnnpack" not in parts:  # whose partitioner takes only contiguous weights
+            module = module.to(memory_format=torch.channels_last)
     if "batch" in parts:
         inputs = tuple(torch.cat([t, t], 0)[:2] if t.shape[0] == 1 else t for t in inputs)
         if inputs[0].dim() < 2 or any(t.shape[0] != inputs[0].shape[0] for t in inputs):

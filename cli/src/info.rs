@@ -15,7 +15,7 @@ use crate::json::{self, JsonArguments};
 use crate::names::NamesArguments;
 use crate::open::Input;
 use crate::remote::Need;
-use executorch_format::inspect::{MacsSummary, MethodMemory, PlannedTensor, Summary};
+use executorch_format::inspect::{MacsSummary, Summary};
 use executorch_format::schema::program::ExecutionPlan;
 use executorch_format::verify::{MissingData, Releases, Target, Verdict};
 use executorch_format::{Analysis, Model, ParseOptions};
@@ -93,19 +93,19 @@ struct MutableBuffers {
 impl MutableBuffers {
     /// Returns those of each method that has any.
     fn of(analysis: &Analysis<'_>) -> Vec<Self> {
-        let pte = analysis.pte();
-        let of_method = |(plan, method): (&ExecutionPlan<'_>, MethodMemory<'_>)| {
-            let tensors = method.buffers.iter().flat_map(|buffer| &buffer.tensors).filter(|tensor| tensor.kept);
-            let is_without = |tensor: &&PlannedTensor<'_>| {
+        let of_method = |(plan, kept): (&ExecutionPlan<'_>, Vec<usize>)| {
+            let mut found = Self { method: plan.name().to_owned(), values: Vec::new(), bytes: 0 };
+            for value in kept {
+                let Some(tensor) = plan.tensor(value) else { continue };
                 // The index means nothing for a tensor whose values are in a `.ptd` file.
-                plan.tensor(tensor.value).is_some_and(|tensor| tensor.data_buffer_idx == 0 && !tensor.is_external())
-            };
-            let tensors: Vec<_> = tensors.filter(is_without).collect();
-            let values = tensors.iter().map(|tensor| tensor.value).collect();
-            let bytes = tensors.iter().map(|tensor| tensor.size).sum();
-            (!tensors.is_empty()).then(|| Self { method: method.name.to_owned(), values, bytes })
+                if tensor.data_buffer_idx == 0 && !tensor.is_external() {
+                    found.values.push(value);
+                    found.bytes += tensor.byte_size().unwrap_or_default();
+                }
+            }
+            (!found.values.is_empty()).then_some(found)
         };
-        pte.methods().iter().zip(analysis.memory().methods).filter_map(of_method).collect()
+        analysis.pte().methods().iter().zip(analysis.kept_values()).filter_map(of_method).collect()
     }
 }
 

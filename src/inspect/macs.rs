@@ -192,6 +192,7 @@ impl<'t> Analysis<'t> {
                 trained,
                 seen: BTreeSet::new(),
                 called: BTreeMap::new(),
+                products: BTreeMap::new(),
                 macs: 0,
                 parameters: 0,
                 precision: ParameterPrecision::Exact,
@@ -243,6 +244,8 @@ struct Counter<'c, 't> {
     seen: BTreeSet<CountedWeight>,
     /// The sums of the delegates already called.
     called: BTreeMap<usize, CallMacs<'t>>,
+    /// For each operator that was called, `true` if it sums products that are not counted.
+    products: BTreeMap<&'t str, bool>,
     /// The sum over all calls.
     macs: u64,
     /// The sum over all constants.
@@ -325,7 +328,7 @@ impl<'t> Counter<'_, 't> {
     fn kernel(&mut self, mut call: CallMacs<'t>, arguments: &[Argument]) {
         let (mut last, mut is_dynamic, mut counted) = (None, false, 0u64);
         // Many calls can share a long name, which is searched for each of them.
-        let operator = if call.operator.len() <= MAX_OPERATOR { call.operator } else { "" };
+        let operator: &'t str = if call.operator.len() <= MAX_OPERATOR { call.operator } else { "" };
         for argument in arguments {
             let Some(CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
             is_dynamic |= tensor.shape_dynamism != TensorShapeDynamism::STATIC;
@@ -344,7 +347,8 @@ impl<'t> Counter<'_, 't> {
             }
         }
         call.parameters = Some(counted);
-        call.macs = self.kernel_macs(operator, arguments);
+        let has_products = *self.products.entry(operator).or_insert_with(|| has_products(operator));
+        call.macs = self.kernel_macs(operator, arguments, has_products);
         // The keys of a cache are only counted by the runtime.
         is_dynamic |= ATTENTION.contains(&call.operator);
         self.found.is_bound |= is_dynamic && call.macs.is_none_or(|macs| macs > 0);
@@ -369,7 +373,8 @@ impl<'t> Counter<'_, 't> {
         Some(products(sizes("query")?).saturating_add(products(sizes("out")?)))
     }
 
-    fn kernel_macs(&self, operator: &str, arguments: &[Argument]) -> Option<u64> {
+    /// Returns the products of a call. `has_products` is `true` if an operator that is not counted here may have some.
+    fn kernel_macs(&self, operator: &str, arguments: &[Argument], has_products: bool) -> Option<u64> {
         let named = |name: &str| self.value(arguments.iter().find(|argument| argument.name == Some(name))?);
         let argument = |name: &str| Some(named(name)?.tensor.as_ref()?.sizes);
         let output = || {
@@ -410,8 +415,8 @@ impl<'t> Counter<'_, 't> {
             "cortex_m::quantized_batch_matmul" => per_output(argument("lhs")?.last().map(size)),
             _ if operator.starts_with("cadence::quantized_matmul") => per_output(argument("X")?.last().map(size)),
             operator if ATTENTION.contains(&operator) => self.attention_macs(operator, arguments),
-            _ if !arguments.iter().any(|argument| argument.name.is_some()) || has_products(operator) => None,
-            _ => Some(0),
+            _ if !arguments.iter().any(|argument| argument.name.is_some()) => None,
+            _ => (!has_products).then_some(0),
         }
     }
 

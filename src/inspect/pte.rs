@@ -49,6 +49,23 @@ impl<'t> Analysis<'t> {
         memory::memory(self)
     }
 
+    /// Returns the values of each method that are in planned memory and keep their content from run to run: those with [`PlannedTensor::kept`](super::PlannedTensor::kept) in
+    /// the answer of [`memory`](Self::memory), which takes longer.
+    ///
+    /// ```
+    /// use executorch_format::{Analysis, Pte};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+    /// let pte = Pte::parse(&file)?;
+    /// assert_eq!(Analysis::new(&pte).kept_values(), [[0; 0]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn kept_values(&self) -> Vec<Vec<usize>> {
+        memory::kept_values(self)
+    }
+
     /// Returns a summary of each payload in the file, in the order of the delegates. A shared payload is listed once.
     pub fn payload_facts(&self) -> Vec<PayloadFacts<'t>> {
         payloads::facts(self.pte(), self.payloads(), &self.named_blobs())

@@ -27,6 +27,7 @@ pub struct Release {
 impl Release {
     pub(crate) const V0_2: Self = Self::new(0, 2, "0.2");
     pub(crate) const V0_4: Self = Self::new(0, 4, "0.4");
+    pub(crate) const V0_5: Self = Self::new(0, 5, "0.5");
     pub(crate) const V0_6: Self = Self::new(0, 6, "0.6");
     pub(crate) const V0_7: Self = Self::new(0, 7, "0.7");
     pub(crate) const V1_0: Self = Self::new(1, 0, "1.0");
@@ -43,7 +44,7 @@ impl Release {
         Self::V0_2,
         Self::new(0, 3, "0.3"),
         Self::V0_4,
-        Self::new(0, 5, "0.5"),
+        Self::V0_5,
         Self::V0_6,
         Self::V0_7,
         Self::V1_0,

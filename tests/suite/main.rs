@@ -31,6 +31,7 @@ mod graphs;
 mod json;
 #[cfg(feature = "etrecord")]
 mod keyed_payloads;
+mod known_faults;
 #[cfg(feature = "etrecord")]
 mod macs;
 mod malformed;

@@ -137,6 +137,8 @@
         const isCurrent = tab.dataset.name === this.current?.view.name;
         tab.setAttribute("aria-selected", isCurrent);
         tab.tabIndex = isCurrent ? 0 : -1;
+        // On a phone, the row of tabs scrolls.
+        if (isCurrent) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
       }
     }
 

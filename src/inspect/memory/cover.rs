@@ -7,26 +7,33 @@ use alloc::{vec, vec::Vec};
 pub(super) struct Cover {
     /// The bounds, sorted and without duplicates.
     bounds: Vec<u64>,
-    /// The nodes. The node `n` has the children `2n` and `2n + 1`; the root is 1.
+    /// The nodes. The node `n` has the children `2n` and `2n + 1`; the root is 1. The second half are the leaves: the bytes from one bound to
+    /// the next.
     nodes: Vec<Node>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Node {
+    /// The number of bytes in it.
+    size: u64,
     /// The number of ranges that cover all of this node, but not all of its parent.
     ranges: usize,
     /// The number of covered bytes in it.
     covered: u64,
 }
 
-#[expect(
-    clippy::indexing_slicing,
-    reason = "the tree has a node for each range of bounds, and only a tree with bounds is changed"
-)]
+#[expect(clippy::indexing_slicing, reason = "the tree has a leaf for each bound, and the children of each node")]
 impl Cover {
     pub(super) fn new(bounds: Vec<u64>) -> Self {
         let bounds = set(bounds);
-        let nodes = vec![Node::default(); 2 * bounds.len().next_power_of_two()];
+        let leaves = bounds.len().next_power_of_two();
+        let mut nodes = vec![Node::default(); 2 * leaves];
+        for (node, pair) in nodes[leaves..].iter_mut().zip(bounds.windows(2)) {
+            node.size = pair[1] - pair[0];
+        }
+        for node in (1..leaves).rev() {
+            nodes[node].size = nodes[2 * node].size + nodes[2 * node + 1].size;
+        }
         Self { bounds, nodes }
     }
 
@@ -37,34 +44,46 @@ impl Cover {
 
     /// Adds a range, or removes a range that was added.
     pub(super) fn change(&mut self, start: u64, end: u64, add: bool) {
-        let find = |bound: u64| self.bounds.partition_point(|other| *other < bound);
-        let range = (find(start), find(end));
-        if range.0 < range.1 {
-            self.change_in(1, (0, self.bounds.len().next_power_of_two()), range, add);
+        let leaves = self.nodes.len() / 2;
+        let find = |bound: u64| leaves + self.bounds.partition_point(|other| *other < bound);
+        let (first, after) = (find(start), find(end));
+        if first >= after {
+            return;
+        }
+        // The largest nodes that the range covers: at most two of each size.
+        let (mut left, mut right) = (first, after);
+        while left < right {
+            if left % 2 == 1 {
+                self.change_node(left, add);
+                left += 1;
+            }
+            if right % 2 == 1 {
+                right -= 1;
+                self.change_node(right, add);
+            }
+            (left, right) = (left / 2, right / 2);
+        }
+        // The nodes that contain an end of the range.
+        for leaf in [first, after - 1] {
+            let mut node = leaf / 2;
+            while node > 0 {
+                self.count(node);
+                node /= 2;
+            }
         }
     }
 
-    /// Changes the part of `range` that is in `node`, whose own range of bounds is `own`.
-    fn change_in(&mut self, node: usize, own: (usize, usize), range: (usize, usize), add: bool) {
-        if range.1 <= own.0 || own.1 <= range.0 {
-            return;
-        }
-        let mut ranges = self.nodes[node].ranges;
-        if range.0 <= own.0 && own.1 <= range.1 {
-            ranges = if add { ranges + 1 } else { ranges.saturating_sub(1) };
-        } else {
-            let middle = own.0.midpoint(own.1);
-            self.change_in(2 * node, (own.0, middle), range, add);
-            self.change_in(2 * node + 1, (middle, own.1), range, add);
-        }
-        // An index after the last bound stands for that bound.
-        let bound = |index: usize| self.bounds[index.min(self.bounds.len() - 1)];
-        let covered = match ranges {
-            0 if own.1 - own.0 == 1 => 0,
-            0 => self.nodes[2 * node].covered + self.nodes[2 * node + 1].covered,
-            _ => bound(own.1) - bound(own.0),
-        };
-        self.nodes[node] = Node { ranges, covered };
+    fn change_node(&mut self, node: usize, add: bool) {
+        let ranges = &mut self.nodes[node].ranges;
+        *ranges = if add { *ranges + 1 } else { ranges.saturating_sub(1) };
+        self.count(node);
+    }
+
+    /// Counts the covered bytes of a node from its children's.
+    fn count(&mut self, node: usize) {
+        let inside = |child: usize| self.nodes.get(child).map_or(0, |child| child.covered);
+        let Node { size, ranges, .. } = self.nodes[node];
+        self.nodes[node].covered = if ranges > 0 { size } else { inside(2 * node) + inside(2 * node + 1) };
     }
 }
 

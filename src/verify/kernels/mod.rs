@@ -64,11 +64,10 @@ pub(super) struct Violation {
     pub(super) message: String,
 }
 
-/// Returns `true` if a program calls an operator whose kernels' demands differ between releases.
+/// Returns `true` if the demands of an operator's kernels differ between releases.
 #[cfg(feature = "inspect")]
-pub(super) fn depends_on_release(pte: &Pte<'_>) -> bool {
-    let mut operators = pte.methods().iter().flat_map(ExecutionPlan::operators);
-    operators.any(|operator| crate::operators::find(operator).is_some_and(KnownOperator::depends_on_release))
+pub(super) fn depends_on_release(operator: &Operator<'_>) -> bool {
+    crate::operators::find(operator).is_some_and(KnownOperator::depends_on_release)
 }
 
 /// Reports violations in the calls of a method.
@@ -138,6 +137,13 @@ impl<'t, 'a> Calls<'t, 'a> {
             alike,
             judged: BTreeMap::new(),
         }
+    }
+
+    /// Judges further calls with the kernels of a release.
+    #[cfg(feature = "inspect")]
+    pub(super) fn set_release(&mut self, release: Release) {
+        self.release = release;
+        self.judged.clear();
     }
 
     /// Returns the violations of a call; none for an operator that is not in the tables. Of calls that no kernel can tell apart, only the

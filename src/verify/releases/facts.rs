@@ -12,9 +12,15 @@ use super::{NeededKernels, Reason, ReleaseVerdict, loads_in, reasons};
 use crate::analysis::Analysis;
 use crate::file::pte::Pte;
 use crate::path::FieldPath;
+use crate::schema::program::Operator;
 use crate::verify::kernels::depends_on_release;
 use crate::verify::target::{self, CallFault, Target};
+use alloc::collections::BTreeSet;
 use alloc::{format, string::String, vec::Vec};
+use core::cell::OnceCell;
+
+/// The releases before the newest one whose kernels were tested.
+const TESTED: [Release; 5] = [Release::V1_0, Release::V1_1, Release::V1_2, Release::V1_3, Release::V1_4];
 
 /// The facts from which the verdicts on a program follow, for a target.
 pub(in crate::verify) struct Facts<'t> {
@@ -26,8 +32,8 @@ pub(in crate::verify) struct Facts<'t> {
     target: &'t Target,
     /// The calls that the newest release's kernels refuse, die on, or compute other numbers for.
     calls: Vec<CallFault>,
-    /// `true` if the kernels of other releases may do so with other calls.
-    depends_on_release: bool,
+    /// The same of each of [`TESTED`], for operators of which it may differ; found when first asked.
+    earlier_calls: OnceCell<[Vec<CallFault>; TESTED.len()]>,
     features: Vec<(&'static Feature, FieldPath)>,
     operators: Missing,
     faults: Vec<(&'static KnownFault, FieldPath)>,
@@ -59,7 +65,10 @@ impl<'t> Facts<'t> {
         // Calls without a finding break no rule of the newest release, whatever the kernels.
         let count = strict.len();
         strict.retain(|finding| !finding.rule.starts_with("kernel-"));
-        let calls = if strict.len() < count { target::faults(pte, target, Release::LATEST) } else { Vec::new() };
+        let [calls] = match strict.len() < count {
+            true => target::faults(pte, target, [Release::LATEST], |_, _| true),
+            false => [Vec::new()],
+        };
         if let Some(data @ [_, ..]) = data {
             let pairing = pte.verify_opened_with(payloads, data, Level::Runtime);
             strict.extend_from_slice(&pairing);
@@ -71,7 +80,7 @@ impl<'t> Facts<'t> {
             target,
             runtime,
             calls,
-            depends_on_release: depends_on_release(pte),
+            earlier_calls: OnceCell::new(),
             features: features::features(pte),
             operators: Missing::of(pte, target),
             faults: faults::met(pte, target),
@@ -86,15 +95,22 @@ impl<'t> Facts<'t> {
 
     /// Returns the calls that a release's kernels refuse, die on, or compute other numbers for.
     pub(in crate::verify) fn calls(&self, release: Release) -> Vec<CallFault> {
-        let is_known = release.has_tested_kernels();
-        if release != Release::LATEST && is_known && (self.depends_on_release || !self.calls.is_empty()) {
-            return target::faults(self.pte, self.target, release);
+        if let Some(tested) = TESTED.iter().position(|tested| *tested == release) {
+            let earlier = self.earlier_calls.get_or_init(|| self.find_earlier_calls());
+            return earlier.get(tested).cloned().unwrap_or_default();
         }
         let mut calls = self.calls.clone();
-        if !is_known {
+        if !release.has_tested_kernels() {
             calls.iter_mut().for_each(|call| call.outcome = Outcome::Unknown);
         }
         calls
+    }
+
+    /// Judges the calls of operators whose kernels differ between releases, or that the newest release's kernels have a fault for.
+    fn find_earlier_calls(&self) -> [Vec<CallFault>; TESTED.len()] {
+        let faulty: BTreeSet<(usize, usize)> = self.calls.iter().map(|call| call.index).collect();
+        let is_checked = |index, operator: &Operator<'_>| faulty.contains(&index) || depends_on_release(operator);
+        target::faults(self.pte, self.target, TESTED, is_checked)
     }
 
     /// Returns the verdict of a release.

@@ -8,6 +8,7 @@ use crate::operators::{self, KnownOperator};
 use crate::path::{FieldPath, Path};
 use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
+use crate::tensor::RUNTIME_RANK;
 use alloc::vec::Vec;
 
 /// A fault of kernels of some releases: calls that a later release computes right.
@@ -33,7 +34,7 @@ pub struct KnownFault {
 pub const FAULTS: &[KnownFault] = &[
     KnownFault {
         name: "log-softmax-inner",
-        what: "log_softmax along a dimension other than the last, right since 0.6",
+        what: "log_softmax along a dimension of more than four elements other than the last, right since 0.6",
         since: &[(Release::V0_2, Outcome::Miscomputes), (Release::V0_6, Outcome::Runs)],
         source: "#8666",
         is_optimized: true,
@@ -41,8 +42,9 @@ pub const FAULTS: &[KnownFault] = &[
         concerns: |call| {
             let (Some(tensor), Some(dim)) = (call.tensor("self"), call.int("dim")) else { return false };
             let dim = if dim < 0 { dim.saturating_add(tensor.sizes().len() as i64) } else { dim };
-            let inner = usize::try_from(dim).ok().and_then(|dim| tensor.sizes().get(dim.checked_add(1)?..));
-            inner.is_some_and(|inner| inner.iter().any(|size| *size > 1))
+            let from = usize::try_from(dim).ok().and_then(|dim| tensor.sizes().get(dim..));
+            // A vector of the processor has four elements or more.
+            matches!(from, Some([size, inner @ ..]) if *size > 4 && inner.iter().any(|size| *size > 1))
         },
     },
     KnownFault {
@@ -91,15 +93,61 @@ pub const FAULTS: &[KnownFault] = &[
         concerns: |call| call.first_has_lower_rank(),
     },
     KnownFault {
+        name: "add-broadcast",
+        what: "a sum or difference that broadcasts one dimension: the kernel of 0.5 takes it for a matrix and a row, or dies in a build with assertions",
+        since: &[(Release::V0_5, Outcome::Dies), (Release::V0_6, Outcome::Runs)],
+        source: "#8255",
+        is_optimized: true,
+        operators: &["aten::add.out", "aten::sub.out"],
+        concerns: |call| call.broadcast().is_some_and(|broadcast| broadcast.is_in_one_dim),
+    },
+    KnownFault {
+        name: "broadcast-ranks",
+        what: "a sum, difference, product or quotient with a smaller tensor of higher rank, which runs since 1.5",
+        since: &[(Release::V0_5, Outcome::RefusesCall), (Release::LATEST, Outcome::Runs)],
+        source: "#21052",
+        is_optimized: true,
+        operators: &["aten::add.out", "aten::div.out", "aten::mul.out", "aten::sub.out"],
+        concerns: |call| call.broadcast().is_some_and(|broadcast| broadcast.lacks_rank),
+    },
+    KnownFault {
+        name: "reduction-order",
+        what: "a variance over several dimensions of a tensor that is not contiguous: the kernel reads other elements, and beyond the tensor, before 1.5",
+        since: &[(Release::V0_2, Outcome::Miscomputes), (Release::LATEST, Outcome::Runs)],
+        source: "#21517",
+        is_optimized: false,
+        operators: &["aten::var.correction_out", "aten::var.out", "aten::var_mean.correction_out"],
+        concerns: |call| {
+            let (Some(tensor), Some(dims)) = (call.tensor("self"), call.ints("dim")) else { return false };
+            strays(tensor, |dim| {
+                dims.is_empty() || dims.contains(&dim) || dims.contains(&(dim - tensor.sizes().len() as i64))
+            })
+        },
+    },
+    KnownFault {
+        name: "dequantize-order",
+        what: "a tensor with a scale for each channel that is not contiguous: the kernel writes other elements, and beyond the result, before 1.5",
+        since: &[(Release::V0_2, Outcome::Dies), (Release::LATEST, Outcome::Runs)],
+        source: "#21517",
+        is_optimized: false,
+        operators: &["quantized_decomposed::dequantize_per_channel.out"],
+        concerns: |call| {
+            let (Some(tensor), Some(axis)) = (call.tensor("input"), call.int("axis")) else { return false };
+            strays(tensor, |dim| dim != axis && dim != axis + tensor.sizes().len() as i64)
+        },
+    },
+    KnownFault {
         name: "upsample-antialias",
-        what: "bilinear downsampling with antialiasing, right since 1.4",
+        what: "bilinear downsampling with antialiasing to less than half the size, right since 1.4",
         since: &[(Release::V1_0, Outcome::Miscomputes), (Release::V1_4, Outcome::Runs)],
         source: "#20733",
         is_optimized: false,
         operators: &["aten::_upsample_bilinear2d_aa.out"],
         concerns: |call| {
             let (Some(input), Some(out)) = (call.tensor("self"), call.tensor("out")) else { return false };
-            input.sizes().iter().zip(out.sizes()).any(|(input, out)| input > out)
+            // The kernel takes four elements of each dimension, of all within two steps.
+            let is_cut = |(input, out): (&i32, &i32)| *input > 4 && i64::from(*input) > 2 * i64::from(*out);
+            input.sizes().iter().zip(out.sizes()).skip(2).any(is_cut)
         },
     },
     KnownFault {
@@ -149,6 +197,21 @@ impl<'t> FaultyCall<'t> {
         }
     }
 
+    /// Returns an argument that is a list of integers; an absent one is empty.
+    fn ints(&self, name: &str) -> Option<Vec<i64>> {
+        match self.value(name)? {
+            KernelTypes::IntList(list) => {
+                let item = |index: &i64| match &self.plan.value(i32::try_from(*index).ok()?)?.val {
+                    KernelTypes::Int(int) => Some(int.int_val),
+                    _ => None,
+                };
+                list.items().iter().take(RUNTIME_RANK).map(item).collect()
+            }
+            KernelTypes::Null(_) => Some(Vec::new()),
+            _ => None,
+        }
+    }
+
     fn elements(&self, name: &str) -> Option<i64> {
         let sizes = self.tensor(name)?.sizes();
         sizes.iter().try_fold(1i64, |product, size| product.checked_mul(i64::from(*size)))
@@ -168,6 +231,59 @@ impl<'t> FaultyCall<'t> {
             && first.iter().skip_while(is_one).eq(other.iter().skip_while(is_one))
             && first.iter().any(|size| *size != 1)
     }
+
+    /// Returns the way in which an optimized kernel broadcasts one of two inputs; `None` if a portable kernel does it.
+    fn broadcast(&self) -> Option<Broadcast> {
+        let (first, other, out) = (self.tensor("self")?, self.tensor("other")?, self.tensor("out")?);
+        let scalar_type = out.scalar_type;
+        let is_same = |input: &&Tensor<'_>| input.scalar_type == scalar_type && input.sizes().len() <= RUNTIME_RANK;
+        if ![first, other].iter().all(is_same) || [ScalarType::HALF, ScalarType::BFLOAT16].contains(&scalar_type) {
+            return None;
+        }
+        // The sizes after leading ones.
+        let inner = |tensor: &Tensor<'t>| -> Vec<i32> {
+            tensor.sizes().iter().copied().skip_while(|size| *size == 1).take(RUNTIME_RANK + 1).collect()
+        };
+        let (left, right, all) = (inner(first), inner(other), inner(out));
+        let is_row = |long: &[i32], short: &[i32]| matches!((long, short), ([_, last], [one]) if last == one);
+        // The first size of each is not 1.
+        let pairs = || left.iter().zip(&right).skip(1);
+        let ones = pairs().filter(|(left, right)| **left == 1 || **right == 1).count();
+        let are_equal = pairs().all(|(left, right)| left == right || *left == 1 || *right == 1);
+        let is_in_one_dim = left.len() == right.len() && left != right && ones == 1 && are_equal;
+        let rank = out.sizes().len();
+        let mut inputs = [(first, &left), (other, &right)].into_iter();
+        let lacks_rank = inputs.any(|(input, inner)| *inner == all && input.sizes().len() < rank);
+        (is_in_one_dim || is_row(&left, &right) || is_row(&right, &left))
+            .then_some(Broadcast { is_in_one_dim, lacks_rank })
+    }
+}
+
+/// A way to broadcast an input.
+struct Broadcast {
+    /// `true` if the inputs differ in one dimension, which one of them does not have; `false` if they are a matrix and a row.
+    is_in_one_dim: bool,
+    /// `true` if the larger input has a lower rank than the result.
+    lacks_rank: bool,
+}
+
+/// Returns `true` if a walk over these dimensions of a tensor leaves its elements, since it takes a whole dimension for a step of the
+/// dimension before.
+fn strays(tensor: &Tensor<'_>, is_walked: impl Fn(i64) -> bool) -> bool {
+    let sizes = tensor.sizes();
+    let Some(Ok(strides)) = (sizes.len() <= RUNTIME_RANK).then(|| tensor.shape().strides()) else { return false };
+    let mut has_steps = false;
+    for (dim, (size, stride)) in (0i64..).zip(sizes.iter().zip(&strides)) {
+        if !is_walked(dim) {
+            continue;
+        }
+        let before = usize::try_from(dim - 1).ok().and_then(|before| strides.get(before));
+        if has_steps && before.is_some_and(|before| i64::from(*size).checked_mul(*stride) != Some(*before)) {
+            return true;
+        }
+        has_steps |= *size > 1;
+    }
+    false
 }
 
 /// Returns the faults that calls of a program meet, each with its first call. None if the target has kernels of its own.

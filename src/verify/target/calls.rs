@@ -7,7 +7,7 @@ use super::Target;
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::path::{FieldPath, Path};
-use crate::schema::program::InstructionArguments;
+use crate::schema::program::{ExecutionPlan, InstructionArguments, Operator};
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 /// Calls of an operator that break the same rule.
@@ -15,6 +15,8 @@ use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 pub(in crate::verify) struct CallFault {
     pub(super) method: String,
     pub(super) operator: String,
+    /// The indices of the method, and of the operator in it.
+    pub(in crate::verify) index: (usize, usize),
     pub(super) rule: &'static str,
     /// The behaviour of the release.
     pub(in crate::verify) outcome: Outcome,
@@ -35,46 +37,68 @@ impl From<&CallFault> for Cause {
     }
 }
 
-/// Checks each call with the kernels of a release. Calls of the same operator that break the same rule are put together. Empty if
-/// the device has kernels of its own.
-pub(in crate::verify) fn faults(pte: &Pte<'_>, target: &Target, release: Release) -> Vec<CallFault> {
-    let Some(kernels) = kernels(target) else { return Vec::new() };
-    let mut faults = Vec::new();
+/// Checks calls with the kernels of releases: those of the operators with these indices of a method and of an operator in it. Calls of the
+/// same operator that break the same rule are put together. Empty for each release if the device has kernels of its own.
+pub(in crate::verify) fn faults<const N: usize>(
+    pte: &Pte<'_>,
+    target: &Target,
+    releases: [Release; N],
+    is_checked: impl Fn((usize, usize), &Operator<'_>) -> bool,
+) -> [Vec<CallFault>; N] {
+    let mut faults = [const { Vec::new() }; N];
+    let Some(kernels) = kernels(target) else { return faults };
     for (method, plan) in pte.methods().iter().enumerate() {
-        let mut calls = Calls::new(pte, plan, kernels, release);
-        let mut found = BTreeMap::new();
-        for (place, arguments) in plan.instructions() {
-            let InstructionArguments::KernelCall(call) = arguments else { continue };
-            let index = usize::try_from(call.op_index).ok();
-            let Some((index, operator)) = index.and_then(|index| Some((index, plan.operators().get(index)?))) else {
-                continue;
-            };
-            for violation in calls.judge(call) {
-                let key = (index, violation.rule.name, violation.outcome);
-                found.entry(key).or_insert_with(|| (operator, 0, place, violation)).1 += 1;
-            }
+        // The device may have kernels of its own.
+        let is_checked = |(index, operator)| is_checked((method, index), operator) && !target.lists(operator);
+        let checked: Vec<bool> = plan.operators().iter().enumerate().map(is_checked).collect();
+        if !checked.contains(&true) {
+            continue;
         }
-        for ((_, rule, outcome), (operator, calls, (chain, instruction), Violation { message, .. })) in found {
-            // The device may have a kernel of its own.
-            if target.lists(operator) {
-                continue;
-            }
-            let path = Path::ROOT.item("execution_plan", method);
-            let path = path.item("chains", chain);
-            let path = path.item("instructions", instruction);
-            faults.push(CallFault {
-                method: plan.name().into(),
-                operator: operator.full_name(),
-                rule,
-                outcome,
-                calls,
-                place: format!("chains[{chain}].instructions[{instruction}]"),
-                path: path.field("instr_args.KernelCall").to_field_path(),
-                message,
-            });
+        let mut calls = Calls::new(pte, plan, kernels, Release::LATEST);
+        for (release, faults) in releases.into_iter().zip(&mut faults) {
+            calls.set_release(release);
+            add_faults(method, plan, &mut calls, &checked, faults);
         }
     }
     faults
+}
+
+/// Adds the faults of a method's calls of checked operators.
+fn add_faults(
+    method: usize,
+    plan: &ExecutionPlan<'_>,
+    calls: &mut Calls<'_, '_>,
+    checked: &[bool],
+    faults: &mut Vec<CallFault>,
+) {
+    let mut found = BTreeMap::new();
+    for (place, arguments) in plan.instructions() {
+        let InstructionArguments::KernelCall(call) = arguments else { continue };
+        let index = usize::try_from(call.op_index).ok().filter(|index| checked.get(*index) == Some(&true));
+        let Some((index, operator)) = index.and_then(|index| Some((index, plan.operators().get(index)?))) else {
+            continue;
+        };
+        for violation in calls.judge(call) {
+            let key = (index, violation.rule.name, violation.outcome);
+            found.entry(key).or_insert_with(|| (operator, 0, place, violation)).1 += 1;
+        }
+    }
+    for ((index, rule, outcome), (operator, calls, (chain, instruction), Violation { message, .. })) in found {
+        let path = Path::ROOT.item("execution_plan", method);
+        let path = path.item("chains", chain);
+        let path = path.item("instructions", instruction);
+        faults.push(CallFault {
+            method: plan.name().into(),
+            operator: operator.full_name(),
+            index: (method, index),
+            rule,
+            outcome,
+            calls,
+            place: format!("chains[{chain}].instructions[{instruction}]"),
+            path: path.field("instr_args.KernelCall").to_field_path(),
+            message,
+        });
+    }
 }
 
 /// Returns the official kernels that a device has; `None` if it has other kernels.
