@@ -7,7 +7,7 @@ use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
 use crate::schema::xnnpack::{NO_ID, XNNTensorValue};
 use alloc::collections::BTreeMap;
-use alloc::{format, string::String, sync::Arc, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 
 pub(super) fn nodes(payload: &Xnnpack<'_>, budget: &mut GraphBudget) -> Result<Vec<InsideNode>> {
     let tensors = payload.graph.tensors_by_id();
