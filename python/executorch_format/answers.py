@@ -481,7 +481,7 @@ class Backend(Answer):
     calls: int
     """The number of instructions that call one of them."""
     operators: Answers[Count]
-    """The number of uses of each operator in the payloads of XNNPACK or Vulkan, by its name in the payload's schema. A payload that several
+    """The number of uses of each operator in the payloads that this crate reads, by its name in the payload's schema. A payload that several
     delegates share is counted once."""
 
 
