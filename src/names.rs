@@ -33,10 +33,10 @@ pub fn shortened(name: &str) -> Cow<'_, str> {
 /// Serializes a name after [`shortened`], because many entries can share it.
 #[cfg(feature = "serde")]
 pub(crate) fn serialize_shortened<S: serde::Serializer>(
-    name: &&str,
+    name: &impl AsRef<str>,
     serializer: S,
 ) -> core::result::Result<S::Ok, S::Error> {
-    serializer.serialize_str(&shortened(name))
+    serializer.serialize_str(&shortened(name.as_ref()))
 }
 
 /// Serializes a name that may be absent like [`serialize_shortened`].

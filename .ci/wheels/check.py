@@ -136,7 +136,7 @@ def main():
         results = json.loads(answer.splitlines()[-1])
         files = sorted(arguments.out.glob("*.pte"))
         short = ".".join(release.split(".")[:2])
-        verify = [os.environ.get("PTE", "pte"), "verify", "--runtime", short, "--json", *files]
+        verify = [os.environ.get("PTE", "pte"), "verify", "--runtime", short, "--libraries", "python-wheel", "--json", *files]
         counts = collections.Counter()
         for file in json.loads(subprocess.run(verify, capture_output=True).stdout)["files"]:
             name = os.path.basename(file["file"])

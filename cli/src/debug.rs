@@ -14,9 +14,11 @@ use crate::save::{Output, make_output_folder, put};
 use crate::text;
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
-use executorch_format::inspect::{DebugRun, DebugValues, GapOutcome, Mismatch, ModuleGap, RunGaps};
+use executorch_format::inspect::{DebugRun, DebugValues, GapOutcome, Mismatch, ModuleGap, NodeMeasure, RunGaps};
+use executorch_format::pictures::node_data;
 use executorch_format::{Analysis, Etdp};
 use serde::Serialize;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The values that a run recorded (ETDump's debug events and debug buffer): listed, as .npy files, or compared layer by layer
@@ -87,6 +89,9 @@ pub struct Arguments {
     /// Maximum lines of each run [default: all; on a terminal 60]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
+    /// Print the signal-to-noise ratios as node data for Model Explorer, which colours the graph of `pte graph --model-explorer` with them
+    #[arg(long, requires = "program", requires = "before", conflicts_with_all = ["by", "top", "worst", "json", "jsonl"])]
+    node_data: bool,
     #[command(flatten)]
     form: JsonArguments,
 }
@@ -177,6 +182,17 @@ impl<'c> Trace<'c> {
         call(self.values(&etdp, Some(&analysis), method)?)
     }
 
+    /// Prints the errors of the program's nodes.
+    fn print_node_data(&self, context: &Context, gaps: &[RunGaps]) -> Result<(), Failure> {
+        let Some((program, files)) = &self.program else { return Ok(()) };
+        let (pte, sources) = (program.program()?, files.sources()?);
+        let graphs = files.analysis(&pte, &sources)?.graphs();
+        let errors = graphs.iter().map(|graph| graph.errors(gaps)).collect();
+        let mut out = context.plain_out();
+        json::Form::INDENTED.write_line(&mut out, &node_data(NodeMeasure::Error, &graphs, errors))?;
+        Ok(out.flush()?)
+    }
+
     fn values<'t, 'p: 't>(
         &'t self,
         etdp: &'t Etdp<'_>,
@@ -218,7 +234,11 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         })?;
         return old.with(method, |old_values| {
             trace.with(method, |values| {
-                report(context, old_values.compare(&values), &[before], arguments)?;
+                let gaps = old_values.compare(&values);
+                if arguments.node_data {
+                    trace.print_node_data(context, &gaps)?;
+                }
+                report(context, gaps, &[before], arguments)?;
                 Failure::unless_sound(before, &old_values.errors)?;
                 Failure::unless_sound(&arguments.trace, &values.errors)
             })
@@ -277,6 +297,7 @@ fn report(
         ));
     }
     match arguments.form.any() {
+        _ if arguments.node_data => {}
         true => {
             let files = references.iter().map(AsRef::as_ref).chain([arguments.trace.as_path()]);
             json::print(context, &Gaps { files: json::Named::all(files), runs: &runs, modules }, &arguments.form)?;

@@ -12,9 +12,10 @@ use crate::profile::{TIMES, Tick, etdp, time};
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::text;
+use clap::ValueEnum;
 use executorch_format::Analysis;
-use executorch_format::inspect::Graph;
-use executorch_format::pictures::model_explorer;
+use executorch_format::inspect::{Graph, NodeMeasure};
+use executorch_format::pictures::{model_explorer, node_data};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,8 +27,10 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:\n  pte graph model.pte --svg -o model.svg\n  \
     pte graph model.pte --trace trace.etdp --svg -o times.svg\n  \
     pte graph model.pte --dot | dot -Tpdf > model.pdf\n  \
-    pte graph model.pte --model-explorer -o model.json && model-explorer model.json")]
-#[command(group = clap::ArgGroup::new("any").args(["svg", "dot", "model_explorer", "json", "jsonl"]).required(true))]
+    pte graph model.pte --model-explorer -o model.json && model-explorer model.json\n  \
+    pte graph model.pte --node-data times --trace trace.etdp -o times.json\n  \
+    pte graph model.pte --node-data macs -o macs.json")]
+#[command(group = clap::ArgGroup::new("any").args(["svg", "dot", "model_explorer", "node_data", "json", "jsonl"]).required(true))]
 #[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
     #[command(flatten)]
@@ -41,6 +44,10 @@ pub struct Arguments {
     /// Print JSON for Model Explorer: one graph for each method
     #[arg(long, group = "form")]
     model_explorer: bool,
+    /// Print numbers of the nodes as JSON for Model Explorer, which colours the graph of --model-explorer with them; pte debug --node-data prints
+    /// errors
+    #[arg(long, value_name = "WHAT", group = "form")]
+    node_data: Option<NodeData>,
     #[command(flatten)]
     form: JsonArguments,
     /// Only this method; required for a picture if there are several methods
@@ -53,6 +60,27 @@ pub struct Arguments {
     trace: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArguments,
+}
+
+/// The numbers that nodes have.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum NodeData {
+    /// The time in a run: needs --trace
+    Times,
+    /// The multiply-accumulates
+    Macs,
+    /// The bytes of the weights that the node takes
+    Sizes,
+}
+
+impl NodeData {
+    fn measure(self) -> NodeMeasure {
+        match self {
+            Self::Times => NodeMeasure::Time,
+            Self::Macs => NodeMeasure::Macs,
+            Self::Sizes => NodeMeasure::Size,
+        }
+    }
 }
 
 /// The graphs of a file.
@@ -70,9 +98,17 @@ const EMPTY: &str = "no method computes anything, so there is no graph";
 /// Prints the graphs of each program.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { files, svg, dot, .. } = arguments;
-    arguments.output.only_with(!arguments.form.any(), "--svg, --dot or --model-explorer")?;
-    if *svg || arguments.model_explorer {
-        files.single(if *svg { "--svg" } else { "--model-explorer" })?;
+    arguments.output.only_with(!arguments.form.any(), "--svg, --dot, --model-explorer or --node-data")?;
+    if arguments.node_data == Some(NodeData::Times) && arguments.trace.is_none() {
+        return Err(Failure::Usage("--node-data times requires --trace".to_owned()));
+    }
+    let one = [
+        (*svg, "--svg"),
+        (arguments.model_explorer, "--model-explorer"),
+        (arguments.node_data.is_some(), "--node-data"),
+    ];
+    if let Some((_, option)) = one.into_iter().find(|(is_given, _)| *is_given) {
+        files.single(option)?;
     }
     let trace = arguments.trace.as_deref().map(|path| Times::open(context, path)).transpose()?;
     let mut documents = json::Files::start(context, &arguments.form);
@@ -103,9 +139,16 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 context.say(format_args!("{}: {EMPTY}", text::path(path)));
             }
             let drawn = if *svg { std::slice::from_ref(single(path, &graphs)?) } else { &graphs };
-            let draw = |out: &mut dyn Write| match (svg, dot) {
-                (true, _) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.svg())),
-                (_, true) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.dot())),
+            let numbers = arguments.node_data.map(|what| {
+                let measure = what.measure();
+                (measure, drawn.iter().map(|graph| analysis.node_numbers(graph, measure)).collect())
+            });
+            let draw = |out: &mut dyn Write| match (svg, dot, numbers) {
+                (true, ..) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.svg())),
+                (_, true, _) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.dot())),
+                (.., Some((measure, numbers))) => {
+                    json::Form::INDENTED.write_line(out, &node_data(measure, drawn, numbers))
+                }
                 _ => json::Form::INDENTED.write_line(out, &model_explorer(&text::path(path), drawn)),
             };
             match files.are_several() {

@@ -45,9 +45,19 @@ pub fn write(
         ("OWN", Column::Right),
         ("MODULE", Column::Left),
     ]);
+    // A share of a sum that is not known is not known either.
+    let is_known = modules.iter().all(|module| module.unknown == 0);
     for (_, module) in &shown {
         let path = name(out.context, module.path);
-        let (share, bar) = (percent(module.total, all), bar(module.total, all));
+        let (share, bar) = match is_known {
+            true => (percent(module.total, all), bar(module.total, all)),
+            false => Default::default(),
+        };
+        let show = |amount: u64| match (module.unknown, amount) {
+            (0, amount) => show(amount),
+            (_, 0) => "not known".to_owned(),
+            (_, amount) => format!("at least {}", show(amount)),
+        };
         let path = format!("{}{path}", "  ".repeat(module.depth));
         table.row([show(module.total), share, bar, show(module.own), path]);
     }

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Merge the files: what a runtime for all of them needs
     #[arg(long)]
     merge: bool,
-    /// Count multiply-accumulates and parameters instead: of convolutions, matrix products and attention, also inside XNNPACK delegates
+    /// Count multiply-accumulates and parameters instead: of convolutions, matrix products and attention, also inside delegates whose graph is read
     #[arg(long, conflicts_with_all = ["merge", "yaml"])]
     macs: bool,
     /// Count the instructions of each module instead, with the nodes inside delegates; with --macs, their multiply-accumulates

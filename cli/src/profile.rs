@@ -14,8 +14,8 @@ use crate::table::{Column, MAX_SHOWN, Table};
 use crate::text;
 use clap::ValueEnum;
 use executorch_format::inspect::{
-    EventKind, EventProfile, Mismatch, ModuleTotal, OperatorTime, Profile, RunChange, RunProfile, TimelineEvent,
-    TimesBy,
+    EventKind, EventProfile, Mismatch, ModuleTotal, OperatorTime, Profile, ProfiledNode, RunChange, RunProfile,
+    TimelineEvent, TimesBy,
 };
 use executorch_format::naming::NameSource;
 use executorch_format::pictures::TimelineSvg;
@@ -454,6 +454,10 @@ fn table(
         ]);
         table.rows(&run.events, MaxRows::of(arguments.top), |event| row(context, event, arguments.tick));
         table.write(&mut out)?;
+        for (event, statistics) in run.events.iter().filter_map(|event| Some((event, event.statistics.as_ref()?))) {
+            let name = context.name(event.name, LONG_NAME);
+            writeln!(out, "{name}: {}", text::message(&statistics.to_string()))?;
+        }
     }
     Ok(out.flush()?)
 }
@@ -502,6 +506,9 @@ fn row(context: &Context, event: &EventProfile<'_>, tick: Tick) -> [String; 8] {
         _ => "-".to_owned(),
     };
     let own = match (event.name, event.delegate_debug_id) {
+        _ if event.shader.is_some() => event.shader.as_ref().map_or_else(String::new, |shader| {
+            format!("{} #{}", context.name(&shader.name, LONG_NAME), shader.dispatch)
+        }),
         ("", Some(id)) => format!("event {id}"),
         (name, _) => context.name(name, LONG_NAME),
     };
@@ -509,7 +516,8 @@ fn row(context: &Context, event: &EventProfile<'_>, tick: Tick) -> [String; 8] {
     let module = module.map(|module| format!("  {}", context.name(module, LONG_NAME))).unwrap_or_default();
     let what = match (event.kind, &event.runs) {
         (EventKind::Part | EventKind::Delegate, _) => {
-            let node = event.node.map(|node| format!(" = node {} {}", node.index, node.operator));
+            let operator = |node: &ProfiledNode| context.name(&node.operator, LONG_NAME);
+            let node = event.node.as_ref().map(|node| format!(" = node {} {}", node.index, operator(node)));
             format!("  {own}{}{module}", node.unwrap_or_default())
         }
         (EventKind::Instruction, Some(target)) => format!("{}{module}", context.name(&target.to_string(), LONG_NAME)),

@@ -22,6 +22,11 @@ pub fn unpack(bytes: &[u8]) {
         let _ = (payload.inputs(), payload.outputs(), payload.command_stream(), payload.weights());
     }
     if let Ok(payload) = Payload::parse(bytes) {
+        if let Ok(Some(graph)) = payload.graph(bytes, &NamedBlobs::NONE) {
+            assert_eq!(graph.count_nodes().iter().map(|(_, count)| count).sum::<usize>(), graph.nodes.len());
+            let mut out = Output::of(bytes.len());
+            out.json(&graph.nodes);
+        }
         let references = payload.key_references().unwrap_or_default();
         let names: usize = references.iter().map(|reference| reference.key.len()).sum();
         // A key that is not UTF-8 is shown with replacement characters.

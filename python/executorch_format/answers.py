@@ -654,12 +654,12 @@ class CompileSpec(Answer):
 
 @dataclass(frozen=True, repr=False)
 class InsideArgument(Answer):
-    """A value that a node inside a delegate reads or writes."""
+    """A tensor that a node inside a delegate reads or writes."""
 
     name: str
-    """The schema's name of the argument, such as `filter`."""
+    """The name of the argument, such as `filter`, or its position if the name is not known."""
     id: int
-    """The id of the value in the payload."""
+    """The id of the value in the payload; a number given by this crate if the payload has none, as those for an Ethos-U and Core ML."""
     output: bool
     """`true` if the node writes the value."""
     tensor: str
@@ -668,6 +668,18 @@ class InsideArgument(Answer):
     """`true` if the value is a constant."""
     argument: int | None
     """The index of the value among the delegate's arguments, from 0; `None` for a value that exists only inside."""
+    value_name: str | None
+    """The value's name, if the payload has one."""
+
+
+@dataclass(frozen=True, repr=False)
+class InsideSetting(Answer):
+    """An argument of a node that is not a tensor."""
+
+    name: str
+    """The name of the argument, or its position if the name is not known."""
+    value: str
+    """The value. Long lists and texts are cut."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -675,9 +687,14 @@ class InsideNode(Answer):
     """A node inside a delegate."""
 
     operator: str
-    """The schema's name of the node, such as `XNNFullyConnected`."""
+    """The schema's name of the node, such as `XNNFullyConnected`, `aten.linear.default` of Vulkan or `linear` of Core ML; for an Ethos-U the
+    kind of its command, such as `conv`."""
     arguments: Answers[InsideArgument]
-    """The values that the node reads and writes."""
+    """The tensors that the node reads and writes."""
+    name: str | None
+    """The node's own name, if the payload has one."""
+    settings: Answers[InsideSetting]
+    """Its other arguments: numbers, lists and texts."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -687,7 +704,7 @@ class DelegateGraph(Answer):
     kind: str
     """`xnnpack`, `vulkan`, `ethos_u`, `core_ml` or `opaque`."""
     nodes: Answers[InsideNode]
-    """The nodes in execution order; only for XNNPACK."""
+    """The nodes in execution order, for XNNPACK, Vulkan, Core ML and an Ethos-U."""
     content: Any
     """The payload as a tree, with its schema's names; the size of an opaque payload."""
 
@@ -736,6 +753,8 @@ class GraphNode(Answer):
     name: str | None
     """The label of the instruction or of the node inside a delegate, such as `convolution.3`; for an input, a state or an output, the name of
     the value."""
+    settings: Answers[InsideSetting]
+    """The other arguments of a node inside a delegate: numbers, lists and texts."""
     source: str | None
     """The line of Python that it comes from, if the file or a record has it: `model.py:12 forward`."""
 
@@ -858,6 +877,61 @@ class ProfiledNode(Answer):
 
 
 @dataclass(frozen=True, repr=False)
+class VulkanShader(Answer):
+    """The shader that an event of a Vulkan delegate timed, with the operator that it is a part of. The backend writes this as the event's
+    name."""
+
+    name: str
+    """The name of the shader, such as `linear_naive_texture3d_float`."""
+    dispatch: int
+    """The number of the dispatch in the delegate's run."""
+    node_id: int | None
+    """The operator's `node_id` in the payload."""
+    operator: str | None
+    """The operator's name, if the event has one: copies of inputs and outputs have none."""
+
+
+@dataclass(frozen=True, repr=False)
+class StatisticsData(Answer):
+    """Data that the driver returned. It is in the event's metadata, in base64."""
+
+    available: bool
+    """`true` if the driver returned it."""
+    is_text: bool
+    """`true` if it is text."""
+    size: int
+    """The size, in bytes."""
+    reason: str
+    """The reason why there is none."""
+
+
+@dataclass(frozen=True, repr=False)
+class StatisticsSegment(Answer):
+    """The statistics of a segment of a VGF model."""
+
+    segment_id: int
+    """The number of the segment."""
+    debug_database: StatisticsData
+    """The database that describes the accelerator's commands."""
+    statistics_info: StatisticsData
+    """The description of the counters."""
+    statistics_memory: StatisticsData
+    """The counters."""
+
+
+@dataclass(frozen=True, repr=False)
+class NeuralStatistics(Answer):
+    """The statistics of a neural accelerator that a VGF delegate recorded (`VGFNeuralStatistics.cpp`)."""
+
+    available: bool
+    """`true` if the driver returned any data."""
+    reason: str
+    """The reason why there is no data; empty if there is."""
+    segments: Answers[StatisticsSegment]
+    """The segments of the model."""
+
+
+@dataclass(frozen=True, repr=False)
 class Event(Answer):
     """Something that was timed, with all its times."""
 
@@ -897,7 +971,12 @@ class Event(Answer):
     module: str | None
     """The path of its module, such as `layers.0.conv`; empty for the model itself."""
     node: ProfiledNode | None
-    """The timed node of an XNNPACK graph, known if a kind has as many events as nodes. They are matched by order."""
+    """The timed node of a delegate's graph. Those of XNNPACK are matched by order, and known if a kind has as many events as nodes; those of
+    Vulkan by the number in the event's name."""
+    shader: VulkanShader | None
+    """The shader that a Vulkan delegate timed."""
+    statistics: NeuralStatistics | None
+    """The statistics of an accelerator that a VGF delegate recorded."""
 
 
 @dataclass(frozen=True, repr=False)

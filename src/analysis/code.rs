@@ -305,8 +305,9 @@ impl<'t> Disassembly<'t> {
         self
     }
 
-    /// Adds the contents of delegates.
-    pub(super) fn with_delegates(mut self, delegates: Vec<Vec<DelegateCode<'t>>>) -> Self {
+    /// Adds the contents of delegates, and the errors from reading them.
+    pub(super) fn with_delegates(mut self, (delegates, errors): (Vec<Vec<DelegateCode<'t>>>, Vec<Fault>)) -> Self {
+        self.errors.extend(errors);
         for (method, delegates) in self.methods.iter_mut().zip(delegates) {
             method.delegates = delegates;
         }

@@ -1,10 +1,10 @@
-//! The contents of delegates: their settings, and the nodes of XNNPACK's graphs.
+//! The contents of delegates: their settings and nodes.
 
-use super::CompileSetting;
-use crate::delegate::{OpenPayload, Payload, Xnnpack};
+use super::{CompileSetting, Fault};
+use crate::delegate::{DelegateGraph, InsideNode, OpenPayload, payload_path};
+use crate::error::Result;
 use crate::file::pte::Pte;
-use crate::schema::xnnpack::NO_ID;
-use alloc::{string::String, string::ToString, vec::Vec};
+use alloc::vec::Vec;
 
 /// The contents of a delegate.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -17,48 +17,22 @@ pub struct DelegateCode<'t> {
     /// The settings that the delegate was compiled with.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compile_specs: Vec<CompileSetting<'t>>,
-    /// The nodes inside, in execution order; empty if the payload cannot be read.
+    /// The nodes inside, in execution order; empty if the payload is not read.
     pub nodes: Vec<InsideNode>,
     /// The method and index of an earlier delegate with the same payload, where the nodes are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_as: Option<(usize, usize)>,
 }
 
-/// A node inside a delegate.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct InsideNode {
-    /// The schema's name of the node, such as `XNNFullyConnected`.
-    pub operator: &'static str,
-    /// The values that the node reads and writes.
-    pub arguments: Vec<InsideArgument>,
-}
-
-/// A value that a node inside a delegate reads or writes.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct InsideArgument {
-    /// The schema's name of the argument, such as `filter`.
-    pub name: &'static str,
-    /// The id of the value in the payload.
-    pub id: u32,
-    /// `true` if the node writes the value.
-    pub output: bool,
-    /// The datatype and dimensions.
-    pub tensor: String,
-    /// The index of the value among the delegate's arguments, from 0; `None` for a value that exists only inside.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub argument: Option<u32>,
-    /// `true` if the value is a constant.
-    pub constant: bool,
-}
-
-/// Lists the contents of the delegates of each method. The nodes of a shared payload are listed once.
+/// Lists the contents of the delegates of each method, and the errors of `graphs`, which are those of `payloads`. The nodes of a shared payload are
+/// listed once.
 #[expect(clippy::indexing_slicing, reason = "payloads have the indices of this program's methods and delegates")]
-pub(super) fn contents<'t>(pte: &'t Pte<'_>, payloads: &[OpenPayload<'_>]) -> Vec<Vec<DelegateCode<'t>>> {
-    let mut methods = Vec::new();
+pub(super) fn contents<'t>(
+    pte: &'t Pte<'_>,
+    payloads: &[OpenPayload<'_>],
+    graphs: Vec<Result<Option<DelegateGraph>>>,
+) -> (Vec<Vec<DelegateCode<'t>>>, Vec<Fault>) {
+    let (mut methods, mut errors) = (Vec::new(), Vec::new());
     for plan in pte.methods() {
         let code = |delegate| {
             let compile_specs = CompileSetting::all(delegate);
@@ -66,41 +40,18 @@ pub(super) fn contents<'t>(pte: &'t Pte<'_>, payloads: &[OpenPayload<'_>]) -> Ve
         };
         methods.push(plan.delegates().iter().map(code).collect::<Vec<_>>());
     }
-    for opened in payloads {
-        let Ok(Payload::Xnnpack(payload)) = &opened.payload else { continue };
+    for (opened, graph) in payloads.iter().zip(graphs) {
         let first = opened.delegates.first().copied();
-        for (method, index) in &opened.delegates {
-            let code = &mut methods[*method][*index];
-            if first == Some((*method, *index)) {
-                code.nodes = nodes(payload);
-            } else {
-                code.same_as = first;
+        for place in opened.delegates.iter().skip(1).filter(|_| matches!(graph, Ok(Some(_)))) {
+            methods[place.0][place.1].same_as = first;
+        }
+        match (first, graph) {
+            (Some((method, delegate)), Ok(Some(graph))) => methods[method][delegate].nodes = graph.nodes,
+            (Some((method, delegate)), Err(error)) => {
+                errors.push(Fault { path: payload_path(method, delegate), error })
             }
+            _ => {}
         }
     }
-    methods
-}
-
-fn nodes(payload: &Xnnpack<'_>) -> Vec<InsideNode> {
-    let tensors = payload.graph.tensors_by_id();
-    let argument = |(name, id): (&'static str, u32), output: bool| {
-        let tensor = tensors.get(&id);
-        InsideArgument {
-            name: name.trim_end_matches("_id"),
-            id,
-            output,
-            tensor: tensor.map_or_else(String::new, ToString::to_string),
-            argument: tensor.filter(|tensor| tensor.is_external()).map(|tensor| tensor.external_id),
-            constant: tensor.is_some_and(|tensor| tensor.constant_buffer_idx != 0),
-        }
-    };
-    let mut nodes = Vec::new();
-    for node in payload.graph.xnodes() {
-        let ids = node.xnode_union.ids();
-        let present = |list: Vec<(&'static str, u32)>| list.into_iter().filter(|(_, id)| *id != NO_ID);
-        let inputs = present(ids.inputs).map(|input| argument(input, false));
-        let outputs = present(ids.outputs).map(|output| argument(output, true));
-        nodes.push(InsideNode { operator: node.name(), arguments: inputs.chain(outputs).collect() });
-    }
-    nodes
+    (methods, errors)
 }

@@ -16,12 +16,13 @@ mod names;
 mod training;
 mod value_shape;
 
+pub use crate::delegate::{InsideArgument, InsideNode, InsideSetting};
 pub use code::{
     Argument, ChainCode, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, SourceLine, TensorPlace,
 };
 pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
-pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
+pub use delegate_code::DelegateCode;
 pub use dequantized::QuantizedTensor;
 pub use device::Device;
 pub use fault::Fault;
@@ -33,7 +34,8 @@ pub use training::{TrainingOutput, TrainingRole};
 pub use value_shape::ValueShape;
 
 use crate::dataflow::DelegateOutputs;
-use crate::delegate::{NamedBlobs, OpenPayload};
+use crate::delegate::{DelegateGraph, GraphBudget, NamedBlobs, OpenPayload};
+use crate::error::Result;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use alloc::vec::Vec;
@@ -69,6 +71,7 @@ pub struct Analysis<'t> {
     data: Option<Vec<&'t Ptd<'t>>>,
     sources: Option<Vec<&'t NameSource<'t>>>,
     payloads: OnceLock<Vec<OpenPayload<'t>>>,
+    graphs: OnceLock<Vec<Result<Option<DelegateGraph>>>>,
     outputs: OnceLock<DelegateOutputs>,
     code: OnceLock<Disassembly<'t>>,
     names: OnceLock<Names<'t>>,
@@ -82,6 +85,7 @@ impl<'t> Analysis<'t> {
             data: None,
             sources: None,
             payloads: OnceLock::new(),
+            graphs: OnceLock::new(),
             outputs: OnceLock::new(),
             code: OnceLock::new(),
             names: OnceLock::new(),
@@ -119,6 +123,38 @@ impl<'t> Analysis<'t> {
         self.payloads.get_or_init(|| self.pte.open_payloads())
     }
 
+    /// Returns the graphs inside [`payloads`](Self::payloads), in the same order, as [`Payload::graph`](crate::delegate::Payload::graph) does.
+    /// `Ok(None)` for a payload that cannot be read, or has no graph that this crate reads.
+    ///
+    /// ```
+    /// use executorch_format::{Analysis, Pte};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/payloads/other/coreml.pte")?;
+    /// let pte = Pte::parse(&file)?;
+    /// let analysis = Analysis::new(&pte);
+    /// let operators: Vec<_> = analysis.delegate_graphs()[0].as_ref().unwrap().as_ref().unwrap().count_nodes();
+    /// assert_eq!(operators, [("cast", 2), ("linear", 1)]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn delegate_graphs(&self) -> &[Result<Option<DelegateGraph>>] {
+        self.graphs.get_or_init(|| {
+            let blobs = self.named_blobs();
+            // Many payloads share one limit.
+            let size = self.pte.source.as_ref().map_or(0, |source| source.bytes.len());
+            let mut budget = GraphBudget::of(size);
+            let payloads = self.payloads().iter();
+            payloads.map(|opened| opened.graph(self.pte, &blobs, &mut budget)).collect()
+        })
+    }
+
+    /// Returns the payloads, each with its graph if it has one that can be read.
+    pub(crate) fn payloads_with_graphs(&self) -> impl Iterator<Item = (&OpenPayload<'t>, Option<&DelegateGraph>)> {
+        let graphs = self.delegate_graphs().iter().map(|graph| graph.as_ref().ok().and_then(Option::as_ref));
+        self.payloads().iter().zip(graphs)
+    }
+
     /// Returns the blobs that payloads can look up by key: the program's named data, and the keys of its `.ptd` files, if they are set.
     pub(crate) fn named_blobs(&self) -> NamedBlobs<'t> {
         NamedBlobs::new(self.pte, self.data().unwrap_or_default().iter().copied())
@@ -149,15 +185,18 @@ impl<'t> Analysis<'t> {
 
     /// Returns every instruction of every method. Arguments of known operators have names.
     pub fn disassembly(&self) -> Disassembly<'t> {
-        self.code()
-            .clone()
-            .with_names(self.answer_names())
-            .with_delegates(delegate_code::contents(self.pte, self.payloads()))
+        self.code().clone().with_names(self.answer_names()).with_delegates(delegate_code::contents(
+            self.pte,
+            self.payloads(),
+            self.delegate_graphs().to_vec(),
+        ))
     }
 
     /// Returns every instruction of every method, as [`disassembly`](Self::disassembly) does, without the memory for a copy.
-    pub fn into_disassembly(self) -> Disassembly<'t> {
-        let delegates = delegate_code::contents(self.pte, self.payloads());
+    pub fn into_disassembly(mut self) -> Disassembly<'t> {
+        self.delegate_graphs();
+        let graphs = self.graphs.take().unwrap_or_default();
+        let delegates = delegate_code::contents(self.pte, self.payloads(), graphs);
         self.answer_names();
         self.code();
         let names = self.sources.and(self.names.into_inner());

@@ -23,9 +23,12 @@
 //! ```
 
 pub mod aot_inductor;
+mod command_stream;
 pub mod core_ml;
 pub mod ethos_u;
+mod inside;
 mod kind;
+mod protobuf;
 mod references;
 mod summary;
 #[cfg(feature = "edit")]
@@ -37,6 +40,8 @@ pub use crate::file::named_blobs::{NamedBlob, NamedBlobs};
 pub use aot_inductor::{AotInductor, AotTensor};
 pub use core_ml::CoreMl;
 pub use ethos_u::EthosU;
+pub use inside::{DelegateGraph, InsideArgument, InsideNode, InsideSetting, InsideTensorType};
+pub(crate) use inside::{GraphBudget, InsideData};
 pub use kind::PayloadKind;
 pub use references::KeyReference;
 pub use summary::{KeyedPart, PayloadPart, PayloadSummary};
@@ -50,6 +55,7 @@ use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
 use crate::file::source::Source;
 use crate::flatbuffer::read::Limits;
+use crate::path::{FieldPath, Path};
 use crate::schema::program::BackendDelegate;
 use crate::schema::program::ExecutionPlan;
 use alloc::collections::BTreeMap;
@@ -166,6 +172,11 @@ pub(crate) fn delegate_at<'t, 'a>(
 ) -> (&'t ExecutionPlan<'a>, &'t BackendDelegate<'a>) {
     let plan = &pte.methods()[method];
     (plan, &plan.delegates()[delegate])
+}
+
+/// Returns the path of a delegate's payload.
+pub(crate) fn payload_path(method: usize, delegate: usize) -> FieldPath {
+    Path::ROOT.item("execution_plan", method).item("delegates", delegate).field("processed").to_field_path()
 }
 
 impl OpenPayload<'_> {

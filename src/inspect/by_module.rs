@@ -26,6 +26,13 @@ pub struct ModuleTotal<'t> {
     pub total: u64,
     /// The number of items in the sum: blobs, tensors, events or calls.
     pub count: usize,
+    /// The number of these items whose amount is not known: they are not in the sum.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unknown: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl<'t> Analysis<'t> {
@@ -81,7 +88,8 @@ impl<'t> Analysis<'t> {
         tree(modules.map(|module| (module, 1)))
     }
 
-    /// Adds up the multiply-accumulates of each module, including those of nodes inside delegates. Unknown numbers count as 0.
+    /// Adds up the multiply-accumulates of each module, including those of nodes inside delegates. [`ModuleTotal::unknown`] counts the calls whose
+    /// number is not known.
     pub fn macs_by_module(&self, macs: &Macs<'_>) -> Vec<ModuleTotal<'t>> {
         let mut amounts = Vec::new();
         for method in &macs.methods {
@@ -92,7 +100,7 @@ impl<'t> Analysis<'t> {
                     .node
                     .zip(call.delegate)
                     .and_then(|(node, delegate)| names.delegates.get(delegate)?.nodes.get(node)?.module);
-                amounts.push((node.or(of_call.and_then(|call| call.module)), call.macs.unwrap_or_default()));
+                amounts.push((node.or(of_call.and_then(|call| call.module)), call.macs));
             }
         }
         tree(amounts)
@@ -142,10 +150,11 @@ impl<'t> RunProfile<'t> {
 const MAX_BYTES: usize = 512;
 
 /// Adds up amounts by module. For the order, see [`ModuleTotal`].
-fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, u64)>) -> Vec<ModuleTotal<'t>> {
+fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, impl Into<Option<u64>>)>) -> Vec<ModuleTotal<'t>> {
     let mut totals: BTreeMap<&'t str, ModuleTotal<'t>> = BTreeMap::new();
     let mut unknown = ModuleTotal::default();
     for (path, amount) in amounts {
+        let amount = amount.into();
         let Some(path) = path.map(bounded) else {
             add(&mut unknown, amount, true);
             continue;
@@ -179,7 +188,9 @@ fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, u64)>) -> Vec<Mo
     tree
 }
 
-fn add(module: &mut ModuleTotal<'_>, amount: u64, is_own: bool) {
+fn add(module: &mut ModuleTotal<'_>, amount: Option<u64>, is_own: bool) {
+    module.unknown += usize::from(amount.is_none());
+    let amount = amount.unwrap_or_default();
     module.total = module.total.saturating_add(amount);
     module.own = module.own.saturating_add(if is_own { amount } else { 0 });
     module.count += 1;

@@ -1,12 +1,13 @@
 //! The contents of delegates: the number of operators of each kind, and every constant.
 
 use super::{BlobCount, Fault, Name, NameText, NamedBy, Names, OperatorCalls};
+use crate::analysis::Analysis;
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
-use crate::delegate::{AotTensor, NamedBlobs, OpenPayload, Payload, Xnnpack, delegate_at};
+use crate::delegate::{AotTensor, NamedBlobs, OpenPayload, Payload, Xnnpack, delegate_at, payload_path};
 use crate::file::key_index::KeyIndex;
 use crate::file::pte::Pte;
 use crate::names::shortened;
-use crate::path::{FieldPath, Path};
+use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -117,7 +118,7 @@ pub(crate) fn of_pte<'t>(
             }
             Ok(_) => continue,
             Err(error) => {
-                found.errors.push(Fault { path: path(method, delegate), error: error.clone() });
+                found.errors.push(Fault { path: payload_path(method, delegate), error: error.clone() });
                 continue;
             }
         };
@@ -127,14 +128,14 @@ pub(crate) fn of_pte<'t>(
                 ConstantPlace::Named { key, .. } => match blobs.get(key) {
                     Ok(blob) => blob.and_then(|blob| Some(pte.range(&blob.data)?.start)),
                     Err(error) => {
-                        found.errors.push(Fault { path: path(method, delegate), error });
+                        found.errors.push(Fault { path: payload_path(method, delegate), error });
                         None
                     }
                 },
                 _ => match payload.constant_bytes(constant.index, &blobs) {
                     Ok(_) => payload.constant_range(constant.index).and_then(|range| Some(start? + range.start)),
                     Err(error) => {
-                        found.errors.push(Fault { path: path(method, delegate), error });
+                        found.errors.push(Fault { path: payload_path(method, delegate), error });
                         None
                     }
                 },
@@ -181,10 +182,6 @@ fn of_key<'t>(
         sizes: Vec::new(),
         strides: None,
     }
-}
-
-fn path(method: usize, delegate: usize) -> FieldPath {
-    Path::ROOT.item("execution_plan", method).item("delegates", delegate).field("processed").to_field_path()
 }
 
 pub(super) fn of_payload<'t>(xnnpack: &'t Xnnpack<'_>) -> DelegateConstants<'t> {
@@ -248,21 +245,19 @@ fn uses<'m>(
 }
 
 /// The number of operators of each kind inside the delegates, by method and backend.
-pub(super) type Operators<'t> = BTreeMap<(usize, &'t str), BTreeMap<&'static str, usize>>;
+pub(super) type Operators<'t> = BTreeMap<(usize, &'t str), BTreeMap<String, usize>>;
 
 /// Counts the operators inside all delegates.
-pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Operators<'t> {
+pub(super) fn operators<'t>(analysis: &Analysis<'t>) -> Operators<'t> {
     let mut all = Operators::new();
-    for opened in opened {
-        let Ok(Payload::Xnnpack(payload)) = &opened.payload else {
-            continue;
-        };
-        let counts = payload.graph.count_nodes();
+    for (opened, graph) in analysis.payloads_with_graphs() {
+        let Some(graph) = graph else { continue };
+        let counts = graph.count_nodes();
         for place in &opened.delegates {
-            let (_, delegate) = delegate_at(pte, *place);
+            let (_, delegate) = delegate_at(analysis.pte(), *place);
             let operators = all.entry((place.0, delegate.id())).or_default();
             for (name, count) in &counts {
-                *operators.entry(*name).or_default() += count;
+                *operators.entry((*name).into()).or_default() += count;
             }
         }
     }
@@ -308,10 +303,10 @@ pub(super) fn count_constants(
 }
 
 /// Returns the counts as a list, the most frequent first.
-pub(super) fn sorted(operators: &BTreeMap<&'static str, usize>) -> Vec<OperatorCalls> {
+pub(super) fn sorted(operators: &BTreeMap<String, usize>) -> Vec<OperatorCalls> {
     let mut sorted = Vec::with_capacity(operators.len());
     for (name, calls) in operators.iter() {
-        sorted.push(OperatorCalls { name: (*name).into(), calls: *calls });
+        sorted.push(OperatorCalls { name: name.clone(), calls: *calls });
     }
     most_first(&mut sorted);
     sorted

@@ -3,10 +3,9 @@
 use super::Macs;
 use super::operators::TensorUse;
 use crate::analysis::Analysis;
-use crate::delegate::{OpenPayload, Payload, delegate_at};
+use crate::delegate::{DelegateGraph, OpenPayload, delegate_at};
 use crate::names::short;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelCall, Tensor, TensorShapeDynamism};
-use crate::schema::xnnpack::NO_ID;
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 use core::cmp::Reverse;
@@ -35,10 +34,14 @@ pub struct MethodDelegation<'t> {
     pub other_calls: u64,
     /// `true` if the operators inside every delegate are known.
     pub is_complete: bool,
-    /// The multiply-accumulates inside delegates; `None` if those of a delegate are not known.
+    /// The known multiply-accumulates inside delegates; `None` if none is known.
     pub delegated_macs: Option<u64>,
+    /// The number of nodes inside delegates, and of calls of delegates that are not read, whose multiply-accumulates are not known.
+    pub delegated_unknown: u64,
     /// The known multiply-accumulates of kernels; `None` if none is known.
     pub other_macs: Option<u64>,
+    /// The number of calls of kernels whose multiply-accumulates are not known.
+    pub other_unknown: u64,
     /// The backends, the most operators first.
     pub backends: Vec<BackendShare<'t>>,
     /// The operators that kernels compute, by types, dim orders and dynamic shapes: the most multiply-accumulates first, then the most calls.
@@ -99,7 +102,7 @@ pub struct TakenOperator {
     pub backend: String,
     /// The name in the payload's schema, such as `XNNAdd`.
     pub operator: String,
-    /// The inputs of a node of XNNPACK, as type and number of dimensions: `f32 4-D`.
+    /// The tensors that it takes, as type and number of dimensions: `f32 4-D`.
     pub inputs: Vec<String>,
     /// The number of nodes. A payload that several delegates share counts once.
     pub nodes: u64,
@@ -131,12 +134,15 @@ const RUNTIME: &str = "executorch_prim::";
 /// The maximum number of operators inside delegates that are listed beside an operator.
 const MAX_TAKEN: usize = 8;
 
+/// The maximum number of inputs of such an operator that are listed.
+const MAX_INPUTS: usize = 16;
+
 fn delegation<'t>(analysis: &Analysis<'t>) -> Delegation<'t> {
     let pte = analysis.pte();
     let mut payloads: BTreeMap<(usize, usize), Option<u64>> = BTreeMap::new();
     let mut taken = Taken::default();
-    for opened in analysis.payloads() {
-        let count = taken.add(analysis, opened);
+    for (opened, graph) in analysis.payloads_with_graphs() {
+        let count = graph.and_then(|graph| taken.add(analysis, opened, graph));
         payloads.extend(opened.delegates.iter().map(|place| (*place, count)));
     }
     let (macs, taken) = (InstructionMacs::of(&analysis.macs()), taken.by_operator());
@@ -156,22 +162,45 @@ fn delegation<'t>(analysis: &Analysis<'t>) -> Delegation<'t> {
 }
 
 /// The multiply-accumulates of instructions, with those inside delegates, by method, chain and index.
-struct InstructionMacs(BTreeMap<(usize, usize, usize), Option<u64>>);
+struct InstructionMacs(BTreeMap<(usize, usize, usize), CountedMacs>);
+
+/// The sum of the known multiply-accumulates of several calls, and the number of other calls.
+#[derive(Clone, Copy, Default)]
+struct CountedMacs {
+    known: Option<u64>,
+    unknown: u64,
+}
+
+impl CountedMacs {
+    fn add(&mut self, other: Self) {
+        self.known = match (self.known, other.known) {
+            (Some(sum), Some(macs)) => Some(sum.saturating_add(macs)),
+            (sum, macs) => sum.or(macs),
+        };
+        self.unknown = self.unknown.saturating_add(other.unknown);
+    }
+
+    /// Returns the sum if all are known.
+    fn all(self) -> Option<u64> {
+        self.known.filter(|_| self.unknown == 0)
+    }
+}
 
 impl InstructionMacs {
     fn of(macs: &Macs<'_>) -> Self {
-        let mut sums: BTreeMap<(usize, usize, usize), Option<u64>> = BTreeMap::new();
+        let mut sums: BTreeMap<(usize, usize, usize), CountedMacs> = BTreeMap::new();
         for method in &macs.methods {
             for call in &method.calls {
-                let sum = sums.entry((method.index, call.chain, call.instruction)).or_insert(Some(0));
-                *sum = sum.zip(call.macs).map(|(sum, macs)| sum.saturating_add(macs));
+                let sum = sums.entry((method.index, call.chain, call.instruction)).or_default();
+                sum.add(CountedMacs { known: call.macs, unknown: u64::from(call.macs.is_none()) });
             }
         }
         Self(sums)
     }
 
-    fn get(&self, method: usize, (chain, instruction): (usize, usize)) -> Option<u64> {
-        self.0.get(&(method, chain, instruction)).copied().flatten()
+    fn get(&self, method: usize, (chain, instruction): (usize, usize)) -> CountedMacs {
+        let counted = self.0.get(&(method, chain, instruction)).copied();
+        counted.unwrap_or(CountedMacs { known: None, unknown: 1 })
     }
 }
 
@@ -183,7 +212,7 @@ impl<'t> MethodDelegation<'t> {
         payloads: &BTreeMap<(usize, usize), Option<u64>>,
         macs: &InstructionMacs,
     ) {
-        self.delegated_macs = Some(0);
+        let (mut inside, mut other) = (CountedMacs::default(), CountedMacs::default());
         let mut backends: BTreeMap<&'t str, BackendShare<'t>> = BTreeMap::new();
         let mut left: BTreeMap<(usize, Vec<LeftTensor>), LeftOperator> = BTreeMap::new();
         let names: Vec<String> = plan.operators().iter().map(|operator| short(&operator.full_name())).collect();
@@ -199,26 +228,25 @@ impl<'t> MethodDelegation<'t> {
                     backend.operators = backend.operators.zip(operators).map(|(sum, count)| sum.saturating_add(count));
                     self.is_complete &= operators.is_some();
                     self.delegated_calls = self.delegated_calls.saturating_add(operators.unwrap_or(1));
-                    let inside = self.delegated_macs.zip(macs.get(index, place));
-                    self.delegated_macs = inside.map(|(sum, macs)| sum.saturating_add(macs));
+                    inside.add(macs.get(index, place));
                 }
                 InstructionArguments::KernelCall(call) => {
                     let operator = usize::try_from(call.op_index).unwrap_or(usize::MAX);
                     let Some(name) = names.get(operator).filter(|name| !name.starts_with(RUNTIME)) else { continue };
                     let macs = macs.get(index, place);
                     self.other_calls += 1;
-                    if let Some(macs) = macs {
-                        self.other_macs = Some(self.other_macs.unwrap_or_default().saturating_add(macs));
-                    }
+                    other.add(macs);
                     let new =
                         || LeftOperator { operator: name.clone(), first: place, macs: Some(0), ..Default::default() };
                     let found = left.entry((operator, tensors(plan, call))).or_insert_with(new);
                     found.calls += 1;
-                    found.macs = found.macs.zip(macs).map(|(sum, macs)| sum.saturating_add(macs));
+                    found.macs = found.macs.zip(macs.all()).map(|(sum, macs)| sum.saturating_add(macs));
                 }
                 _ => {}
             }
         }
+        (self.delegated_macs, self.delegated_unknown) = (inside.known, inside.unknown);
+        (self.other_macs, self.other_unknown) = (other.known, other.unknown);
         self.backends = backends.into_values().collect();
         self.backends.sort_by_key(|backend| Reverse(backend.operators));
         self.left = left.into_iter().map(|((_, tensors), left)| LeftOperator { tensors, ..left }).collect();
@@ -304,31 +332,15 @@ const KINDS: [(&str, &[&str]); 45] = [
 ];
 
 impl Taken {
-    /// Adds the operators of a payload. Returns their number, or `None` if it is not known.
-    fn add(&mut self, analysis: &Analysis<'_>, opened: &OpenPayload<'_>) -> Option<u64> {
+    /// Adds the operators of a payload. Returns their number.
+    fn add(&mut self, analysis: &Analysis<'_>, opened: &OpenPayload<'_>, graph: &DelegateGraph) -> Option<u64> {
         let backend = delegate_at(analysis.pte(), *opened.delegates.first()?).1.id();
-        let mut add = |operator: &str, inputs| {
-            *self.counts.entry((short(backend), short(operator), inputs)).or_default() += 1;
-        };
-        match &opened.payload {
-            Ok(Payload::Xnnpack(xnnpack)) => {
-                let tensors = xnnpack.graph.tensors_by_id();
-                for node in xnnpack.graph.xnodes() {
-                    let inputs = node.xnode_union.ids().inputs.into_iter().filter(|(_, id)| *id != NO_ID);
-                    let tensor = |(_, id): (&str, u32)| {
-                        let tensor = tensors.get(&id)?;
-                        Some(format!("{} {}-D", tensor.datatype.short_name(), tensor.dims().len()))
-                    };
-                    add(node.name(), inputs.filter_map(tensor).collect());
-                }
-                Some(xnnpack.graph.xnodes().len() as u64)
-            }
-            Ok(Payload::Vulkan(vulkan)) => {
-                vulkan.graph.chain().iter().for_each(|call| add(call.name(), Vec::new()));
-                Some(vulkan.graph.chain().len() as u64)
-            }
-            _ => None,
+        for node in &graph.nodes {
+            let inputs = node.arguments.iter().filter(|argument| !argument.output).take(MAX_INPUTS);
+            let inputs = inputs.map(|argument| format!("{} {}-D", argument.tensor.datatype, argument.tensor.rank));
+            *self.counts.entry((short(backend), short(&node.operator), inputs.collect())).or_default() += 1;
         }
+        Some(graph.nodes.len() as u64)
     }
 
     /// Returns the operators inside delegates by the operators of PyTorch that become them, the most nodes first.
@@ -337,8 +349,8 @@ impl Taken {
         for ((backend, operator, inputs), nodes) in self.counts {
             let bases = match KINDS.iter().find(|(kind, _)| *kind == operator) {
                 Some((_, operators)) => operators.iter().map(|base| String::from(*base)).collect(),
-                // Vulkan's graph has the operator itself: `aten.linear.default`.
-                None => [base(operator.split_once('.').map_or("", |(_, name)| name)).into()].to_vec(),
+                // Vulkan's graph has the operator itself, such as `aten.linear.default`; Core ML's a name of its own.
+                None => [base(operator.split_once('.').map_or(&*operator, |(_, name)| name)).into()].to_vec(),
             };
             for base in bases {
                 let (backend, operator, inputs) = (backend.clone(), operator.clone(), inputs.clone());

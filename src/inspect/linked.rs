@@ -1,21 +1,22 @@
-//! Links events inside XNNPACK delegates to the nodes of their graphs, by kind and order, if a kind has as many events as nodes.
+//! Links events inside delegates to the nodes of their graphs: those of XNNPACK by kind and order, if a kind has as many events as nodes, and those
+//! of Vulkan by the node's number in the event's name.
 
 use super::{EventKind, EventProfile, EventTarget, RunProfile};
 use crate::analysis::Analysis;
-use crate::delegate::Payload;
+use crate::delegate::{DelegateGraph, Payload};
 use crate::sorted::equal_range;
-use alloc::collections::BTreeMap;
-use alloc::{string::String, vec::Vec};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// A node inside a delegate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ProfiledNode {
     /// The index of the node in the payload.
     pub index: usize,
     /// The schema's name of the node, such as `XNNFullyConnected`.
-    pub operator: &'static str,
+    pub operator: Cow<'static, str>,
 }
 
 /// XNNPACK's names of operators that differ from the name of the node, both in lower case and without spaces. A depthwise convolution
@@ -61,6 +62,10 @@ struct Nodes {
 /// The nodes inside the XNNPACK delegates of a program.
 pub(super) struct DelegateNodes<'t> {
     payloads: Vec<Nodes>,
+    /// The nodes of Vulkan's payloads by their numbers.
+    numbered: Vec<BTreeMap<u32, ProfiledNode>>,
+    /// The index of these, by method and delegate.
+    numbered_places: BTreeMap<(usize, usize), usize>,
     /// The index of the payload, by method and delegate.
     places: BTreeMap<(usize, usize), usize>,
     /// The index of each method, by its name.
@@ -71,7 +76,12 @@ impl<'t> DelegateNodes<'t> {
     pub(super) fn of<'p: 't>(analysis: &Analysis<'p>) -> Self {
         let pte = analysis.pte();
         let (mut payloads, mut places) = (Vec::new(), BTreeMap::new());
-        for opened in analysis.payloads() {
+        let (mut numbered, mut numbered_places) = (Vec::new(), BTreeMap::new());
+        for (opened, graph) in analysis.payloads_with_graphs() {
+            if let (Ok(Payload::Vulkan(_)), Some(graph)) = (&opened.payload, graph) {
+                numbered_places.extend(opened.delegates.iter().map(|place| (*place, numbered.len())));
+                numbered.push(by_number(graph));
+            }
             let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
             for place in &opened.delegates {
                 places.insert(*place, payloads.len());
@@ -85,7 +95,7 @@ impl<'t> DelegateNodes<'t> {
         for (index, plan) in pte.methods().iter().enumerate() {
             methods.entry(plan.name()).or_insert(index);
         }
-        Self { payloads, places, methods }
+        Self { payloads, numbered, numbered_places, places, methods }
     }
 
     #[expect(clippy::indexing_slicing, reason = "`places` has the indices of `payloads`")]
@@ -123,12 +133,33 @@ impl<'t> DelegateNodes<'t> {
                     Some(EventTarget::Delegate { delegate, .. }) => Some(delegate),
                     _ => None,
                 });
+                let numbered = delegate.and_then(|delegate| {
+                    let place = self.numbered_places.get(&(method, usize::try_from(delegate).ok()?))?;
+                    self.numbered.get(*place)
+                });
+                for event in call.iter_mut() {
+                    let number = event.shader.as_ref().and_then(|shader| shader.node_id);
+                    event.node = number.and_then(|number| numbered?.get(&number)).cloned();
+                }
                 if let Some(Nodes { nodes, .. }) = delegate.and_then(|delegate| self.get(method, delegate)) {
                     link_call(call, nodes);
                 }
             }
         }
     }
+}
+
+/// Returns the nodes of a graph by the numbers that profiles use, without numbers of several nodes: an exporter may give all the number 0.
+fn by_number(graph: &DelegateGraph) -> BTreeMap<u32, ProfiledNode> {
+    let (mut found, mut several) = (BTreeMap::new(), BTreeSet::new());
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let Some(number) = node.profile_id else { continue };
+        if found.insert(number, ProfiledNode { index, operator: node.operator.clone() }).is_some() {
+            several.insert(number);
+        }
+    }
+    found.retain(|number, _| !several.contains(number));
+    found
 }
 
 #[expect(clippy::indexing_slicing, reason = "`events` has indices of the call's events")]
@@ -144,7 +175,7 @@ fn link_call(call: &mut [EventProfile<'_>], nodes: &[(String, usize, &'static st
         // If the numbers differ, some nodes were fused or omitted, and it is not known which.
         if of_kind.len() == events.len() {
             for ((_, event), (_, index, operator)) in events.iter().zip(of_kind) {
-                call[*event].node = Some(ProfiledNode { index: *index, operator });
+                call[*event].node = Some(ProfiledNode { index: *index, operator: Cow::Borrowed(operator) });
             }
         }
     }

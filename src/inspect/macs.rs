@@ -4,13 +4,12 @@ use super::parameters::{self, ParameterPrecision};
 use crate::analysis::Analysis;
 use crate::analysis::{Argument, CodeValue, MethodCode, Operation, TensorPlace};
 use crate::analysis::{TrainingOutput, TrainingRole, training_outputs};
-use crate::delegate::xnnpack::{ConstantPlace, NodeIds};
-use crate::delegate::{AotInductor, OpenPayload, Payload, Xnnpack};
+use crate::delegate::{AotInductor, DelegateGraph, InsideData, Payload};
+use crate::operators::sums_products;
 use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
-use crate::schema::xnnpack::XNNTensorValue;
 use crate::tensor::RUNTIME_RANK;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// The multiply-accumulates of a program.
 ///
@@ -48,12 +47,12 @@ pub struct MethodMacs<'t> {
     pub is_bound: bool,
     /// `true` if the multiply-accumulates of every call are known.
     pub is_complete: bool,
-    /// The calls of kernels and delegates, in order. The call of an XNNPACK delegate is listed as its nodes, and a second call of the same
-    /// delegate as one row.
+    /// The calls of kernels and delegates, in order. The call of a delegate whose graph is read is listed as its nodes, and a second call of the
+    /// same delegate as one row.
     pub calls: Vec<CallMacs<'t>>,
 }
 
-/// The multiply-accumulates of an instruction, or of a node inside an XNNPACK delegate.
+/// The multiply-accumulates of an instruction, or of a node inside a delegate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -70,8 +69,8 @@ pub struct CallMacs<'t> {
     pub node: Option<usize>,
     /// The operator without its overload, the kind of the node, or the backend.
     #[serde(serialize_with = "crate::names::serialize_shortened")]
-    pub operator: &'t str,
-    /// The multiply-accumulates; `None` if they are not known, such as those of a delegate of another backend.
+    pub operator: Cow<'t, str>,
+    /// The multiply-accumulates; `None` if they are not known, such as those of a delegate whose graph is not read.
     pub macs: Option<u64>,
     /// The number of elements that the call writes.
     pub elements: u64,
@@ -108,7 +107,7 @@ pub struct MacsSummary<'t> {
 pub struct OperatorMacs<'t> {
     /// The operator without its overload, the kind of the node, or the backend.
     #[serde(serialize_with = "crate::names::serialize_shortened")]
-    pub operator: &'t str,
+    pub operator: Cow<'t, str>,
     /// The number of calls.
     pub calls: usize,
     /// The sum of the known counts; `None` if none is known.
@@ -145,8 +144,8 @@ impl<'t> MethodMacs<'t> {
     pub fn by_operator(&self) -> Vec<OperatorMacs<'t>> {
         let mut operators: BTreeMap<&str, OperatorMacs<'t>> = BTreeMap::new();
         for call in &self.calls {
-            let sum = operators.entry(call.operator).or_default();
-            sum.operator = call.operator;
+            let new = || OperatorMacs { operator: call.operator.clone(), ..OperatorMacs::default() };
+            let sum = operators.entry(&call.operator).or_insert_with(new);
             sum.calls += 1;
             sum.macs = add(sum.macs, call.macs);
             sum.unknown += usize::from(call.macs.is_none());
@@ -176,10 +175,10 @@ impl<'t> Analysis<'t> {
     /// ```
     pub fn macs(&self) -> Macs<'t> {
         let pte = self.pte();
-        let mut payloads: BTreeMap<(usize, usize), &OpenPayload<'_>> = BTreeMap::new();
-        for payload in self.payloads() {
+        let mut payloads = BTreeMap::new();
+        for (payload, graph) in self.payloads_with_graphs() {
             for place in &payload.delegates {
-                payloads.insert(*place, payload);
+                payloads.insert(*place, (&payload.payload, graph));
             }
         }
         let training = training_outputs(pte);
@@ -203,19 +202,20 @@ impl<'t> Analysis<'t> {
                     let call = CallMacs { chain, instruction, ..CallMacs::default() };
                     match &code.operation {
                         Operation::Kernel { operator, arguments, .. } => {
-                            counter.kernel(CallMacs { operator, ..call }, arguments);
+                            counter.kernel(CallMacs { operator: (*operator).into(), ..call }, operator, arguments);
                         }
                         Operation::Delegate { backend, delegate, arguments } => {
                             let delegate = usize::try_from(*delegate).ok();
-                            let call = CallMacs { operator: backend, delegate, ..call };
+                            let call = CallMacs { operator: (*backend).into(), delegate, ..call };
                             let payload = delegate.and_then(|delegate| payloads.get(&(index, delegate)));
                             counter.delegate_arguments(arguments);
-                            match (delegate, payload.map(|opened| &opened.payload)) {
-                                (Some(delegate), Some(Ok(Payload::Xnnpack(xnnpack)))) => {
-                                    let counted = counter.delegate(call, delegate, xnnpack);
+                            match (delegate, payload.copied()) {
+                                (Some(delegate), Some((payload, Some(graph)))) => {
+                                    let is_packed = counter.are_packed(payload.as_ref().ok());
+                                    let counted = counter.delegate(call, delegate, graph, is_packed);
                                     counter.found.is_bound |= counted && counter.is_dynamic(arguments);
                                 }
-                                (Some(_), Some(Ok(Payload::AotInductor(aot)))) => counter.aot_inductor(call, aot),
+                                (Some(_), Some((Ok(Payload::AotInductor(aot)), _))) => counter.aot_inductor(call, aot),
                                 _ => {
                                     counter.precision = ParameterPrecision::AtLeast;
                                     counter.add(call);
@@ -261,7 +261,7 @@ enum CountedWeight {
     Data(u32),
     Key(String),
     InsideValue(usize, u32),
-    Inside(usize, u32),
+    Inside(usize, u64),
 }
 
 impl<'t> Counter<'_, 't> {
@@ -288,6 +288,20 @@ impl<'t> Counter<'_, 't> {
         };
         let macs = (self.found.is_complete || self.macs > 0).then_some(self.macs);
         MethodMacs { index, name: self.code.name, macs, parameters, parameters_are, ..self.found }
+    }
+
+    /// Returns `true` if the constants of a payload are in a form of the accelerator's own, as those of an Ethos-U, which are compressed. Notes that
+    /// an exporter may have folded those of others than XNNPACK.
+    fn are_packed(&mut self, payload: Option<&Payload<'_>>) -> bool {
+        match payload {
+            Some(Payload::EthosU(_)) => {
+                self.precision = ParameterPrecision::AtLeast;
+                return true;
+            }
+            Some(Payload::Vulkan(_) | Payload::CoreMl(_)) => self.is_about(),
+            _ => {}
+        }
+        false
     }
 
     /// Notes that the model may have other parameters, unless even less is known.
@@ -325,10 +339,10 @@ impl<'t> Counter<'_, 't> {
         self.code.values.get(usize::try_from(argument.value).ok()?)
     }
 
-    fn kernel(&mut self, mut call: CallMacs<'t>, arguments: &[Argument]) {
+    fn kernel(&mut self, mut call: CallMacs<'t>, operator: &'t str, arguments: &[Argument]) {
         let (mut last, mut is_dynamic, mut counted) = (None, false, 0u64);
         // Many calls can share a long name, which is searched for each of them.
-        let operator: &'t str = if call.operator.len() <= MAX_OPERATOR { call.operator } else { "" };
+        let operator = if operator.len() <= MAX_OPERATOR { operator } else { "" };
         for argument in arguments {
             let Some(CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
             is_dynamic |= tensor.shape_dynamism != TensorShapeDynamism::STATIC;
@@ -347,10 +361,13 @@ impl<'t> Counter<'_, 't> {
             }
         }
         call.parameters = Some(counted);
-        let has_products = *self.products.entry(operator).or_insert_with(|| has_products(operator));
+        let has_products = *self
+            .products
+            .entry(operator)
+            .or_insert_with(|| sums_products(operator.rsplit_once("::").map_or(operator, |(_, name)| name)));
         call.macs = self.kernel_macs(operator, arguments, has_products);
         // The keys of a cache are only counted by the runtime.
-        is_dynamic |= ATTENTION.contains(&call.operator);
+        is_dynamic |= ATTENTION.contains(&operator);
         self.found.is_bound |= is_dynamic && call.macs.is_none_or(|macs| macs > 0);
         self.add(call);
     }
@@ -436,41 +453,37 @@ impl<'t> Counter<'_, 't> {
         self.add(call);
     }
 
-    /// Counts the call of a delegate; returns `true` if it has multiply-accumulates.
-    fn delegate(&mut self, call: CallMacs<'t>, delegate: usize, xnnpack: &Xnnpack<'_>) -> bool {
+    /// Counts the call of a delegate; returns `true` if it has multiply-accumulates. The constants are not parameters if they `is_packed`.
+    fn delegate(&mut self, call: CallMacs<'t>, delegate: usize, graph: &DelegateGraph, is_packed: bool) -> bool {
         if let Some(sum) = self.called.get(&delegate) {
             let sum = CallMacs { chain: call.chain, instruction: call.instruction, ..sum.clone() };
             let counted = sum.macs != Some(0);
             self.add(sum);
             return counted;
         }
-        let tensors = xnnpack.graph.tensors_by_id();
-        let tensor = |id: &u32| tensors.get(id).copied();
         let mut sum = CallMacs { macs: Some(0), ..call.clone() };
-        for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
-            let used = node.xnode_union.ids();
-            let find = |name: &str| used.inputs.iter().find(|(field, _)| *field == name).and_then(|(_, id)| tensor(id));
-            let outputs = used.outputs.iter().filter_map(|(_, id)| tensor(id));
-            let elements = outputs.map(dims).fold(0, u64::saturating_add);
-            let mut parameters = 0u64;
-            for (field, id) in &used.inputs {
-                let Some(constant) = tensor(id).filter(|input| input.constant_buffer_idx != 0) else { continue };
-                parameters = parameters.saturating_add(dims(constant));
-                let seen = match xnnpack.constant(constant.constant_buffer_idx) {
-                    _ if constant.dims().len() < 2 => CountedWeight::InsideValue(delegate, *id),
-                    Some(ConstantPlace::Named { key, .. }) => CountedWeight::Key(key.into()),
-                    _ => CountedWeight::Inside(delegate, constant.constant_buffer_idx),
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let elements = node.elements();
+            let mut parameters = Some(0u64);
+            for argument in node.arguments.iter().filter(|argument| argument.constant) {
+                let count = argument.tensor.elements().filter(|_| !is_packed);
+                parameters = parameters.zip(count).map(|(sum, count)| sum.saturating_add(count));
+                let Some(count) = count else { continue };
+                let seen = match &argument.data {
+                    Some(_) if argument.tensor.rank < 2 => CountedWeight::InsideValue(delegate, argument.id),
+                    Some(InsideData::Key(key)) => CountedWeight::Key((&**key).into()),
+                    Some(InsideData::Index(index)) => CountedWeight::Inside(delegate, *index),
+                    None => CountedWeight::InsideValue(delegate, argument.id),
                 };
-                self.parameter(seen, dims(constant));
-                if *field == "bias_id" && parameters::may_be_folded(node.name()) {
+                self.parameter(seen, count);
+                if argument.name == "bias" && parameters::may_be_folded(&node.operator) {
                     self.is_about();
                 }
             }
-            let parameters = Some(parameters);
-            let macs = node_macs(node.name(), &used, &find, &tensor);
+            let operator = Cow::Owned(node.operator.clone().into_owned());
             let inside =
-                CallMacs { node: Some(index), operator: node.name(), macs, elements, parameters, ..call.clone() };
-            sum.macs = sum.macs.zip(macs).map(|(sum, macs)| sum.saturating_add(macs));
+                CallMacs { node: Some(index), operator, macs: node.macs, elements, parameters, ..call.clone() };
+            sum.macs = sum.macs.zip(node.macs).map(|(sum, macs)| sum.saturating_add(macs));
             sum.elements = sum.elements.saturating_add(elements);
             sum.parameters = add(sum.parameters, parameters);
             self.add(inside);
@@ -496,63 +509,8 @@ fn trained(plan: &ExecutionPlan<'_>, outputs: &[Option<TrainingOutput<'_>>]) -> 
 /// Attention over a cache whose filled part only the runtime knows.
 const ATTENTION: [&str; 3] = ["llama::custom_sdpa", "llama::custom_quantized_sdpa", "llama::sdpa_with_kv_cache"];
 
-/// Returns the multiply-accumulates of a node. XNNPACK has channels last.
-fn node_macs<'x>(
-    name: &str,
-    used: &NodeIds,
-    find: &dyn Fn(&str) -> Option<&'x XNNTensorValue<'x>>,
-    tensor: &dyn Fn(&u32) -> Option<&'x XNNTensorValue<'x>>,
-) -> Option<u64> {
-    let output = || used.outputs.first().and_then(|(_, id)| tensor(id));
-    let last = |tensor: &XNNTensorValue<'_>| tensor.dims().last().map(|size| u64::from(*size).max(1));
-    match name {
-        "XNNConv2d" | "XNNDepthwiseConv2d" | "XNNFullyConnected" => {
-            let output = output()?;
-            Some((dims(output) / last(output)?).saturating_mul(dims(find("filter_id")?)))
-        }
-        "XNNConvTranspose2d" => {
-            let input = find("input1_id")?;
-            Some((dims(input) / last(input)?).saturating_mul(dims(find("filter_id")?)))
-        }
-        "XNNBatchMatrixMultiply" => Some(dims(output()?).saturating_mul(last(find("input1_id")?)?)),
-        "XNNScaledDotProductAttention" => {
-            let (query, key) = (find("query_id")?, find("key_id")?);
-            let keys = key.dims().iter().rev().nth(1).map(|size| u64::from(*size))?;
-            let values = dims(output()?).saturating_mul(keys);
-            Some(dims(query).saturating_mul(keys).saturating_add(values))
-        }
-        "" | "unknown" | "NONE" => None,
-        _ => Some(0),
-    }
-}
-
 /// The length of the longest name of an operator that is compared with those that are known.
 const MAX_OPERATOR: usize = 200;
-
-/// Returns `true` if an operator sums products that are not counted here.
-fn has_products(operator: &str) -> bool {
-    const PARTS: [&str; 14] = [
-        "_mm",
-        "bmm",
-        "addmv",
-        "matmul",
-        "conv",
-        "linear",
-        "attention",
-        "sdpa",
-        "dot",
-        "cdist",
-        "fft",
-        "lstm",
-        "gru",
-        "rnn",
-    ];
-    let name = operator.rsplit_once("::").map_or(operator, |(_, name)| name);
-    name.contains("backward")
-        || PARTS.iter().any(|part| name.contains(part))
-            && !name.starts_with("upsample")
-            && !name.starts_with("_upsample")
-}
 
 /// Adds known counts; `None` if neither is known.
 fn add(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
@@ -569,8 +527,4 @@ fn size(size: &i32) -> u64 {
 /// Returns the number of elements. Sizes beyond the runtime's rank are ignored: many tensors of a hostile file may share a long list.
 fn product(sizes: &[i32]) -> u64 {
     sizes.iter().take(RUNTIME_RANK).map(size).fold(1, u64::saturating_mul)
-}
-
-fn dims(tensor: &XNNTensorValue<'_>) -> u64 {
-    tensor.dims().iter().map(|size| u64::from(*size)).fold(1, u64::saturating_mul)
 }

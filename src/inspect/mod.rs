@@ -20,6 +20,7 @@ mod branch;
 mod bundle;
 mod by_module;
 mod debug_values;
+mod delegate_events;
 mod delegates;
 mod delegation;
 mod dequantized;
@@ -55,8 +56,8 @@ mod xnnpack;
 pub use crate::analysis::QuantizedTensor;
 pub use crate::analysis::{
     Argument, ChainCode, Code, CodeValue, CompileSetting, ConstantMethod, DelegateCode, DelegateNames, Device,
-    Disassembly, Fault, InsideArgument, InsideNode, InstructionName, MethodCode, MethodNames, Name, NameText, NamedBy,
-    Names, Operation, Returned, SourceLine, TensorPlace, TrainingOutput, TrainingRole, ValueShape,
+    Disassembly, Fault, InsideArgument, InsideNode, InsideSetting, InstructionName, MethodCode, MethodNames, Name,
+    NameText, NamedBy, Names, Operation, Returned, SourceLine, TensorPlace, TrainingOutput, TrainingRole, ValueShape,
 };
 pub use crate::dataflow::Period;
 pub use crate::operators::KernelPlace;
@@ -65,6 +66,7 @@ pub use branch::{Branch, BranchEntry};
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use by_module::ModuleTotal;
 pub use debug_values::{DebugRun, DebugTensor, DebugValue, DebugValues};
+pub use delegate_events::{NeuralStatistics, StatisticsData, StatisticsSegment, VulkanShader};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
 pub use delegation::{BackendShare, Delegation, LeftOperator, LeftTensor, MethodDelegation, TakenOperator};
 pub use dequantized::ConstantNumbers;
@@ -72,7 +74,7 @@ pub use diff::{
     Diff, DiffLimits, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Excess, GrowthLimit, Side, diff,
 };
 pub use etdp::{TraceRun, TraceSummary};
-pub use graph::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
+pub use graph::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind, NodeMeasure};
 pub use graph::{EdgeRoute, GraphLayout, GroupKind, NodeBox, NodeGroup, Outline};
 pub use linked::ProfiledNode;
 pub use macs::{CallMacs, Macs, MacsSummary, MethodMacs, OperatorMacs};

@@ -2,10 +2,8 @@
 
 use super::Fault;
 use crate::analysis::Analysis;
-use crate::delegate::OpenPayload;
-use crate::delegate::{Payload, delegate_at};
+use crate::delegate::delegate_at;
 use crate::error::{Error, Result};
-use crate::file::pte::Pte;
 use crate::names::check_operator_name;
 use crate::operators::KernelPlace;
 use crate::path::{FieldPath, Path};
@@ -95,7 +93,7 @@ pub struct BackendUse {
     pub delegates: usize,
     /// The number of instructions that call one of them.
     pub calls: usize,
-    /// The number of uses of each operator in the payloads of XNNPACK or Vulkan, by its name in the payload's schema. A payload that several
+    /// The number of uses of each operator in the payloads that this crate reads, by its name in the payload's schema. A payload that several
     /// delegates share is counted once.
     #[serde(serialize_with = "calls_by_name")]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<super::OperatorCalls>"))]
@@ -181,7 +179,7 @@ pub(super) fn of_pte(analysis: &Analysis<'_>) -> Operators {
     for (index, plan) in pte.methods().iter().enumerate() {
         operators.add(plan, &Path::ROOT.item("execution_plan", index));
     }
-    operators.add_inside(pte, analysis.payloads());
+    operators.add_inside(analysis);
     operators
 }
 
@@ -268,20 +266,13 @@ impl Operators {
     }
 
     /// Adds the operators inside payloads.
-    fn add_inside(&mut self, pte: &Pte<'_>, payloads: &[OpenPayload<'_>]) {
-        for opened in payloads {
-            let (Some(place), Ok(payload)) = (opened.delegates.first(), &opened.payload) else { continue };
-            let (_, delegate) = delegate_at(pte, *place);
+    fn add_inside(&mut self, analysis: &Analysis<'_>) {
+        for (opened, graph) in analysis.payloads_with_graphs() {
+            let (Some(place), Some(graph)) = (opened.delegates.first(), graph) else { continue };
+            let (_, delegate) = delegate_at(analysis.pte(), *place);
             let Some(backend) = self.backends.get_mut(delegate.id()) else { continue };
-            let mut count = |name: &str, count: usize| *backend.operators.entry(name.into()).or_default() += count;
-            match payload {
-                Payload::Xnnpack(xnnpack) => {
-                    for (name, nodes) in xnnpack.graph.count_nodes() {
-                        count(name, nodes);
-                    }
-                }
-                Payload::Vulkan(vulkan) => vulkan.graph.chain().iter().for_each(|call| count(call.name(), 1)),
-                _ => {}
+            for (name, count) in graph.count_nodes() {
+                *backend.operators.entry(name.into()).or_default() += count;
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Times from an ETDump: the events of similar runs, matched with the program's instructions.
 
 use super::NameText;
+use super::delegate_events::{NeuralStatistics, VulkanShader};
 use super::events::{DELEGATE_CALL, Key, Methods, Times, instruction, plan_of, target};
 use super::linked::ProfiledNode;
 use super::macs::{Macs, MethodMacs};
@@ -97,7 +98,11 @@ pub struct EventProfile<'t> {
     pub module: Option<&'t str>,
     /// The target that its instruction runs, according to the program.
     pub runs: Option<EventTarget<'t>>,
-    /// The timed node of an XNNPACK graph, known if a kind has as many events as nodes. They are matched by order.
+    /// The shader that a Vulkan delegate timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shader: Option<VulkanShader>,
+    /// The timed node of a delegate's graph. Those of XNNPACK are matched by order, and known if a kind has as many events as nodes; those of Vulkan
+    /// by the number in the event's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<ProfiledNode>,
     /// The multiply-accumulates of one run of the instruction or of the node, if the program is given and they are known: see
@@ -107,6 +112,9 @@ pub struct EventProfile<'t> {
     /// The text that the delegate recorded with the first of these events, such as the statistics of a VGF delegate's accelerator (JSON).
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")]
     pub metadata: Option<&'t str>,
+    /// The statistics of an accelerator that a VGF delegate recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statistics: Option<NeuralStatistics>,
     /// The number of measurements.
     pub count: usize,
     /// The sum of the times, in ticks.
@@ -275,8 +283,15 @@ fn add_macs(runs: &mut [RunProfile<'_>], macs: &Macs<'_>) {
     }
     for run in runs {
         let Some(method) = run.method.and_then(|name| methods.get(name)) else { continue };
+        // The shaders of a node of Vulkan share its products.
+        let mut shaders: BTreeMap<_, usize> = BTreeMap::new();
+        for event in &run.events {
+            let node = event.node.as_ref().map(|node| node.index);
+            *shaders.entry((event.chain, event.instruction, node)).or_default() += 1;
+        }
         for event in &mut run.events {
             let Some(place) = event.chain.zip(event.instruction) else { continue };
+            let shaders = |node: usize| shaders.get(&(event.chain, event.instruction, Some(node))).copied();
             // The calls are in the order of instructions; those of a delegate are its nodes.
             let calls = equal_range(&method.calls, |call| (call.chain, call.instruction).cmp(&place));
             event.macs = match (event.kind, &event.node) {
@@ -284,7 +299,7 @@ fn add_macs(runs: &mut [RunProfile<'_>], macs: &Macs<'_>) {
                 (EventKind::Instruction | EventKind::Part, _) if !calls.is_empty() => {
                     calls.iter().map(|call| call.macs).try_fold(0, |sum: u64, macs| Some(sum.saturating_add(macs?)))
                 }
-                (EventKind::Delegate, Some(node)) => {
+                (EventKind::Delegate, Some(node)) if shaders(node.index) == Some(1) => {
                     calls.get(node.index).filter(|call| call.node == Some(node.index)).and_then(|call| call.macs)
                 }
                 _ => None,
@@ -345,7 +360,10 @@ impl<'t> Group<'t> {
     fn profile(self, plan: Option<&'t ExecutionPlan<'_>>) -> RunProfile<'t> {
         let total = self.total;
         let events = self.keys.into_iter().zip(self.ticks).zip(self.metadata);
-        let events = events.map(|((key, ticks), metadata)| EventProfile { metadata, ..event(key, ticks, total, plan) });
+        let events = events.map(|((key, ticks), metadata)| {
+            let statistics = metadata.and_then(NeuralStatistics::of_metadata);
+            EventProfile { metadata, statistics, ..event(key, ticks, total, plan) }
+        });
         let mut events: Vec<_> = events.collect();
         let mut first = BTreeMap::new();
         for (index, event) in events.iter().enumerate() {
@@ -393,9 +411,11 @@ fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t Execu
         label: None,
         module: None,
         runs: plan.and_then(|plan| target(plan, instruction(plan, place?)?)),
+        shader: key.delegate_id.and_then(VulkanShader::of_event),
         node: None,
         macs: None,
         metadata: None,
+        statistics: None,
         count,
         total,
         min: ticks[0],

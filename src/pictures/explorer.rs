@@ -1,7 +1,7 @@
 //! Graphs in the format of Google's Model Explorer, as defined by `graph_builder.py` of `ai-edge-model-explorer` 0.1.
 
 use crate::inspect::GroupKind;
-use crate::inspect::{Edge, Ends, Graph, GraphArgument, Node};
+use crate::inspect::{Edge, Ends, Graph, GraphArgument, InsideSetting, Node};
 use crate::names::{short, shortened};
 use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec};
 use serde::{Serialize, Serializer};
@@ -71,7 +71,7 @@ struct ExplorerMetadata<'t> {
 #[derive(Serialize)]
 struct ExplorerPair<'t> {
     /// The name.
-    key: &'static str,
+    key: Cow<'t, str>,
     /// The value.
     value: Cow<'t, str>,
 }
@@ -126,6 +126,7 @@ fn explorer_node<'g>(index: usize, node: &'g Node<'_>, block: &str) -> ExplorerN
     }
     attrs.extend(node.name.as_deref().map(|name| pair("name", shortened(name))));
     attrs.extend(node.module.map(|module| pair("module", shortened(module))));
+    attrs.extend(node.settings.iter().map(setting_pair));
     attrs.extend(node.source.as_deref().map(|source| pair("source", source)));
     let side = |output: bool| {
         let arguments = node.arguments.iter().enumerate().filter(move |(_, argument)| argument.output == output);
@@ -161,12 +162,16 @@ fn namespace(node: &Node<'_>, block: &str) -> String {
 
 fn metadata<'g>(id: usize, argument: &'g GraphArgument<'_>) -> ExplorerMetadata<'g> {
     let mut attrs = vec![pair("value", argument.value_name()), pair("tensor_shape", &*argument.text)];
-    attrs.extend(argument.name.map(|name| pair("name", name)));
+    attrs.extend(argument.name.as_deref().map(|name| pair("name", name)));
     attrs.extend(argument.tensor_name.as_deref().map(|name| pair("tensor", shortened(name))));
     attrs.extend(argument.place.map(|place| pair("place", place.to_string())));
     ExplorerMetadata { id: id.to_string(), attrs }
 }
 
 fn pair<'g>(key: &'static str, value: impl Into<Cow<'g, str>>) -> ExplorerPair<'g> {
-    ExplorerPair { key, value: value.into() }
+    ExplorerPair { key: key.into(), value: value.into() }
+}
+
+fn setting_pair(setting: &InsideSetting) -> ExplorerPair<'_> {
+    ExplorerPair { key: (&*setting.name).into(), value: (&*setting.value).into() }
 }

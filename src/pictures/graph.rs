@@ -166,9 +166,12 @@ impl GraphSvg<'_> {
         if let Some(source) = &node.source {
             write!(f, "\n{}", Xml(source))?;
         }
+        for setting in &node.settings {
+            write!(f, "\n{}: {}", Xml(&setting.name), Xml(&setting.value))?;
+        }
         for argument in &node.arguments {
             let arrow = if argument.output { "→" } else { "←" };
-            let name = argument.name.map_or_else(String::new, |name| format!("{name} "));
+            let name = argument.name.as_deref().map_or_else(String::new, |name| format!("{} ", Xml(name)));
             write!(f, "\n{arrow} {name}{} {}", argument.value_name(), Xml(&argument.text))?;
             if let Some(tensor) = &argument.tensor_name {
                 write!(f, ", {}", Xml(&shortened(tensor)))?;

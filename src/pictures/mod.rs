@@ -18,6 +18,7 @@ mod dot;
 mod explorer;
 mod graph;
 mod memory;
+mod node_data;
 mod timeline;
 mod xml;
 
@@ -25,6 +26,7 @@ pub use dot::Dot;
 pub use explorer::model_explorer;
 pub use graph::GraphSvg;
 pub use memory::MemorySvg;
+pub use node_data::node_data;
 pub use timeline::TimelineSvg;
 
 use crate::inspect::NodeKind;

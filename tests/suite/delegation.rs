@@ -58,11 +58,25 @@ fn operators_that_are_left_are_beside_those_that_a_backend_took() {
 
 #[test]
 fn payloads_that_are_not_read_make_the_share_incomplete() {
-    with_delegation("payloads/other/coreml.pte", |found| {
+    with_delegation("payloads/other/tosa.pte", |found| {
         let method = &found.methods[0];
         assert_eq!((method.delegated_calls, method.is_complete, method.delegated_macs), (1, false, None));
-        assert_eq!(method.backends[0].operators, None);
+        assert_eq!((method.delegated_unknown, method.backends[0].operators), (1, None));
     });
+}
+
+#[test]
+fn macs_of_kernels_that_are_not_known_are_not_counted_as_zero() {
+    let bytes = std::fs::read(data().join("etrecord/net_xnnpack.pte")).unwrap();
+    let mut pte = Pte::parse(&bytes).unwrap().into_owned();
+    for operator in pte.program.execution_plan.as_mut().unwrap()[0].operators.as_mut().unwrap() {
+        operator.name = Some("my::convolution".into());
+    }
+    let found = Analysis::new(&pte).delegation();
+    let method = &found.methods[0];
+    assert_eq!((method.delegated_macs, method.delegated_unknown), (Some(49_288), 0));
+    assert_eq!((method.other_macs, method.other_unknown), (None, 1));
+    assert_eq!(method.left[0].macs, None);
 }
 
 #[test]

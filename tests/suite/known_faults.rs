@@ -54,7 +54,8 @@ fn a_call_that_a_release_computes_wrong_or_refuses_is_a_known_fault_of_it() {
     assert_eq!(faulty(name, log_softmax(0), &any), []);
     // The portable kernel does not have it.
     assert_eq!(faulty(name, log_softmax(1), &linked(&[Library::Portable])), []);
-    assert_eq!(faulty(name, log_softmax(1), &linked(&[Library::PythonWheel])).len(), 3);
+    // Wheels have the optimized kernels since 0.5.
+    assert_eq!(faulty(name, log_softmax(1), &linked(&[Library::PythonWheel])), [("0.5", Wrong)]);
     let binary = |left: &[i32], right: &[i32], out: &[i32]| vec![tensor(left), tensor(right), tensor(out), tensor(out)];
     let of_le = faulty("aten::le.Tensor_out", binary(&[3, 4], &[1], &[3, 4]), &any);
     assert_eq!(of_le, [("0.2", Refused), ("0.4", Refused), ("0.5", Refused), ("0.6", Wrong)]);
@@ -137,6 +138,24 @@ fn a_reduction_that_strays_from_a_tensor_that_is_not_contiguous_is_a_known_fault
     };
     assert_eq!(dequantize(channels_last(ScalarType::CHAR)).last(), Some(&("1.4", Outcome::Dies)));
     assert_eq!(dequantize(Tensor::new(ScalarType::CHAR, vec![2, 3, 4, 5])), []);
+}
+
+#[test]
+fn channels_that_old_kernels_quantize_along_other_dimensions_are_a_known_fault() {
+    let quantize = |sizes: &[i32], axis: i64| {
+        let tensor = |scalar_type: ScalarType, sizes: &[i32]| EValue::from(Tensor::new(scalar_type, sizes.to_vec()));
+        let [low, high, dtype] = [-128i64, 127, 1].map(EValue::from);
+        let (scales, zeros) = (tensor(ScalarType::DOUBLE, &[3]), tensor(ScalarType::LONG, &[3]));
+        let out = || tensor(ScalarType::CHAR, sizes);
+        let values = vec![tensor(ScalarType::FLOAT, sizes), scales, zeros, axis.into(), low, high, dtype, out(), out()];
+        faulty("quantized_decomposed::quantize_per_channel.out", values, &Target::default()).pop()
+    };
+    assert_eq!(quantize(&[3, 4, 5], 0), Some(("0.7", Outcome::Miscomputes)));
+    assert_eq!(quantize(&[3], 0), Some(("0.7", Outcome::Miscomputes)));
+    assert_eq!(quantize(&[2, 3, 4, 5], 1), Some(("0.7", Outcome::Dies)));
+    assert_eq!(quantize(&[3, 4], 0), None);
+    assert_eq!(quantize(&[4, 3], 1), None);
+    assert_eq!(quantize(&[4, 5, 3], -1), None);
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn a_dynamic_shape_counts_with_its_upper_bound() {
 #[test]
 fn unknown_counts_are_not_zero() {
     for (name, precision) in [
-        ("payloads/other/ethosu.pte", ParameterPrecision::Unknown),
+        ("payloads/other/tosa.pte", ParameterPrecision::Unknown),
         ("1.5.1/evalue_custom/evalue_custom.pte", ParameterPrecision::About),
     ] {
         let file = fixture(name);

@@ -18,6 +18,7 @@ mod damage;
 mod data;
 #[cfg(feature = "etrecord")]
 mod debug_values;
+mod delegate_graphs;
 mod delegation;
 mod dump;
 mod edit;

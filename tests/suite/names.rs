@@ -374,7 +374,7 @@ fn nodes_of_graphs_have_modules_and_the_names_of_their_weights() {
         let node = graphs[0].nodes.iter().find(|node| node.name.as_deref() == Some("convolution.1")).unwrap();
         assert_eq!(node.module, Some("layers.0.conv"));
         assert!(node.source.as_ref().unwrap().starts_with("net.py:"));
-        let weight = node.arguments.iter().find(|argument| argument.name == Some("weight")).unwrap();
+        let weight = node.arguments.iter().find(|argument| argument.name.as_deref() == Some("weight")).unwrap();
         assert_eq!(
             (weight.tensor_name.as_deref(), weight.named_by),
             (Some("layers.0.conv.weight"), Some(NamedBy::Record))

@@ -363,6 +363,85 @@ fn metadata_of_events_is_text() {
 }
 
 #[test]
+fn events_of_vulkan_are_linked_to_nodes_by_number() {
+    let name = |operator: &str, dispatch: u32| {
+        format!("{{{operator}\"kernel_name\": \"shader_{dispatch}\", \"operator_id\": 1, \"dispatch_id\": {dispatch}}}")
+    };
+    let operator =
+        "\"operator\": {\"name\": \"aten.linear.default\", \"delegate_node_id\": 0, \"args\": [{\"id\": 1}]}, ";
+    with_program("profile_xnnpack", |etdp, _| {
+        let names = std::cell::RefCell::new(vec![name("", 3), name(operator, 2)]);
+        let etdp = changed(etdp, |events| {
+            events.retain(|event| {
+                event.profile_event.as_ref().is_some_and(|event| event.instruction_id == 0 || event.chain_index == -1)
+            });
+            let inside = events.iter_mut().filter_map(|event| event.profile_event.as_mut());
+            let own: Vec<_> = inside.filter(|event| event.delegate_debug_id_str.is_some()).collect();
+            let mut more = Vec::new();
+            for event in own {
+                event.delegate_debug_id_str = names.borrow_mut().pop().map(Into::into);
+                more.extend(names.borrow_mut().pop().map(|name| {
+                    let mut event = event.clone();
+                    event.delegate_debug_id_str = Some(name.into());
+                    event
+                }));
+            }
+            events.extend(more.into_iter().map(|event| Event { profile_event: Some(event), ..Event::default() }));
+        });
+        let program = fixture("payloads/other/vulkan.pte");
+        let pte = Pte::parse(program.bytes()).unwrap();
+        let profile = etdp.profile(Some(&Analysis::new(&pte)), None);
+        assert_eq!(profile.errors, []);
+        let shaders: Vec<_> = profile.runs[1].events.iter().filter(|event| event.shader.is_some()).collect();
+        let [linear, copy] = &shaders[..] else { panic!("{:?}", profile.runs[1].events) };
+        let shader = linear.shader.as_ref().unwrap();
+        assert_eq!((&*shader.name, shader.dispatch, shader.node_id), ("shader_2", 2, Some(0)));
+        let node = linear.node.as_ref().unwrap();
+        assert_eq!((node.index, &*node.operator, linear.macs), (0, "aten.linear.default", Some(24)));
+        let shader = copy.shader.as_ref().unwrap();
+        assert_eq!((shader.node_id, &shader.operator, &copy.node), (None, &None, &None));
+    });
+}
+
+#[test]
+fn statistics_of_vgf_are_read() {
+    let data = |size: usize| {
+        format!(
+            "{{\"available\":{},\"is_text\":false,\"vulkan_result\":0,\"size\":{size},\"encoding\":\"base64\",\"reason\":\"\",\"data\":\"\"}}",
+            size > 0
+        )
+    };
+    let metadata = format!(
+        "{{\"schema\":\"executorch.vgf.neural_statistics\",\"schema_version\":1,\"backend\":\"VgfBackend\",\
+         \"available\":true,\"reason\":\"\",\"segments\":[{{\"segment_id\":4,\"debug_database\":{},\
+         \"statistics_info\":{},\"statistics_memory\":{}}}]}}",
+        data(0),
+        data(120),
+        data(64)
+    );
+    let reason =
+        "{\"schema\":\"executorch.vgf.neural_statistics\",\"available\":false,\"reason\":\"no API\",\"segments\":[]}";
+    for (metadata, expected) in [
+        (&*metadata, Some("1 segment; segment 4: statistics_info 120 bytes, statistics_memory 64 bytes")),
+        (reason, Some("not available: no API")),
+        ("{\"schema\":\"executorch.vgf.neural_statistics\"", None),
+        ("{\"cycles\": 7}", None),
+    ] {
+        with_program("profile_xnnpack", |etdp, _| {
+            let etdp = changed(etdp, |events| {
+                let steps = events.iter_mut().filter_map(|event| event.profile_event.as_mut());
+                for step in steps.filter(|event| event.delegate_debug_id_str.is_some()) {
+                    step.delegate_debug_metadata = Some(metadata.as_bytes().to_vec().into());
+                }
+            });
+            let profile = etdp.profile(None, None);
+            let found = profile.runs[1].events.iter().find_map(|event| event.statistics.as_ref());
+            assert_eq!(found.map(ToString::to_string).as_deref(), expected);
+        });
+    }
+}
+
+#[test]
 fn a_trace_is_drawn_with_a_bar_for_each_event() {
     with_program("profile_xnnpack", |etdp, pte| {
         let events = etdp.timeline(Some(&Analysis::new(pte)), None);

@@ -1,8 +1,7 @@
 //! The predicted behaviour of ExecuTorch's releases, compared with that of their runtimes: `tests/data/releases`.
 
 use executorch_format::delegate::Xnnpack;
-use executorch_format::schema::ScalarType;
-use executorch_format::schema::program::{DataLocation, EValue, ExecutionPlan, Instruction, Operator, Tensor};
+use executorch_format::schema::program::{DataLocation, ExecutionPlan, Instruction, Operator};
 use executorch_format::schema::xnnpack::{
     PerChannelGroupQuant, PerChannelQuant, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantizedTensorValue,
     XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,

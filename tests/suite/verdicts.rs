@@ -1,6 +1,6 @@
 //! The verdict on a file, and the answers that are views of it: they cannot disagree.
 
-use crate::damage::step;
+use crate::damage::{scaled, step};
 use executorch_format::testing::{Choices, valid_pair, valid_program};
 use executorch_format::verify::{
     Behaviour, Check, FEATURES, Level, Library, Outcome, REASONS, RULES, Release, Severity, Target, Verdict,
@@ -106,7 +106,7 @@ fn all_answers_about_a_file_have_the_same_verdict() {
 #[test]
 fn all_answers_about_a_random_program_have_the_same_verdict() {
     let mut random = Random::new(51);
-    for case in 0..300 {
+    for case in 0..scaled(300) {
         let bytes: Vec<u8> = (0..200).map(|_| random.number() as u8).collect();
         let mut choices = Choices::new(&bytes);
         if let (0, Ok((pte, ptd))) = (case % 3, valid_pair(&mut choices)) {

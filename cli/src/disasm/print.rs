@@ -68,7 +68,7 @@ pub(super) fn any(disassembly: &Disassembly<'_>, filter: &Filter) -> bool {
 /// Returns the nodes of a delegate that the filter selects. A range selects instructions, not nodes.
 fn taken<'t>(delegate: &'t DelegateCode<'_>, filter: &Filter) -> Vec<(usize, &'t InsideNode)> {
     let nodes = delegate.nodes.iter().enumerate().filter(|_| filter.range.is_none());
-    nodes.filter(|(at, node)| filter.takes(*at, || node.operator.to_owned())).collect()
+    nodes.filter(|(at, node)| filter.takes(*at, || node.operator.to_string())).collect()
 }
 
 /// Returns the names of all operators, backends and nodes, for patterns.
@@ -78,7 +78,8 @@ pub(super) fn names(disassembly: &Disassembly<'_>) -> Vec<String> {
     for method in methods {
         let code = method.chains.iter().flat_map(|chain| &chain.instructions);
         names.extend(code.map(|code| name(&code.operation)));
-        names.extend(method.delegates.iter().flat_map(|delegate| &delegate.nodes).map(|node| node.operator.to_owned()));
+        names
+            .extend(method.delegates.iter().flat_map(|delegate| &delegate.nodes).map(|node| node.operator.to_string()));
         names.sort_unstable();
         names.dedup();
     }
@@ -120,7 +121,7 @@ fn print_delegate(
     }
     for (at, node) in nodes {
         let number = if filter.is_given() { format!("{at:6}  ") } else { "    ".to_owned() };
-        let (head, arguments) = inside(node);
+        let (head, arguments) = inside(context, node);
         // On a terminal, arguments that do not fit follow below.
         let mut lines = context.wrap(&arguments, number.len() + 2).into_iter();
         let first = lines.next().unwrap_or_default();
@@ -139,23 +140,29 @@ fn print_delegate(
 
 /// Splits `#3 f32[1, 5] = XNNFullyConnected(#0 f32[1, 8], filter #1 f32[5, 8] constant)` into the text up to the parenthesis and the
 /// arguments inside it.
-fn inside(node: &InsideNode) -> (String, Vec<String>) {
+fn inside(context: &Context, node: &InsideNode) -> (String, Vec<String>) {
     let shown = |argument: &InsideArgument| {
+        let name = argument.value_name.as_deref();
+        let name = name.map(|name| format!("{} ", context.name(name, NAME))).unwrap_or_default();
         let place = match (argument.argument, argument.constant) {
             (Some(argument), _) => format!(" argument {argument}"),
             (None, true) => " constant".to_owned(),
             (None, false) => String::new(),
         };
-        format!("#{} {}{place}", argument.id, argument.tensor)
+        format!("#{} {name}{}{place}", argument.id, text::message(&argument.tensor.to_string()))
     };
     let (outputs, inputs): (Vec<_>, Vec<_>) = node.arguments.iter().partition(|argument| argument.output);
     let outputs: Vec<String> = outputs.into_iter().map(shown).collect();
-    let several = inputs.len() > 1;
+    let several = inputs.len() + node.settings.len() > 1;
     let inputs = inputs.into_iter().map(|argument| match several {
-        true => format!("{} {}", argument.name, shown(argument)),
+        true => format!("{} {}", context.name(&argument.name, NAME), shown(argument)),
         false => shown(argument),
     });
-    (format!("{} = {}(", outputs.join(", "), node.operator), inputs.collect())
+    let settings = node.settings.iter();
+    let settings =
+        settings.map(|setting| format!("{} {}", context.name(&setting.name, NAME), text::message(&setting.value)));
+    let operator = context.name(&node.operator, 2 * NAME);
+    (format!("{} = {operator}(", outputs.join(", ")), inputs.chain(settings).collect())
 }
 
 fn print_method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::Result<()> {

@@ -94,14 +94,7 @@ fn print(out: &mut Out, method: &MethodDelegation<'_>) -> Result<(), Failure> {
     let all = method.delegated_calls.saturating_add(method.other_calls);
     let (delegated, other) = (method.delegated_calls, method.other_calls);
     writeln!(out, "  calls  {:>8}  {delegated} of {all} operators, {other} left{about}", percent(delegated, all))?;
-    match (method.delegated_macs, method.other_macs.unwrap_or_default()) {
-        (Some(inside), other) => {
-            let all = inside.saturating_add(other);
-            let share = if all == 0 { "-".to_owned() } else { percent(inside, all) };
-            writeln!(out, "  MACs   {share:>8}  {} of {}", grouped(inside), grouped(all))?;
-        }
-        (None, other) => writeln!(out, "  MACs  not known in delegates; {} left", grouped(other))?,
-    }
+    writeln!(out, "  MACs   {}", macs(method))?;
     for backend in &method.backends {
         let operators = match backend.operators {
             Some(count) => text::count(usize::try_from(count).unwrap_or(usize::MAX), "operator"),
@@ -111,6 +104,39 @@ fn print(out: &mut Out, method: &MethodDelegation<'_>) -> Result<(), Failure> {
         writeln!(out, "  {}: {calls}, {operators}", context.name(backend.id, NAME))?;
     }
     Ok(())
+}
+
+/// Formats the share of multiply-accumulates: `  75.0 %  300 of 400`. What is not known is not counted as 0: the share is then a bound.
+fn macs(method: &MethodDelegation<'_>) -> String {
+    let (inside, other) = (method.delegated_macs.unwrap_or_default(), method.other_macs.unwrap_or_default());
+    let all = inside.saturating_add(other);
+    let unknown = |count: u64| text::count(usize::try_from(count).unwrap_or(usize::MAX), "operator");
+    let (in_delegates, left) = (unknown(method.delegated_unknown), unknown(method.other_unknown));
+    let (known, all_known) = (grouped(inside), grouped(all));
+    match (method.delegated_unknown, method.other_unknown) {
+        (0, 0) if all == 0 => format!("{:>8}  none", "-"),
+        (0, 0) => format!("{:>8}  {known} of {all_known}", percent(inside, all)),
+        (0, _) if method.delegated_calls == 0 => format!("{:>8}  none is delegated", percent(0, 1)),
+        (0, _) if all == 0 => format!("not known: those of {left} left are not known"),
+        (0, _) if inside == 0 => {
+            format!("{:>8}  none of at least {all_known}: those of {left} left are not known", percent(0, 1))
+        }
+        (0, _) => {
+            format!(
+                "at most {}  {known} of at least {all_known}: those of {left} left are not known",
+                percent(inside, all)
+            )
+        }
+        (_, 0) if inside > 0 => format!(
+            "at least {}  at least {known} of at least {all_known}: those of {in_delegates} in delegates are not known",
+            percent(inside, all)
+        ),
+        (_, 0) => format!("not known in delegates; {} left", grouped(other)),
+        _ => format!(
+            "not known: at least {known} in delegates without {in_delegates}, at least {} left without {left}",
+            grouped(other)
+        ),
+    }
 }
 
 fn left(out: &mut Out, left: &[LeftOperator]) -> Result<(), Failure> {
@@ -151,4 +177,38 @@ fn took(context: &Context, taken: &TakenOperator) -> String {
     let TakenOperator { operator, inputs, nodes, .. } = taken;
     let inputs = if inputs.is_empty() { String::new() } else { format!("({})", inputs.join(", ")) };
     format!("taken elsewhere: {nodes} × {}{inputs}", context.name(operator, NAME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_macs_that_are_not_known_is_a_bound() {
+        let text = |inside: (Option<u64>, u64), other: (Option<u64>, u64)| {
+            let mut method = MethodDelegation::default();
+            (method.delegated_macs, method.delegated_unknown) = inside;
+            (method.other_macs, method.other_unknown) = other;
+            method.delegated_calls = 1;
+            macs(&method)
+        };
+        assert_eq!(text((Some(300), 0), (Some(100), 0)), "  75.0 %  300 of 400");
+        assert_eq!(text((Some(0), 0), (None, 0)), "       -  none");
+        let left = text((Some(300), 0), (Some(100), 2));
+        assert_eq!(left, "at most 75.0 %  300 of at least 400: those of 2 operators left are not known");
+        let left = text((Some(300), 0), (None, 1));
+        assert_eq!(left, "at most 100.0 %  300 of at least 300: those of 1 operator left are not known");
+        assert_eq!(text((Some(0), 0), (None, 1)), "not known: those of 1 operator left are not known");
+        let inside = text((Some(300), 1), (Some(100), 0));
+        assert_eq!(
+            inside,
+            "at least 75.0 %  at least 300 of at least 400: those of 1 operator in delegates are not known"
+        );
+        assert_eq!(text((None, 1), (Some(100), 0)), "not known in delegates; 100 left");
+        let both = text((Some(3), 1), (Some(100), 2));
+        assert_eq!(
+            both,
+            "not known: at least 3 in delegates without 1 operator, at least 100 left without 2 operators"
+        );
+    }
 }

@@ -39,13 +39,13 @@ pub(super) fn text(context: &Context, path: &Path, macs: &Macs<'_>, apart: bool)
             let (bar, calls) = (bar(own, all), operator.calls.to_string());
             let (macs, parameters, elements) =
                 (known(operator.macs), known(operator.parameters), grouped(operator.elements));
-            [macs, share, bar, parameters, elements, calls, context.name(operator.operator, NAME)]
+            [macs, share, bar, parameters, elements, calls, context.name(&operator.operator, NAME)]
         });
         table.write(&mut out)?;
         let unknown = operators.iter().filter(|operator| operator.unknown > 0);
         for operator in unknown.take(context.most(MAX_SHOWN)) {
             let calls = text::count(operator.unknown, "call");
-            writeln!(out, "not counted: {calls} of {}", context.name(operator.operator, NAME))?;
+            writeln!(out, "not counted: {calls} of {}", context.name(&operator.operator, NAME))?;
         }
     }
     Ok(out.flush()?)

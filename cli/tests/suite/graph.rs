@@ -9,6 +9,7 @@ use executorch_format::pictures::model_explorer;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Operator, Program, Tensor};
 use executorch_format_support::corpus::damaged;
+use executorch_format_support::data;
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each};
 use executorch_format_support::networks;
 use std::collections::BTreeSet;
@@ -34,7 +35,8 @@ fn values_flow_from_the_instruction_that_writes_them() {
         let [graph] = graphs else { panic!("{} methods", graphs.len()) };
         let expected = ["input 0 -> aten::mm.out", "aten::mm.out -> aten::add.out", "aten::add.out -> output 0"];
         assert_eq!(edges(graph), expected);
-        let names: Vec<_> = graph.nodes[2].arguments.iter().map(|argument| (argument.name, argument.output)).collect();
+        let names: Vec<_> =
+            graph.nodes[2].arguments.iter().map(|argument| (argument.name.as_deref(), argument.output)).collect();
         let inputs = [(Some("self"), false), (Some("other"), false), (Some("alpha"), false)];
         assert_eq!(names, [&inputs[..], &[(Some("out"), true)]].concat());
     });
@@ -100,7 +102,7 @@ fn a_delegate_is_shown_by_the_nodes_inside_it() {
         assert_eq!(edges(&graphs[0]), ["input 0 -> XNNFullyConnected", "XNNFullyConnected -> output 0"]);
         let node = &graphs[0].nodes[1];
         assert_eq!((node.kind, node.delegate), (NodeKind::Inside, Some("XnnpackBackend")));
-        let names: Vec<_> = node.arguments.iter().map(|argument| argument.name.unwrap()).collect();
+        let names: Vec<_> = node.arguments.iter().map(|argument| argument.name.as_deref().unwrap()).collect();
         assert_eq!(names, ["input1", "filter", "bias", "output"]);
     });
     graphs(fixture("1.5.1/quant_xnnpack/quant_xnnpack.pte").bytes(), |graphs| {
@@ -293,6 +295,46 @@ fn model_explorers_form_has_all_fields_of_its_reader() {
     });
 }
 
+/// A command that prints errors of nodes.
+const NODE_ERRORS: &str = "debug etrecord/net_xnnpack.etdp --debug-buffer etrecord/net_xnnpack.debug.bin \
+     --program etrecord/net_xnnpack.pte --before etrecord/net_portable.etdp \
+     --before-debug-buffer etrecord/net_portable.debug.bin --before-program etrecord/net_portable.pte --node-data";
+
+#[test]
+fn node_data_has_the_numbers_of_nodes_by_the_ids_of_the_graph() {
+    let json = |line: &str| {
+        let output = pte().current_dir(data()).args(line.split_whitespace()).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let graph = json("graph etrecord/net_xnnpack.pte --model-explorer");
+    let nodes = graph["graphs"][0]["nodes"].as_array().unwrap();
+    let id = |label: &str| {
+        let node = nodes.iter().find(|node| node["label"] == label);
+        node.unwrap_or_else(|| panic!("no {label}"))["id"].as_str().unwrap().to_owned()
+    };
+    let macs = json("graph etrecord/net_xnnpack.pte --node-data macs");
+    let results = macs["forward"]["results"].as_object().unwrap();
+    let sum: f64 = results.values().map(|result| result["value"].as_f64().unwrap()).sum();
+    assert_eq!(sum, 49_288.0);
+    assert!(results[&id("XNNFullyConnected")]["value"].as_f64().unwrap() > 0.0, "{results:?}");
+    // The weights of a row of 8 elements by 5 columns, with a bias, of 4 bytes each.
+    let sizes = json("graph 1.5.1/linear_xnnpack/linear_xnnpack.pte --node-data sizes");
+    assert_eq!(sizes["forward"]["results"], serde_json::json!({"1": {"value": 4.0 * 45.0}}));
+    let times = json("graph etrecord/net_xnnpack.pte --node-data times --trace etrecord/net_xnnpack.etdp");
+    assert!(!times["forward"]["results"].as_object().unwrap().is_empty());
+    assert_eq!(times["forward"]["gradient"][0]["stop"], 0);
+    // The first number of a gradient is the worst, a low ratio.
+    let errors = json(NODE_ERRORS);
+    let results = errors["forward"]["results"].as_object().unwrap();
+    assert!(!results.is_empty() && results.values().all(|result| result["value"].as_f64().unwrap() > 20.0), "{errors}");
+    assert_eq!(errors["forward"]["gradient"][0]["bgColor"], times["forward"]["gradient"][1]["bgColor"]);
+    let output = pte().current_dir(data()).args("graph etrecord/net_xnnpack.pte --node-data times".split(' ')).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--node-data times requires --trace"));
+}
+
 /// Needs Python with `ai-edge-model-explorer` from PyPI, named by the environment variable `MODEL_EXPLORER_PYTHON`.
 #[test]
 fn model_explorers_own_structures_hold_every_graph() {
@@ -305,6 +347,11 @@ import dataclasses, dacite, json, sys
 from model_explorer import graph_builder
 for name in sys.argv[1:]:
     document = json.load(open(name))
+    if "graphs" not in document:
+        for data in document.values():
+            from model_explorer import node_data_builder
+            dacite.from_dict(node_data_builder.GraphNodeData, data, dacite.Config(strict=True))
+        continue
     collection = dacite.from_dict(graph_builder.GraphCollection, document, dacite.Config(strict=True))
     for graph in collection.graphs:
         ids = {node.id for node in graph.nodes}
@@ -320,6 +367,10 @@ for name in sys.argv[1:]:
         }
     }
     assert!(made.len() > 20);
+    for line in ["graph etrecord/net_xnnpack.pte --node-data macs", NODE_ERRORS] {
+        let output = pte().current_dir(data()).args(line.split_whitespace()).output().unwrap();
+        made.push(TempFile::new("node-data.json", &output.stdout));
+    }
     let files = made.iter().map(|made| &made.0);
     let output = Command::new(python).args(["-c", CHECK]).args(files).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -110,7 +110,7 @@ fn many_small_instructions_and_tensors_take_memory_in_proportion() {
     });
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     // So many empty instructions that the 64 MiB hardly count.
-    let scale = Scale { length: 200_000, count: 1 };
+    let scale = Scale { length: 100_000, count: 1 };
     let [empty, other] = [scale, scale.smaller()].map(|scale| code_files(scale).swap_remove(0));
     let costly = ["info", "memory", "report", "replace", "diff"];
     let costly = commands(empty.ending)

@@ -48,6 +48,6 @@ fn each_job_prints_the_output_on_the_page() {
         }
         jobs += 1;
     }
-    assert_eq!(jobs, 33);
+    assert_eq!(jobs, 35);
     let _ = std::fs::remove_dir_all(&out);
 }

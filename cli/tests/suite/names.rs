@@ -266,10 +266,10 @@ fn multiply_accumulates_are_counted_by_operator_and_by_module() {
         (&method["calls"][0]["operator"], &method["calls"][0]["macs"]),
         (&"aten::convolution".into(), &7776.into())
     );
-    let opaque = data().join("payloads/other/ethosu.pte");
+    let opaque = data().join("payloads/other/tosa.pte");
     let counted = text(&["ops", "--macs", opaque.to_str().unwrap()]);
     assert!(counted.contains("method forward: MACs not known, parameters not known\n"), "{counted}");
-    assert!(counted.contains("not counted: 1 call of EthosUBackend"), "{counted}");
+    assert!(counted.contains("not counted: 1 call of TOSABackend"), "{counted}");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use super::data::{Comparer, Weight};
 use super::{Difference, DifferenceKind, DifferenceSubject, Indexed, Which};
 use crate::analysis::Name;
 use crate::delegate::xnnpack::{ConstantLayout, ConstantPlace, ConstantUse, scales_constant};
-use crate::delegate::{NamedBlobs, Payload, Xnnpack};
+use crate::delegate::{DelegateGraph, GraphBudget, NamedBlobs, Payload, Xnnpack};
+use crate::file::pte::Pte;
 use crate::inspect::numbers::Values;
 use crate::quantized::Dequantized;
 use crate::schema::program::ExecutionPlan;
@@ -66,6 +67,14 @@ impl<'s> Comparer<'s> {
             Ok(Payload::Xnnpack(xnnpack)) => Some(xnnpack),
             _ => None,
         }
+    }
+
+    /// Returns the graph of a delegate of `pte`, the program of that side, by the indices of the method and the delegate.
+    #[expect(clippy::indexing_slicing, reason = "`opened` has indices of payloads")]
+    pub(super) fn graph(&self, side: Which, pte: &Pte<'_>, place: (usize, usize)) -> Option<DelegateGraph> {
+        let opened = &side.of(self.payloads)[*side.of(&self.opened).get(&place)?];
+        let size = pte.bytes(&opened.data).ok()?.len();
+        opened.graph(pte, side.of(&self.blobs), &mut GraphBudget::of(size)).ok()?
     }
 
     #[expect(clippy::indexing_slicing, reason = "nodes and values have their indices in the payload's own lists")]

@@ -1,15 +1,15 @@
 //! Converts a method's instructions to edges between them.
 
+use super::inside::Inside;
 use super::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind, value_text};
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Kind, Role, UNKNOWN_DELEGATE, size};
-use crate::delegate::Xnnpack;
 use crate::file::pte::Pte;
 use crate::inspect::{InstructionName, MethodNames, Name, NameText, NamedBy, SourceLine, TensorPlace};
 use crate::names::short;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use crate::sorted::equal_range;
 use alloc::collections::BTreeMap;
-use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, sync::Arc, vec, vec::Vec};
 
 /// Builds the graph of a method.
 pub(super) fn graph<'t>(
@@ -98,7 +98,7 @@ fn incomplete(dataflow: &Dataflow) -> Option<&'static str> {
 }
 
 /// The known payloads of a method's delegates, by delegate index.
-pub(super) type Opened<'o, 't> = BTreeMap<usize, Option<&'o Xnnpack<'t>>>;
+pub(super) type Opened<'o, 't> = BTreeMap<usize, Option<Inside<'o, 't>>>;
 
 /// A node that takes a value at a time.
 struct Reader {
@@ -151,13 +151,14 @@ impl<'f, 't> Flow<'f, 't, '_> {
             let (tensor_name, named_by) = self.name_of(taken.value);
             GraphArgument {
                 value: taken.value,
-                name: taken.name,
+                name: taken.name.map(Cow::Borrowed),
                 tensor_name,
                 named_by,
                 text: texts.entry(taken.value).or_insert_with(|| value_text(self.plan, taken.value).into()).clone(),
                 output: taken.output,
                 weight: matches!(place, Some(Constant { .. } | InitialState { .. } | External { .. })),
                 place,
+                byte_size: self.plan.tensor(taken.value).and_then(|tensor| tensor.shape().byte_size().ok()),
             }
         };
         let arguments: Vec<GraphArgument<'t>> = arguments.into_iter().map(argument).collect();
@@ -173,6 +174,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             instruction,
             source: own.and_then(|own| own.source).map(line_text),
             arguments,
+            settings: Vec::new(),
             time: None,
         });
         self.graph.nodes.len() - 1

@@ -184,6 +184,7 @@ impl<'t> Graph<'t> {
                         output,
                         weight: false,
                         place: None,
+                        byte_size: None,
                     });
                 }
             }
@@ -206,6 +207,7 @@ impl<'t> Graph<'t> {
             instruction: first.instruction,
             source: None,
             arguments: Vec::new(),
+            settings: Vec::new(),
             time: nodes.filter_map(|node| node.time).reduce(|sum, time| sum + time),
         }
     }

@@ -2,97 +2,100 @@
 
 use super::flow::{Flow, Opened, line_text};
 use super::{Edge, GraphArgument, InstructionPlace, Node, NodeKind};
-use crate::delegate::OpenPayload;
-use crate::delegate::{Payload, Xnnpack};
-use crate::file::pte::Pte;
-use crate::inspect::Name;
-use crate::schema::xnnpack::NO_ID;
+use crate::analysis::Analysis;
+use crate::delegate::{DelegateGraph, InsideArgument, Payload};
+use crate::inspect::{Name, NameText, NamedBy};
 use alloc::collections::BTreeMap;
-use alloc::{string::String, string::ToString, vec, vec::Vec};
+use alloc::{string::ToString, sync::Arc, vec, vec::Vec};
 
-/// Returns the payloads with known nodes, for each method by the delegate's index, and the number of their nodes.
+/// The graph of a delegate, and what names of its values need.
+#[derive(Clone, Copy)]
+pub(super) struct Inside<'o, 't> {
+    graph: &'o DelegateGraph,
+    payload: Option<&'o Payload<'t>>,
+}
+
+/// Returns the graphs of delegates, for each method by the delegate's index, and the number of their nodes.
 #[expect(clippy::indexing_slicing, reason = "payloads have the indices of this program's methods")]
-pub(super) fn opened<'o, 't>(pte: &Pte<'_>, payloads: &'o [OpenPayload<'t>]) -> (Vec<Opened<'o, 't>>, Vec<usize>) {
-    let mut methods: Vec<Opened<'o, 't>> = pte.methods().iter().map(|_| BTreeMap::new()).collect();
+pub(super) fn opened<'o, 't>(analysis: &'o Analysis<'t>) -> (Vec<Opened<'o, 't>>, Vec<usize>) {
+    let mut methods: Vec<Opened<'o, 't>> = analysis.pte().methods().iter().map(|_| BTreeMap::new()).collect();
     let mut nodes = vec![0; methods.len()];
-    for opened in payloads {
+    for (opened, graph) in analysis.payloads_with_graphs() {
         // The nodes of a shared payload are shown for its first delegate. The others are one node each.
-        let (Some((method, delegate)), Ok(Payload::Xnnpack(payload))) = (opened.delegates.first(), &opened.payload)
-        else {
-            continue;
-        };
-        methods[*method].insert(*delegate, Some(payload));
-        nodes[*method] += payload.graph.xnodes().len();
+        let (Some((method, delegate)), Some(graph)) = (opened.delegates.first(), graph) else { continue };
+        // A graph without nodes is shown as the delegate.
+        if !graph.nodes.is_empty() {
+            methods[*method].insert(*delegate, Some(Inside { graph, payload: opened.payload.as_ref().ok() }));
+            nodes[*method] += graph.nodes.len();
+        }
     }
     (methods, nodes)
 }
 
 impl<'t> Flow<'_, 't, '_> {
-    /// Adds a node for each node of the payload of a delegate with that index. `args` are the values that the delegate is called with.
+    /// Adds a node for each node of the graph of a delegate with that index. `args` are the values that the delegate is called with.
     pub(super) fn inside(
         &mut self,
-        (index, payload): (usize, &Xnnpack<'_>),
+        (index, inside): (usize, Inside<'_, 't>),
         delegate: &'t str,
         (place, time): (InstructionPlace, usize),
         args: &[i32],
     ) {
-        let tensors = payload.graph.tensors_by_id();
-        let tensor = |id: u32| tensors.get(&id).copied();
-        let (names, values) = (self.names.delegates.get(index), payload.graph.values_by_id());
-        let of_call = self.name_of_instruction(place);
-        let constant = |id: u32| names?.constant(*values.get(&id)?);
-        let external = |id: u32| {
-            let position = tensor(id).filter(|tensor| tensor.is_external())?.external_id;
-            args.get(usize::try_from(position).ok()?).copied()
+        let names = self.names.delegates.get(index);
+        let values = match inside.payload {
+            Some(Payload::Xnnpack(xnnpack)) => xnnpack.graph.values_by_id(),
+            _ => BTreeMap::new(),
         };
-        let argument = |name: &'static str, id: u32, output: bool| {
-            let external = external(id);
-            let (tensor_name, named_by) =
-                external.map_or_else(|| Name::fields(constant(id)), |value| self.name_of(value));
+        let of_call = self.name_of_instruction(place);
+        let external = |argument: &InsideArgument| args.get(usize::try_from(argument.argument?).ok()?).copied();
+        let mut texts: BTreeMap<u32, Arc<str>> = BTreeMap::new();
+        let mut convert = |argument: &InsideArgument| {
+            let external = external(argument);
+            let constant = || names?.constant(*values.get(&argument.id)?);
+            let own = || {
+                (argument.value_name.clone().map(NameText::Shared), argument.value_name.as_ref().map(|_| NamedBy::File))
+            };
+            let (tensor_name, named_by) = match external {
+                Some(value) => self.name_of(value),
+                None => constant().map_or_else(own, |name| Name::fields(Some(name))),
+            };
             GraphArgument {
-                value: external.unwrap_or_else(|| inner(id)),
-                name: Some(name.trim_end_matches("_id")),
+                value: external.unwrap_or_else(|| inner(argument.id)),
+                name: Some(argument.name.clone()),
                 tensor_name,
                 named_by,
-                text: tensor(id).map_or_else(String::new, ToString::to_string).into(),
-                output,
-                weight: tensor(id).is_some_and(|tensor| tensor.constant_buffer_idx > 0),
+                text: texts.entry(argument.id).or_insert_with(|| argument.tensor.to_string().into()).clone(),
+                output: argument.output,
+                weight: argument.constant,
                 place: external.and_then(|value| self.place_of(value)),
+                byte_size: argument.tensor.byte_size(),
             }
         };
-        let mut found: Vec<(Node<'t>, Vec<u32>, Vec<u32>)> = Vec::new();
-        for (position, node) in payload.graph.xnodes().iter().enumerate() {
-            let own = names.and_then(|names| names.nodes.get(position)).or(of_call);
-            let ids = node.xnode_union.ids();
-            let present = |list: Vec<(&'static str, u32)>| list.into_iter().filter(|(_, id)| *id != NO_ID);
-            let inputs: Vec<_> = present(ids.inputs).collect();
-            let outputs: Vec<_> = present(ids.outputs).collect();
-            let taken = inputs.iter().map(|(name, id)| argument(name, *id, false));
-            let given = outputs.iter().map(|(name, id)| argument(name, *id, true));
-            let arguments = taken.chain(given).collect();
-            let (kind, label) = (NodeKind::Inside, node.name().to_string());
-            let node = Node {
-                kind,
-                label,
-                name: own.map(|own| own.label.clone()),
+        let mut found: Vec<Node<'t>> = Vec::new();
+        for (position, node) in inside.graph.nodes.iter().enumerate() {
+            let own = names.and_then(|names| names.nodes.get(position));
+            let given = || node.name.clone().map(NameText::from);
+            found.push(Node {
+                kind: NodeKind::Inside,
+                label: node.operator.to_string(),
+                name: own.map(|own| own.label.clone()).or_else(given).or(of_call.map(|call| call.label.clone())),
                 module: own.and_then(|own| own.module).or(of_call.and_then(|call| call.module)),
                 delegate: Some(delegate),
                 instruction: Some(place),
-                source: own.and_then(|own| own.source).map(line_text),
-                arguments,
+                source: own.or(of_call).and_then(|own| own.source).map(line_text),
+                arguments: node.arguments.iter().map(&mut convert).collect(),
+                settings: node.settings.clone(),
                 time: None,
-            };
-            let id = |(_, id): (&'static str, u32)| id;
-            found.push((node, inputs.into_iter().map(id).collect(), outputs.into_iter().map(id).collect()));
+            });
         }
         let mut writers: BTreeMap<u32, usize> = BTreeMap::new();
-        for (node, inputs, outputs) in found {
+        for (node, inside) in found.into_iter().zip(&inside.graph.nodes) {
             self.graph.nodes.push(node);
             let to = self.graph.nodes.len() - 1;
-            for id in inputs {
-                match (writers.get(&id), external(id)) {
+            for argument in inside.arguments.iter().filter(|argument| !argument.output) {
+                match (writers.get(&argument.id), external(argument)) {
                     (Some(from), value) => {
-                        let value = Some(value.unwrap_or_else(|| inner(id)));
+                        let value = Some(value.unwrap_or_else(|| inner(argument.id)));
                         self.graph.edges.push(Edge { from: *from, to, value, view: false });
                     }
                     (None, Some(value)) => self.read(time, value, to),
@@ -100,9 +103,9 @@ impl<'t> Flow<'_, 't, '_> {
                     (None, None) => {}
                 }
             }
-            for id in outputs {
-                writers.insert(id, to);
-                if let Some(value) = external(id) {
+            for argument in inside.arguments.iter().filter(|argument| argument.output) {
+                writers.insert(argument.id, to);
+                if let Some(value) = external(argument) {
                     self.write(time, value, to);
                 }
             }

@@ -364,6 +364,7 @@ mod tests {
             instruction: None,
             source: None,
             arguments: Vec::new(),
+            settings: Vec::new(),
             time: None,
         };
         let edge = |(from, to)| Edge { from, to, value: Some(0), view: false };

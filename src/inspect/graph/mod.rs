@@ -6,17 +6,19 @@ mod groups;
 mod inside;
 mod layers;
 mod layout;
+mod numbers;
 
 pub(crate) use ends::Ends;
 pub use groups::{GroupKind, NodeGroup, Outline};
 pub(crate) use layout::{CHARACTERS, LINE, MAX_WEIGHTS};
 pub use layout::{EdgeRoute, GraphLayout, NodeBox};
+pub use numbers::NodeMeasure;
 
-use super::{MethodNames, NameText, NamedBy, TensorPlace};
+use super::{InsideSetting, MethodNames, NameText, NamedBy, TensorPlace};
 use crate::analysis::Analysis;
 use crate::names::short;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
-use alloc::{format, string::String, sync::Arc, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
 
 /// A method as a graph.
 ///
@@ -79,6 +81,9 @@ pub struct Node<'t> {
     pub source: Option<String>,
     /// The values that it reads and writes, in the file's order.
     pub arguments: Vec<GraphArgument<'t>>,
+    /// The other arguments of a node inside a delegate: numbers, lists and texts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<InsideSetting>,
     /// The time that it took in one run, in ticks of a trace's clock: see [`Graph::add_times`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
@@ -109,7 +114,7 @@ pub enum NodeKind {
     Kernel,
     /// The call of a delegate that is shown as one node.
     Delegate,
-    /// A node inside an XNNPACK delegate. The nodes of a call have the same instruction.
+    /// A node inside a delegate. The nodes of a call have the same instruction.
     Inside,
     /// A copy of a value.
     Move,
@@ -150,7 +155,7 @@ pub struct GraphArgument<'t> {
     pub value: i32,
     /// The name, if the operator is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<&'static str>,
+    pub name: Option<Cow<'static, str>>,
     /// The name of a tensor, such as `layers.0.conv.weight`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tensor_name: Option<NameText<'t>>,
@@ -171,6 +176,9 @@ pub struct GraphArgument<'t> {
     /// The place of a tensor's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<TensorPlace<'t>>,
+    /// The size of a tensor's elements, in bytes.
+    #[serde(skip)]
+    byte_size: Option<u64>,
 }
 
 /// An edge from a node to another: a value, or a jump.
@@ -197,7 +205,7 @@ pub(super) fn of_pte<'t>(analysis: &Analysis<'t>) -> Vec<Graph<'t>> {
     let pte = analysis.pte();
     let mut left = Graph::MAX_NODES;
     let mut graphs = Vec::new();
-    let (opened, inside) = inside::opened(pte, analysis.payloads());
+    let (opened, inside) = inside::opened(analysis);
     let nameless = MethodNames::default();
     for ((method, opened), inside) in pte.methods().iter().enumerate().zip(opened).zip(inside) {
         let (index, plan) = method;
@@ -232,10 +240,15 @@ impl GraphArgument<'_> {
     /// Formats a weight for pictures: `layers.0.conv.weight f32[8, 3, 3, 3]`, or with the name of the argument if its own is not known.
     pub fn weight_text(&self) -> String {
         let name = self.tensor_name.as_deref().filter(|_| self.named_by.is_some_and(NamedBy::is_given));
-        match name.or(self.name) {
+        match name.or(self.name.as_deref()) {
             Some(name) => format!("{} {}", short(name), self.text),
             None => String::from(&*self.text),
         }
+    }
+
+    /// Returns the size of a tensor's elements in bytes, or `None` if it is not a tensor or its size is not known.
+    pub fn byte_size(&self) -> Option<u64> {
+        self.byte_size
     }
 
     /// Formats the value's number for pictures: `%7`, or `%id 7` for a value inside a delegate.

@@ -138,7 +138,7 @@ pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
     let Blobs { blobs, mut errors } = crate::inspect::blobs::of_pte(pte, None);
     let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
     let opened = analysis.payloads();
-    let operators = delegates::operators(pte, opened);
+    let operators = delegates::operators(analysis);
     let looked_up = analysis.named_blobs();
     let runs = RunMemories::new(analysis, &blobs);
     let (mut methods, mut metadata) = (Vec::new(), Vec::new());

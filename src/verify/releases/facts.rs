@@ -131,7 +131,8 @@ impl<'t> Facts<'t> {
         if let Some((behaviour, reason)) = self.operators.find(release) {
             judged.operators(behaviour, reason);
         }
-        self.faults.iter().for_each(|(fault, path)| judged.fault(fault, path));
+        let linked = self.faults.iter().filter(|(fault, _)| fault.is_linked(release, self.target));
+        linked.for_each(|(fault, path)| judged.fault(fault, path));
         self.backends.iter().for_each(|(backend, path)| judged.backend(backend, path));
         for (behaviour, reason) in self.uses.iter().filter_map(|used| used.find(release)) {
             judged.delegates(behaviour, reason);

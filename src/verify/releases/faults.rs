@@ -119,9 +119,9 @@ pub const FAULTS: &[KnownFault] = &[
         operators: &["aten::var.correction_out", "aten::var.out", "aten::var_mean.correction_out"],
         concerns: |call| {
             let (Some(tensor), Some(dims)) = (call.tensor("self"), call.ints("dim")) else { return false };
-            strays(tensor, |dim| {
-                dims.is_empty() || dims.contains(&dim) || dims.contains(&(dim - tensor.sizes().len() as i64))
-            })
+            let rank = tensor.sizes().len();
+            let is = |dim: usize, given: i64| given == dim as i64 || given == dim as i64 - rank as i64;
+            strays(tensor, |dim| dims.is_empty() || dims.iter().any(|given| is(dim, *given)))
         },
     },
     KnownFault {
@@ -132,8 +132,8 @@ pub const FAULTS: &[KnownFault] = &[
         is_optimized: false,
         operators: &["quantized_decomposed::dequantize_per_channel.out"],
         concerns: |call| {
-            let (Some(tensor), Some(axis)) = (call.tensor("input"), call.int("axis")) else { return false };
-            strays(tensor, |dim| dim != axis && dim != axis + tensor.sizes().len() as i64)
+            let (Some(tensor), Some((_, axis))) = (call.tensor("input"), call.axis()) else { return false };
+            strays(tensor, |dim| dim != axis)
         },
     },
     KnownFault {
@@ -160,6 +160,26 @@ pub const FAULTS: &[KnownFault] = &[
         concerns: |_| true,
     },
     KnownFault {
+        name: "quantize-first-axis",
+        what: "channels along the first dimension of a tensor to quantize whose rank is not 2, right since 1.0",
+        since: &[(Release::V0_2, Outcome::Miscomputes), (Release::V1_0, Outcome::Runs)],
+        source: "#12431",
+        is_optimized: false,
+        operators: &["quantized_decomposed::quantize_per_channel.out"],
+        concerns: |call| {
+            call.axis().is_some_and(|(sizes, axis)| axis == 0 && sizes.len() != 2 && sizes.first() != Some(&1))
+        },
+    },
+    KnownFault {
+        name: "quantize-inner-axis",
+        what: "channels along a dimension of a tensor to quantize that is neither the first nor the last, which runs since 1.0",
+        since: &[(Release::V0_2, Outcome::Dies), (Release::V1_0, Outcome::Runs)],
+        source: "#12431",
+        is_optimized: false,
+        operators: &["quantized_decomposed::quantize_per_channel.out"],
+        concerns: |call| call.axis().is_some_and(|(sizes, axis)| axis > 0 && axis + 1 < sizes.len()),
+    },
+    KnownFault {
         name: "dequantize-int-zero-points",
         what: "zero points of channels of type i32, which the kernel reads as i64 before 1.5",
         since: &[(Release::V0_2, Outcome::Miscomputes), (Release::LATEST, Outcome::Runs)],
@@ -169,6 +189,14 @@ pub const FAULTS: &[KnownFault] = &[
         concerns: |call| call.tensor("zero_points").is_some_and(|tensor| tensor.scalar_type == ScalarType::INT),
     },
 ];
+
+impl KnownFault {
+    /// Returns `true` if a release has the faulty kernels in the libraries of a target. Wheels have optimized kernels since 0.5.
+    pub(super) fn is_linked(&self, release: Release, target: &Target) -> bool {
+        let has = |library| target.libraries.as_ref().is_none_or(|linked| linked.contains(&library));
+        !self.is_optimized || has(Library::Optimized) || release >= Release::V0_5 && has(Library::PythonWheel)
+    }
+}
 
 /// A call of an operator, with its arguments by name.
 struct FaultyCall<'t> {
@@ -210,6 +238,13 @@ impl<'t> FaultyCall<'t> {
             KernelTypes::Null(_) => Some(Vec::new()),
             _ => None,
         }
+    }
+
+    /// Returns the sizes of the input, and the dimension that has channels.
+    fn axis(&self) -> Option<(&'t [i32], usize)> {
+        let (sizes, axis) = (self.tensor("input")?.sizes(), self.int("axis")?);
+        let axis = if axis < 0 { axis.checked_add(sizes.len() as i64)? } else { axis };
+        Some((sizes, usize::try_from(axis).ok()?))
     }
 
     fn elements(&self, name: &str) -> Option<i64> {
@@ -269,15 +304,15 @@ struct Broadcast {
 
 /// Returns `true` if a walk over these dimensions of a tensor leaves its elements, since it takes a whole dimension for a step of the
 /// dimension before.
-fn strays(tensor: &Tensor<'_>, is_walked: impl Fn(i64) -> bool) -> bool {
+fn strays(tensor: &Tensor<'_>, is_walked: impl Fn(usize) -> bool) -> bool {
     let sizes = tensor.sizes();
     let Some(Ok(strides)) = (sizes.len() <= RUNTIME_RANK).then(|| tensor.shape().strides()) else { return false };
     let mut has_steps = false;
-    for (dim, (size, stride)) in (0i64..).zip(sizes.iter().zip(&strides)) {
+    for (dim, (size, stride)) in sizes.iter().zip(&strides).enumerate() {
         if !is_walked(dim) {
             continue;
         }
-        let before = usize::try_from(dim - 1).ok().and_then(|before| strides.get(before));
+        let before = dim.checked_sub(1).and_then(|before| strides.get(before));
         if has_steps && before.is_some_and(|before| i64::from(*size).checked_mul(*stride) != Some(*before)) {
             return true;
         }
@@ -286,10 +321,8 @@ fn strays(tensor: &Tensor<'_>, is_walked: impl Fn(i64) -> bool) -> bool {
     false
 }
 
-/// Returns the faults that calls of a program meet, each with its first call. None if the target has kernels of its own.
+/// Returns the faults that calls of a program meet in some release, each with its first call. None if the target has kernels of its own.
 pub(super) fn met(pte: &Pte<'_>, target: &Target) -> Vec<(&'static KnownFault, FieldPath)> {
-    let optimized = |library: &Library| matches!(library, Library::Optimized | Library::PythonWheel);
-    let is_optimized = target.libraries.as_ref().is_none_or(|linked| linked.iter().any(optimized));
     let mut met: Vec<(&'static KnownFault, FieldPath)> = Vec::new();
     for (method, plan) in pte.methods().iter().enumerate() {
         let faults: Vec<Vec<&'static KnownFault>> = plan
@@ -299,9 +332,7 @@ pub(super) fn met(pte: &Pte<'_>, target: &Target) -> Vec<(&'static KnownFault, F
             .map(|(operator, called)| {
                 let name = called.then(|| operators::find(operator)).flatten().map(|row| row.name);
                 let concerned = |fault: &&KnownFault| {
-                    name.is_some_and(|name| fault.operators.contains(&name))
-                        && (is_optimized || !fault.is_optimized)
-                        && !target.lists(operator)
+                    name.is_some_and(|name| fault.operators.contains(&name)) && !target.lists(operator)
                 };
                 FAULTS.iter().filter(concerned).collect()
             })

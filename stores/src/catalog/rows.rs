@@ -6,7 +6,7 @@ use crate::file::{Extent, File};
 use crate::hash::Hashes;
 use crate::stores::ListedFile;
 use executorch_format::delegate::xnnpack::ConstantPlace;
-use executorch_format::delegate::{OpenPayload, Payload};
+use executorch_format::delegate::{DelegateGraph, OpenPayload, Payload};
 use executorch_format::inspect::{
     Blob, BlobKind, BlobUser, CompileSetting, ConstantMethod, Content, Method, PointerSize, Returned, Summary,
     TempAllocator, Value as MethodValue,
@@ -18,7 +18,7 @@ use executorch_format::verify::{
 use executorch_format::{Analysis, FileKind, Model, PROBE_SIZE, Pte, probe};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 
@@ -218,18 +218,19 @@ fn add_program(rows: &mut Rows, name: &str, analysis: &Analysis<'_>, summary: &S
         };
         rows.add("metadata", name, [(*method).into(), serde_json::to_string(value).ok().into(), number]);
     }
-    let of_delegate = opened.iter().flat_map(|payload| payload.delegates.iter().map(move |place| (*place, payload)));
-    let of_delegate: HashMap<(usize, usize), &OpenPayload<'_>> = of_delegate.collect();
+    let graphs = opened.iter().zip(analysis.delegate_graphs());
+    let of_delegate = graphs.flat_map(|payload| payload.0.delegates.iter().map(move |place| (*place, payload)));
+    let of_delegate: HashMap<(usize, usize), (&OpenPayload<'_>, _)> = of_delegate.collect();
     // The first of several with one name and delegate.
     let known = program.payloads.iter().rev().map(|facts| ((facts.method, facts.delegate), facts));
     let known: HashMap<(&str, usize), _> = known.collect();
     for (at, plan) in pte.methods().iter().enumerate() {
         for (index, delegate) in plan.delegates().iter().enumerate() {
-            let payload = of_delegate.get(&(at, index)).copied();
+            let (payload, graph) = of_delegate.get(&(at, index)).copied().unzip();
             let owner = payload.and_then(|payload| payload.delegates.first()).copied();
             let owner = owner.and_then(|(method, delegate)| Some((pte.methods().get(method)?.name(), delegate)));
             let known = owner.and_then(|owner| known.get(&owner).copied());
-            let nodes = payload.map(|payload| nodes(&payload.payload)).unwrap_or_default();
+            let graph = graph.and_then(|graph| graph.as_ref().ok()?.as_ref());
             let data = pte.delegate_data(delegate);
             let range = data.as_ref().ok().and_then(|data| pte.range(data));
             let error = match &data {
@@ -257,33 +258,20 @@ fn add_program(rows: &mut Rows, name: &str, analysis: &Analysis<'_>, summary: &S
                     data.ok().map(|data| data.size()).into(),
                     known.and_then(|facts| facts.device.accelerator).into(),
                     native_code.into(),
-                    nodes.as_ref().map(|nodes| nodes.values().sum::<usize>()).into(),
+                    graph.map(|graph| graph.nodes.len()).into(),
                     error.into(),
                 ],
             );
             if payload.and_then(|payload| payload.delegates.first()) == Some(&(at, index)) {
-                for (node, count) in nodes.unwrap_or_default() {
+                let mut nodes = graph.map(DelegateGraph::count_nodes).unwrap_or_default();
+                nodes.sort_unstable();
+                for (node, count) in nodes {
                     let of = [plan.name().into(), index.into(), delegate.id().into(), node.into(), count.into()];
                     rows.add("nodes", name, of);
                 }
             }
         }
     }
-}
-
-/// Returns how often each operator occurs in a payload; `None` if that is unknown.
-fn nodes(payload: &executorch_format::Result<Payload<'_>>) -> Option<BTreeMap<String, usize>> {
-    let mut nodes = BTreeMap::new();
-    match payload.as_ref().ok()? {
-        Payload::Xnnpack(xnnpack) => {
-            nodes.extend(xnnpack.graph.count_nodes().into_iter().map(|(name, count)| (name.to_owned(), count)));
-        }
-        Payload::Vulkan(vulkan) => {
-            vulkan.graph.chain().iter().for_each(|call| *nodes.entry(call.name().to_owned()).or_default() += 1);
-        }
-        _ => return None,
-    }
-    Some(nodes)
 }
 
 fn add_method(rows: &mut Rows, name: &str, method: &Method<'_>) {

@@ -200,13 +200,13 @@ pub const TABLES: &[Table] = &[
             maybe("payload_size", Int, "Bytes"),
             maybe("accelerator", Text, "For Ethos-U: the accelerator that it was compiled for"),
             column("native_code", Bool, "True if the payload has machine code that runs on the CPU when it is loaded"),
-            maybe("nodes", Int, "For XNNPACK and Vulkan: the number of operators inside"),
+            maybe("nodes", Int, "For XNNPACK, Vulkan, Core ML and Ethos-U: the number of operators inside"),
             maybe("error", Text, "The reason why the payload's contents are unknown"),
         ],
     },
     Table {
         name: "nodes",
-        about: "An operator inside the payloads of XNNPACK or Vulkan. A payload that several delegates share has rows only for the first one",
+        about: "An operator inside the payloads of XNNPACK, Vulkan, Core ML or Ethos-U. A payload that several delegates share has rows only for the first one",
         columns: &[
             FILE,
             FOLDER,

@@ -1,6 +1,7 @@
 //! The delegates of two methods, and the contents of their payloads.
 
 use super::Pair;
+use crate::delegate::{DelegateGraph, InsideNode};
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::inspect::CompileSetting;
@@ -9,6 +10,9 @@ use crate::path::Path;
 use crate::schema::program::{BackendDelegate, CompileSpec, ExecutionPlan};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec::Vec};
+
+/// The maximum number of arguments of a node in a list of them.
+const MAX_ARGUMENTS: usize = 16;
 
 impl<'s> Pair<'_, 's> {
     pub(super) fn delegates(&mut self) {
@@ -108,7 +112,7 @@ impl<'s> Pair<'_, 's> {
         let places = [(self.indices[0], index), (self.indices[1], other_index)];
         let payloads =
             (self.comparer.xnnpack(Which::Before, places[0]), self.comparer.xnnpack(Which::After, places[1]));
-        let (Some(left), Some(right)) = payloads else { return };
+        let (Some(left), Some(right)) = payloads else { return self.graphs(index, places) };
         let all = self.comparer.inside(places, self.plans);
         let mut fields = Vec::new();
         tree::compare(&left.graph, &right.graph, &Path::ROOT, &mut |path, before, after| {
@@ -126,24 +130,76 @@ impl<'s> Pair<'_, 's> {
         }
         // Nodes in lists of different lengths cannot be matched by position: their kinds are counted instead.
         if left.graph.xnodes().len() != right.graph.xnodes().len() {
-            let mut counts: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
-            for (kind, count) in left.graph.count_nodes() {
-                counts.entry(kind).or_default()[0] = count;
-            }
-            for (kind, count) in right.graph.count_nodes() {
-                counts.entry(kind).or_default()[1] = count;
-            }
-            let text = |count: usize| if count == 0 { "none".into() } else { counted(count, "node") };
-            for (kind, [before, after]) in counts.iter() {
-                if before != after {
-                    fields.push((format!("{index} {kind}"), text(*before), text(*after)));
-                }
-            }
+            fields.extend(kinds(index, [left.graph.count_nodes(), right.graph.count_nodes()]));
         }
+        self.fields(fields);
+    }
+
+    /// Compares the graphs of two payloads of other backends than XNNPACK, if this crate can read them.
+    fn graphs(&mut self, index: usize, [place, other_place]: [(usize, usize); 2]) {
+        let [pte, other_pte] = self.ptes;
+        let graphs =
+            (self.comparer.graph(Which::Before, pte, place), self.comparer.graph(Which::After, other_pte, other_place));
+        let (Some(left), Some(right)) = graphs else { return };
+        let operators =
+            |graph: &DelegateGraph| graph.nodes.iter().map(|node| node.operator.clone()).collect::<Vec<_>>();
+        if operators(&left) != operators(&right) {
+            let mut found = kinds(index, [left.count_nodes(), right.count_nodes()]);
+            if found.is_empty() {
+                found.push((format!("{index} nodes"), "one order".into(), "another order".into()));
+            }
+            return self.fields(found);
+        }
+        for (position, (left, right)) in left.nodes.iter().zip(&right.nodes).enumerate() {
+            self.fields(nodes(&format!("{index} {} {position}", left.operator), [left, right]));
+        }
+    }
+
+    /// Reports fields of payloads that differ.
+    fn fields(&mut self, fields: Vec<(String, String, String)>) {
         for (name, before, after) in fields {
             self.change(DifferenceSubject::Payload, DifferenceKind::Changed, name, Some(before), Some(after));
         }
     }
+}
+
+/// Compares how many nodes there are of each kind.
+fn kinds(index: usize, counts: [Vec<(&str, usize)>; 2]) -> Vec<(String, String, String)> {
+    let mut both: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+    let [before, after] = counts;
+    for (kind, count) in before {
+        both.entry(kind).or_default()[0] = count;
+    }
+    for (kind, count) in after {
+        both.entry(kind).or_default()[1] = count;
+    }
+    let text = |count: usize| if count == 0 { "none".into() } else { counted(count, "node") };
+    let changed = both.into_iter().filter(|(_, [before, after])| before != after);
+    changed.map(|(kind, [before, after])| (format!("{index} {kind}"), text(before), text(after))).collect()
+}
+
+/// Compares two nodes at the same place of graphs with the same kinds of nodes: their tensors and settings.
+fn nodes(label: &str, [left, right]: [&InsideNode; 2]) -> Vec<(String, String, String)> {
+    let parts = |node: &InsideNode| {
+        let mut parts: Vec<(String, String)> = Vec::new();
+        for argument in &node.arguments {
+            parts.push((argument.name.to_string(), argument.tensor.to_string()));
+        }
+        for setting in &node.settings {
+            parts.push((setting.name.to_string(), setting.value.clone()));
+        }
+        parts
+    };
+    let (before, after) = (parts(left), parts(right));
+    if before.iter().map(|(name, _)| name).ne(after.iter().map(|(name, _)| name)) {
+        let names = |parts: Vec<(String, String)>| {
+            let names: Vec<String> = parts.into_iter().take(MAX_ARGUMENTS).map(|(name, _)| name).collect();
+            names.join(", ")
+        };
+        return [(format!("{label} arguments"), names(before), names(after))].into();
+    }
+    let pairs = before.into_iter().zip(after).filter(|((_, before), (_, after))| before != after);
+    pairs.map(|((name, before), (_, after))| (format!("{label} {name}"), before, after)).collect()
 }
 
 /// Formats the compile specs of a delegate that differ from those at the same places of another delegate: up to 16, with their values.
