@@ -45,7 +45,7 @@ fn commands_for_programs_take_payloads() {
     assert_eq!((&info["kind"], &info["identifier"]), (&"xnnpack".into(), &"XH00".into()));
     assert_eq!(info["operators"][0]["name"], "XNNFullyConnected");
     let (_, text, _) = output(&["info"], &file.path);
-    assert!(text.contains("  inputs          argument 0: fp"), "{text}");
+    assert!(text.contains("  inputs          argument 0: f16[1, 8]"), "{text}");
     assert!(text.contains("  nodes           XNNFullyConnected 1"), "{text}");
     let file = fixture("payloads/v0.4.0_conv2d.0.xnn");
     let size = json(&["size", "--json"], &file);
