@@ -12,9 +12,8 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 
-/// The maximum ratio of instructions for a file of four times the size. A copy for each reference would take 16 times as many; the
-/// largest ratio that was measured is 5.1.
-const MAX_RATIO: f64 = 6.0;
+/// The maximum ratio of instructions for a file of four times the size.
+const MAX_RATIO: f64 = 5.0;
 
 /// Instructions that a command may take beyond that, since counts vary from run to run.
 const SLACK: f64 = 500_000.0;

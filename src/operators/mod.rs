@@ -7,6 +7,33 @@
 mod argument;
 mod kernel;
 mod library;
+
+
+/// Returns `true` if an operator sums products, by its name without namespace and overload. The multiply-accumulates of those that
+/// [`Analysis::macs`](crate::Analysis::macs) does not count are not known.
+pub(crate) fn sums_products(name: &str) -> bool {
+    const PARTS: [&str; 14] = [
+        "_mm",
+        "bmm",
+        "addmv",
+        "matmul",
+        "conv",
+        "linear",
+        "attention",
+        "sdpa",
+        "dot",
+        "cdist",
+        "fft",
+        "lstm",
+        "gru",
+        "rnn",
+    ];
+    name.contains("backward")
+        || PARTS.iter().any(|part| name.contains(part))
+            && !name.starts_with("upsample")
+            && !name.starts_with("_upsample")
+}
+
 #[cfg(test)]
 mod names;
 mod releases;
@@ -142,29 +169,4 @@ mod tests {
             assert!(rows.is_sorted_by(|left, right| left.name < right.name), "{:?}", rows.first().map(|row| row.name));
         }
     }
-}
-
-/// Returns `true` if an operator sums products, by its name without namespace and overload. The multiply-accumulates of those that
-/// [`Analysis::macs`](crate::Analysis::macs) does not count are not known.
-pub(crate) fn sums_products(name: &str) -> bool {
-    const PARTS: [&str; 14] = [
-        "_mm",
-        "bmm",
-        "addmv",
-        "matmul",
-        "conv",
-        "linear",
-        "attention",
-        "sdpa",
-        "dot",
-        "cdist",
-        "fft",
-        "lstm",
-        "gru",
-        "rnn",
-    ];
-    name.contains("backward")
-        || PARTS.iter().any(|part| name.contains(part))
-            && !name.starts_with("upsample")
-            && !name.starts_with("_upsample")
 }
