@@ -61,9 +61,9 @@ fn an_ethos_u_graph_has_the_operations_of_the_command_stream() {
 fn a_core_ml_graph_has_the_operations_of_its_program() {
     let graph = graph(&payload("coreml")).unwrap();
     let expected = [
-        "cast: x #0 fp32[2, 4] argument 0; -> output #4 fp16[2, 4]; dtype = \"fp16\"",
-        "linear: bias #3 fp16[3] constant; weight #2 fp16[3, 4] constant; x #4 fp16[2, 4]; -> output #5 fp16[2, 3]",
-        "cast: x #5 fp16[2, 3]; -> output #7 fp32[2, 3] argument 1; dtype = \"fp32\"",
+        "cast: x #0 f32[2, 4] argument 0; -> output #4 f16[2, 4]; dtype = \"fp16\"",
+        "linear: bias #3 f16[3] constant; weight #2 f16[3, 4] constant; x #4 f16[2, 4]; -> output #5 f16[2, 3]",
+        "cast: x #5 f16[2, 3]; -> output #7 f32[2, 3] argument 1; dtype = \"fp32\"",
     ];
     assert_eq!(texts(&graph), expected);
     let names: Vec<_> = graph.nodes.iter().map(|node| node.name.as_deref().unwrap()).collect();
@@ -112,10 +112,10 @@ fn a_compiled_core_ml_model_has_its_program_as_text() {
     let metadata = r#"{"inputNames": ["x"], "outputNames": ["c"], "identifier": "i"}"#;
     let graph = graph(&package(&[("metadata.json", metadata), ("model.mil", MIL)])).unwrap();
     let expected = [
-        "conv: weight #4 fp16[4, 3, 1, 1] constant; x #0 fp16[1, 3, ?, 8] argument 0; -> output #5 fp16[1, 4, 8, 8]; \
+        "conv: weight #4 f16[4, 3, 1, 1] constant; x #0 f16[1, 3, ?, 8] argument 0; -> output #5 f16[1, 4, 8, 8]; \
          pad_type = \"valid\"; strides = [1,1]; groups = 1",
-        "split: x #5 fp16[1, 4, 8, 8]; -> output #6 fp16[1, 2, 8, 8]; -> output #7 fp16[1, 2, 8, 8]; axis = 1",
-        "concat: values #7 fp16[1, 2, 8, 8]; values #6 fp16[1, 2, 8, 8]; -> output #8 fp16[1, 4, 8, 8] argument 1; \
+        "split: x #5 f16[1, 4, 8, 8]; -> output #6 f16[1, 2, 8, 8]; -> output #7 f16[1, 2, 8, 8]; axis = 1",
+        "concat: values #7 f16[1, 2, 8, 8]; values #6 f16[1, 2, 8, 8]; -> output #8 f16[1, 4, 8, 8] argument 1; \
          axis = 1",
     ];
     assert_eq!(texts(&graph), expected);

@@ -41,7 +41,7 @@ fn nodes_and_kernels_and_their_multiply_accumulates_are_counted() {
 fn operators_that_are_left_are_beside_those_that_a_backend_took() {
     with_delegation("zoo/nn_tcn.xnnpack_dynamic.pte", |found| {
         let reshapes = || {
-            let of = |rank: &str| ("XNNStaticReshape", format!("fp32 {rank}"), 2);
+            let of = |rank: &str| ("XNNStaticReshape", format!("f32 {rank}"), 2);
             vec![of("3-D"), of("4-D")]
         };
         let found = left(&found.methods[0]);

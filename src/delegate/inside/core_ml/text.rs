@@ -120,6 +120,10 @@ impl<'p> Reader<'p> {
                 self.takes(",");
             }
         }
+        // The blocks of a conditional or a loop are not followed.
+        while self.starts_with('{') {
+            self.enclosed('{', '}')?;
+        }
         self.expect(";")?;
         Ok(operation)
     }
