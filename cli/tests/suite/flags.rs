@@ -1,4 +1,4 @@
-//! Each flag in a sentence of the documentation, of a help text or of a message is one that the command has.
+//! Each flag in a sentence of the documentation, of a help text or of a message is one that the command has. Some are only there with the feature `remote`.
 
 use crate::cli::{pte, text};
 use executorch_format_support::crate_root;

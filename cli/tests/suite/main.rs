@@ -20,6 +20,7 @@ mod diff_names;
 mod documents;
 mod edit_command;
 mod fit;
+#[cfg(feature = "remote")]
 mod flags;
 mod graph;
 mod hash;
