@@ -4,10 +4,11 @@ use super::externalize::{keyed, proposed};
 use super::metadata::METADATA_PREFIX;
 use crate::analysis::Analysis;
 use crate::delegate::Payload;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::named_blobs::NamedBlobs;
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
+use crate::file::source::Source;
 use crate::flatbuffer::any::{AnyNumbers, AnyTable, Value};
 use crate::names::shortened;
 use crate::schema::program::{BackendDelegate, ExecutionPlan, InstructionArguments, Tensor};
@@ -80,16 +81,19 @@ impl<'t> Analysis<'t> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if data that the program uses is in none of the files.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if data that the program uses is in none of the files, and with
+    /// [`ErrorKind::Limit`] if blobs overlap so much that a byte would be read more than 16 times on average.
     pub fn content_hash(&self) -> Result<ContentHash> {
-        let mut content = Content::new(self.named_blobs());
         let pte = self.pte();
+        let files =
+            [pte.source.as_ref()].into_iter().chain(self.data().into_iter().flatten().map(|ptd| ptd.source.as_ref()));
+        let mut content = Content::new(self.named_blobs(), files);
         let names = names(pte)?;
         let (mut weights, mut knows_all) = (BTreeSet::new(), true);
         let mut looked_up = BTreeMap::<(usize, usize), Vec<u8>>::new();
         for open in self.payloads() {
             let bytes = pte.bytes(&open.data)?;
-            let mut described = content.digest(bytes).to_vec();
+            let mut described = content.bytes(bytes)?.to_vec();
             match open.payload.as_ref().ok().and_then(Payload::key_references) {
                 None => knows_all = false,
                 Some(references) => {
@@ -130,12 +134,13 @@ impl<'t> Analysis<'t> {
 impl Ptd<'_> {
     /// Returns the hash of the file's content.
     ///
-    /// Fails as [`entry_bytes`](Self::entry_bytes) does.
+    /// Fails as [`entry_bytes`](Self::entry_bytes) does, and with [`ErrorKind::Limit`] if entries overlap so much that a byte would be read more
+    /// than 16 times on average.
     pub fn content_hash(&self) -> Result<ContentHash> {
-        let mut content = Content::new(NamedBlobs::NONE);
+        let mut content = Content::new(NamedBlobs::NONE, [self.source.as_ref()].into_iter());
         let (mut weights, mut all) = (Vec::new(), Vec::new());
         for entry in self.entries() {
-            let mut hash = content.digest(self.entry_bytes(&entry)?);
+            let mut hash = content.bytes(self.entry_bytes(&entry)?)?;
             if let Some(shape) = &entry.shape {
                 let mut described = Vec::new();
                 content_of_shape(&mut described, shape);
@@ -182,11 +187,30 @@ struct Content<'t> {
     blobs: NamedBlobs<'t>,
     /// The hashes of bytes by their address: many references share one blob, name or list.
     known: BTreeMap<(usize, usize), [u8; 32]>,
+    /// The number of bytes of data that may still be hashed, and their limit.
+    left: u64,
+    limit: u64,
 }
 
+/// The most times that a byte is hashed, on average over the files: data of hostile files can overlap.
+const MAX_TIMES: u64 = 16;
+
 impl<'t> Content<'t> {
-    fn new(blobs: NamedBlobs<'t>) -> Self {
-        Self { blobs, known: BTreeMap::new() }
+    /// `files` are those that were read; data of a tree that was not read from a file has no limit.
+    fn new<'s>(blobs: NamedBlobs<'t>, mut files: impl Iterator<Item = Option<&'s Source<'s>>>) -> Self {
+        let size = files.try_fold(0u64, |size, file| Some(size.saturating_add(file?.size())));
+        let limit = size.map_or(u64::MAX, |size| size.saturating_mul(MAX_TIMES));
+        Self { blobs, known: BTreeMap::new(), left: limit, limit }
+    }
+
+    /// Returns the hash of data, which may overlap other data.
+    fn bytes(&mut self, bytes: &[u8]) -> Result<[u8; 32]> {
+        if !self.known.contains_key(&(bytes.as_ptr() as usize, bytes.len())) {
+            let (what, limit) = ("bytes of data to hash", self.limit);
+            let left = self.left.checked_sub(bytes.len() as u64);
+            self.left = left.ok_or_else(|| Error::new(ErrorKind::Limit { what, limit }))?;
+        }
+        Ok(self.digest(bytes))
     }
 
     fn digest(&mut self, bytes: &[u8]) -> [u8; 32] {
@@ -196,7 +220,7 @@ impl<'t> Content<'t> {
     /// Returns the hash of data under a key.
     fn named(&mut self, key: &str) -> Result<[u8; 32]> {
         let blob = self.blobs.get(key)?.ok_or_else(|| missing(key))?;
-        Ok(self.digest(blob.bytes))
+        self.bytes(blob.bytes)
     }
 
     /// Describes a part of a file by its kind, the hash of its name, and that of its content.
@@ -212,18 +236,19 @@ impl<'t> Content<'t> {
         all: &mut Vec<Vec<u8>>,
         weights: &mut BTreeSet<PartHash>,
     ) -> Result<()> {
-        let mut add = |content: &mut Self, key: &str, bytes: &[u8]| {
-            let hash = content.digest(bytes);
+        let mut add = |content: &mut Self, key: &str, bytes: &[u8]| -> Result<()> {
+            let hash = content.bytes(bytes)?;
             if !key.starts_with(METADATA_PREFIX) && weights.insert(PartHash::new(key, &hash)) {
                 all.push(content.part(b"data", key, &hash));
             }
+            Ok(())
         };
         for (_, named) in keyed(pte) {
-            add(self, named.key(), pte.bytes(&pte.named_data_ref(named)?)?);
+            add(self, named.key(), pte.bytes(&pte.named_data_ref(named)?)?)?;
         }
         for ptd in data {
             for entry in ptd.entries().filter(|entry| entry.shape.is_none()) {
-                add(self, entry.key(), ptd.entry_bytes(&entry)?);
+                add(self, entry.key(), ptd.entry_bytes(&entry)?)?;
             }
         }
         Ok(())
@@ -307,7 +332,7 @@ impl<'t> Content<'t> {
             _ => return Ok(None),
         };
         let size = usize::try_from(tensor.byte_size()?).ok();
-        Ok(Some(self.digest(size.and_then(|size| bytes.get(..size)).unwrap_or(bytes))))
+        self.bytes(size.and_then(|size| bytes.get(..size)).unwrap_or(bytes)).map(Some)
     }
 
     /// Describes a table: each field that is content, and is neither absent, zero nor empty, by its name and value. Returns `false` if there is

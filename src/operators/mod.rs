@@ -8,7 +8,6 @@ mod argument;
 mod kernel;
 mod library;
 
-
 /// Returns `true` if an operator sums products, by its name without namespace and overload. The multiply-accumulates of those that
 /// [`Analysis::macs`](crate::Analysis::macs) does not count are not known.
 pub(crate) fn sums_products(name: &str) -> bool {

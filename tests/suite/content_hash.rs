@@ -4,8 +4,9 @@ use crate::edit::{data_files, programs, text};
 use executorch_format::edit::{Candidate, ContentHash, MetadataValue, NewData, Selector, Strip};
 use executorch_format::inspect::BlobKind;
 use executorch_format::schema::program::{DataLocation, EValue, InstructionArguments, KernelTypes};
-use executorch_format::{Analysis, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, WriteStyle};
+use executorch_format::{Analysis, ErrorKind, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, WriteStyle};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, for_each};
+use executorch_format_support::sharing::{Scale, files};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn hash(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Result<ContentHash, String> {
@@ -288,5 +289,17 @@ fn known_hashes_stay() {
             false => Ptd::parse(file.bytes()).unwrap().content_hash().unwrap(),
         };
         assert_eq!(hash.sha256, expected, "{name}");
+    }
+}
+
+#[test]
+fn bytes_that_many_blobs_share_in_part_are_hashed_a_limited_number_of_times() {
+    let all = files(Scale { length: 100_000, count: 100 });
+    let of_kind = |kind: &str| &all.iter().find(|file| file.kind == kind).unwrap().bytes;
+    let program = Pte::parse(of_kind("ranges")).unwrap();
+    let data = Ptd::parse(of_kind("overlap")).unwrap();
+    for error in [Analysis::new(&program).content_hash().unwrap_err(), data.content_hash().unwrap_err()] {
+        let is_limit = matches!(error.kind(), ErrorKind::Limit { what: "bytes of data to hash", .. });
+        assert!(is_limit, "{error}");
     }
 }
