@@ -74,6 +74,7 @@ fn a_call_that_a_release_computes_wrong_or_refuses_is_a_known_fault_of_it() {
     assert_eq!(of_add.last(), Some(&("0.7", Refused)));
     let of_add = faulty("aten::add.out", with_alpha(binary(&[3, 4], &[3, 1], &[3, 4])), &any);
     assert_eq!(of_add, [("0.5", Outcome::Dies)]);
+    assert_eq!(faulty("aten::div.out", binary(&[3, 1], &[3, 4], &[3, 4]), &any), [("0.5", Outcome::Dies)]);
     assert_eq!(faulty("aten::add.out", with_alpha(binary(&[3, 4], &[4], &[3, 4])), &any), []);
     assert_eq!(faulty("aten::add.out", with_alpha(binary(&[3, 1], &[1, 4], &[3, 4])), &any), []);
     // The matrix has a lower rank than the result.

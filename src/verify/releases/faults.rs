@@ -94,11 +94,11 @@ pub const FAULTS: &[KnownFault] = &[
     },
     KnownFault {
         name: "add-broadcast",
-        what: "a sum or difference that broadcasts one dimension: the kernel of 0.5 takes it for a matrix and a row, or dies in a build with assertions",
+        what: "a sum, difference or quotient that broadcasts one dimension: the kernel of 0.5 takes it for a matrix and a row, or dies in a build with assertions",
         since: &[(Release::V0_5, Outcome::Dies), (Release::V0_6, Outcome::Runs)],
         source: "#8255",
         is_optimized: true,
-        operators: &["aten::add.out", "aten::sub.out"],
+        operators: &["aten::add.out", "aten::div.out", "aten::sub.out"],
         concerns: |call| call.broadcast().is_some_and(|broadcast| broadcast.is_in_one_dim),
     },
     KnownFault {
