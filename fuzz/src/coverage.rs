@@ -43,6 +43,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("NewData::bytes", "write"),
     ("NewEntry::tensor", "write"),
     ("Npy::parse", "convert"),
+    ("Payload::graph", "payloads"),
     ("Payload::parse", "read"),
     ("PayloadKind::is_in", "payloads"),
     ("PayloadKind::of_bytes", "payloads"),
