@@ -1,7 +1,7 @@
 //! `pte dump --blobs` and `pte build`: a file as JSON with its blobs in files, and back.
 
-use crate::cli::pte;
-use crate::edit_command::{Folder, good, refused};
+use crate::cli::{Folder, pte};
+use crate::edit_command::{good, refused};
 use executorch_format::Pte;
 use executorch_format_support::fixtures::fixture;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! Bundles: `pte bundle`, and edits of the programs inside them.
 
-use crate::edit_command::{Folder, good, refused};
+use crate::cli::Folder;
+use crate::edit_command::{good, refused};
 use executorch_format::convert::Npy;
 use executorch_format::{Bpte, TensorView};
 use executorch_format_support::fixtures::fixture;

@@ -1,5 +1,6 @@
 //! Runs the command `pte`.
 
+use executorch_format_support::data;
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each, list, sha256};
 use executorch_format_support::flatc_json::differences;
 use serde_json::{Value, json};
@@ -61,6 +62,59 @@ impl TempFile {
 impl Drop for TempFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A folder of a test, removed at the end.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(test: &str) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("executorch-format-{process}-folder{count}-{test}"));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// Creates a folder with files of the test data, each with its name in the folder.
+    pub fn with(test: &str, files: &[(&str, &str)]) -> Self {
+        let folder = Self::new(test);
+        for (from, to) in files {
+            std::fs::copy(data().join(from), folder.file(to)).unwrap();
+        }
+        folder
+    }
+
+    /// Returns a file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub fn copy(&self, fixture: &Fixture, name: &str) -> PathBuf {
+        std::fs::write(self.file(name), fixture.bytes()).unwrap();
+        self.file(name)
+    }
+
+    /// Runs the command with the words of a line. Returns the exit code, and both outputs.
+    pub fn run(&self, line: &str) -> (Option<i32>, String, String) {
+        let Output { status, stdout, stderr } = pte().current_dir(&self.0).args(line.split(' ')).output().unwrap();
+        (status.code(), text(&stdout), text(&stderr))
+    }
+
+    /// Returns the names of the files in it, in order.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `pte convert`, `pte to-c`, and NumPy arrays in the commands that change files.
 
-use crate::edit_command::{Folder, good, keys, names, refused};
+use crate::cli::Folder;
+use crate::edit_command::{good, keys, refused};
 use executorch_format::Ptd;
 use executorch_format::convert::Safetensors;
 use executorch_format_support::fixtures::{Fixture, fixture};
@@ -112,7 +113,7 @@ fn unsupported_conversions_are_refused_and_keep_the_old_file() {
     assert!(code == Some(1) && told.contains("(byte 9)"), "{told}");
     let (code, told) = refused(&["convert", "b.ptd", "x.bin"], &folder);
     assert!(code == Some(2) && told.contains(".safetensors"), "{told}");
-    assert_eq!(names(&folder), ["b.ptd", "bad.safetensors", "new.safetensors", "old.safetensors"]);
+    assert_eq!(folder.names(), ["b.ptd", "bad.safetensors", "new.safetensors", "old.safetensors"]);
 }
 
 /// Returns the bytes of the only float constant.
@@ -183,7 +184,7 @@ fn a_file_is_converted_to_c() {
     let file = fixture("1.5.1/add_mul/add_mul.pte");
     folder.copy(&file, "3 my-model.pte");
     good(&["to-c", "3 my-model.pte"], &folder);
-    assert_eq!(names(&folder), ["3 my-model.pte", "model_3_my_model.c", "model_3_my_model.h"]);
+    assert_eq!(folder.names(), ["3 my-model.pte", "model_3_my_model.c", "model_3_my_model.h"]);
     good(&["convert", "3 my-model.pte", "other.c"], &folder);
     let header = std::fs::read_to_string(folder.file("other.h")).unwrap();
     assert!(

@@ -1,37 +1,10 @@
 //! The commands that change a file, run as a user runs them.
 
-use crate::cli::{TempFile, run_in};
+use crate::cli::{Folder, TempFile, run_in};
 use executorch_format::{Ptd, Pte};
-use executorch_format_support::fixtures::{Fixture, fixture};
+use executorch_format_support::fixtures::fixture;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-
-/// A separate folder for a test, removed at the end.
-pub struct Folder(PathBuf);
-
-impl Folder {
-    pub fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("executorch-format-{}-{test}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    /// Returns a file in it.
-    pub fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    pub fn copy(&self, fixture: &Fixture, name: &str) -> PathBuf {
-        std::fs::write(self.file(name), fixture.bytes()).unwrap();
-        self.file(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use std::path::Path;
 
 #[track_caller]
 pub fn good(arguments: &[&str], folder: &Folder) -> String {
@@ -44,13 +17,6 @@ pub fn good(arguments: &[&str], folder: &Folder) -> String {
 pub fn refused(arguments: &[&str], folder: &Folder) -> (Option<i32>, String) {
     let output = run_in(&folder.0, arguments);
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
-}
-
-pub fn names(folder: &Folder) -> Vec<String> {
-    let entries = std::fs::read_dir(&folder.0).unwrap();
-    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 pub fn keys(path: &Path) -> Vec<String> {
@@ -94,9 +60,9 @@ fn a_dry_run_writes_nothing_and_in_place_replaces_the_file() {
     let file = folder.copy(&original, "m.pte");
     let told = good(&["strip", "m.pte", "--all", "--dry-run"], &folder);
     assert!(told.contains("removed stack traces forward"), "{told}");
-    assert_eq!((names(&folder), std::fs::read(&file).unwrap()), (vec!["m.pte".to_owned()], original.bytes().to_vec()));
+    assert_eq!((folder.names(), std::fs::read(&file).unwrap()), (vec!["m.pte".to_owned()], original.bytes().to_vec()));
     good(&["strip", "m.pte", "--all", "-i"], &folder);
-    assert_eq!(names(&folder), ["m.pte"]);
+    assert_eq!(folder.names(), ["m.pte"]);
     let stripped = std::fs::read(&file).unwrap();
     assert!(stripped.len() < original.bytes().len());
     let pte = Pte::parse(&stripped).unwrap();
@@ -123,7 +89,7 @@ fn a_bad_request_states_expected_and_found_and_changes_nothing() {
     let (_, told) = refused(&["strip", "w.ptd", "--all", "-i"], &folder);
     assert!(told.contains("cannot be read"), "{told}");
     assert_eq!(
-        (names(&folder), std::fs::read(&file).unwrap()),
+        (folder.names(), std::fs::read(&file).unwrap()),
         (vec!["m.pte".into(), "short.bin".into()], original.bytes().to_vec())
     );
     // A program without its data file.
@@ -332,7 +298,7 @@ fn if_the_program_cannot_be_written_its_data_is_not_written_either() {
     }
     let (code, told) = refused(&["externalize", "m.pte", "--all", "--data", "m.pte", "-i"], &folder);
     assert!(code == Some(2) && told.contains("two results cannot be the same file"), "{told}");
-    assert_eq!(names(&folder), ["folder", "m.pte", "old.ptd"]);
+    assert_eq!(folder.names(), ["folder", "m.pte", "old.ptd"]);
     assert_eq!(std::fs::read(&file).unwrap(), original.bytes());
     assert_eq!(std::fs::read(folder.file("old.ptd")).unwrap(), b"old");
 }
@@ -344,7 +310,7 @@ fn a_name_that_matches_nothing_is_an_error_with_similar_names() {
     std::fs::write(folder.file("a.bin"), [1; 48]).unwrap();
     good(&["ptd", "create", "-o", "w.ptd", "layers.0.w:float32:3x4=a.bin", "head:torch.int64:6=a.bin"], &folder);
     good(&["convert", "w.ptd", "w.safetensors"], &folder);
-    let files = names(&folder);
+    let files = folder.names();
     let before: Vec<Vec<u8>> = files.iter().map(|name| std::fs::read(folder.file(name)).unwrap()).collect();
     let near = "did you mean \"layers.0.w\"";
     let requests: &[(&[&str], &str)] = &[
@@ -378,7 +344,7 @@ fn a_name_that_matches_nothing_is_an_error_with_similar_names() {
     for (request, expected) in requests {
         let (code, told) = refused(request, &folder);
         assert!(code == Some(2) && told.contains(expected), "{request:?}: {code:?} {told}");
-        assert_eq!(names(&folder), files, "{request:?}");
+        assert_eq!(folder.names(), files, "{request:?}");
     }
     for (name, before) in files.iter().zip(before) {
         assert_eq!(std::fs::read(folder.file(name)).unwrap(), before, "{name}");

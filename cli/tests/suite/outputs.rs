@@ -1,55 +1,30 @@
 //! Files and folders that commands write: existing files of a user are not lost, and a URL is not a folder.
 
-use crate::cli::{pte, slashes};
+use crate::cli::{Folder, pte, slashes};
 use executorch_format::{NewEntry, Ptd, PtdOptions};
 use executorch_format_support::data;
 use std::fs;
-use std::path::PathBuf;
-use std::process::Output;
 
-/// A folder with some models, removed at the end.
-struct Folder(PathBuf);
+const FILES: [(&str, &str); 3] = [
+    ("1.5.1/linear/linear.pte", "m.pte"),
+    ("1.5.1/ptd_shared/ptd_shared.ptd", "w.ptd"),
+    ("1.5.1/bundled/bundled.bpte", "b.bpte"),
+];
 
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("executorch-format-{}-outputs-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        for (from, to) in
-            [("linear/linear.pte", "m.pte"), ("ptd_shared/ptd_shared.ptd", "w.ptd"), ("bundled/bundled.bpte", "b.bpte")]
-        {
-            fs::copy(data().join("1.5.1").join(from), path.join(to)).unwrap();
-        }
-        Self(path)
-    }
-
-    fn run(&self, line: &str) -> (Option<i32>, String) {
-        let Output { status, stderr, .. } = pte().current_dir(&self.0).args(line.split(' ')).output().unwrap();
-        (status.code(), slashes(&String::from_utf8(stderr).unwrap()))
-    }
-
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<_> =
-            fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    fn good(&self, line: &str) {
-        let (code, message) = self.run(line);
-        assert_eq!(code, Some(0), "{line}: {message}");
-    }
+/// Runs the command. Returns the exit code and the message.
+fn run(folder: &Folder, line: &str) -> (Option<i32>, String) {
+    let (code, _, message) = folder.run(line);
+    (code, slashes(&message))
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn good(folder: &Folder, line: &str) {
+    let (code, message) = run(folder, line);
+    assert_eq!(code, Some(0), "{line}: {message}");
 }
 
 #[test]
 fn a_url_as_output_is_refused_and_no_folder_is_created() {
-    let folder = Folder::new("url");
+    let folder = Folder::with("url", &FILES);
     let before = folder.names();
     for url in ["s3://bucket/x", "https://example.com/x", "gs://bucket/x"] {
         for line in [
@@ -77,7 +52,7 @@ fn a_url_as_output_is_refused_and_no_folder_is_created() {
             #[cfg(feature = "remote")]
             "catalog m.pte --output URL",
         ] {
-            let (code, message) = folder.run(&line.replace("URL", url));
+            let (code, message) = run(&folder, &line.replace("URL", url));
             assert!(code == Some(2) && message.contains("found a URL"), "{line}: {code:?} {message}");
             assert_eq!(folder.names(), before, "{line}");
         }
@@ -86,7 +61,7 @@ fn a_url_as_output_is_refused_and_no_folder_is_created() {
 
 #[test]
 fn standard_output_is_not_a_folder() {
-    let folder = Folder::new("standard");
+    let folder = Folder::with("standard", &FILES);
     let before = folder.names();
     for line in [
         "extract m.pte -o -",
@@ -97,7 +72,7 @@ fn standard_output_is_not_a_folder() {
         #[cfg(feature = "remote")]
         "catalog ../nothing --output -",
     ] {
-        let (code, message) = folder.run(line);
+        let (code, message) = run(&folder, line);
         assert!(code == Some(2) && message.contains("expected a folder"), "{line}: {code:?} {message}");
         assert_eq!(folder.names(), before, "{line}");
     }
@@ -106,23 +81,23 @@ fn standard_output_is_not_a_folder() {
 /// Runs a command that chooses names, and checks that it replaces its own files but none of the user's.
 fn keeps(name: &str, line: &str, files: &[&str]) {
     for file in files {
-        let folder = Folder::new(&format!("{name}-{}", file.replace(['/', '%'], "-")));
+        let folder = Folder::with(&format!("{name}-{}", file.replace(['/', '%'], "-")), &FILES);
         let path = folder.0.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "of the user").unwrap();
-        let (code, message) = folder.run(line);
+        let (code, message) = run(&folder, line);
         assert_eq!(code, Some(2), "{line}: {message}");
         assert!(message.contains(file) && message.contains("exists"), "{line}: {message}");
         assert_eq!(fs::read(&path).unwrap(), b"of the user", "{line}");
         fs::remove_file(&path).unwrap();
-        folder.good(line);
+        good(&folder, line);
         assert!(path.exists(), "{line} did not write {file}");
         // Its own files, and those of an interrupted run, are not in the way.
-        folder.good(line);
+        good(&folder, line);
         if line.contains("safetensors") || line.starts_with("ptd split") {
             fs::write(&path, "of the user").unwrap();
-            assert!(folder.run(line).1.contains("--overwrite"));
-            folder.good(&format!("{line} --overwrite"));
+            assert!(run(&folder, line).1.contains("--overwrite"));
+            good(&folder, &format!("{line} --overwrite"));
         }
     }
 }
@@ -135,8 +110,8 @@ fn files_of_a_user_are_not_replaced_if_a_command_chooses_names() {
     keeps("split", "ptd split w.ptd --max-size 8 -o part.ptd", &["part-00001-of-00002.ptd", "part-00002-of-00002.ptd"]);
     let shards = ["s-00001-of-00002.safetensors", "s-00002-of-00002.safetensors", "s.safetensors.index.json"];
     keeps("shards", "convert m.pte s.safetensors --max-shard-size 40", &shards);
-    let folder = Folder::new("extracted");
-    folder.good("extract m.pte -o blobs");
+    let folder = Folder::with("extracted", &FILES);
+    good(&folder, "extract m.pte -o blobs");
     let blobs: Vec<String> = fs::read_dir(folder.0.join("blobs"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -149,9 +124,9 @@ fn files_of_a_user_are_not_replaced_if_a_command_chooses_names() {
 
 #[test]
 fn extract_writes_the_blobs_of_each_file_into_a_folder_of_its_own() {
-    let folder = Folder::new("several");
-    folder.good("extract m.pte -o alone");
-    folder.good("extract -r . -o blobs");
+    let folder = Folder::with("several", &FILES);
+    good(&folder, "extract m.pte -o alone");
+    good(&folder, "extract -r . -o blobs");
     let names = |path: &str| -> Vec<String> {
         let entries = fs::read_dir(folder.0.join(path)).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -166,7 +141,7 @@ fn extract_writes_the_blobs_of_each_file_into_a_folder_of_its_own() {
     }
     fs::create_dir(folder.0.join("inner")).unwrap();
     fs::copy(folder.0.join("m.pte"), folder.0.join("inner/m.pte")).unwrap();
-    let (code, message) = folder.run("extract m.pte inner/m.pte -o twice");
+    let (code, message) = run(&folder, "extract m.pte inner/m.pte -o twice");
     assert!(
         code == Some(2) && message.contains("m.pte has the blobs of m.pte: extract this file into another folder"),
         "{message}"
@@ -176,7 +151,7 @@ fn extract_writes_the_blobs_of_each_file_into_a_folder_of_its_own() {
 /// On Windows, a mapped file cannot be replaced. Elsewhere the model would be lost.
 #[test]
 fn a_model_is_not_replaced_by_a_file_of_another_kind() {
-    let folder = Folder::new("model");
+    let folder = Folder::with("model", &FILES);
     fs::copy(folder.0.join("m.pte"), folder.0.join("m.c")).unwrap();
     fs::copy(data().join("bench/llama6_external.pte"), folder.0.join("large.pte")).unwrap();
     fs::copy(data().join("payloads/profile_portable.etdp"), folder.0.join("t.etdp")).unwrap();
@@ -200,7 +175,7 @@ fn a_model_is_not_replaced_by_a_file_of_another_kind() {
         "completions bash -o m.pte",
         "convert m.pte m.c",
     ] {
-        let (code, message) = folder.run(line);
+        let (code, message) = run(&folder, line);
         let is_told = ["it is a model", "it is being read"].iter().any(|reason| message.contains(reason));
         assert!(code == Some(2) && is_told, "{line}: {code:?} {message}");
         assert!(names == folder.names() && before == names.iter().map(content).collect::<Vec<_>>(), "{line}");
@@ -209,27 +184,27 @@ fn a_model_is_not_replaced_by_a_file_of_another_kind() {
 
 #[test]
 fn a_blob_does_not_replace_the_file_that_it_comes_from() {
-    let folder = Folder::new("same");
+    let folder = Folder::with("same", &FILES);
     let data = Ptd::build([NewEntry::blob("long", vec![7; 100_000])], &PtdOptions::default()).unwrap();
     let blobs = folder.0.join("blobs");
     fs::write(folder.0.join("w.ptd"), data.image().unwrap().to_vec().unwrap()).unwrap();
-    folder.good("extract w.ptd -o blobs");
+    good(&folder, "extract w.ptd -o blobs");
     fs::copy(folder.0.join("w.ptd"), blobs.join("long.bin")).unwrap();
-    let (code, message) = folder.run("extract blobs/long.bin -o blobs");
+    let (code, message) = run(&folder, "extract blobs/long.bin -o blobs");
     assert!(code == Some(2) && message.contains("long.bin: cannot be written: it is being read"), "{message}");
     assert!(fs::read(blobs.join("long.bin")).unwrap() == fs::read(folder.0.join("w.ptd")).unwrap());
-    folder.good("extract w.ptd -o blobs");
+    good(&folder, "extract w.ptd -o blobs");
     assert_eq!(fs::read(blobs.join("long.bin")).unwrap(), vec![7; 100_000]);
 }
 
 #[test]
 fn two_pages_with_the_same_name_are_an_error() {
-    let folder = Folder::new("pages");
+    let folder = Folder::with("pages", &FILES);
     for name in ["a", "b"] {
         fs::create_dir(folder.0.join(name)).unwrap();
         fs::copy(folder.0.join("m.pte"), folder.0.join(name).join("x.pte")).unwrap();
     }
-    let (code, message) = folder.run("report -r a b -o pages");
+    let (code, message) = run(&folder, "report -r a b -o pages");
     assert_eq!(code, Some(2), "{message}");
     assert!(message.contains("pages/x.pte.html has the page of a/x.pte"), "{message}");
     assert!(folder.0.join("pages/x.pte.html").exists());
@@ -237,7 +212,7 @@ fn two_pages_with_the_same_name_are_an_error() {
 
 #[test]
 fn a_folder_without_model_files_is_an_error_everywhere() {
-    let folder = Folder::new("nothing");
+    let folder = Folder::with("nothing", &FILES);
     fs::create_dir(folder.0.join("none")).unwrap();
     fs::write(folder.0.join("none/readme.txt"), b"no model").unwrap();
     for line in [
@@ -257,14 +232,14 @@ fn a_folder_without_model_files_is_an_error_everywhere() {
         #[cfg(feature = "remote")]
         "catalog none --output catalog",
     ] {
-        let (code, message) = folder.run(line);
+        let (code, message) = run(&folder, line);
         assert!(code == Some(2) && message.contains("no model file"), "{line}: {code:?} {message}");
     }
 }
 
 #[test]
 fn extensions_in_upper_case_are_found() {
-    let folder = Folder::new("upper");
+    let folder = Folder::with("upper", &FILES);
     fs::create_dir(folder.0.join("models")).unwrap();
     fs::rename(folder.0.join("m.pte"), folder.0.join("models/M.PTE")).unwrap();
     let output = pte().current_dir(&folder.0).args(["info", "-r", "models"]).output().unwrap();
@@ -274,15 +249,15 @@ fn extensions_in_upper_case_are_found() {
 #[test]
 #[cfg(feature = "remote")]
 fn a_catalogue_replaces_no_folder_of_a_user() {
-    let folder = Folder::new("catalog");
+    let folder = Folder::with("catalog", &FILES);
     let files = folder.0.join("files");
     fs::create_dir(&files).unwrap();
     fs::rename(folder.0.join("m.pte"), files.join("m.pte")).unwrap();
     let is_there = |path: &std::path::Path| path.join("m.pte").exists();
-    let (code, message) = folder.run("catalog files --output .");
+    let (code, message) = run(&folder, "catalog files --output .");
     assert!(code == Some(2) && message.contains("files is inside the output folder"), "{message}");
     let model = data().join("1.5.1/linear/linear.pte");
-    let (code, message) = folder.run(&format!("catalog {} --output .", model.display()));
+    let (code, message) = run(&folder, &format!("catalog {} --output .", model.display()));
     assert!(code == Some(2) && message.contains("was not written by `pte catalog`"), "{message}");
     assert!(is_there(&files));
 }

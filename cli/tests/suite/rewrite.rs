@@ -1,6 +1,6 @@
 //! `pte rewrite`.
 
-use crate::cli::{TempFile, pte, run};
+use crate::cli::{Folder, TempFile, pte, run};
 use executorch_format::schema::program::DataLocation;
 use executorch_format::verify::{Finding, Level};
 use executorch_format::{Detected, FieldOrder, Model, Ptd, Pte, WriteStyle};
@@ -190,7 +190,6 @@ fn an_output_that_cannot_be_written_is_reported_with_its_name() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_leaves_the_old_file_unchanged() {
-    use crate::edit_command::{Folder, names};
     use executorch_format::{NewEntry, PtdOptions};
 
     let folder = Folder::new("full");
@@ -207,7 +206,7 @@ fn a_full_disk_leaves_the_old_file_unchanged() {
         .unwrap();
     assert_eq!(done.status.code(), Some(2), "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
-    assert_eq!(names(&folder), ["large.ptd", "model.ptd"], "no other file is left");
+    assert_eq!(folder.names(), ["large.ptd", "model.ptd"], "no other file is left");
 }
 
 #[test]

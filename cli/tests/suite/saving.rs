@@ -1,7 +1,7 @@
 //! Files that are written: by several commands at once, over files with properties, after an interruption, from data in pipes.
 
-use crate::cli::{pte, run_in};
-use crate::edit_command::{Folder, good, names, refused};
+use crate::cli::{Folder, pte, run_in};
+use crate::edit_command::{good, refused};
 use executorch_format::{FileLock, Pte};
 use executorch_format_support::fixtures::fixture;
 use std::process::Stdio;
@@ -27,7 +27,7 @@ fn concurrent_edits_lose_nothing() {
     let metadata = pte.metadata();
     let lost: Vec<_> = (0..EDITS).filter(|n| !metadata.iter().any(|entry| entry.name == format!("k_{n}"))).collect();
     assert!(lost.is_empty(), "{lost:?}");
-    assert_eq!(names(&folder), ["m.pte"]);
+    assert_eq!(folder.names(), ["m.pte"]);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn an_edit_waits_for_a_program_with_the_lock_and_says_so() {
     assert_eq!(pte.program.execution_plan().len(), 2);
     let operators = |pte: &Pte<'_>| format!("{:?}", pte.program.execution_plan()[0].operators());
     assert_eq!(operators(&pte), operators(&Pte::parse(other.bytes()).unwrap()));
-    assert_eq!(names(&folder), ["m.pte"]);
+    assert_eq!(folder.names(), ["m.pte"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The savings that `pte size` lists are those of its commands.
 
+use crate::cli::Folder;
 use crate::cli::pte;
-use crate::edit_command::Folder;
 use executorch_format::Model;
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 use pte::saving_command;

@@ -1,56 +1,33 @@
 //! Several files of a model: what they share, and one `.ptd` for it.
 
-use crate::cli::{pte, text};
-use executorch_format_support::data;
+use crate::cli::Folder;
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
 
-/// A folder with programs of the same two layers, portable and delegated, and of another model.
-struct Folder(PathBuf);
+/// Programs of the same two layers, portable and delegated, and of another model.
+const FILES: [(&str, &str); 3] = [
+    ("1.5.1/linear/linear.pte", "a.pte"),
+    ("1.5.1/linear_xnnpack/linear_xnnpack.pte", "b.pte"),
+    ("1.5.1/multi_method/multi_method.pte", "c.pte"),
+];
 
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("executorch-format-{}-share-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        for (from, to) in
-            [("linear/linear", "a"), ("linear_xnnpack/linear_xnnpack", "b"), ("multi_method/multi_method", "c")]
-        {
-            fs::copy(data().join(format!("1.5.1/{from}.pte")), path.join(format!("{to}.pte"))).unwrap();
-        }
-        Self(path)
-    }
-
-    fn run(&self, line: &str) -> (Option<i32>, String, String) {
-        let output = pte().current_dir(&self.0).args(line.split(' ')).output().unwrap();
-        (output.status.code(), text(&output.stdout), text(&output.stderr))
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.0.join(name)).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn read(folder: &Folder, name: &str) -> Vec<u8> {
+    fs::read(folder.file(name)).unwrap()
 }
 
 #[test]
 fn common_data_moves_into_one_file_which_all_programs_use() {
-    let folder = Folder::new("moved");
+    let folder = Folder::with("moved", &FILES);
     let (code, told, _) = folder.run("dedup a.pte b.pte c.pte --data out/all.ptd -o out");
     assert_eq!(code, Some(0), "{told}");
     assert!(
         told.contains("note: 2 blobs of a.pte moved, 180 bytes") && told.contains("note: c.pte has nothing"),
         "{told}"
     );
-    assert_eq!(folder.read("out/c.pte"), folder.read("c.pte"));
+    assert_eq!(read(&folder, "out/c.pte"), read(&folder, "c.pte"));
     let (code, told, _) = folder.run("verify out/a.pte out/b.pte out/c.pte out/all.ptd");
     assert!(code == Some(0) && told.contains("0 errors, 0 warnings"), "{told}");
-    assert!(folder.read("out/a.pte").len() < folder.read("a.pte").len());
+    assert!(read(&folder, "out/a.pte").len() < read(&folder, "a.pte").len());
     // The same weights, and nothing else, have changed their place.
     for name in ["a", "b"] {
         let line = format!("diff {name}.pte out/{name}.pte --after-data out/all.ptd --tensors");
@@ -60,10 +37,10 @@ fn common_data_moves_into_one_file_which_all_programs_use() {
     // In place, with a file that has a part of it already: a tensor takes the key that it has there.
     folder.run("externalize a.pte --all --data a.ptd -o x.pte");
     let keys = folder.run("list --json a.ptd").1;
-    let before = folder.read("c.pte");
+    let before = read(&folder, "c.pte");
     let (code, told, _) = folder.run("dedup a.pte b.pte c.pte a.ptd --data all.ptd -i");
     assert_eq!(code, Some(0), "{told}");
-    assert_eq!(folder.read("c.pte"), before);
+    assert_eq!(read(&folder, "c.pte"), before);
     let (_, listed, _) = folder.run("list all.ptd");
     assert!(keys.contains("forward.0") && listed.contains("forward.0 f32[5, 8]"), "{listed}");
     let (code, told, _) = folder.run("verify a.pte b.pte x.pte all.ptd");
@@ -72,8 +49,8 @@ fn common_data_moves_into_one_file_which_all_programs_use() {
 
 #[test]
 fn all_files_are_written_or_none() {
-    let folder = Folder::new("none");
-    let before = ["a.pte", "b.pte"].map(|name| folder.read(name));
+    let folder = Folder::with("none", &FILES);
+    let before = ["a.pte", "b.pte"].map(|name| read(&folder, name));
     // The second program cannot be written.
     fs::create_dir_all(folder.0.join("out/b.pte")).unwrap();
     let (code, _, message) = folder.run("dedup a.pte b.pte --data out/all.ptd -o out");
@@ -82,7 +59,7 @@ fn all_files_are_written_or_none() {
     // The data cannot be written.
     let (code, _, message) = folder.run("dedup a.pte b.pte --data out/b.pte -i");
     assert!(code == Some(2), "{message}");
-    assert_eq!(before, ["a.pte", "b.pte"].map(|name| folder.read(name)));
+    assert_eq!(before, ["a.pte", "b.pte"].map(|name| read(&folder, name)));
     let names = fs::read_dir(&folder.0).unwrap().count();
     assert_eq!(names, 4, "no temporary file stays");
     for (line, expected) in [
@@ -101,7 +78,7 @@ fn all_files_are_written_or_none() {
 
 #[test]
 fn sizes_of_several_files_have_what_they_share() {
-    let folder = Folder::new("sizes");
+    let folder = Folder::with("sizes", &FILES);
     let (code, told, _) = folder.run("size --shared a.pte b.pte c.pte");
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains("2 blobs, 180 bytes in 2 files: a.pte, b.pte"), "{told}");

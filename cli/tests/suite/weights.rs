@@ -1,27 +1,10 @@
 //! The weights of programs as safetensors, and back into the program.
 
-use crate::cli::{TempFile, pte, run, run_in, text};
+use crate::cli::{Folder, TempFile, pte, run, run_in, text};
 use executorch_format::convert::{Dtype, SafeTensor, Safetensors};
 use executorch_format_support::data;
 use executorch_format_support::fixtures::{files_below, has_extension};
-use std::path::{Path, PathBuf};
-
-/// A folder of a test, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("executorch-format-{}-weights-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use std::path::Path;
 
 /// Converts a program to safetensors.
 fn converted(program: &Path, to: &Path, options: &[&str]) -> Vec<u8> {
