@@ -141,7 +141,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             let drawn = if *svg { std::slice::from_ref(single(path, &graphs)?) } else { &graphs };
             let numbers = arguments.node_data.map(|what| {
                 let measure = what.measure();
-                (measure, drawn.iter().map(|graph| analysis.node_numbers(graph, measure)).collect())
+                (measure, analysis.node_numbers(drawn, measure))
             });
             let draw = |out: &mut dyn Write| match (svg, dot, numbers) {
                 (true, ..) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.svg())),

@@ -52,7 +52,7 @@ struct NodeResult {
 /// let pte = Pte::parse(&file)?;
 /// let analysis = Analysis::new(&pte);
 /// let graphs = analysis.graphs();
-/// let numbers = graphs.iter().map(|graph| analysis.node_numbers(graph, NodeMeasure::Macs)).collect();
+/// let numbers = analysis.node_numbers(&graphs, NodeMeasure::Macs);
 /// let json = serde_json::to_value(pictures::node_data(NodeMeasure::Macs, &graphs, numbers))?;
 /// assert_eq!(json["forward"]["results"]["1"]["value"], 40.0);
 /// # Ok(())

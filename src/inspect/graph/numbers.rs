@@ -1,8 +1,8 @@
 //! Numbers of the nodes of a graph: times, multiply-accumulates, sizes and errors.
 
-use super::{Graph, GraphArgument, NodeKind};
+use super::{Graph, GraphArgument, Node, NodeKind};
 use crate::analysis::Analysis;
-use crate::inspect::RunGaps;
+use crate::inspect::{Macs, RunGaps};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{vec, vec::Vec};
 
@@ -21,7 +21,7 @@ pub enum NodeMeasure {
 }
 
 impl Analysis<'_> {
-    /// Returns an amount of each node of a graph of this program; `None` if a node has none, or if it is not known. Errors are not known to the
+    /// Returns an amount of each node of graphs of this program; `None` if a node has none, or if it is not known. Errors are not known to the
     /// program.
     ///
     /// ```
@@ -33,37 +33,42 @@ impl Analysis<'_> {
     /// let pte = Pte::parse(&file)?;
     /// let analysis = Analysis::new(&pte);
     /// let graphs = analysis.graphs();
-    /// let macs = analysis.node_numbers(&graphs[0], NodeMeasure::Macs);
+    /// let macs = analysis.node_numbers(&graphs, NodeMeasure::Macs);
     /// // The input, a row of 8 elements by 5 columns, and the output.
-    /// assert_eq!(macs, [None, Some(40.0), None]);
+    /// assert_eq!(macs, [[None, Some(40.0), None]]);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn node_numbers(&self, graph: &Graph<'_>, measure: NodeMeasure) -> Vec<Option<f64>> {
-        match measure {
-            NodeMeasure::Time => graph.nodes.iter().map(|node| node.time).collect(),
-            NodeMeasure::Macs => self.node_macs(graph),
-            NodeMeasure::Size => graph.nodes.iter().map(|node| node.weight_bytes()).collect(),
-            NodeMeasure::Error => vec![None; graph.nodes.len()],
-        }
-    }
-
-    fn node_macs(&self, graph: &Graph<'_>) -> Vec<Option<f64>> {
-        let macs = self.macs();
-        let calls = macs.methods.iter().find(|method| method.name == graph.method).map(|method| &method.calls);
-        let mut found = BTreeMap::new();
-        for call in calls.into_iter().flatten() {
-            found.insert((call.chain, call.instruction, call.node), call.macs);
-        }
-        let number = |(node, inside): (&super::Node<'_>, Option<usize>)| {
-            let place = node.instruction?;
-            found.get(&(place.chain, place.instruction, inside)).copied()?.map(|macs| macs as f64)
+    pub fn node_numbers(&self, graphs: &[Graph<'_>], measure: NodeMeasure) -> Vec<Vec<Option<f64>>> {
+        let of_nodes = |number: &dyn Fn(&Node<'_>) -> Option<f64>| {
+            graphs.iter().map(|graph| graph.nodes.iter().map(number).collect()).collect()
         };
-        graph.nodes.iter().zip(graph.payload_indices()).map(number).collect()
+        match measure {
+            NodeMeasure::Time => of_nodes(&|node| node.time),
+            NodeMeasure::Macs => {
+                let macs = self.macs();
+                graphs.iter().map(|graph| node_macs(graph, &macs)).collect()
+            }
+            NodeMeasure::Size => of_nodes(&|node| node.weight_bytes()),
+            NodeMeasure::Error => of_nodes(&|_| None),
+        }
     }
 }
 
-impl super::Node<'_> {
+fn node_macs(graph: &Graph<'_>, macs: &Macs<'_>) -> Vec<Option<f64>> {
+    let calls = macs.methods.iter().find(|method| method.name == graph.method).map(|method| &method.calls);
+    let mut found = BTreeMap::new();
+    for call in calls.into_iter().flatten() {
+        found.insert((call.chain, call.instruction, call.node), call.macs);
+    }
+    let number = |(node, inside): (&Node<'_>, Option<usize>)| {
+        let place = node.instruction?;
+        found.get(&(place.chain, place.instruction, inside)).copied()?.map(|macs| macs as f64)
+    };
+    graph.nodes.iter().zip(graph.payload_indices()).map(number).collect()
+}
+
+impl Node<'_> {
     /// Returns the size of the weights that the node takes, in bytes; `None` if it takes none, or if a size is not known.
     fn weight_bytes(&self) -> Option<f64> {
         let mut seen = BTreeSet::new();
