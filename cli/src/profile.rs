@@ -505,12 +505,10 @@ fn row(context: &Context, event: &EventProfile<'_>, tick: Tick) -> [String; 8] {
         (Some(chain), Some(instruction)) => place((chain, instruction)),
         _ => "-".to_owned(),
     };
-    let own = match (event.name, event.delegate_debug_id) {
-        _ if event.shader.is_some() => event.shader.as_ref().map_or_else(String::new, |shader| {
-            format!("{} #{}", context.name(&shader.name, LONG_NAME), shader.dispatch)
-        }),
-        ("", Some(id)) => format!("event {id}"),
-        (name, _) => context.name(name, LONG_NAME),
+    let own = match (&event.shader, event.name, event.delegate_debug_id) {
+        (Some(shader), ..) => format!("{} #{}", context.name(&shader.name, LONG_NAME), shader.dispatch),
+        (None, "", Some(id)) => format!("event {id}"),
+        (None, name, _) => context.name(name, LONG_NAME),
     };
     let module = event.module.filter(|module| !module.is_empty());
     let module = module.map(|module| format!("  {}", context.name(module, LONG_NAME))).unwrap_or_default();

@@ -27,12 +27,8 @@ pub struct ModuleTotal<'t> {
     /// The number of items in the sum: blobs, tensors, events or calls.
     pub count: usize,
     /// The number of these items whose amount is not known: they are not in the sum.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "super::profile::is_zero")]
     pub unknown: usize,
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 impl<'t> Analysis<'t> {

@@ -1,7 +1,7 @@
 //! The share of a program that delegates compute, and what is left for kernels.
 
-use super::Macs;
 use super::operators::TensorUse;
+use super::{Macs, macs};
 use crate::analysis::Analysis;
 use crate::delegate::{DelegateGraph, OpenPayload, delegate_at};
 use crate::names::short;
@@ -173,10 +173,7 @@ struct CountedMacs {
 
 impl CountedMacs {
     fn add(&mut self, other: Self) {
-        self.known = match (self.known, other.known) {
-            (Some(sum), Some(macs)) => Some(sum.saturating_add(macs)),
-            (sum, macs) => sum.or(macs),
-        };
+        self.known = macs::add(self.known, other.known);
         self.unknown = self.unknown.saturating_add(other.unknown);
     }
 

@@ -51,21 +51,21 @@ pub(super) fn count_kinds<'k>(kinds: impl Iterator<Item = &'k String>) -> KindCo
     counts
 }
 
-/// The nodes of a payload.
-#[derive(Default)]
-struct Nodes {
-    /// The kind, index and name of each node. Sorted.
-    nodes: Vec<(String, usize, &'static str)>,
-    kinds: KindCounts,
+/// The nodes of a payload, as its backend's events refer to them.
+enum Nodes {
+    /// The nodes of XNNPACK.
+    Kinds {
+        /// The kind, index and name of each node. Sorted.
+        nodes: Vec<(String, usize, &'static str)>,
+        kinds: KindCounts,
+    },
+    /// The nodes of Vulkan by their numbers.
+    Numbers(BTreeMap<u32, ProfiledNode>),
 }
 
-/// The nodes inside the XNNPACK delegates of a program.
+/// The nodes inside the delegates of a program.
 pub(super) struct DelegateNodes<'t> {
     payloads: Vec<Nodes>,
-    /// The nodes of Vulkan's payloads by their numbers.
-    numbered: Vec<BTreeMap<u32, ProfiledNode>>,
-    /// The index of these, by method and delegate.
-    numbered_places: BTreeMap<(usize, usize), usize>,
     /// The index of the payload, by method and delegate.
     places: BTreeMap<(usize, usize), usize>,
     /// The index of each method, by its name.
@@ -76,26 +76,27 @@ impl<'t> DelegateNodes<'t> {
     pub(super) fn of<'p: 't>(analysis: &Analysis<'p>) -> Self {
         let pte = analysis.pte();
         let (mut payloads, mut places) = (Vec::new(), BTreeMap::new());
-        let (mut numbered, mut numbered_places) = (Vec::new(), BTreeMap::new());
         for (opened, graph) in analysis.payloads_with_graphs() {
-            if let (Ok(Payload::Vulkan(_)), Some(graph)) = (&opened.payload, graph) {
-                numbered_places.extend(opened.delegates.iter().map(|place| (*place, numbered.len())));
-                numbered.push(by_number(graph));
-            }
-            let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
+            let nodes = match (&opened.payload, graph) {
+                (Ok(Payload::Xnnpack(xnnpack)), _) => {
+                    let names = xnnpack.graph.xnodes().iter().map(|node| node.name()).enumerate();
+                    let mut nodes: Vec<_> = names.map(|(index, name)| (kind_of_node(name), index, name)).collect();
+                    nodes.sort();
+                    Nodes::Kinds { kinds: count_kinds(nodes.iter().map(|(kind, ..)| kind)), nodes }
+                }
+                (Ok(Payload::Vulkan(_)), Some(graph)) => Nodes::Numbers(by_number(graph)),
+                _ => continue,
+            };
             for place in &opened.delegates {
                 places.insert(*place, payloads.len());
             }
-            let names = xnnpack.graph.xnodes().iter().map(|node| node.name()).enumerate();
-            let mut nodes: Vec<_> = names.map(|(index, name)| (kind_of_node(name), index, name)).collect();
-            nodes.sort();
-            payloads.push(Nodes { kinds: count_kinds(nodes.iter().map(|(kind, ..)| kind)), nodes });
+            payloads.push(nodes);
         }
         let mut methods = BTreeMap::new();
         for (index, plan) in pte.methods().iter().enumerate() {
             methods.entry(plan.name()).or_insert(index);
         }
-        Self { payloads, numbered, numbered_places, places, methods }
+        Self { payloads, places, methods }
     }
 
     #[expect(clippy::indexing_slicing, reason = "`places` has the indices of `payloads`")]
@@ -106,7 +107,7 @@ impl<'t> DelegateNodes<'t> {
 
     /// Returns `true` if a delegate can have caused events of these kinds, sorted and counted. Also `true` if its nodes are not known.
     pub(super) fn may_have(&self, method: usize, delegate: i32, events: &[(String, usize)]) -> bool {
-        let Some(Nodes { kinds, .. }) = self.get(method, delegate) else { return true };
+        let Some(Nodes::Kinds { kinds, .. }) = self.get(method, delegate) else { return true };
         let count = |list: &[(String, usize)], kind: &String| {
             equal_range(list, |(other, _)| other.cmp(kind)).first().map(|(_, count)| *count)
         };
@@ -119,7 +120,7 @@ impl<'t> DelegateNodes<'t> {
     /// Returns `true` if a delegate has nodes of one of these kinds, or if its nodes are not known. XNNPACK adds and fuses nodes, so that the
     /// numbers, and single kinds, can differ.
     pub(super) fn have_any(&self, method: usize, delegate: i32, events: &[(String, usize)]) -> bool {
-        let Some(Nodes { kinds, .. }) = self.get(method, delegate) else { return true };
+        let Some(Nodes::Kinds { kinds, .. }) = self.get(method, delegate) else { return true };
         events.iter().any(|(kind, _)| kinds.binary_search_by(|(other, _)| other.cmp(kind)).is_ok())
     }
 
@@ -133,16 +134,15 @@ impl<'t> DelegateNodes<'t> {
                     Some(EventTarget::Delegate { delegate, .. }) => Some(delegate),
                     _ => None,
                 });
-                let numbered = delegate.and_then(|delegate| {
-                    let place = self.numbered_places.get(&(method, usize::try_from(delegate).ok()?))?;
-                    self.numbered.get(*place)
-                });
-                for event in call.iter_mut() {
-                    let number = event.shader.as_ref().and_then(|shader| shader.node_id);
-                    event.node = number.and_then(|number| numbered?.get(&number)).cloned();
-                }
-                if let Some(Nodes { nodes, .. }) = delegate.and_then(|delegate| self.get(method, delegate)) {
-                    link_call(call, nodes);
+                match delegate.and_then(|delegate| self.get(method, delegate)) {
+                    Some(Nodes::Kinds { nodes, .. }) => link_call(call, nodes),
+                    Some(Nodes::Numbers(nodes)) => {
+                        for event in call {
+                            let number = event.shader.as_ref().and_then(|shader| shader.node_id);
+                            event.node = number.and_then(|number| nodes.get(&number)).cloned();
+                        }
+                    }
+                    None => {}
                 }
             }
         }

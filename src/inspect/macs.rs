@@ -513,7 +513,7 @@ const ATTENTION: [&str; 3] = ["llama::custom_sdpa", "llama::custom_quantized_sdp
 const MAX_OPERATOR: usize = 200;
 
 /// Adds known counts; `None` if neither is known.
-fn add(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
+pub(super) fn add(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
     match (sum, more) {
         (Some(sum), Some(more)) => Some(sum.saturating_add(more)),
         (sum, more) => sum.or(more),

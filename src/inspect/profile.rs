@@ -131,7 +131,7 @@ pub struct EventProfile<'t> {
     pub share: f64,
 }
 
-fn is_zero(count: &usize) -> bool {
+pub(super) fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
