@@ -142,7 +142,7 @@ def main():
             name = os.path.basename(file["file"])
             is_right, outcome = results[name] == "right", file["releases"][0]["verdict"]["outcome"]
             counts[is_right, outcome != "runs"] += 1
-            # What is not known is said as such, for example calls that earlier releases were not asked for.
+            # `unknown` stands for what is not known, for example calls that earlier releases were not asked for.
             if is_right and outcome not in ("runs", "unknown") or not is_right and outcome == "runs":
                 print(release, name, results[name], outcome, file=sys.stderr)
         print(f"| {short} |", " | ".join(str(counts[key]) for key in [(True, False), (True, True), (False, True), (False, False)]), "|")

@@ -59,12 +59,7 @@ const MAX_FOLDERS: usize = 32;
 pub fn unpack<'t>(id: &str, payload: &'t [u8], blobs: &NamedBlobs<'t>) -> Result<Option<UnpackedPayload<'t>>> {
     let parsed = Payload::parse_with(payload, &Limits::default())?;
     let Some(kind) = parsed.kind().or_else(|| PayloadKind::of_id(id)) else { return Ok(None) };
-    let named = |key: &str| match blobs.get(key)? {
-        Some(blob) => Ok(blob.bytes),
-        None => Err(Error::reference(format!(
-            "neither the .pte nor a .ptd file that was given has the key {key:?}, to which the payload refers"
-        ))),
-    };
+    let named = |key: &str| blobs.of_payload(key);
     let mut seen = true;
     let files = match &parsed {
         Payload::CoreMl(core_ml @ CoreMl::Package(_)) => package(core_ml, payload)?,

@@ -124,7 +124,7 @@ impl<'t> Analysis<'t> {
         }
         methods.sort();
         if !knows_all {
-            // Which data these payloads look up is known to their backends only.
+            // Only their backends know the data that these payloads look up.
             content.unknown(pte, self.data().unwrap_or_default(), &mut all, &mut weights)?;
         }
         Ok(ContentHash { sha256: whole(all), methods, weights: weights.into_iter().collect() })
@@ -394,13 +394,12 @@ impl<'t> Content<'t> {
     fn numbers(&mut self, out: &mut Vec<u8>, numbers: AnyNumbers<'_>) {
         out.extend((numbers.len() as u64).to_le_bytes());
         let bytes = numbers.as_bytes();
-        let hash = self.known.get(&(bytes.as_ptr() as usize, bytes.len())).copied().unwrap_or_else(|| {
+        let hash = *self.known.entry((bytes.as_ptr() as usize, bytes.len())).or_insert_with(|| {
             let width = bytes.len() / numbers.len().max(1);
             let little: Vec<u8> =
                 numbers.iter().flat_map(|number| number.bits().to_le_bytes().into_iter().take(width)).collect();
             sha256(&[&little])
         });
-        self.known.insert((bytes.as_ptr() as usize, bytes.len()), hash);
         out.extend(hash);
     }
 }

@@ -4,8 +4,8 @@ use super::key_index::KeyIndex;
 use super::ptd::{Entry, Ptd};
 use super::pte::Pte;
 use super::segment::DataRef;
-use crate::error::Result;
-use alloc::vec::Vec;
+use crate::error::{Error, Result};
+use alloc::{format, vec::Vec};
 
 /// The blobs that a program's delegates can request by key: the program's named data, followed by the keys of each `.ptd` file.
 #[derive(Clone, Debug)]
@@ -54,5 +54,14 @@ impl<'t> NamedBlobs<'t> {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the bytes with a key that a payload has. Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if no file has it.
+    pub(crate) fn of_payload(&self, key: &str) -> Result<&'t [u8]> {
+        self.get(key)?.map(|blob| blob.bytes).ok_or_else(|| {
+            Error::reference(format!(
+                "neither the .pte nor a .ptd file that was given has the key {key:?}, to which the payload refers"
+            ))
+        })
     }
 }

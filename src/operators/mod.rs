@@ -7,32 +7,6 @@
 mod argument;
 mod kernel;
 mod library;
-
-/// Returns `true` if an operator sums products, by its name without namespace and overload. The multiply-accumulates of those that
-/// [`Analysis::macs`](crate::Analysis::macs) does not count are not known.
-pub(crate) fn sums_products(name: &str) -> bool {
-    const PARTS: [&str; 14] = [
-        "_mm",
-        "bmm",
-        "addmv",
-        "matmul",
-        "conv",
-        "linear",
-        "attention",
-        "sdpa",
-        "dot",
-        "cdist",
-        "fft",
-        "lstm",
-        "gru",
-        "rnn",
-    ];
-    name.contains("backward")
-        || PARTS.iter().any(|part| name.contains(part))
-            && !name.starts_with("upsample")
-            && !name.starts_with("_upsample")
-}
-
 #[cfg(test)]
 mod names;
 mod releases;
@@ -114,6 +88,31 @@ const NAMESPACES: [&str; 8] =
 /// Returns `true` if an operator is in one of ExecuTorch's own namespaces.
 pub(crate) fn is_official(operator: &Operator<'_>) -> bool {
     operator.name().split_once("::").is_some_and(|(namespace, _)| NAMESPACES.contains(&namespace))
+}
+
+/// Returns `true` if an operator sums products, by its name without namespace and overload. The multiply-accumulates of those that
+/// [`Analysis::macs`](crate::Analysis::macs) does not count are not known.
+pub(crate) fn sums_products(name: &str) -> bool {
+    const PARTS: [&str; 14] = [
+        "_mm",
+        "bmm",
+        "addmv",
+        "matmul",
+        "conv",
+        "linear",
+        "attention",
+        "sdpa",
+        "dot",
+        "cdist",
+        "fft",
+        "lstm",
+        "gru",
+        "rnn",
+    ];
+    name.contains("backward")
+        || PARTS.iter().any(|part| name.contains(part))
+            && !name.starts_with("upsample")
+            && !name.starts_with("_upsample")
 }
 
 /// Returns all rows.

@@ -5,7 +5,7 @@ use super::{InsideArgument, InsideData, InsideNode, InsideTensorType};
 use crate::delegate::command_stream::{self, OperationKind, Product, Registers};
 use crate::delegate::ethos_u::VelaIo;
 use crate::delegate::{EthosU, NamedBlobs};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
 use core::ops::Range;
@@ -24,12 +24,7 @@ pub(super) fn nodes(
 ) -> Result<Option<Vec<InsideNode>>> {
     let Some(block) = payload.blocks.iter().find(|block| block.name == b"cmd_data") else { return Ok(None) };
     let data = match block.external {
-        true => {
-            let key = String::from_utf8_lossy(block.data);
-            let missing =
-                || Error::reference(format!("neither the .pte nor a .ptd file that was given has the key {key:?}"));
-            blobs.get(&key)?.ok_or_else(missing)?.bytes
-        }
+        true => blobs.of_payload(&String::from_utf8_lossy(block.data))?,
         false => block.data,
     };
     let mut nodes = Vec::new();
@@ -149,7 +144,7 @@ impl Tensor {
     }
 
     fn to_type(&self) -> InsideTensorType {
-        InsideTensorType::new(self.datatype, self.sizes.into_iter().map(Some).collect::<Vec<_>>().into_iter())
+        InsideTensorType::new(self.datatype, self.sizes.map(Some).into_iter())
     }
 
     /// Describes the tensor: `i8[1, 5, 8] in region 1, bytes 0..40, zero point -3`.
@@ -417,8 +412,7 @@ fn type_of(io: &VelaIo) -> InsideTensorType {
     };
     // The first sizes are 1 if there are fewer dimensions.
     let first = io.shape.iter().position(|size| *size != 1).unwrap_or(io.shape.len());
-    let sizes: Vec<_> = io.shape.iter().skip(first).map(|size| u64::try_from(*size).ok()).collect();
-    InsideTensorType::new(datatype, sizes.into_iter())
+    InsideTensorType::new(datatype, io.shape.iter().skip(first).map(|size| u64::try_from(*size).ok()))
 }
 
 /// The kernel of a convolution or pooling.

@@ -228,6 +228,19 @@ impl InsideNode {
     }
 }
 
+/// Returns the multiply-accumulates of attention: queries by keys, and weights by values.
+fn attention_macs(node: &InsideNode) -> Option<u64> {
+    let keys = node.input("key")?.dim(-2)?;
+    let values = node.output()?.elements()?.saturating_mul(keys);
+    Some(node.input("query")?.elements()?.saturating_mul(keys).saturating_add(values))
+}
+
+/// Returns the multiply-accumulates of a convolution whose filters have the channels first. `positions` is the output, or the input of a transposed
+/// convolution: each of its channels has a filter of its own.
+fn convolution_macs(positions: &InsideTensorType, filters: &InsideTensorType) -> Option<u64> {
+    Some((positions.elements()? / filters.dim(0)?.max(1)).saturating_mul(filters.elements()?))
+}
+
 impl InsideTensorType {
     fn new(datatype: impl Into<Cow<'static, str>>, dims: impl ExactSizeIterator<Item = Option<u64>>) -> Self {
         let (mut datatype, rank, dims) = (datatype.into(), dims.len(), dims.take(RUNTIME_RANK).collect());

@@ -1,7 +1,9 @@
 //! The nodes of a payload for Vulkan.
 
 use super::budget::GraphBudget;
-use super::{InsideArgument, InsideData, InsideNode, InsideTensorType, MAX_ARGUMENTS, list_text, quoted};
+use super::{
+    InsideArgument, InsideData, InsideNode, InsideTensorType, MAX_ARGUMENTS, convolution_macs, list_text, quoted,
+};
 use crate::delegate::Vulkan;
 use crate::error::Result;
 use crate::names::short;
@@ -202,13 +204,11 @@ fn macs(node: &InsideNode, has_products: bool) -> Option<u64> {
         ("aten", "addmm") => per_output(named("mat1")?.dim(-1)),
         ("aten", "baddbmm") => per_output(named("batch1")?.dim(-1)),
         ("aten", "convolution") | ("et_vk", "conv_with_clamp") => {
-            let weight = node.arguments.iter().filter(|argument| !argument.output).nth(1)?.tensor.clone();
+            let weight = node.arguments.iter().filter(|argument| !argument.output).nth(1)?;
             let is_transposed = node.settings.iter().any(|set| set.name == "transposed" && set.value == "true")
                 || space != "aten" && node.settings.iter().any(|set| set.name == "6" && set.value == "true");
             let positions = if is_transposed { first? } else { node.output()? };
-            // Each channel of the output, or of the input of a transposed convolution, has its own filter.
-            let channels = weight.dim(0)?.max(1);
-            Some((positions.elements()? / channels).saturating_mul(weight.elements()?))
+            convolution_macs(positions, &weight.tensor)
         }
         ("et_vk", base) if base.starts_with("linear_") => per_output(first?.dim(-1)),
         _ => (!has_products).then_some(0),

@@ -1,7 +1,7 @@
 //! The nodes of a payload for XNNPACK.
 
 use super::budget::GraphBudget;
-use super::{InsideArgument, InsideData, InsideNode, InsideTensorType};
+use super::{InsideArgument, InsideData, InsideNode, InsideTensorType, attention_macs};
 use crate::delegate::Xnnpack;
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
@@ -57,11 +57,7 @@ fn macs(node: &InsideNode) -> Option<u64> {
         "XNNConv2d" | "XNNDepthwiseConv2d" | "XNNFullyConnected" => per_channel(node.output()?),
         "XNNConvTranspose2d" => per_channel(node.input("input1")?),
         "XNNBatchMatrixMultiply" => Some(node.output()?.elements()?.saturating_mul(node.input("input1")?.dim(-1)?)),
-        "XNNScaledDotProductAttention" => {
-            let keys = node.input("key")?.dim(-2)?;
-            let values = node.output()?.elements()?.saturating_mul(keys);
-            Some(node.input("query")?.elements()?.saturating_mul(keys).saturating_add(values))
-        }
+        "XNNScaledDotProductAttention" => attention_macs(node),
         "" | "unknown" | "NONE" => None,
         _ => Some(0),
     }

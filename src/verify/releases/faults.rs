@@ -40,9 +40,7 @@ pub const FAULTS: &[KnownFault] = &[
         is_optimized: true,
         operators: &["aten::_log_softmax.out"],
         concerns: |call| {
-            let (Some(tensor), Some(dim)) = (call.tensor("self"), call.int("dim")) else { return false };
-            let dim = if dim < 0 { dim.saturating_add(tensor.sizes().len() as i64) } else { dim };
-            let from = usize::try_from(dim).ok().and_then(|dim| tensor.sizes().get(dim..));
+            let from = call.dim("self", "dim").and_then(|(tensor, dim)| tensor.sizes().get(dim..));
             // A vector of the processor has four elements or more.
             matches!(from, Some([size, inner @ ..]) if *size > 4 && inner.iter().any(|size| *size > 1))
         },
@@ -131,10 +129,7 @@ pub const FAULTS: &[KnownFault] = &[
         source: "#21517",
         is_optimized: false,
         operators: &["quantized_decomposed::dequantize_per_channel.out"],
-        concerns: |call| {
-            let (Some(tensor), Some((_, axis))) = (call.tensor("input"), call.axis()) else { return false };
-            strays(tensor, |dim| dim != axis)
-        },
+        concerns: |call| call.dim("input", "axis").is_some_and(|(tensor, axis)| strays(tensor, |dim| dim != axis)),
     },
     KnownFault {
         name: "upsample-antialias",
@@ -167,7 +162,8 @@ pub const FAULTS: &[KnownFault] = &[
         is_optimized: false,
         operators: &["quantized_decomposed::quantize_per_channel.out"],
         concerns: |call| {
-            call.axis().is_some_and(|(sizes, axis)| axis == 0 && sizes.len() != 2 && sizes.first() != Some(&1))
+            let is_wrong = |sizes: &[i32]| sizes.len() != 2 && sizes.first() != Some(&1);
+            call.dim("input", "axis").is_some_and(|(tensor, axis)| axis == 0 && is_wrong(tensor.sizes()))
         },
     },
     KnownFault {
@@ -177,7 +173,9 @@ pub const FAULTS: &[KnownFault] = &[
         source: "#12431",
         is_optimized: false,
         operators: &["quantized_decomposed::quantize_per_channel.out"],
-        concerns: |call| call.axis().is_some_and(|(sizes, axis)| axis > 0 && axis + 1 < sizes.len()),
+        concerns: |call| {
+            call.dim("input", "axis").is_some_and(|(tensor, axis)| axis > 0 && axis + 1 < tensor.sizes().len())
+        },
     },
     KnownFault {
         name: "dequantize-int-zero-points",
@@ -240,11 +238,11 @@ impl<'t> FaultyCall<'t> {
         }
     }
 
-    /// Returns the sizes of the input, and the dimension that has channels.
-    fn axis(&self) -> Option<(&'t [i32], usize)> {
-        let (sizes, axis) = (self.tensor("input")?.sizes(), self.int("axis")?);
-        let axis = if axis < 0 { axis.checked_add(sizes.len() as i64)? } else { axis };
-        Some((sizes, usize::try_from(axis).ok()?))
+    /// Returns a tensor, and the dimension of it that another argument gives.
+    fn dim(&self, tensor: &str, dim: &str) -> Option<(&'t Tensor<'t>, usize)> {
+        let (tensor, dim) = (self.tensor(tensor)?, self.int(dim)?);
+        let dim = if dim < 0 { dim.checked_add(tensor.sizes().len() as i64)? } else { dim };
+        Some((tensor, usize::try_from(dim).ok()?))
     }
 
     fn elements(&self, name: &str) -> Option<i64> {

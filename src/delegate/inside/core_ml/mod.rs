@@ -4,11 +4,13 @@ mod program;
 mod text;
 
 use super::budget::GraphBudget;
-use super::{InsideArgument, InsideData, InsideNode, InsideTensorType, MAX_ARGUMENTS};
+use super::{
+    InsideArgument, InsideData, InsideNode, InsideTensorType, MAX_ARGUMENTS, attention_macs, convolution_macs,
+};
 use crate::delegate::{CoreMl, NamedBlobs};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use alloc::collections::BTreeMap;
-use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
+use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
 
 /// Returns the nodes, or `None` if the package has no ML Program that this crate reads.
 pub(super) fn nodes(
@@ -20,9 +22,7 @@ pub(super) fn nodes(
     match core_ml {
         CoreMl::Package(_) => of_package(core_ml, payload, "main", budget),
         CoreMl::Function { key, function_name } => {
-            let missing =
-                || Error::reference(format!("neither the .pte nor a .ptd file that was given has the key {key:?}"));
-            let package = blobs.get(key)?.ok_or_else(missing)?.bytes;
+            let package = blobs.of_payload(key)?;
             match CoreMl::parse(package)? {
                 core_ml @ CoreMl::Package(_) => of_package(&core_ml, package, function_name, budget),
                 // A function of a function: no exporter writes one.
@@ -56,7 +56,7 @@ fn of_package(
         (None, Some((bytes, start))) => text::read(bytes, start, &mut builder)?,
         (None, None) => false,
     };
-    Ok(is_program.then(|| builder.finish()))
+    Ok(is_program.then_some(builder.nodes))
 }
 
 /// The inputs and outputs of the delegate, as ExecuTorch's `metadata.json` lists them.
@@ -124,10 +124,6 @@ struct Builder<'p, 'b> {
 impl<'p, 'b> Builder<'p, 'b> {
     fn new(ends: &'b Ends, function: &'b str, budget: &'b mut GraphBudget) -> Self {
         Self { ends, function, budget, values: BTreeMap::new(), next: 0, nodes: Vec::new() }
-    }
-
-    fn finish(self) -> Vec<InsideNode> {
-        self.nodes
     }
 
     fn id(&mut self) -> u32 {
@@ -247,24 +243,16 @@ impl Immediate {
 /// Returns the multiply-accumulates of an operation, or `None` if it has products that are not counted here.
 fn macs(node: &InsideNode) -> Option<u64> {
     let is_set = |name: &str| node.settings.iter().any(|set| set.name == name && set.value == "true");
-    let per_filter = |positions: &InsideTensorType| {
-        let weight = node.input("weight")?;
-        Some((positions.elements()? / weight.dim(0)?.max(1)).saturating_mul(weight.elements()?))
-    };
     let output = || node.output()?.elements();
     match &*node.operator {
-        "conv" => per_filter(node.output()?),
-        "conv_transpose" => per_filter(node.input("x")?),
+        "conv" => convolution_macs(node.output()?, node.input("weight")?),
+        "conv_transpose" => convolution_macs(node.input("x")?, node.input("weight")?),
         "linear" => Some(output()?.saturating_mul(node.input("x")?.dim(-1)?)),
         "matmul" => {
             let axis = if is_set("transpose_x") { -2 } else { -1 };
             Some(output()?.saturating_mul(node.input("x")?.dim(axis)?))
         }
-        "scaled_dot_product_attention" => {
-            let keys = node.input("key")?.dim(-2)?;
-            let values = output()?.saturating_mul(keys);
-            Some(node.input("query")?.elements()?.saturating_mul(keys).saturating_add(values))
-        }
+        "scaled_dot_product_attention" => attention_macs(node),
         "einsum" | "lstm" | "gru" | "rnn" | "conv_quantized" | "custom_layer" => None,
         _ => Some(0),
     }

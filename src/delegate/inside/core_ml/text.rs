@@ -52,7 +52,7 @@ pub(super) fn read<'p>(bytes: &'p [u8], at: usize, builder: &mut Builder<'p, '_>
     }
 }
 
-/// What is left of a text.
+/// The rest of a text.
 #[derive(Clone, Copy)]
 struct Reader<'p> {
     text: &'p str,
