@@ -44,7 +44,7 @@ pub struct Arguments {
     table: bool,
     /// Print the contract with callers and runtimes, as Markdown for a model card or with --json: inputs and outputs with types, sizes and
     /// names, metadata, backends, operators' libraries, releases, memory and hash
-    #[arg(long, conflicts_with_all = ["table", "data"])]
+    #[arg(long, conflicts_with = "table")]
     contract: bool,
     #[command(flatten)]
     names: NamesArguments,
@@ -114,7 +114,8 @@ impl MutableBuffers {
 /// Prints a summary of each file. Fails at the end if references in a file are out of range. Continues after a file that fails.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.contract {
-        return contract::info(context, &arguments.files, &arguments.names, &arguments.form);
+        let data = arguments.data.open(context, &arguments.files)?;
+        return contract::info(context, &arguments.files, &data.parse(), &arguments.names, &arguments.form);
     }
     let mut documents = json::Files::start(context, &arguments.form);
     let (mut apart, mut rows) = (false, table::Rows::default());

@@ -49,12 +49,14 @@
     const tensors = weights.filter((weight) => keys || weight.users.some(shape));
     const cards = [];
     if (tensors.length) {
-      const outside = delegated?.size ? " outside delegates" : "";
+      const outside = delegated?.count ? " outside delegates" : "";
       const what = keys ? `under ${count(keys.length, "key")}` : `in ${count(tensors.length, "weight")}${outside}`;
       cards.push(card(bytes(sum(tensors.map((weight) => weight.size))), what, "weights"));
     }
-    if (delegated?.size)
-      cards.push(card(bytes(delegated.size), `in ${count(delegated.count, "weight")} of delegates`, "size"));
+    if (delegated?.count) {
+      const size = viewer.isKnown(delegated.size) ? bytes(delegated.size) : "size not known";
+      cards.push(card(size, `in ${count(delegated.count, "weight")} of delegates`, "size"));
+    }
     return cards;
   }
 

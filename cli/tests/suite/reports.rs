@@ -43,6 +43,29 @@ const QUESTIONS: &[Question] = &[
         0,
         &["42b0fb265c1318eb359e9c7450e02a36aee393a66c88f37bf5d8382e0e06", "144 B"],
     ),
+    // Without the file, the size of the data is not known.
+    question(
+        "#21893",
+        "list payloads/ethosu_external/ethosu_external_weights.pte",
+        0,
+        &["not known  delegate 0  block 2, weight_data"],
+    ),
+    question(
+        "#21893",
+        "info payloads/ethosu_external/ethosu_external_weights.pte",
+        0,
+        &[
+            "payloads use    1, size not known, for 1 value",
+            "memory of a run at least 6.9 KiB",
+            "data of an Ethos-U in .ptd files that were not given",
+        ],
+    ),
+    question(
+        "#21893",
+        "info --contract payloads/ethosu_external/ethosu_external_weights.pte --data payloads/ethosu_external/ethosu_external_weights.w.ptd",
+        0,
+        &["- In 1.5: not known: payload-not-checked", "- Backend EthosUBackend: 1 delegate, for ethos-u55-128"],
+    ),
     question(
         "#21893",
         "fit --target official payloads/ethosu_external/ethosu_external_weights.pte",

@@ -4,7 +4,7 @@ mod cover;
 mod run;
 mod sharing;
 
-pub(super) use run::RunMemories;
+pub(super) use run::run_memories;
 pub use run::{RunMemory, XnnpackRunMemory};
 
 use super::{Fault, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape, blobs};
@@ -208,11 +208,15 @@ impl PlannedTensor<'_> {
 }
 
 pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
+    with_runs(analysis, run_memories(analysis, &blobs::of_pte(analysis.pte(), None).blobs))
+}
+
+/// Does the same with the memory of a run of each method.
+pub(super) fn with_runs<'t>(analysis: &Analysis<'t>, runs: Vec<RunMemory>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
-    let runs = RunMemories::new(analysis, &blobs::of_pte(analysis.pte(), None).blobs);
-    for (index, plan) in analysis.pte().methods().iter().enumerate() {
+    for ((index, plan), run) in analysis.pte().methods().iter().enumerate().zip(runs) {
         let names = analysis.answer_names().and_then(|names| names.methods.get(index));
-        let (method, errors) = method(index, plan, analysis.outputs(), names, runs.of(index, plan));
+        let (method, errors) = method(index, plan, analysis.outputs(), names, run);
         memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
         memory.methods.push(method);
         memory.errors.extend(errors);
