@@ -17,7 +17,7 @@
       main.append(...differenceList(diff.differences));
       if (diff.storage.length) {
         const explained = "Offsets, sizes and the order of unordered lists: the model is the same.";
-        main.append(element("h2", {}, "Stored differently"), note(explained), viewer.table(columns, diff.storage));
+        main.append(element("h2", {}, "Stored differently"), note(explained), table(diff.storage));
       }
       main.append(...sizeChanges(sizes, growth));
     },
