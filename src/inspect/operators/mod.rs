@@ -1,5 +1,9 @@
 //! The requirements of programs on a runtime: operators with the types of their tensors, and backends.
 
+pub(super) mod delegation;
+pub(super) mod macs;
+pub(super) mod parameters;
+
 use super::Fault;
 use crate::analysis::Analysis;
 use crate::delegate::delegate_at;

@@ -121,7 +121,7 @@ impl Dequantized<'_> {
 }
 
 /// Returns a histogram of elements of that type.
-pub(super) fn histogram_of(scalar_type: ScalarType, bytes: &[u8], bins: usize) -> Option<Histogram> {
+pub(in crate::inspect) fn histogram_of(scalar_type: ScalarType, bytes: &[u8], bins: usize) -> Option<Histogram> {
     HistogramCounter::new(scalar_type, bins).count(|counter| counter.add(bytes))
 }
 
