@@ -61,7 +61,7 @@ pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, Planned
 pub use operators::delegation::{BackendShare, Delegation, LeftOperator, LeftTensor, MethodDelegation, TakenOperator};
 pub use operators::macs::{CallMacs, Macs, MacsSummary, MethodMacs, OperatorMacs};
 pub use operators::parameters::ParameterPrecision;
-pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
+pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse};
 pub use report::{Drawing, Report};
 pub use salvage::{Salvage, SalvagedTables, SalvagedText, salvage};
 pub use size::{Growth, MethodSize, OperatorSize, SizeGroup, SizeKey, SizeKind, SizePart, SizeReport, TypeSize};

@@ -129,7 +129,7 @@ fn calls_by_name<S: serde::Serializer>(
 }
 
 /// Returns ExecuTorch's name for a combination of types and dim orders: `v1/6;0,1|6;0,1`, numbers of scalar types with dim orders.
-pub fn kernel_key(tensors: &[TensorUse]) -> String {
+fn kernel_key(tensors: &[TensorUse]) -> String {
     let tensor = |tensor: &TensorUse| {
         let order: Vec<String> = tensor.dim_order.iter().map(|dimension| format!("{dimension}")).collect();
         format!("{};{}", tensor.scalar_type.0, order.join(","))

@@ -139,6 +139,8 @@ pub(in crate::inspect) fn histogram_of(scalar_type: ScalarType, bytes: &[u8], bi
 /// pieces.iter().for_each(|piece| counter.add(piece));
 /// assert_eq!(counter.finish().unwrap().bins, [1, 1, 2]);
 /// ```
+// For the page, which reads large tensors in pieces.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct HistogramCounter {
     scalar_type: ScalarType,
