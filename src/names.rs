@@ -100,12 +100,12 @@ pub fn is_deceptive(character: char) -> bool {
         || u32::from(character) & 0xfffe == 0xfffe
 }
 
-/// Displays a name safely. Deceptive characters ([`is_deceptive`]) are escaped as in Rust (`\n`, `\u{202e}`), and so are
-/// backslashes, double quotes, and spaces at the ends, so that different names look different. An empty name is shown as `""`. A
-/// name of more than 1,000 characters is cut, see [`shortened`].
+/// Displays a name safely. Control characters, and those that are invisible or change the direction, are escaped as in Rust (`\n`, `\u{202e}`),
+/// and so are backslashes, double quotes, and spaces at the ends, so that different names look different. An empty name is shown as `""`. A
+/// name of more than 1,000 characters is cut, with its length.
 ///
 /// ```
-/// use executorch_format::text::Escaped;
+/// use executorch_format::Escaped;
 ///
 /// assert_eq!(Escaped("layer\u{1b}[2J.weight").to_string(), r"layer\u{1b}[2J.weight");
 /// assert_eq!(Escaped(r"a\n").to_string(), r"a\\n");

@@ -1,7 +1,7 @@
 //! Formats sizes, counts and names for people.
 
+pub use executorch_format::Escaped;
 use executorch_format::schema::ScalarType;
-pub use executorch_format::text::Escaped;
 pub use executorch_format::text::format_size as size;
 use executorch_format::text::is_deceptive;
 use std::borrow::Cow;

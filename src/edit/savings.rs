@@ -2,7 +2,6 @@
 
 use super::report::EditReport;
 use super::strip::{self, Strip};
-use super::verify::new_errors_of_image;
 use crate::error::Result;
 use crate::model::Model;
 use crate::verify::Level;
@@ -116,7 +115,7 @@ impl Model<'_> {
             // A new layout changes nothing that rules check.
             if !matches!(edit, SavingEdit::LayOutPte(_) | SavingEdit::LayOutPtd(_)) {
                 let findings = findings.get_or_insert_with(|| self.verify(Level::Strict));
-                if !new_errors_of_image(findings, &after, &image).is_ok_and(|found| found.is_empty()) {
+                if !after.new_errors(findings, &image).is_ok_and(|found| found.is_empty()) {
                     continue;
                 }
             }

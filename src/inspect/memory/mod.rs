@@ -1,7 +1,9 @@
 //! The planned memory of methods: the place and lifetime of tensors, and the cost of the plan.
 
 mod cover;
+pub(super) mod planned;
 mod run;
+pub(super) mod runtime;
 mod sharing;
 
 pub(super) use run::RunMemories;

@@ -1,5 +1,9 @@
 //! The requirements of programs on a runtime: operators with the types of their tensors, and backends.
 
+pub(super) mod delegation;
+pub(super) mod macs;
+pub(super) mod parameters;
+
 use super::Fault;
 use crate::analysis::Analysis;
 use crate::delegate::delegate_at;
@@ -125,7 +129,7 @@ fn calls_by_name<S: serde::Serializer>(
 }
 
 /// Returns ExecuTorch's name for a combination of types and dim orders: `v1/6;0,1|6;0,1`, numbers of scalar types with dim orders.
-pub fn kernel_key(tensors: &[TensorUse]) -> String {
+fn kernel_key(tensors: &[TensorUse]) -> String {
     let tensor = |tensor: &TensorUse| {
         let order: Vec<String> = tensor.dim_order.iter().map(|dimension| format!("{dimension}")).collect();
         format!("{};{}", tensor.scalar_type.0, order.join(","))
