@@ -211,10 +211,12 @@ impl PlannedTensor<'_> {
 
 pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
-    let runs = RunMemories::new(analysis, &blobs::of_pte(analysis.pte(), None).blobs);
-    for (index, plan) in analysis.pte().methods().iter().enumerate() {
+    let pte = analysis.pte();
+    let runs = RunMemories::new(analysis, &blobs::of_pte(pte, None).blobs);
+    for (index, plan) in pte.methods().iter().enumerate() {
         let names = analysis.answer_names().and_then(|names| names.methods.get(index));
-        let (method, errors) = method(index, plan, analysis.outputs(), names, runs.of(index, plan));
+        let (method, errors) =
+            method(index, plan, analysis.outputs(), names, runs.of(index, plan, &pte.method_allocator(plan)));
         memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
         memory.methods.push(method);
         memory.errors.extend(errors);
@@ -391,7 +393,8 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
 }
 
 fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> BufferMemory<'_> {
-    tensors.sort_by_key(|tensor| (tensor.first, tensor.offset, tensor.value));
+    // Keys apart, since the tensors are large.
+    tensors.sort_by_cached_key(|tensor| (tensor.first, tensor.offset, tensor.value));
     sharing::find(&mut tensors);
     let (needed, needed_at) = most_needed(&tensors);
     let lost = buffer.size.saturating_sub(needed);

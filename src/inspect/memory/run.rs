@@ -5,7 +5,7 @@ use crate::delegate::xnnpack::XnnpackMemory;
 use crate::delegate::{Payload, PayloadKind, delegate_at};
 use crate::file::header::Header;
 use crate::file::segment::DataRef;
-use crate::inspect::{Blob, BlobKind, HeaderSummary, PointerSize, TempAllocator};
+use crate::inspect::{Blob, BlobKind, HeaderSummary, MethodAllocator, PointerSize, TempAllocator};
 use crate::names::short;
 use crate::numbers::Numbers;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, TensorShapeDynamism};
@@ -75,8 +75,7 @@ pub struct XnnpackRunMemory {
 }
 
 /// The memory of runs of a program's methods.
-pub(in crate::inspect) struct RunMemories<'m, 't> {
-    analysis: &'m Analysis<'t>,
+pub(in crate::inspect) struct RunMemories {
     program: u64,
     constants: u64,
     /// The delegates whose payload is of XNNPACK, by method and index.
@@ -94,8 +93,8 @@ struct Delegate {
     payload: u64,
 }
 
-impl<'m, 't> RunMemories<'m, 't> {
-    pub(in crate::inspect) fn new(analysis: &'m Analysis<'t>, blobs: &[Blob<'_>]) -> Self {
+impl RunMemories {
+    pub(in crate::inspect) fn new(analysis: &Analysis<'_>, blobs: &[Blob<'_>]) -> Self {
         let pte = analysis.pte();
         let program = match pte.header {
             Some(header) => HeaderSummary::from(Header::Pte(header)).metadata_size,
@@ -128,12 +127,16 @@ impl<'m, 't> RunMemories<'m, 't> {
         }
         let names = || pte.methods().iter().filter(|plan| plan.is_constant()).map(ExecutionPlan::name);
         let caches = CACHES.into_iter().find(|name| names().any(|other| other == *name));
-        Self { analysis, program, constants, xnnpack, scratch, caches }
+        Self { program, constants, xnnpack, scratch, caches }
     }
 
-    /// Returns the memory of a run of the method with that index.
-    pub(in crate::inspect) fn of(&self, index: usize, plan: &ExecutionPlan<'_>) -> RunMemory {
-        let allocator = self.analysis.pte().method_allocator(plan);
+    /// Returns the memory of a run of the method with that index. `allocator` is what loading it takes.
+    pub(in crate::inspect) fn of(
+        &self,
+        index: usize,
+        plan: &ExecutionPlan<'_>,
+        allocator: &MethodAllocator,
+    ) -> RunMemory {
         let mut run = RunMemory {
             program: self.program,
             planned: plan.planned_memory().size,

@@ -145,7 +145,7 @@ pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
     for (index, (plan, training)) in pte.methods().iter().zip(training_outputs(pte)).enumerate() {
         errors.extend(plan.negative_buffers(index));
         if !plan.is_constant() {
-            let mut method = method(pte, index, plan, &operators, runs.of(index, plan));
+            let mut method = method(pte, index, plan, &operators, &runs);
             let recorded = analysis.answer_names().and_then(|names| names.methods.get(index));
             let inputs = recorded.map_or_else(|| plan.input_names(), |names| names.inputs.clone());
             name(&mut method.inputs, inputs);
@@ -185,8 +185,9 @@ fn method<'t>(
     index: usize,
     plan: &'t ExecutionPlan<'_>,
     inside: &Operators<'_>,
-    run_memory: RunMemory,
+    runs: &RunMemories,
 ) -> Method<'t> {
+    let method_allocator = pte.method_allocator(plan);
     let mut instructions = Instructions::default();
     let mut calls = vec![0; plan.operators().len()];
     for (_, instruction) in plan.instructions() {
@@ -217,8 +218,8 @@ fn method<'t>(
         instructions,
         delegates: backends(pte, index, plan, inside),
         planned_memory: plan.planned_memory(),
-        method_allocator: pte.method_allocator(plan),
-        run_memory,
+        run_memory: runs.of(index, plan, &method_allocator),
+        method_allocator,
     }
 }
 
