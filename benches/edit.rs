@@ -11,9 +11,10 @@ mod counting;
 mod turns;
 
 use counting::heap;
-use executorch_format::edit::{NewData, Selector, Strip, findings_of_pair, new_errors, new_errors_of_pair};
+use executorch_format::edit::{NewData, Selector, Strip};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, ExecutionPlan, Program, Tensor};
+use executorch_format::verify::{Finding, Level};
 use executorch_format::{DataCollector, Image, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
 use memmap2::Mmap;
 use std::fs::{self, File};
@@ -108,9 +109,7 @@ fn many() {
             let before = Pte::parse(program).unwrap();
             let mut after = before.clone();
             let (data, _) = after.externalize(&PtdOptions::default(), |one| Some(one.key.to_owned())).unwrap();
-            assert!(
-                new_errors_of_pair(&findings_of_pair(&before, &[]), (&after, std::slice::from_ref(&data))).is_empty()
-            );
+            assert_eq!(pair_errors(&before, &after, std::slice::from_ref(&data)), []);
             written(&data.image().unwrap());
             written(&after.image().unwrap());
         }),
@@ -162,8 +161,17 @@ fn change<'a>(file: &'a [u8], change: impl FnOnce(&mut Pte<'a>)) {
 }
 
 fn verified<'a>(before: Model<'_>, after: Model<'a>) -> Model<'a> {
-    assert_eq!(new_errors(&before, &after).unwrap(), []);
+    let image = after.image().unwrap();
+    assert_eq!(after.new_errors(&before.verify(Level::Strict), &image).unwrap(), []);
+    drop(image);
     after
+}
+
+/// Returns the errors of a program with its new `.ptd` file that the original did not have.
+fn pair_errors(before: &Pte<'_>, after: &Pte<'_>, data: &[Ptd<'_>]) -> Vec<Finding> {
+    let mut found = before.verify(Level::Strict);
+    found.extend(before.verify_with(&[], Level::Strict));
+    after.new_errors_with(data, &found)
 }
 
 fn written(image: &Image<'_>) {
@@ -186,7 +194,7 @@ fn externalize(file: &Path, out: &Path, data_out: &Path) {
     let before = Pte::parse(&bytes).unwrap();
     let mut after = before.clone();
     let (data, _) = after.externalize(&PtdOptions::default(), |one| Some(one.key.to_owned())).unwrap();
-    assert_eq!(new_errors_of_pair(&findings_of_pair(&before, &[]), (&after, std::slice::from_ref(&data))), []);
+    assert_eq!(pair_errors(&before, &after, std::slice::from_ref(&data)), []);
     data.image().unwrap().copy_from(&file, &bytes).save(data_out).unwrap();
     let after = verified(Model::Pte(before), Model::Pte(after));
     let Model::Pte(after) = after else { return };

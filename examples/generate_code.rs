@@ -2,9 +2,9 @@
 //!
 //! cargo run --example generate_code -- model.pte > model.rs
 
+use executorch_format::Escaped;
 use executorch_format::Pte;
 use executorch_format::schema::program::ExecutionPlan;
-use executorch_format::text::Escaped;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: generate_code FILE.pte")?;

@@ -2,8 +2,8 @@
 //!
 //! cargo run --example walk -- model.pte
 
+use executorch_format::Escaped;
 use executorch_format::schema::any::{Value, visit};
-use executorch_format::text::Escaped;
 use executorch_format::{Model, Path};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

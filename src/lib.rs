@@ -212,6 +212,7 @@ pub use flatbuffer::read::Limits;
 pub use flatbuffer::text::Text;
 pub use flatbuffer::write::{FieldOrder, VtableSharing};
 pub use model::Model;
+pub use names::Escaped;
 pub use path::{FieldPath, Path, Step};
 #[cfg(feature = "verify")]
 pub use quantized::Dequantized;
@@ -229,9 +230,10 @@ pub use write::options::{PtdOptions, PteOptions};
 #[cfg(all(feature = "std", feature = "write"))]
 pub use write::save::{Prepared, Progress};
 
-/// Names and sizes formatted for people, and sizes parsed from text.
+// For the command, which shows names and sizes as the library's messages do.
+#[doc(hidden)]
 pub mod text {
-    pub use crate::names::{Escaped, is_deceptive, shortened};
+    pub use crate::names::{is_deceptive, shortened};
     pub use crate::sizes::format_size;
     #[cfg(feature = "verify")]
     pub use crate::sizes::parse_size;

@@ -100,12 +100,12 @@ pub fn is_deceptive(character: char) -> bool {
         || u32::from(character) & 0xfffe == 0xfffe
 }
 
-/// Displays a name safely. Deceptive characters ([`is_deceptive`]) are escaped as in Rust (`\n`, `\u{202e}`), and so are
-/// backslashes, double quotes, and spaces at the ends, so that different names look different. An empty name is shown as `""`. A
-/// name of more than 1,000 characters is cut, see [`shortened`].
+/// Displays a name safely. Control characters, and those that are invisible or change the direction, are escaped as in Rust (`\n`, `\u{202e}`),
+/// and so are backslashes, double quotes, and spaces at the ends, so that different names look different. An empty name is shown as `""`. A
+/// name of more than 1,000 characters is cut, with its length.
 ///
 /// ```
-/// use executorch_format::text::Escaped;
+/// use executorch_format::Escaped;
 ///
 /// assert_eq!(Escaped("layer\u{1b}[2J.weight").to_string(), r"layer\u{1b}[2J.weight");
 /// assert_eq!(Escaped(r"a\n").to_string(), r"a\\n");
@@ -120,6 +120,11 @@ impl fmt::Display for Escaped<'_> {
             return f.write_str("\"\"");
         }
         let (start, bytes) = cut(self.0);
+        // Almost all names are written as they are.
+        let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'"');
+        if bytes.is_none() && start.bytes().all(is_plain) && !start.starts_with(' ') && !start.ends_with(' ') {
+            return f.write_str(start);
+        }
         let last = self.0.len() - 1;
         start.char_indices().try_for_each(|(at, character)| match character {
             '\\' | '"' => write!(f, "\\{character}"),

@@ -7,7 +7,6 @@ use crate::open::{Input, read_tree};
 use crate::save::{Pending, prepare_all};
 use crate::text;
 use executorch_format::FileKind;
-use executorch_format::edit::new_errors_of_image;
 use executorch_format::json::JsonTree;
 use executorch_format::verify::Level;
 use std::collections::BTreeMap;
@@ -59,7 +58,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     let built = tree.build(kind_of(arguments), &file).map_err(bad)?;
     let found = built.before().map(|before| before.verify(Level::Strict)).unwrap_or_default();
     let image = built.image().map_err(bad)?;
-    refuse(&arguments.tree, &new_errors_of_image(&found, built.model(), &image).map_err(bad)?)?;
+    refuse(&arguments.tree, &built.model().new_errors(&found, &image).map_err(bad)?)?;
     let what = if built.is_unchanged() { "the tree is as it was dumped" } else { "the tree was changed" };
     context.say(format_args!("{}: {what}", text::path(&arguments.tree)));
     let inputs: Vec<&Input> = files.values().collect();

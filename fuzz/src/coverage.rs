@@ -31,7 +31,6 @@ const TARGETS: &[(&str, &str)] = &[
     ("CArray::new", "answers"),
     ("CoreMl::is_one", "payloads"),
     ("CoreMl::parse", "payloads"),
-    ("EtRecord::is_zip", "etrecord"),
     ("EtRecord::parse", "etrecord"),
     ("Etdp::debug_values", "traces"),
     ("Etdp::parse", "read"),
@@ -65,7 +64,6 @@ const TARGETS: &[(&str, &str)] = &[
     ("Xnnpack::verify_structure", "read"),
     ("Xnnpack::verify_structure_with", "read"),
     ("damage_word", "pair"),
-    ("payload_metadata", "payloads"),
     ("probe", "prefix"),
     ("salvage", "answers"),
     ("unpack", "payloads"),
@@ -95,7 +93,6 @@ const WITHOUT: &[(&str, &str)] = &[
     ("Segment::from", "Model::parse"),
     ("Text::from_bytes", "Model::parse"),
     // Answers about weights use them.
-    ("HistogramCounter::add", "Model::parse"),
     ("TensorView::in_dim_order", "Npy::parse"),
     ("TensorView::new", "Npy::parse"),
     // They are arithmetic, or for tests.

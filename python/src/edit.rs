@@ -3,12 +3,10 @@
 use crate::error::{raise, raise_finding, unfit};
 use crate::file::File;
 use crate::held::{OwnedModel, PySource, Source, borrowed};
-use executorch_format::edit::{
-    Digest, EditReport, MetadataValue, NewData, NewKey, Selector, Strip, findings_of_pair, new_errors,
-    new_errors_of_pair, share,
-};
+use executorch_format::edit::{Digest, EditReport, MetadataValue, NewData, NewKey, Selector, Strip, share};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::flat_tensor::TensorLayout;
+use executorch_format::verify::Level;
 use executorch_format::{Analysis, Error, Model, Ptd, PtdOptions, Pte};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList};
@@ -49,7 +47,8 @@ impl File {
         }
         let changed = py.detach(|| {
             let report = change(&mut model)?;
-            Ok((report, new_errors(self.0.model(), &model)?))
+            let before = self.0.model().verify(Level::Strict);
+            Ok((report, model.new_errors(&before, &model.image()?)?))
         });
         let (report, errors) = changed.map_err(|error: Error| raise(py, &error))?;
         if let Some(finding) = errors.first() {
@@ -189,8 +188,11 @@ impl File {
             let shared = share(&programs, &data, min_size, &options(alignment))?;
             let ptd = [shared.data];
             let pairs = programs.iter().zip(&shared.programs);
-            let broken =
-                pairs.flat_map(|(before, after)| new_errors_of_pair(&findings_of_pair(before, &data), (after, &ptd)));
+            let broken = pairs.flat_map(|(before, after)| {
+                let mut found = before.verify(Level::Strict);
+                found.extend(before.verify_with(&data, Level::Strict));
+                after.new_errors_with(&ptd, &found)
+            });
             let broken = broken.take(1).next();
             let [ptd] = ptd;
             Ok((shared.programs, shared.reports, ptd, broken))

@@ -146,6 +146,8 @@ impl<'a> Payload<'a> {
 /// # Ok(())
 /// # }
 /// ```
+// For object stores, which read ranges.
+#[doc(hidden)]
 pub fn payload_metadata(first_bytes: &[u8], size: u64) -> Range<u64> {
     let announces = first_bytes.get(4..8) == Some(xnnpack::HEADER) || Vulkan::is_one(first_bytes);
     let header = xnnpack::XnnpackHeader::fields(first_bytes).filter(|_| announces);

@@ -69,4 +69,3 @@ pub use savings::{Saving, SavingEdit, SavingKind};
 pub use share::{Shared, share};
 pub use strip::Strip;
 pub use unpack::{Unpacked, UnpackedPart};
-pub use verify::{findings_of_pair, new_errors, new_errors_of_image, new_errors_of_pair};

@@ -21,55 +21,57 @@ const EXCUSES: [(&Rule, &Rule); 5] = [
     (rule::SEGMENT_BOUNDS, rule::SEGMENT_DATA_SIZE),
 ];
 
-/// Returns the strict errors in `after` from rules that `before` did not break. Empty if the edit adds no such errors.
-///
-/// `after` is checked as if it were read from its file, without writing the file.
-///
-/// Fails if `after` cannot be written.
-pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>> {
-    let before = before.verify(Level::Strict);
-    match after {
-        Model::Pte(_) | Model::Ptd(_) => new_errors_of_image(&before, after, &after.image()?),
-        _ => Ok(of_new_rules(&before, after.verify(Level::Strict))),
+impl Model<'_> {
+    /// Returns the strict errors that an edit added: those of rules that the original did not break, whose strict findings are `before`.
+    ///
+    /// The edited file is checked as if it were read from its `image`, without writing it.
+    ///
+    /// ```
+    /// use executorch_format::{Model, edit::Strip, verify::Level};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/stacktrace/stacktrace.pte")?;
+    /// let mut model = Model::parse(&file)?;
+    /// let before = model.verify(Level::Strict);
+    /// if let Model::Pte(pte) = &mut model {
+    ///     pte.strip(&Strip::ALL)?;
+    /// }
+    /// let image = model.image()?;
+    /// assert!(model.new_errors(&before, &image)?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails if the image cannot be read as a file of this kind.
+    pub fn new_errors(&self, before: &[Finding], image: &Image<'_>) -> Result<Vec<Finding>> {
+        let found = match self {
+            // Unchanged metadata needs no second parse.
+            _ if image.is_from_source() => self.verify(Level::Strict),
+            Model::Pte(pte) => {
+                let metadata = image.metadata_bytes();
+                let mut again = Pte::parse_with(&metadata, &ParseOptions::METADATA)?;
+                again.segments.clone_from(&pte.segments);
+                again.verify(Level::Strict)
+            }
+            Model::Ptd(ptd) => {
+                let metadata = image.metadata_bytes();
+                let mut again = Ptd::parse_with(&metadata, &ParseOptions::METADATA)?;
+                again.segments.clone_from(&ptd.segments);
+                again.verify(Level::Strict)
+            }
+            _ => self.verify(Level::Strict),
+        };
+        Ok(of_new_rules(before, found))
     }
 }
 
-/// Returns the same as [`new_errors`] for a file that will be written, without the file before the edit: `before` contains its
-/// findings at the strict level, and `image` is that of `after`, which saves computing it again.
-///
-/// Fails if the image cannot be read as a file of that kind.
-pub fn new_errors_of_image(before: &[Finding], after: &Model<'_>, image: &Image<'_>) -> Result<Vec<Finding>> {
-    let found = match after {
-        // Unchanged metadata needs no second parse.
-        _ if image.is_from_source() => after.verify(Level::Strict),
-        Model::Pte(pte) => {
-            let metadata = image.metadata_bytes();
-            let mut again = Pte::parse_with(&metadata, &ParseOptions::METADATA)?;
-            again.segments.clone_from(&pte.segments);
-            again.verify(Level::Strict)
-        }
-        Model::Ptd(ptd) => {
-            let metadata = image.metadata_bytes();
-            let mut again = Ptd::parse_with(&metadata, &ParseOptions::METADATA)?;
-            again.segments.clone_from(&ptd.segments);
-            again.verify(Level::Strict)
-        }
-        _ => after.verify(Level::Strict),
-    };
-    Ok(of_new_rules(before, found))
-}
-
-/// Returns the findings at the strict level in a program, and in its combination with its `.ptd` files.
-pub fn findings_of_pair(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Vec<Finding> {
-    let mut found = pte.verify(Level::Strict);
-    found.extend(pte.verify_with(data, Level::Strict));
-    found
-}
-
-/// Returns the same as [`new_errors`] for a program together with its `.ptd` files. `before` contains the findings of
-/// [`findings_of_pair`] before the edit. Data that was not looked up then, because no file was given, may be missing.
-pub fn new_errors_of_pair(before: &[Finding], after: (&Pte<'_>, &[Ptd<'_>])) -> Vec<Finding> {
-    of_new_rules(before, after.0.verify_with(after.1, Level::Strict))
+impl Pte<'_> {
+    /// Returns the same as [`Model::new_errors`] for this program together with its `.ptd` files. `before` has the strict findings of the
+    /// original from [`verify`](Self::verify) and [`verify_with`](Self::verify_with). Data that was not looked up then, because no file was
+    /// given, may be missing.
+    pub fn new_errors_with(&self, data: &[Ptd<'_>], before: &[Finding]) -> Vec<Finding> {
+        of_new_rules(before, self.verify_with(data, Level::Strict))
+    }
 }
 
 fn of_new_rules(before: &[Finding], mut after: Vec<Finding>) -> Vec<Finding> {

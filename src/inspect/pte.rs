@@ -2,7 +2,7 @@
 
 use super::{
     Blobs, DelegateConstants, Graph, Memory, Operators, PayloadFacts, QuantizedTensor, SizeReport, Summary, Weight,
-    blobs, delegates, graph, memory, operators, payloads, size, summary, weights,
+    blobs, delegates, graph, memory, operators, size, summary, weights,
 };
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -68,7 +68,7 @@ impl<'t> Analysis<'t> {
 
     /// Returns a summary of each payload in the file, in the order of the delegates. A shared payload is listed once.
     pub fn payload_facts(&self) -> Vec<PayloadFacts<'t>> {
-        payloads::facts(self.pte(), self.payloads(), &self.named_blobs())
+        delegates::payloads::facts(self.pte(), self.payloads(), &self.named_blobs())
     }
 
     /// Returns the constants inside the payloads that this crate can parse. The payloads themselves are among the [`blobs`](Self::blobs).

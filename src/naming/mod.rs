@@ -28,7 +28,6 @@ mod weights;
 pub use crate::analysis::{
     EtRecord, ModelPlace, ModelTensor, NameSource, Parameter, RecordedMethod, RecordedNode, StateTensor,
 };
-pub use etrecord::EntryContent;
 pub use inside::{InsideTensor, Strides};
 
 use crate::convert::{SafeTensor, Safetensors};
@@ -41,7 +40,7 @@ impl<'a> NameSource<'a> {
     /// Fails as [`EtRecord::parse`] and [`Safetensors::parse`] do.
     #[cfg(feature = "etrecord")]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        match EtRecord::is_zip(bytes) {
+        match bytes.starts_with(b"PK\x03\x04") {
             true => EtRecord::parse(bytes).map(Self::Record),
             false => Safetensors::parse(bytes).map(Self::from),
         }

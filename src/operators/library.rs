@@ -48,7 +48,7 @@ impl Library {
     }
 
     /// Returns the target of ExecuTorch's CMake files that builds the library. `None` for the wheel, which is not linked.
-    pub fn cmake_target(self) -> Option<&'static str> {
+    pub(crate) fn cmake_target(self) -> Option<&'static str> {
         match self {
             Self::Portable => Some("portable_ops_lib"),
             Self::Optimized => Some("optimized_ops_lib"),
@@ -62,7 +62,7 @@ impl Library {
 
     /// Returns the module of the Python package that registers the library's kernels, if they are not registered without it: since 0.4
     /// for quantized operators, and since 0.5 for those of language models (in 0.4, `sdpa_with_kv_cache` of the same package).
-    pub fn python_import(self) -> Option<&'static str> {
+    pub(crate) fn python_import(self) -> Option<&'static str> {
         match self {
             Self::Quantized => Some("executorch.kernels.quantized"),
             Self::Llm => Some("executorch.extension.llm.custom_ops.custom_ops"),

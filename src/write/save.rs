@@ -208,6 +208,8 @@ impl Prepared {
     /// ```
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path, if `write` fails or the file cannot be written.
+    // For the command, which writes all its output in this way.
+    #[doc(hidden)]
     pub fn new(path: impl AsRef<Path>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Self> {
         Self::of(path.as_ref(), |writer| write(writer))
     }

@@ -1,11 +1,12 @@
 //! Operations on finished files, on every fixture that they apply to.
 
-use executorch_format::edit::{Action, Strip, Subject, findings_of_pair, new_errors, new_errors_of_pair};
+use executorch_format::edit::{Action, Strip, Subject};
 use executorch_format::inspect::BlobKind;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, KernelTypes, SubsegmentOffsets};
 use executorch_format::verify::Level;
 use executorch_format::{Analysis, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData};
+use executorch_format_support::edits::{new_errors, new_errors_with};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeMap;
 
@@ -88,7 +89,7 @@ fn externalizing_and_internalizing_gives_the_file_with_a_new_layout() {
                 .count(),
             0,
         )?;
-        equal("new errors of the pair", new_errors_of_pair(&findings_of_pair(&original, &[]), (&pte, &data)), vec![])?;
+        equal("new errors of the pair", new_errors_with(&original, &pte, &data), vec![])?;
         no_worse(fixture, &pte)?;
         // As if parsed from two files.
         let (program, data) = (written(&pte)?, data[0].image().and_then(|image| image.to_vec()).map_err(text)?);
@@ -171,7 +172,7 @@ fn externalizing_is_not_blamed_for_existing_faults() {
     let (data, _) = after.externalize(&PtdOptions::default(), |data| Some(data.key.into())).unwrap();
     let errors = after.verify_with([&data], Level::Strict);
     assert!(errors.iter().any(|finding| finding.rule == "xnnpack-constant-size"), "{errors:?}");
-    assert_eq!(new_errors_of_pair(&findings_of_pair(&before, &[]), (&after, &[data])), []);
+    assert_eq!(new_errors_with(&before, &after, &[data]), []);
 }
 
 #[test]

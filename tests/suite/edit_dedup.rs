@@ -1,9 +1,10 @@
 //! Equal blobs are stored once.
 
 use crate::edit::{contents, no_worse, programs, text, with_constants, written};
-use executorch_format::edit::{Action, NewData, SavingKind, Selector, Subject, copies, new_errors};
+use executorch_format::edit::{Action, NewData, SavingKind, Selector, Subject, copies};
 use executorch_format::schema::program::{EValue, KernelTypes, Program};
 use executorch_format::{DataCollector, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
+use executorch_format_support::edits::new_errors;
 use executorch_format_support::fixtures::{equal, fixture, for_each};
 
 #[test]

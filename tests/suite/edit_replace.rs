@@ -1,9 +1,10 @@
 //! Replacing data: the bytes of constants and named data.
 
 use crate::edit::{anew, contents, no_worse, programs, regression, text, written};
-use executorch_format::edit::{NewData, Selector, new_errors};
+use executorch_format::edit::{NewData, Selector};
 use executorch_format::schema::program::{EValue, KernelTypes};
 use executorch_format::{DataUser, Model, NewEntry, Pte, Segment};
+use executorch_format_support::edits::new_errors;
 use executorch_format_support::fixtures::{equal, fixture, for_each};
 
 #[test]

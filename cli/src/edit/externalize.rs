@@ -2,7 +2,7 @@
 
 use super::pattern::{self, Patterns};
 use super::scalar_type;
-use super::{Destination, Output, checked, finish, program, refuse};
+use super::{Destination, Output, checked, findings_with, finish, program, refuse};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::names::{self, GivenNames, NameFiles};
@@ -11,7 +11,7 @@ use crate::open::read_settings;
 use crate::save::Pending;
 use crate::{text, value};
 use clap::ValueEnum;
-use executorch_format::edit::{Candidate, METADATA_PREFIX, Subject, findings_of_pair, new_errors_of_pair};
+use executorch_format::edit::{Candidate, METADATA_PREFIX, Subject};
 use executorch_format::schema::ScalarType;
 use executorch_format::{Model, PtdOptions, Pte};
 use glob::Pattern;
@@ -107,11 +107,11 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
         return Err(nothing_chosen(&before, input.path()).unwrap_or_else(faulty));
     }
     let data = [data];
-    let found = findings_of_pair(&before, &[]);
+    let found = findings_with(&before, &[]);
     let trailing = before.trailing_bytes();
     // Frees the memory before the result is read again.
     drop(before);
-    refuse(input.path(), &new_errors_of_pair(&found, (&after, &data)))?;
+    refuse(input.path(), &after.new_errors_with(&data, &found))?;
     let after = Model::Pte(after);
     let image = checked(input.path(), &found, &after)?;
     let [data] = &data;

@@ -22,7 +22,7 @@ use crate::open::Input;
 use crate::save::{Pending, prepare_all, real};
 use crate::{json, lock, text};
 pub use executorch_format::edit::EditReport;
-use executorch_format::edit::{Action, Subject, new_errors_of_image};
+use executorch_format::edit::{Action, Subject};
 use executorch_format::verify::{Finding, Level};
 use executorch_format::{Image, Model, Ptd, Pte};
 use serde::Serialize;
@@ -192,11 +192,18 @@ impl Destination {
     }
 }
 
+/// Returns the strict findings in a program, and in its combination with its `.ptd` files.
+pub fn findings_with(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Vec<Finding> {
+    let mut found = pte.verify(Level::Strict);
+    found.extend(pte.verify_with(data, Level::Strict));
+    found
+}
+
 /// Returns the image of the result if it breaks no rule that the original file, whose findings are `before`, did not break.
 pub fn checked<'t>(file: &Path, before: &[Finding], after: &'t Model<'_>) -> Result<Image<'t>, Failure> {
     let bad = |error| Failure::bad(file, &error);
     let image = after.image().map_err(bad)?;
-    refuse(file, &new_errors_of_image(before, after, &image).map_err(bad)?)?;
+    refuse(file, &after.new_errors(before, &image).map_err(bad)?)?;
     Ok(image)
 }
 

@@ -1,12 +1,12 @@
 //! `pte dedup --data SHARED.ptd` for several files: moves what they share into one `.ptd`.
 
 use super::dedup::Arguments;
-use super::{Output, checked, finish, open, refuse};
+use super::{Output, checked, findings_with, finish, open, refuse};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::save::{Pending, make_output_folder};
 use crate::{lock, text};
-use executorch_format::edit::{EditReport, findings_of_pair, new_errors_of_pair, share};
+use executorch_format::edit::{EditReport, share};
 use executorch_format::{Model, PtdOptions};
 use std::path::{Path, PathBuf};
 
@@ -56,8 +56,8 @@ pub(super) fn run<'a>(
     let mut states = Vec::new();
     for ((((input, _), before), after), moved) in places.iter().zip(&programs).zip(&shared.programs).zip(shared.reports)
     {
-        let found = findings_of_pair(before, &others);
-        refuse(input.path(), &new_errors_of_pair(&found, (after, &data_file)))?;
+        let found = findings_with(before, &others);
+        refuse(input.path(), &after.new_errors_with(&data_file, &found))?;
         states.push((found, moved.changes.is_empty()));
         let size: u64 = moved.changes.iter().map(|change| change.size_before).sum();
         let (file, count) = (text::path(input.path()), text::count(moved.changes.len(), "blob"));

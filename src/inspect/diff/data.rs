@@ -9,7 +9,7 @@ use crate::delegate::{NamedBlobs, OpenPayload};
 use crate::error::counted;
 use crate::file::pte::{Pte, TensorData};
 use crate::inspect::NamedBy;
-use crate::inspect::numbers::{self, Values};
+use crate::inspect::weights::numbers::{self, Values};
 use crate::model::Model;
 use crate::names::shortened;
 use crate::parallel::Jobs;

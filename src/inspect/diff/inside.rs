@@ -6,7 +6,7 @@ use crate::analysis::Name;
 use crate::delegate::xnnpack::{ConstantLayout, ConstantPlace, ConstantUse, scales_constant};
 use crate::delegate::{DelegateGraph, GraphBudget, NamedBlobs, Payload, Xnnpack};
 use crate::file::pte::Pte;
-use crate::inspect::numbers::Values;
+use crate::inspect::weights::numbers::Values;
 use crate::quantized::Dequantized;
 use crate::schema::program::ExecutionPlan;
 use crate::schema::xnnpack::XNNTensorValue;

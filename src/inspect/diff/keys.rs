@@ -5,7 +5,7 @@ use super::{Difference, DifferenceKind, DifferenceSubject, Which};
 use crate::delegate::{AotTensor, Payload};
 use crate::error::Result;
 use crate::file::pte::Pte;
-use crate::inspect::numbers::Values;
+use crate::inspect::weights::numbers::Values;
 use crate::parallel::Jobs;
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;

@@ -8,7 +8,7 @@ mod limits;
 mod method;
 mod tree;
 
-use super::{NamedBy, numbers::Distance};
+use super::{Distance, NamedBy};
 use crate::analysis::{Name, Names};
 use crate::file::header::Header;
 use crate::file::ptd::{Entry, Ptd};

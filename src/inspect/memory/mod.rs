@@ -1,13 +1,15 @@
 //! The planned memory of methods: the place and lifetime of tensors, and the cost of the plan.
 
 mod cover;
+pub(super) mod planned;
 mod run;
+pub(super) mod runtime;
 mod sharing;
 
 pub(super) use run::run_memories;
 pub use run::{RunMemory, XnnpackRunMemory};
 
-use super::{Fault, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape, blobs};
+use super::{Fault, MethodAllocator, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape, blobs};
 use crate::analysis::Analysis;
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
 use crate::error::Error;
@@ -211,10 +213,10 @@ pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
     with_runs(analysis, run_memories(analysis, &blobs::of_pte(analysis.pte(), None).blobs))
 }
 
-/// Does the same with the memory of a run of each method.
-pub(super) fn with_runs<'t>(analysis: &Analysis<'t>, runs: Vec<RunMemory>) -> Memory<'t> {
+/// Does the same with the memory to load and to run each method.
+pub(super) fn with_runs<'t>(analysis: &Analysis<'t>, runs: Vec<(MethodAllocator, RunMemory)>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
-    for ((index, plan), run) in analysis.pte().methods().iter().enumerate().zip(runs) {
+    for ((index, plan), (_, run)) in analysis.pte().methods().iter().enumerate().zip(runs) {
         let names = analysis.answer_names().and_then(|names| names.methods.get(index));
         let (method, errors) = method(index, plan, analysis.outputs(), names, run);
         memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
@@ -393,7 +395,8 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
 }
 
 fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> BufferMemory<'_> {
-    tensors.sort_by_key(|tensor| (tensor.first, tensor.offset, tensor.value));
+    // Keys apart, since the tensors are large.
+    tensors.sort_by_cached_key(|tensor| (tensor.first, tensor.offset, tensor.value));
     sharing::find(&mut tensors);
     let (needed, needed_at) = most_needed(&tensors);
     let lost = buffer.size.saturating_sub(needed);

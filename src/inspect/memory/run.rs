@@ -5,7 +5,7 @@ use crate::delegate::xnnpack::XnnpackMemory;
 use crate::delegate::{EthosU, NamedBlobs, Payload, PayloadKind, delegate_at};
 use crate::file::header::Header;
 use crate::file::segment::DataRef;
-use crate::inspect::{Blob, BlobKind, HeaderSummary, PointerSize, TempAllocator};
+use crate::inspect::{Blob, BlobKind, HeaderSummary, MethodAllocator, PointerSize, TempAllocator};
 use crate::names::short;
 use crate::numbers::Numbers;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, TensorShapeDynamism};
@@ -75,15 +75,21 @@ pub struct XnnpackRunMemory {
     pub packed: Option<u64>,
 }
 
-/// Returns the memory of a run of each method.
-pub(in crate::inspect) fn run_memories(analysis: &Analysis<'_>, blobs: &[Blob<'_>]) -> Vec<RunMemory> {
+/// Returns the memory to load each method, and that of a run of it.
+pub(in crate::inspect) fn run_memories(
+    analysis: &Analysis<'_>,
+    blobs: &[Blob<'_>],
+) -> Vec<(MethodAllocator, RunMemory)> {
     let runs = RunMemories::new(analysis, blobs);
-    analysis.pte().methods().iter().enumerate().map(|(index, plan)| runs.of(index, plan)).collect()
+    let of = |(index, plan)| {
+        let allocator = analysis.pte().method_allocator(plan);
+        (allocator, runs.of(index, plan, &allocator))
+    };
+    analysis.pte().methods().iter().enumerate().map(of).collect()
 }
 
 /// The memory of runs of a program's methods.
-struct RunMemories<'m, 't> {
-    analysis: &'m Analysis<'t>,
+struct RunMemories {
     program: u64,
     constants: u64,
     /// The delegates whose payload is of XNNPACK, by method and index.
@@ -103,8 +109,8 @@ struct Delegate {
     payload: u64,
 }
 
-impl<'m, 't> RunMemories<'m, 't> {
-    fn new(analysis: &'m Analysis<'t>, blobs: &[Blob<'_>]) -> Self {
+impl RunMemories {
+    fn new(analysis: &Analysis<'_>, blobs: &[Blob<'_>]) -> Self {
         let pte = analysis.pte();
         let program = match pte.header {
             Some(header) => HeaderSummary::from(Header::Pte(header)).metadata_size,
@@ -140,12 +146,11 @@ impl<'m, 't> RunMemories<'m, 't> {
         }
         let names = || pte.methods().iter().filter(|plan| plan.is_constant()).map(ExecutionPlan::name);
         let caches = CACHES.into_iter().find(|name| names().any(|other| other == *name));
-        Self { analysis, program, constants, xnnpack, scratch, looked_up, caches }
+        Self { program, constants, xnnpack, scratch, looked_up, caches }
     }
 
-    /// Returns the memory of a run of the method with that index.
-    fn of(&self, index: usize, plan: &ExecutionPlan<'_>) -> RunMemory {
-        let allocator = self.analysis.pte().method_allocator(plan);
+    /// Returns the memory of a run of the method with that index. `allocator` is what loading it takes.
+    fn of(&self, index: usize, plan: &ExecutionPlan<'_>, allocator: &MethodAllocator) -> RunMemory {
         let mut run = RunMemory {
             program: self.program,
             planned: plan.planned_memory().size,

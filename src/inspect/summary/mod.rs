@@ -10,7 +10,7 @@ pub(super) use flat_tensor::of_ptd;
 pub(super) use program::{of_pte, with_runs};
 
 use super::bundle::BundleSummary;
-use super::etdp::TraceSummary;
+use super::trace::TraceSummary;
 use super::xnnpack::XnnpackSummary;
 use super::{Blob, Fault};
 use crate::file::header::{FileKind, Header, PtdHeader, PteHeader};

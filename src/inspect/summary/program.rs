@@ -5,9 +5,9 @@ use crate::analysis::Analysis;
 use crate::analysis::{ConstantMethod, TrainingOutput, ValueShape, training_outputs};
 use crate::file::header::{FileKind, Header};
 use crate::file::pte::Pte;
+use crate::inspect::delegates::payloads::{self, PayloadFacts};
 use crate::inspect::delegates::{self, Operators};
 use crate::inspect::memory::run_memories;
-use crate::inspect::payloads::{self, PayloadFacts};
 use crate::inspect::{BlobKind, Blobs, MethodAllocator, NameText, PlannedMemory, RunMemory};
 use crate::schema::program::{BackendDelegate, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
 use alloc::collections::BTreeSet;
@@ -139,11 +139,11 @@ pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
     with_runs(analysis, found, runs)
 }
 
-/// Does the same with the blobs, and the memory of a run of each method.
+/// Does the same with the blobs, and the memory to load and to run each method.
 pub(in crate::inspect) fn with_runs<'t>(
     analysis: &Analysis<'t>,
     Blobs { blobs, mut errors }: Blobs<'t>,
-    runs: Vec<RunMemory>,
+    runs: Vec<(MethodAllocator, RunMemory)>,
 ) -> Summary<'t> {
     let pte = analysis.pte();
     let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
@@ -195,7 +195,7 @@ fn method<'t>(
     index: usize,
     plan: &'t ExecutionPlan<'_>,
     inside: &Operators<'_>,
-    run_memory: RunMemory,
+    (method_allocator, run_memory): (MethodAllocator, RunMemory),
 ) -> Method<'t> {
     let mut instructions = Instructions::default();
     let mut calls = vec![0; plan.operators().len()];
@@ -227,8 +227,8 @@ fn method<'t>(
         instructions,
         delegates: backends(pte, index, plan, inside),
         planned_memory: plan.planned_memory(),
-        method_allocator: pte.method_allocator(plan),
         run_memory,
+        method_allocator,
     }
 }
 

@@ -77,18 +77,15 @@ fn too_large(most: u64) -> Error {
 }
 
 /// The content of an entry of a ZIP file; `None` if there is no such entry.
-pub type EntryContent<'e> = Option<Cow<'e, [u8]>>;
+type EntryContent<'e> = Option<Cow<'e, [u8]>>;
 
 impl EtRecord {
-    /// Returns `true` if the bytes are a ZIP file, which may be an ETRecord.
-    pub fn is_zip(bytes: &[u8]) -> bool {
-        bytes.starts_with(b"PK\x03\x04")
-    }
-
     /// Returns `true` for the entries that [`from_entries`](Self::from_entries) reads. The others are pickles, which may be large.
     /// `size` is the size of the entry and of all entries before it for which this returned `true`.
     ///
     /// Fails with [`ErrorKind::Other`] if that is more memory than a record in a file of that size may take: 16 MiB plus 10 times the file.
+    // For the page, which unpacks ZIP files in JavaScript.
+    #[doc(hidden)]
     pub fn takes_entry(name: &str, size: u64, file_size: u64) -> Result<bool> {
         let program = name.split_once('/').map_or(name, |(program, _)| program);
         if ![IDENTIFIER, HANDLES, EXPORTED_PROGRAM].contains(&name) && program != EDGE_PROGRAM {
@@ -97,11 +94,8 @@ impl EtRecord {
         if size > most(file_size) { Err(too_large(most(file_size))) } else { Ok(true) }
     }
 
-    /// Reads the edge programs of a record, and the nodes that each instruction runs. `entry` returns the content of an entry of the
-    /// ZIP file by name.
-    ///
-    /// Fails with [`ErrorKind::Other`] if an entry is missing, its JSON is invalid or repeats a key, or the record takes more memory than
-    /// 16 MiB plus 10 times the size of the file; and if `entry` fails.
+    /// Reads a record like [`parse`](Self::parse), from entries that the caller unpacked. `entry` returns the content of an entry by name, or fails.
+    #[doc(hidden)]
     pub fn from_entries<'e>(file_size: u64, entry: &mut dyn FnMut(&str) -> Result<EntryContent<'e>>) -> Result<Self> {
         Self::read(&mut Memory::of_file(file_size), &mut |name, _| entry(name))
     }
@@ -146,9 +140,10 @@ impl EtRecord {
         Ok(Self { methods })
     }
 
-    /// Reads a record, see [`from_entries`](Self::from_entries).
+    /// Reads the edge programs of a record, and the nodes that each instruction runs.
     ///
-    /// Also fails with [`ErrorKind::Other`] if the bytes are not a ZIP file, or if entries overlap or have the same name.
+    /// Fails with [`ErrorKind::Other`] if the bytes are not a ZIP file, if an entry is missing, overlaps another or has the same name, if its
+    /// JSON is invalid or repeats a key, and if the record takes more memory than 16 MiB plus 10 times the size of the file.
     #[cfg(feature = "etrecord")]
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut archive =

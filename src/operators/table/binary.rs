@@ -1,4 +1,4 @@
-//! Elementwise operators of several tensors, or of a tensor and a number.
+//! Arithmetic, copies and choices of elements of several tensors, or of a tensor and a number.
 
 use super::super::KnownOperator;
 use super::super::argument::{Argument, boolean, elementwise, number, over_first, replaced, string, tensor, unread};
@@ -19,11 +19,11 @@ use super::super::releases::{
 use super::super::types::Types;
 use crate::schema::ScalarType;
 
-const BINARY: &[Argument] = &[tensor("self"), tensor("other"), elementwise("out")];
-const WITH_NUMBER: &[Argument] = &[tensor("self"), number("other"), elementwise("out")];
+pub(super) const BINARY: &[Argument] = &[tensor("self"), tensor("other"), elementwise("out")];
+pub(super) const WITH_NUMBER: &[Argument] = &[tensor("self"), number("other"), elementwise("out")];
 
 /// Types of an elementwise kernel of two tensors.
-const TWO: Promotion = Promotion {
+pub(super) const TWO: Promotion = Promotion {
     tensors: &["self", "other"],
     numbers: &[],
     common: Common::Promoted,
@@ -37,58 +37,8 @@ const TWO: Promotion = Promotion {
 };
 
 /// Types of an elementwise kernel of a tensor and a number, whose result has the common type.
-const BESIDE_NUMBER: Promotion =
+pub(super) const BESIDE_NUMBER: Promotion =
     Promotion { tensors: &["self"], numbers: &["other"], cast: Cast::Same, outs: Types::NONE, ..TWO };
-
-const BITWISE_WITH_NUMBER: Kernel = Kernel {
-    source: "portable/cpu/pattern/bitwise_op.h",
-    orders: &[OrderCheck::new(Same, &["self", "out"])],
-    checks: &[
-        Promotes(&Promotion {
-            computes: Types::INT.and(Types::BOOL),
-            inputs: Types::INT.and(Types::BOOL),
-            cast: Cast::Can,
-            outs: Types::REAL_OR_BOOL,
-            ..BESIDE_NUMBER
-        }),
-        Like("self", &["out"]),
-    ],
-    other_numbers: &[],
-};
-
-const BITWISE: Kernel = Kernel {
-    source: "portable/cpu/pattern/bitwise_op.h",
-    orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-    checks: &[
-        Promotes(&Promotion { computes: Types::INT.and(Types::BOOL), inputs: Types::INT.and(Types::BOOL), ..TWO }),
-        Broadcast(&["self", "other"], "out"),
-    ],
-    other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-};
-
-const COMPARISON_WITH_NUMBER: Kernel = Kernel {
-    source: "portable/cpu/pattern/comparison_op.h",
-    orders: &[OrderCheck::new(Same, &["self", "out"])],
-    checks: &[
-        Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
-        Like("self", &["out"]),
-    ],
-    other_numbers: &[],
-};
-
-const COMPARISON: Kernel = Kernel {
-    source: "portable/cpu/pattern/comparison_op.h",
-    orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-    checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
-    other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-};
-
-const LOGICAL: Kernel = Kernel {
-    source: "portable/cpu/pattern/logical_op.h",
-    orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-    checks: &[OfType(&["self", "other", "out"], Types::REAL_OR_BOOL), Broadcast(&["self", "other"], "out")],
-    other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-};
 
 const WITH_NUMBER_AND_ALPHA: &[Argument] = &[tensor("self"), number("other"), number("alpha"), elementwise("out")];
 
@@ -172,21 +122,6 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
     }),
-    KnownOperator::new("aten::bitwise_and.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1))
-        .kernel(&BITWISE_WITH_NUMBER),
-    KnownOperator::new("aten::bitwise_and.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&BITWISE),
-    KnownOperator::new("aten::bitwise_left_shift.Tensor_Scalar_out", WITH_NUMBER, portable(V1_1))
-        .kernel(&BITWISE_WITH_NUMBER),
-    KnownOperator::new("aten::bitwise_left_shift.Tensor_out", BINARY, portable(V1_1)).kernel(&BITWISE),
-    KnownOperator::new("aten::bitwise_or.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1))
-        .kernel(&BITWISE_WITH_NUMBER),
-    KnownOperator::new("aten::bitwise_or.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&BITWISE),
-    KnownOperator::new("aten::bitwise_right_shift.Tensor_Scalar_out", WITH_NUMBER, portable(V1_1))
-        .kernel(&BITWISE_WITH_NUMBER),
-    KnownOperator::new("aten::bitwise_right_shift.Tensor_out", BINARY, portable(V1_1)).kernel(&BITWISE),
-    KnownOperator::new("aten::bitwise_xor.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1))
-        .kernel(&BITWISE_WITH_NUMBER),
-    KnownOperator::new("aten::bitwise_xor.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&BITWISE),
     KnownOperator::new(
         "aten::copy.out",
         &[unread("self"), tensor("src"), boolean("non_blocking"), elementwise("out")],
@@ -309,8 +244,6 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
     }),
-    KnownOperator::new("aten::eq.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&COMPARISON_WITH_NUMBER),
-    KnownOperator::new("aten::eq.Tensor_out", BINARY, portable_in_wheels(V0_2)).kernel(&COMPARISON),
     KnownOperator::new("aten::floor_divide.out", BINARY, portable_in_wheels(V0_1)).kernel(&Kernel {
         source: "portable/cpu/op_floor_divide.cpp",
         orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
@@ -341,34 +274,6 @@ pub(super) const ROWS: &[KnownOperator] = &[
         ],
         other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
     }),
-    KnownOperator::new("aten::ge.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&COMPARISON_WITH_NUMBER),
-    KnownOperator::new("aten::ge.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&COMPARISON),
-    KnownOperator::new("aten::gt.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&COMPARISON_WITH_NUMBER),
-    KnownOperator::new("aten::gt.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&COMPARISON),
-    KnownOperator::new("aten::le.Scalar_out", WITH_NUMBER, optimized(V0_1, V0_1))
-        .kernel(&Kernel {
-            source: "optimized/cpu/op_le.cpp",
-            orders: &[OrderCheck::new(Same, &["self", "out"])],
-            checks: &[
-                Promotes(&Promotion { cast: Cast::Any, outs: Types::REAL_OR_BOOL, ..BESIDE_NUMBER }),
-                Like("self", &["out"]),
-            ],
-            other_numbers: &[],
-        })
-        .portable(&COMPARISON_WITH_NUMBER),
-    KnownOperator::new("aten::le.Tensor_out", BINARY, optimized(V0_1, V0_1))
-        .kernel(&Kernel {
-            source: "optimized/cpu/op_le.cpp",
-            orders: &[OrderCheck::new(Same, &["self", "other", "out"])],
-            checks: &[Promotes(&Promotion { cast: Cast::Any, ..TWO }), Broadcast(&["self", "other"], "out")],
-            other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
-        })
-        .portable(&COMPARISON),
-    KnownOperator::new("aten::logical_and.out", BINARY, portable_in_wheels(V0_1)).kernel(&LOGICAL),
-    KnownOperator::new("aten::logical_or.out", BINARY, portable_in_wheels(V0_1)).kernel(&LOGICAL),
-    KnownOperator::new("aten::logical_xor.out", BINARY, portable_in_wheels(V0_1)).kernel(&LOGICAL),
-    KnownOperator::new("aten::lt.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&COMPARISON_WITH_NUMBER),
-    KnownOperator::new("aten::lt.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&COMPARISON),
     KnownOperator::new(
         "aten::masked_fill.Scalar_out",
         &[tensor("self"), tensor("mask"), number("value"), elementwise("out")],
@@ -442,8 +347,6 @@ pub(super) const ROWS: &[KnownOperator] = &[
             checks: &[Promotes(&Promotion { complex: Complex::Same, ..TWO }), Broadcast(&["self", "other"], "out")],
             other_numbers: &[OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Sizes)],
         }),
-    KnownOperator::new("aten::ne.Scalar_out", WITH_NUMBER, portable_in_wheels(V0_1)).kernel(&COMPARISON_WITH_NUMBER),
-    KnownOperator::new("aten::ne.Tensor_out", BINARY, portable_in_wheels(V0_1)).kernel(&COMPARISON),
     KnownOperator::new(
         "aten::pow.Scalar_out",
         &[number("self"), tensor("exponent"), elementwise("out")],

@@ -2,6 +2,7 @@
 
 mod binary;
 mod cadence;
+mod comparisons;
 mod cortex_m;
 mod delegated;
 mod filling;
@@ -21,6 +22,7 @@ use super::KnownOperator;
 pub(super) const TABLES: &[&[KnownOperator]] = &[
     binary::ROWS,
     cadence::ROWS,
+    comparisons::ROWS,
     cortex_m::ROWS,
     delegated::ROWS,
     filling::ROWS,

@@ -47,29 +47,39 @@ pub const FAULTS: &[KnownFault] = &[
     },
     KnownFault {
         name: "le-one-element",
-        what: "a comparison `le` of tensors of which one has one element, right since 0.7",
-        since: &[
-            (Release::V0_2, Outcome::RefusesCall),
-            (Release::V0_6, Outcome::Miscomputes),
-            (Release::V0_7, Outcome::Runs),
-        ],
+        what: "a comparison `le` of which one tensor has one element: the kernel of 0.6 writes results of the input's type, and beyond the result",
+        since: &[(Release::V0_6, Outcome::Miscomputes), (Release::V0_7, Outcome::Runs)],
         source: "#11922",
         is_optimized: true,
         operators: &["aten::le.Tensor_out"],
         concerns: |call| {
-            call.elements("self") != call.elements("other") && (call.is_one("self") || call.is_one("other"))
+            // If both have one element, the first counts as the single one.
+            let written = if call.is_one("self") { "other" } else { "self" };
+            let size = |name| call.tensor(name).and_then(|tensor| tensor.scalar_type.element_size());
+            (call.is_one("self") || call.is_one("other")) && size(written) != size("out")
         },
     },
     KnownFault {
         name: "le-broadcast",
-        what: "a comparison `le` that broadcasts tensors of several elements, which runs since 0.7",
+        what: "a comparison `le` that broadcasts a tensor of several elements, which runs since 0.7",
         since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_7, Outcome::Runs)],
         source: "#11922",
         is_optimized: true,
         operators: &["aten::le.Tensor_out"],
-        concerns: |call| {
-            let sizes = |name| call.tensor(name).map(Tensor::sizes);
-            sizes("self") != sizes("other") && !call.is_one("self") && !call.is_one("other")
+        concerns: |call| !call.has_one_shape() && !call.is_one("self") && !call.is_one("other"),
+    },
+    KnownFault {
+        name: "le-shapes",
+        what: "a comparison `le` of one element with a tensor of another shape, which runs since 0.6",
+        since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_6, Outcome::Runs)],
+        source: "#9507",
+        is_optimized: true,
+        operators: &["aten::le.Tensor_out"],
+        concerns: |call| match (call.is_one("self"), call.is_one("other")) {
+            // Tensors of one element have the same shape to it, but the result gets the sizes of the first.
+            (true, true) => call.rank("self") < call.rank("other"),
+            (false, false) => false,
+            _ => true,
         },
     },
     KnownFault {
@@ -143,6 +153,24 @@ pub const FAULTS: &[KnownFault] = &[
             // The kernel takes four elements of each dimension, of all within two steps.
             let is_cut = |(input, out): (&i32, &i32)| *input > 4 && i64::from(*input) > 2 * i64::from(*out);
             input.sizes().iter().zip(out.sizes()).skip(2).any(is_cut)
+        },
+    },
+    KnownFault {
+        name: "elu-factors",
+        what: "an `elu` with a boolean factor, or one that the type of the tensor cannot represent, which runs since 1.0",
+        since: &[(Release::V0_6, Outcome::Dies), (Release::V1_0, Outcome::Runs)],
+        source: "#13829",
+        is_optimized: false,
+        operators: &["aten::elu.out"],
+        concerns: |call| {
+            let is_double = call.tensor("self").is_some_and(|tensor| tensor.scalar_type == ScalarType::DOUBLE);
+            ["alpha", "scale", "input_scale"].iter().any(|factor| match call.value(factor) {
+                Some(KernelTypes::Bool(_)) => true,
+                Some(KernelTypes::Double(double)) => {
+                    !is_double && double.double_val.is_finite() && double.double_val.abs() > f64::from(f32::MAX)
+                }
+                _ => false,
+            })
         },
     },
     KnownFault {
@@ -433,6 +461,15 @@ impl<'t> FaultyCall<'t> {
 
     fn is_one(&self, name: &str) -> bool {
         self.elements(name) == Some(1)
+    }
+
+    fn rank(&self, name: &str) -> Option<usize> {
+        Some(self.tensor(name)?.sizes().len())
+    }
+
+    fn has_one_shape(&self) -> bool {
+        let sizes = |name| self.tensor(name).map(Tensor::sizes);
+        sizes("self") == sizes("other")
     }
 
     /// Returns `true` if the result has a higher rank than the first input, although it has the same sizes apart from leading ones: the

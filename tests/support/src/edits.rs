@@ -1,8 +1,9 @@
 //! Operations of `edit`, chosen by bytes, and the conditions that must hold after each.
 
 use crate::visit::tree;
-use executorch_format::edit::{EditReport, MetadataValue, NewData, Selector, Strip, new_errors};
+use executorch_format::edit::{EditReport, MetadataValue, NewData, Selector, Strip};
 use executorch_format::testing::Choices;
+use executorch_format::verify::{Finding, Level};
 use executorch_format::{Image, Model, Ptd, PtdOptions, Pte, Result};
 use std::collections::BTreeMap;
 
@@ -32,6 +33,18 @@ pub fn edit_file(bytes: &[u8], choices: &mut Choices<'_>) {
     };
     let found = new_errors(&before, &after).expect("it was written");
     assert!(found.is_empty(), "{found:?}");
+}
+
+/// Returns the errors that an edit added. Fails if the result cannot be written.
+pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>> {
+    after.new_errors(&before.verify(Level::Strict), &after.image()?)
+}
+
+/// Returns the errors that moving data out of a program into `data` added.
+pub fn new_errors_with(before: &Pte<'_>, after: &Pte<'_>, data: &[Ptd<'_>]) -> Vec<Finding> {
+    let mut found = before.verify(Level::Strict);
+    found.extend(before.verify_with(&[], Level::Strict));
+    after.new_errors_with(data, &found)
 }
 
 fn written(image: Result<Image<'_>>) -> Option<Vec<u8>> {

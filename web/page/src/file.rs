@@ -152,7 +152,7 @@ fn names(
     size: u64,
     storage: &(impl Storage + ?Sized),
 ) -> Option<Result<&'static NameSource<'static>, String>> {
-    let is_zip = EtRecord::is_zip(first);
+    let is_zip = first.starts_with(b"PK\x03\x04");
     if !is_zip && !name.ends_with(".safetensors") {
         return None;
     }

@@ -1,5 +1,7 @@
 //! The contents of delegates: the number of operators of each kind, and every constant.
 
+pub(super) mod payloads;
+
 use super::{BlobCount, Fault, Name, NameText, NamedBy, Names, OperatorCalls};
 use crate::analysis::Analysis;
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};

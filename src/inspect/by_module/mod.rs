@@ -1,5 +1,7 @@
 //! Amounts added up by module.
 
+pub(super) mod gaps;
+
 use super::{BlobUser, BufferMemory, EventKind, EventProfile, Macs, PlannedTensor, RunProfile, SizeKind, SizeReport};
 use crate::analysis::Analysis;
 use crate::analysis::modules::{MAX_DEPTH, modules, outer};
@@ -27,7 +29,7 @@ pub struct ModuleTotal<'t> {
     /// The number of items in the sum: blobs, tensors, events or calls.
     pub count: usize,
     /// The number of these items whose amount is not known: they are not in the sum.
-    #[serde(skip_serializing_if = "super::profile::is_zero")]
+    #[serde(skip_serializing_if = "super::trace::profile::is_zero")]
     pub unknown: usize,
 }
 

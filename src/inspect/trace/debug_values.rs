@@ -1,14 +1,14 @@
 //! The values that runs recorded: an ETDump's debug events, with their bytes in the debug buffer.
 
 use super::events::{KERNEL, Key, Methods, Times, instruction, plan_of, target};
-use super::numbers::Histogram;
 use super::profile::{EventKind, EventTarget, Mismatch};
-use super::{Name, NameText, NamedBy, Returned};
 use crate::analysis::Analysis;
 use crate::analysis::double;
 use crate::analysis::{MethodCode, Operation};
 use crate::error::Result;
 use crate::file::etdp::Etdp;
+use crate::inspect::weights::numbers::Histogram;
+use crate::inspect::{Name, NameText, NamedBy, Returned};
 use crate::names::{safe_file_name, shortened, unique_file_name};
 use crate::path::Path;
 use crate::schema::ScalarType;

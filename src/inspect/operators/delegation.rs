@@ -1,7 +1,6 @@
 //! The share of a program that delegates compute, and what is left for kernels.
 
-use super::operators::TensorUse;
-use super::{Macs, macs};
+use super::{TensorUse, macs, macs::Macs};
 use crate::analysis::Analysis;
 use crate::delegate::{DelegateGraph, OpenPayload, delegate_at};
 use crate::names::short;

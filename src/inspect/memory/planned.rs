@@ -1,9 +1,9 @@
 //! The memory that was planned for a method.
 
-use super::Fault;
-#[cfg(doc)]
-use super::Summary;
 use crate::error::Error;
+use crate::inspect::Fault;
+#[cfg(doc)]
+use crate::inspect::Summary;
 use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan};
 use alloc::{collections::BTreeMap, format, vec::Vec};
@@ -30,7 +30,7 @@ pub struct PlannedBuffer {
     /// The index of the span that the runtime's `HierarchicalAllocator` has for it, and of `MethodMeta::memory_planned_buffer_size`: from 0.
     pub span: u32,
     /// The size, in bytes; 0 if the program states a negative size, which is one of the faults in [`Summary`] and
-    /// [`Memory`](super::Memory).
+    /// [`Memory`](crate::inspect::Memory).
     pub size: u64,
     /// The kind of device whose memory the buffer is in.
     pub device_type: DeviceType,
@@ -71,7 +71,7 @@ impl ExecutionPlan<'_> {
     }
 
     /// Returns the faults of planned buffers with a negative size. `index` is the index of the method.
-    pub(super) fn negative_buffers(&self, index: usize) -> Vec<Fault> {
+    pub(in crate::inspect) fn negative_buffers(&self, index: usize) -> Vec<Fault> {
         let mut errors = Vec::new();
         for (buffer, size) in self.non_const_buffer_sizes().iter().enumerate().skip(1).filter(|(_, size)| **size < 0) {
             let path = Path::ROOT.item("execution_plan", index).item("non_const_buffer_sizes", buffer).to_field_path();

@@ -1,12 +1,12 @@
 //! Times from an ETDump: the events of similar runs, matched with the program's instructions.
 
-use super::NameText;
 use super::delegate_events::{NeuralStatistics, VulkanShader};
 use super::events::{DELEGATE_CALL, Key, Methods, Times, instruction, plan_of, target};
 use super::linked::ProfiledNode;
-use super::macs::{Macs, MethodMacs};
 use crate::analysis::Analysis;
 use crate::file::etdp::Etdp;
+use crate::inspect::NameText;
+use crate::inspect::operators::macs::{Macs, MethodMacs};
 use crate::path::{FieldPath, Path};
 use crate::schema::etdump::RunData;
 use crate::schema::program::ExecutionPlan;
@@ -106,7 +106,7 @@ pub struct EventProfile<'t> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<ProfiledNode>,
     /// The multiply-accumulates of one run of the instruction or of the node, if the program is given and they are known: see
-    /// [`Macs`](super::Macs). With dynamic shapes, an upper bound.
+    /// [`Macs`](crate::inspect::Macs). With dynamic shapes, an upper bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macs: Option<u64>,
     /// The text that the delegate recorded with the first of these events, such as the statistics of a VGF delegate's accelerator (JSON).
@@ -131,7 +131,7 @@ pub struct EventProfile<'t> {
     pub share: f64,
 }
 
-pub(super) fn is_zero(count: &usize) -> bool {
+pub(in crate::inspect) fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 

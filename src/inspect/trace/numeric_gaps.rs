@@ -1,10 +1,10 @@
 //! Differences between the values that two runs recorded.
 
 use super::debug_values::{DebugRun, DebugTensor, DebugValue, DebugValues};
-use super::numbers::{Distance, Values, distance};
 use super::run_pairs::run_pairs;
-use super::{EventKind, Returned};
 use crate::analysis::modules::{MAX_DEPTH, modules};
+use crate::inspect::weights::numbers::{Distance, Values, distance};
+use crate::inspect::{EventKind, Returned};
 use crate::names::shortened;
 use crate::schema::ScalarType;
 use crate::tensor::{TensorShape, TensorView};

@@ -383,7 +383,7 @@ impl<'t> Counter<'_, 't> {
         // Batch, context, heads, size of a head; or with the heads before the context.
         let is_second = matches!(
             find("is_seq_at_dim_2").and_then(|value| value.constant.as_ref()),
-            Some(super::Returned::Bool(true))
+            Some(crate::inspect::Returned::Bool(true))
         );
         let context = size(keys.get(if is_second { 2 } else { 1 })?);
         let products = |sizes: &[i32]| product(sizes).saturating_mul(context);
@@ -400,7 +400,7 @@ impl<'t> Counter<'_, 't> {
         };
         let is_true = |name: &str| {
             let value = named(name).and_then(|value| value.constant.as_ref());
-            matches!(value, Some(super::Returned::Bool(true)))
+            matches!(value, Some(crate::inspect::Returned::Bool(true)))
         };
         let per_output = |factor: Option<u64>| Some(product(output()?).saturating_mul(factor?));
         match operator {

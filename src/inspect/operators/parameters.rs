@@ -1,6 +1,6 @@
 //! The parameters of a model, as PyTorch counts them, among the constants of a program.
 
-use super::ValueShape;
+use crate::inspect::ValueShape;
 
 /// The precision of a number of parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -32,7 +32,11 @@ pub struct PayloadFacts<'t> {
 }
 
 /// Collects the facts about payloads that were opened before.
-pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>], blobs: &NamedBlobs<'_>) -> Vec<PayloadFacts<'t>> {
+pub(in crate::inspect) fn facts<'t>(
+    pte: &'t Pte<'_>,
+    opened: &[OpenPayload<'_>],
+    blobs: &NamedBlobs<'_>,
+) -> Vec<PayloadFacts<'t>> {
     let facts = |opened: &OpenPayload<'_>| {
         let place = opened.delegates.first().copied()?;
         let (plan, backend) = delegate_at(pte, place);

@@ -1,6 +1,8 @@
 //! The tensors of a file, and their uses inside delegates.
 
-use super::numbers::histogram_of;
+pub(super) mod dequantized;
+pub(super) mod numbers;
+
 use super::{Blob, BlobKind, BlobUser, Blobs, Histogram, NameText, NamedBy, QuantizedTensor};
 use crate::analysis::Analysis;
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse, Takers};
@@ -16,6 +18,7 @@ use crate::tensor::TensorView;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, boxed::Box, format, string::String, vec, vec::Vec};
 use core::fmt;
+use numbers::histogram_of;
 
 /// The data of a tensor, or of several tensors that share it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]

@@ -2,7 +2,7 @@
 
 use super::events::DELEGATE_CALL;
 use super::run_pairs::run_pairs;
-use super::{EventKind, EventProfile, EventTarget, Graph, Profile, RunProfile};
+use crate::inspect::{EventKind, EventProfile, EventTarget, Graph, Profile, RunProfile};
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 

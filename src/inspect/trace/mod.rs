@@ -1,9 +1,16 @@
 //! Questions about a trace, and its summary.
 
-use super::debug_values::{self, DebugValues};
-use super::profile::{self, Profile};
+pub(super) mod debug_values;
+pub(super) mod delegate_events;
+mod events;
+pub(super) mod linked;
+pub(super) mod numeric_gaps;
+pub(super) mod profile;
+mod run_pairs;
+pub(super) mod timeline;
+pub(super) mod times;
+
 use super::summary::{Content, Summary};
-use super::timeline::{self, TimelineEvent};
 use super::{Blobs, SizeReport, size};
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -11,6 +18,9 @@ use crate::file::etdp::Etdp;
 use crate::file::header::FileKind;
 use crate::schema::etdump::{Event, RunData};
 use alloc::vec::Vec;
+use debug_values::DebugValues;
+use profile::Profile;
+use timeline::TimelineEvent;
 
 /// The contents of a `.etdp` file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

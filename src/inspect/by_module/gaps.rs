@@ -1,6 +1,6 @@
 //! Numeric differences by module: of recorded values, and of weights.
 
-use super::{Diff, DifferenceSubject, Distance, GapOutcome, RunGaps};
+use crate::inspect::{Diff, DifferenceSubject, Distance, GapOutcome, RunGaps};
 use alloc::collections::BTreeMap;
 use alloc::{string::String, vec::Vec};
 use core::cmp::Ordering;
@@ -33,7 +33,7 @@ impl RunGaps {
 
 impl Diff {
     /// Returns the differences of weights by module, as [`RunGaps::by_module`] does. Only weights that differ and were compared as numbers
-    /// ([`DiffOptions::tensors`](super::DiffOptions::tensors)) are counted.
+    /// ([`DiffOptions::tensors`](crate::inspect::DiffOptions::tensors)) are counted.
     pub fn weights_by_module(&self) -> Vec<ModuleGap> {
         let weights = self.differences.iter().filter(|found| found.subject == DifferenceSubject::Weight);
         by_module(weights.filter_map(|found| {

@@ -1,9 +1,9 @@
 //! Links events inside delegates to the nodes of their graphs: those of XNNPACK by kind and order, if a kind has as many events as nodes, and those
 //! of Vulkan by the node's number in the event's name.
 
-use super::{EventKind, EventProfile, EventTarget, RunProfile};
 use crate::analysis::Analysis;
 use crate::delegate::{DelegateGraph, Payload};
+use crate::inspect::{EventKind, EventProfile, EventTarget, RunProfile};
 use crate::sorted::equal_range;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, string::String, vec::Vec};

@@ -121,7 +121,7 @@ impl Dequantized<'_> {
 }
 
 /// Returns a histogram of elements of that type.
-pub(super) fn histogram_of(scalar_type: ScalarType, bytes: &[u8], bins: usize) -> Option<Histogram> {
+pub(in crate::inspect) fn histogram_of(scalar_type: ScalarType, bytes: &[u8], bins: usize) -> Option<Histogram> {
     HistogramCounter::new(scalar_type, bins).count(|counter| counter.add(bytes))
 }
 
@@ -139,6 +139,8 @@ pub(super) fn histogram_of(scalar_type: ScalarType, bytes: &[u8], bins: usize) -
 /// pieces.iter().for_each(|piece| counter.add(piece));
 /// assert_eq!(counter.finish().unwrap().bins, [1, 1, 2]);
 /// ```
+// For the page, which reads large tensors in pieces.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct HistogramCounter {
     scalar_type: ScalarType,
