@@ -120,6 +120,27 @@ fn a_call_that_a_release_computes_wrong_or_refuses_is_a_known_fault_of_it() {
     assert_eq!(faulty(name, dequantize(longs), &any), []);
 }
 
+/// #7748: `Unsupported Scalar Type 5`. Seen in the wheels of 0.4 to 0.7.
+#[test]
+fn half_precision_is_a_known_fault_of_releases_without_code_for_it() {
+    use Outcome::{Dies, RefusesCall as Refused};
+    let any = Target::default();
+    let call = |name: &'static str, inputs: usize, scalar_type: ScalarType, target: &Target| {
+        let tensor = || EValue::from(Tensor::new(scalar_type, vec![1, 2, 2]));
+        faulty(name, (0..inputs + 2).map(|_| tensor()).collect(), target)
+    };
+    let (half, bfloat16) = (ScalarType::HALF, ScalarType::BFLOAT16);
+    assert_eq!(call("aten::relu.out", 1, half, &any), [("0.2", Refused), ("0.4", Refused), ("0.5", Refused)]);
+    assert_eq!(call("aten::abs.out", 1, bfloat16, &any), [("0.2", Dies), ("0.4", Dies), ("0.5", Dies)]);
+    assert_eq!(call("aten::abs.out", 1, ScalarType::FLOAT, &any), []);
+    assert_eq!(call("aten::bmm.out", 2, bfloat16, &any).last(), Some(&("0.7", Dies)));
+    assert_eq!(call("aten::bmm.out", 2, half, &any), []);
+    // The optimized kernel lost it, the portable one has it since 0.5.
+    assert_eq!(call("aten::div.out", 2, half, &any).last(), Some(&("0.7", Dies)));
+    let portable = linked(&[Library::Portable]);
+    assert_eq!(call("aten::div.out", 2, half, &portable), [("0.2", Refused), ("0.4", Refused)]);
+}
+
 #[test]
 fn a_reduction_that_strays_from_a_tensor_that_is_not_contiguous_is_a_known_fault() {
     let any = Target::default();
