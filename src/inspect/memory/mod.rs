@@ -213,7 +213,7 @@ pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
     with_runs(analysis, run_memories(analysis, &blobs::of_pte(analysis.pte(), None).blobs))
 }
 
-/// Does the same with the memory to load and to run each method.
+/// Does the same with what loading and running each method takes.
 pub(super) fn with_runs<'t>(analysis: &Analysis<'t>, runs: Vec<(MethodAllocator, RunMemory)>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
     for ((index, plan), (_, run)) in analysis.pte().methods().iter().enumerate().zip(runs) {

@@ -75,15 +75,16 @@ pub struct XnnpackRunMemory {
     pub packed: Option<u64>,
 }
 
-/// Returns the memory to load each method, and that of a run of it.
+/// Returns what loading each method takes, and the memory of its run.
 pub(in crate::inspect) fn run_memories(
     analysis: &Analysis<'_>,
     blobs: &[Blob<'_>],
 ) -> Vec<(MethodAllocator, RunMemory)> {
     let runs = RunMemories::new(analysis, blobs);
-    let of = |(index, plan)| {
+    let of = |(index, plan): (usize, &ExecutionPlan<'_>)| {
         let allocator = analysis.pte().method_allocator(plan);
-        (allocator, runs.of(index, plan, &allocator))
+        let run = runs.of(index, plan, &allocator);
+        (allocator, run)
     };
     analysis.pte().methods().iter().enumerate().map(of).collect()
 }

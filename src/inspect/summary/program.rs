@@ -139,7 +139,7 @@ pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
     with_runs(analysis, found, runs)
 }
 
-/// Does the same with the blobs, and the memory to load and to run each method.
+/// Does the same with the blobs, and with what loading and running each method takes.
 pub(in crate::inspect) fn with_runs<'t>(
     analysis: &Analysis<'t>,
     Blobs { blobs, mut errors }: Blobs<'t>,
