@@ -294,3 +294,13 @@ fn tensors<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> Vec<Option<&'t Tensor<'a>>> {
     let values = plan.values().iter().enumerate();
     values.map(|(index, value)| plan.tensor(index).or_else(|| first(value))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_call_without_tensors_has_the_version_alone() {
+        assert_eq!(kernel_key(&[]), "v1");
+    }
+}
