@@ -266,7 +266,7 @@ fn summaries_of_functions_begin_with_a_verb() {
             let is_function = line.split('(').any(|part| part.starts_with("fn ") || part.contains(" fn "))
                 && !line.starts_with("let ");
             if let (true, false, Some(summary)) = (is_function, is_test, &summary) {
-                let first = summary.split([' ', '.', ',']).next().unwrap();
+                let first = summary.split([' ', '.', ',', ':']).next().unwrap();
                 let is_verb =
                     first.starts_with(char::is_uppercase) && first.ends_with('s') && !NO_VERBS.contains(&first);
                 if !is_verb && first != "See" {
