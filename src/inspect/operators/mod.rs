@@ -59,7 +59,7 @@ pub struct OperatorUse {
     pub calls: usize,
     /// The place of its kernels; `None` if it is in no library of ExecuTorch.
     pub place: Option<KernelPlace>,
-    /// The combinations of tensors in its calls, by ExecuTorch's kernel key.
+    /// The combinations of tensors in its calls, by ExecuTorch's kernel key, such as `v1/6;0,1|6;0,1`: the numbers of scalar types with dim orders.
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, KernelUse>>"))]
     pub kernels: BTreeMap<String, KernelUse>,
