@@ -120,6 +120,11 @@ impl fmt::Display for Escaped<'_> {
             return f.write_str("\"\"");
         }
         let (start, bytes) = cut(self.0);
+        // Almost all names are written as they are.
+        let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'"');
+        if bytes.is_none() && start.bytes().all(is_plain) && !start.starts_with(' ') && !start.ends_with(' ') {
+            return f.write_str(start);
+        }
         let last = self.0.len() - 1;
         start.char_indices().try_for_each(|(at, character)| match character {
             '\\' | '"' => write!(f, "\\{character}"),

@@ -4,7 +4,7 @@ use crate::error::{Error, Result, counted};
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{Tensor, TensorDataLocation, TensorShapeDynamism};
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use core::fmt;
 
 /// The shape of a tensor: the type of its elements, its sizes and its dim order.
@@ -161,18 +161,20 @@ impl TensorShape<'_> {
 
     /// Formats the shape as `Display` does, but shows upper bounds as `<=8` and unbounded sizes as `?`.
     pub fn to_string_with(&self, dynamism: TensorShapeDynamism) -> String {
-        let mut text = match self.scalar_type.short_name() {
-            Some(name) => name.into(),
-            None => format!("type {}", self.scalar_type.0),
-        };
+        // Enough for most shapes.
+        let mut text = String::with_capacity(32);
+        match self.scalar_type.short_name() {
+            Some(name) => text += name,
+            None => text += &format!("type {}", self.scalar_type.0),
+        }
         text.push('[');
         for (index, size) in self.sizes.iter().take(Self::MAX_SHOWN).enumerate() {
-            text.push_str(if index > 0 { ", " } else { "" });
-            text += &match dynamism {
-                TensorShapeDynamism::DYNAMIC_BOUND => format!("<={size}"),
-                TensorShapeDynamism::DYNAMIC_UNBOUND => "?".into(),
-                _ => format!("{size}"),
-            };
+            text += if index > 0 { ", " } else { "" };
+            match dynamism {
+                TensorShapeDynamism::DYNAMIC_BOUND => text += &format!("<={size}"),
+                TensorShapeDynamism::DYNAMIC_UNBOUND => text.push('?'),
+                _ => text += &size.to_string(),
+            }
         }
         if self.sizes.len() > Self::MAX_SHOWN {
             text += &format!(", …({} dimensions)", self.sizes.len());

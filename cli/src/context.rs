@@ -4,6 +4,7 @@
 use crate::remote::Session;
 use crate::text::{self, Escaped};
 use crate::volume::Volume;
+use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -127,7 +128,7 @@ impl Context {
     }
 
     /// Cuts a text after `before` characters of a line so that the line fits the terminal.
-    pub fn cut(&self, text: &str, before: usize) -> String {
+    pub fn cut<'t>(&self, text: &'t str, before: usize) -> Cow<'t, str> {
         text::cut_to(text, self.most(self.columns.saturating_sub(before).max(8)))
     }
 
@@ -141,7 +142,7 @@ impl Context {
         let skipped = same.saturating_sub(room / 3);
         [left, right].map(|text| {
             let rest: String = text.chars().skip(skipped).collect();
-            self.cut(&if skipped > 0 { format!("…{rest}") } else { rest }, before)
+            self.cut(&if skipped > 0 { format!("…{rest}") } else { rest }, before).into_owned()
         })
     }
 
@@ -204,6 +205,12 @@ impl Write for Out<'_> {
         self.writer.write(bytes)
     }
 
+    // The default one is a loop around `write`, too slow for the many small pieces of JSON.
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer.write_all(bytes)
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
@@ -232,7 +239,7 @@ mod tests {
         );
         assert_eq!(
             (narrow.cut("0123456789", 70), narrow.cut("0123456789a", 70)),
-            ("0123456789".to_owned(), "012345678…".to_owned())
+            ("0123456789".into(), "012345678…".into())
         );
         assert_eq!(whole.cut("0123456789a", 70), "0123456789a");
         assert_eq!(whole.name("日本語のなまえ", 3), "日本語のなまえ");

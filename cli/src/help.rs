@@ -2,10 +2,11 @@
 
 use crate::context::Context;
 use crate::near::Names;
-use crate::{Arguments, GROUPS};
+use crate::{Arguments, GROUPS, Options, subcommand};
 use anstyle::Style;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Command, CommandFactory};
+use clap::{Args, Command, CommandFactory};
+use std::ffi::OsStr;
 
 /// Returns the command with its arguments and help.
 pub fn command(context: &Context) -> Command {
@@ -14,6 +15,12 @@ pub fn command(context: &Context) -> Command {
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n{{options}}{{after-help}}"
     ))
+}
+
+/// Returns the command with a single subcommand, which is made in less time than all of them; `None` if there is no subcommand of this name.
+pub fn single(name: &OsStr) -> Option<Command> {
+    let subcommand = long_after_help(subcommand(name.to_str()?)?);
+    Some(Options::augment_args(Command::new("pte")).subcommand(subcommand))
 }
 
 /// Suggests a name for an unknown subcommand of `help`, for which clap has no suggestions.
@@ -69,5 +76,21 @@ mod tests {
                 assert_eq!(page.contains(&format!("\n  {name} ")), !group.is_empty(), "{name}: {page}");
             }
         }
+    }
+
+    #[test]
+    fn a_single_subcommand_has_the_help_of_the_same_one_among_all() {
+        let mut all = command(&Context::default());
+        all.build();
+        for name in GROUPS.iter().flat_map(|(_, names)| *names) {
+            let mut single = single(OsStr::new(name)).unwrap_or_default();
+            single.build();
+            let [single, all] = [&mut single, &mut all].map(|command| {
+                let help = command.find_subcommand_mut(name).map(Command::render_long_help);
+                help.map(|help| help.to_string())
+            });
+            assert!(single.is_some() && single == all, "{name}: {single:?}");
+        }
+        assert!(single(OsStr::new("help")).is_none());
     }
 }

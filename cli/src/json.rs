@@ -261,6 +261,10 @@ impl Strings {
 
     /// Returns how many of the next `more` bytes are written.
     fn take(&mut self, more: usize) -> usize {
+        if self.count + more <= ALWAYS {
+            self.count += more;
+            return more;
+        }
         let within = ALWAYS.saturating_sub(self.count).min(more);
         let over = if self.whole { (more - within).min(self.left) } else { 0 };
         self.count += more;
@@ -314,13 +318,15 @@ impl Form {
         writeln!(out)
     }
 
-    fn new_line<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
-        const SPACES: &str = "\n                                                              ";
-        let Some(depth) = self.depth else { return Ok(()) };
-        let width = 1 + depth * 2;
-        match SPACES.get(..width) {
-            Some(start) => writer.write_all(start.as_bytes()),
-            None => write!(writer, "\n{:width$}", "", width = width - 1),
+    /// Begins a line, after a comma if there is one.
+    fn new_line<W: ?Sized + Write>(&self, writer: &mut W, comma: bool) -> io::Result<()> {
+        const SPACES: &[u8] = b",\n                                                              ";
+        let Some(depth) = self.depth else {
+            return if comma { writer.write_all(b",") } else { Ok(()) };
+        };
+        match SPACES.get(usize::from(!comma)..2 + depth * 2) {
+            Some(start) => writer.write_all(start),
+            None => write!(writer, "{}\n{:width$}", if comma { "," } else { "" }, "", width = depth * 2),
         }
     }
 }
@@ -359,17 +365,14 @@ impl Formatter for Form {
     fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.depth = self.depth.map(|depth| depth - 1);
         if self.filled {
-            self.new_line(writer)?;
+            self.new_line(writer, false)?;
         }
         self.filled = true;
         writer.write_all(b"}")
     }
 
     fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if !first {
-            writer.write_all(b",")?;
-        }
-        self.new_line(writer)
+        self.new_line(writer, !first)
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {

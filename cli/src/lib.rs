@@ -82,6 +82,13 @@ Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, a request that matche
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// Options of all commands.
+#[derive(clap::Args)]
+struct Options {
     /// Do not shorten names and lists; list every change
     #[arg(short, long, global = true)]
     verbose: bool,
@@ -111,6 +118,14 @@ macro_rules! subcommands {
 
         /// The groups of commands in the help, with the names of their commands. The help does not list a group without a title.
         const GROUPS: &[(&str, &[&str])] = &[$(($group, &[$($name),+])),+];
+
+        /// Returns the subcommand with this name.
+        fn subcommand(name: &str) -> Option<clap::Command> {
+            match name {
+                $($( $name => Some(<$($module)::+::Arguments as clap::Args>::augment_args(clap::Command::new($name))), )+)+
+                _ => None,
+            }
+        }
 
         /// Runs a command. Files written while inputs are open still have temporary names.
         fn prepare<'a>(context: &Context, command: &'a Command) -> Result<Pending<'a>, Failure> {
@@ -172,8 +187,15 @@ subcommands! {
 /// Runs the command with the arguments of a process, the first of which is the program's name, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let terminal = Context::of_terminal();
-    let command = help::command(&terminal);
-    let arguments = with_command(&command, arguments.into_iter().collect());
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let command = match arguments.get(1).and_then(|name| help::single(name)) {
+        Some(command) => command,
+        None => {
+            let command = help::command(&terminal);
+            arguments = with_command(&command, arguments);
+            command
+        }
+    };
     let matches = command.try_get_matches_from(arguments);
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (arguments, matches) = match parsed {
@@ -185,16 +207,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
+    let Arguments { command, options } = arguments;
     let context = Context {
-        whole: arguments.verbose || terminal.whole,
-        verbose: arguments.verbose,
-        quiet: arguments.quiet,
-        volume: Volume::new(arguments.any_size),
+        whole: options.verbose || terminal.whole,
+        verbose: options.verbose,
+        quiet: options.quiet,
+        volume: Volume::new(options.any_size),
         #[cfg(feature = "remote")]
-        stores: remote::Session::new(arguments.stores),
+        stores: remote::Session::new(options.stores),
         ..terminal
     };
-    let outcome = save::finish(&context, || prepare(&context, &arguments.command));
+    let outcome = save::finish(&context, || prepare(&context, &command));
     let Err(failure) = outcome else { return 0 };
     if json::is_asked(&matches) {
         // If standard output is closed too, the failure on stderr is enough.

@@ -3,7 +3,9 @@
 use crate::context::{MaxRows, Out};
 use crate::text;
 use anstyle::{AnsiColor, Style};
+use std::borrow::Cow;
 use std::io::{self, Write};
+use std::iter;
 
 /// The colour of bars on a terminal.
 const BAR: Style = AnsiColor::Cyan.on_default();
@@ -68,18 +70,24 @@ impl<const N: usize> Table<N> {
     }
 
     /// Adds a row for each of the first items. For the others, the sum of their sizes is printed with their number.
-    pub fn sized_rows<T>(
+    pub fn sized_rows<T, S: Into<Option<u64>>>(
         &mut self,
         items: impl IntoIterator<Item = T>,
         most: MaxRows,
-        size: impl Fn(T) -> u64,
+        size: impl Fn(T) -> S,
         row: impl FnMut(T) -> [String; N],
     ) {
         let mut items = items.into_iter();
         self.rows.extend(items.by_ref().take(most.count).map(row));
-        let (count, bytes) =
-            items.map(size).fold((0, 0u64), |(count, sum), size| (count + 1, sum.saturating_add(size)));
-        self.leave_out(count, most, &format!(", {}", text::size(bytes)));
+        let (mut count, mut bytes, mut at_least) = (0, 0u64, "");
+        for size in items.map(|item| size(item).into()) {
+            count += 1;
+            match size {
+                Some(size) => bytes = bytes.saturating_add(size),
+                None => at_least = "at least ",
+            }
+        }
+        self.leave_out(count, most, &format!(", {at_least}{}", text::size(bytes)));
     }
 
     /// Notes that rows were left out. `note` is printed after their number.
@@ -110,9 +118,11 @@ impl<const N: usize> Table<N> {
             return Ok(());
         }
         let mut columns = self.columns.map(|column| (column, 0));
-        for row in &self.rows {
+        let widths: Vec<[usize; N]> =
+            self.rows.iter().map(|row| row.each_ref().map(|cell| text::width(cell))).collect();
+        for row in &widths {
             for ((_, width), cell) in columns.iter_mut().zip(row) {
-                *width = (*width).max(text::width(cell).min(text::WIDEST));
+                *width = (*width).max((*cell).min(text::WIDEST));
             }
         }
         let total = |columns: &[(Column, usize)]| {
@@ -138,40 +148,49 @@ impl<const N: usize> Table<N> {
         }
         let all_but_last = columns.split_last().map_or(0, |(_, others)| total(others));
         let room = room.saturating_sub(all_but_last + 2).max(LEAST_OF_LAST);
-        for (at, row) in self.rows.iter().enumerate() {
-            let mut line = String::new();
+        let mut line = String::new();
+        for (at, (row, widths)) in self.rows.iter().zip(&widths).enumerate() {
+            line.clear();
             // Spaces are written only before a cell, so that no line ends with spaces.
             let mut spaces = 2;
-            let cells = row.iter().zip(columns).enumerate();
-            for (index, (cell, (column, width))) in cells.filter(|(_, (_, (_, width)))| *width > 0) {
-                let cell = &if column == Column::Path {
-                    text::cut_start(cell, room)
-                } else if index + 1 == N {
-                    text::cut_to(cell, room)
-                } else if column == Column::Left && text::width(cell) > width && width < text::WIDEST {
-                    text::cut_to(cell, width)
+            let cells = row.iter().zip(widths).zip(columns).enumerate();
+            for (index, ((cell, own), (column, width))) in cells.filter(|(_, (_, (_, width)))| *width > 0) {
+                let (mut cell, mut own) = (Cow::Borrowed(cell.as_str()), *own);
+                let most = if column == Column::Path || index + 1 == N {
+                    room
+                } else if column == Column::Left && width < text::WIDEST {
+                    width
                 } else {
-                    cell.clone()
+                    usize::MAX
                 };
-                let width = width.max(text::width(cell));
-                let missing = width - text::width(cell);
+                if own > most {
+                    let cut = if column == Column::Path { text::cut_start } else { text::cut_to };
+                    cell = Cow::Owned(cut(&cell, most).into_owned());
+                    own = text::width(&cell);
+                }
+                let missing = width.saturating_sub(own);
                 let is_number = matches!(column, Column::Right | Column::Detail);
                 let (before, after) = if is_number { (missing, 0) } else { (0, missing) };
                 if !cell.is_empty() {
-                    line.push_str(&" ".repeat(spaces + before));
+                    line.extend(iter::repeat_n(' ', spaces + before));
                     spaces = 0;
                     let style = match column {
                         _ if at == 0 => HEAD,
                         Column::Bar => BAR,
                         _ => Style::new(),
                     };
-                    line.push_str(&format!("{style}{cell}{style:#}"));
+                    if style.is_plain() {
+                        line += &cell;
+                    } else {
+                        line += &format!("{style}{cell}{style:#}");
+                    }
                 } else {
                     spaces += before;
                 }
                 spaces += after + 2;
             }
-            writeln!(out, "{line}")?;
+            line.push('\n');
+            out.write_all(line.as_bytes())?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ pub use executorch_format::Escaped;
 use executorch_format::schema::ScalarType;
 pub use executorch_format::text::format_size as size;
 use executorch_format::text::is_deceptive;
+use std::borrow::Cow;
 use std::path::Path;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -55,7 +56,8 @@ pub fn quoted(string: &str) -> String {
 
 /// Returns the columns of a text on a terminal, where a wide character takes two.
 pub fn width(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_plain { text.len() } else { UnicodeWidthStr::width(text) }
 }
 
 /// The maximum width of a column. Names in files can have any length: a longer cell is not aligned, so that it does not move other rows.
@@ -71,19 +73,24 @@ pub fn left(cell: &str, column: usize) -> String {
     format!("{cell}{}", " ".repeat(column.saturating_sub(width(cell))))
 }
 
+/// Returns `true` if a text takes at most this many columns. No character has more columns than bytes.
+fn fits(text: &str, room: usize) -> bool {
+    text.len() <= room || width(text) <= room
+}
+
 /// Cuts a path at its start to this many columns.
-pub fn cut_start(path: &str, room: usize) -> String {
-    if width(path) <= room {
-        return path.to_owned();
+pub fn cut_start(path: &str, room: usize) -> Cow<'_, str> {
+    if fits(path, room) {
+        return path.into();
     }
     let skipped = path.chars().count().saturating_sub(room - 1);
-    format!("…{}", path.chars().skip(skipped).collect::<String>())
+    format!("…{}", path.chars().skip(skipped).collect::<String>()).into()
 }
 
 /// Cuts a text to this many columns.
-pub fn cut_to(text: &str, room: usize) -> String {
-    if width(text) <= room {
-        return text.to_owned();
+pub fn cut_to(text: &str, room: usize) -> Cow<'_, str> {
+    if fits(text, room) {
+        return text.into();
     }
     let mut columns = 0;
     let fits = |character: &char| {

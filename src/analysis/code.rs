@@ -286,6 +286,28 @@ pub enum TensorPlace<'t> {
 }
 
 impl<'t> Disassembly<'t> {
+    /// Adds which values are written, and which are views by their place alone.
+    pub(super) fn with_value_facts(mut self, pte: &Pte<'_>, delegates: &DelegateOutputs) -> Self {
+        for (method, (plan, code)) in pte.methods().iter().zip(&mut self.methods).enumerate() {
+            let facts = ValueFacts::of(plan, &Calls::new(plan, method, delegates));
+            for (value, written) in code.values.iter_mut().zip(&facts.is_written) {
+                value.written = *written;
+            }
+            for code in code.chains.iter_mut().flat_map(|chain| &mut chain.instructions) {
+                let (Operation::Kernel { arguments, .. } | Operation::Delegate { arguments, .. }) = &mut code.operation
+                else {
+                    continue;
+                };
+                for argument in arguments.iter_mut().filter(|argument| !argument.output) {
+                    let value = usize::try_from(argument.value).ok();
+                    let base = value.and_then(|value| facts.bases.get(value).copied().flatten());
+                    argument.view_of = base.and_then(|base| i32::try_from(base).ok());
+                }
+            }
+        }
+        self
+    }
+
     /// Adds the names, which are found from the code.
     pub(super) fn with_names(mut self, names: Option<&Names<'t>>) -> Self {
         let names = names.map(|names| names.methods.as_slice()).unwrap_or_default();
@@ -315,7 +337,7 @@ impl<'t> Disassembly<'t> {
     }
 }
 
-/// Returns the instructions of each method, without the contents of delegates.
+/// Returns the instructions of each method, without facts about values, names, and the contents of delegates.
 pub(super) fn code<'t>(pte: &'t Pte<'_>, delegates: &DelegateOutputs) -> Disassembly<'t> {
     let mut errors = Vec::new();
     let methods = pte.methods().iter().enumerate();
@@ -331,7 +353,7 @@ fn method_code<'t>(
     errors: &mut Vec<Fault>,
 ) -> MethodCode<'t> {
     let root = Path::ROOT.item("execution_plan", method);
-    let mut values: Vec<CodeValue<'t>> = Vec::new();
+    let mut values: Vec<CodeValue<'t>> = Vec::with_capacity(plan.values().len());
     for (index, value) in plan.values().iter().enumerate() {
         values.push(code_value(value));
         let KernelTypes::Tensor(tensor) = &value.val else {
@@ -358,20 +380,6 @@ fn method_code<'t>(
         .map(|(index, chain)| chain_code(plan, chain, &calls, &root.item("chains", index), errors))
         .collect();
     let (inputs, outputs) = (plan.inputs(), plan.outputs());
-    let facts = ValueFacts::of(plan, &calls);
-    for (value, written) in values.iter_mut().zip(&facts.is_written) {
-        value.written = *written;
-    }
-    let mut chains = chains;
-    for code in chains.iter_mut().flat_map(|chain| &mut chain.instructions) {
-        let (Operation::Kernel { arguments, .. } | Operation::Delegate { arguments, .. }) = &mut code.operation else {
-            continue;
-        };
-        for argument in arguments.iter_mut().filter(|argument| !argument.output) {
-            let base = usize::try_from(argument.value).ok().and_then(|value| facts.bases.get(value).copied().flatten());
-            argument.view_of = base.and_then(|base| i32::try_from(base).ok());
-        }
-    }
     let (input_names, output_names) = (plan.input_names(), plan.output_names());
     MethodCode { name: plan.name(), inputs, outputs, input_names, output_names, values, chains, delegates: Vec::new() }
 }
@@ -428,11 +436,12 @@ fn chain_code<'t>(
     let mut stacks = chain.stacktrace().iter();
     // One list from the start, since a chain can have millions of small instructions.
     let mut instructions: Vec<Code<'t>> = Vec::with_capacity(chain.instructions().len());
+    let mut accesses = Accesses::default();
     for instruction in chain.instructions() {
-        let accesses = calls.accesses(&instruction.instr_args);
+        calls.find(&instruction.instr_args, &mut accesses);
         let assumed = accesses.unknown;
         let stack = stacks.next().map(|frames| frames.items()).unwrap_or_default();
-        let operation = operation(plan, &instruction.instr_args, accesses);
+        let operation = operation(plan, &instruction.instr_args, &accesses);
         instructions.push(Code { operation, jumped_to: false, assumed, name: None, stack });
     }
     for index in sorted::set(instructions.iter().filter_map(|code| code.operation.destination()).collect()) {
@@ -464,10 +473,10 @@ fn chain_code<'t>(
 fn operation<'t>(
     plan: &'t ExecutionPlan<'_>,
     instruction: &InstructionArguments<'_>,
-    accesses: Accesses,
+    accesses: &Accesses,
 ) -> Operation<'t> {
     let mut arguments = Vec::with_capacity(accesses.list.len());
-    for access in accesses.list {
+    for access in &accesses.list {
         let (output, in_place) = (access.role.writes(), access.role.is_in_place());
         let view_of = match access.role {
             Role::View(of) | Role::Move(of) => Some(of),

@@ -165,7 +165,8 @@ impl<'t> Analysis<'t> {
         self.outputs.get_or_init(|| DelegateOutputs::of_program(self.pte, self.payloads()))
     }
 
-    /// Returns the instructions of each method, without the contents of delegates.
+    /// Returns the instructions of each method. Their arguments have no bases other than those that instructions make them views of, no value
+    /// is marked as written, and delegates have no contents: [`disassembly`](Self::disassembly) has them.
     pub(crate) fn code(&self) -> &Disassembly<'t> {
         self.code.get_or_init(|| code::code(self.pte, self.outputs()))
     }
@@ -185,11 +186,9 @@ impl<'t> Analysis<'t> {
 
     /// Returns every instruction of every method. Arguments of known operators have names.
     pub fn disassembly(&self) -> Disassembly<'t> {
-        self.code().clone().with_names(self.answer_names()).with_delegates(delegate_code::contents(
-            self.pte,
-            self.payloads(),
-            self.delegate_graphs().to_vec(),
-        ))
+        let delegates = delegate_code::contents(self.pte, self.payloads(), self.delegate_graphs().to_vec());
+        let code = self.code().clone().with_value_facts(self.pte, self.outputs());
+        code.with_names(self.answer_names()).with_delegates(delegates)
     }
 
     /// Returns every instruction of every method, as [`disassembly`](Self::disassembly) does, without the memory for a copy.
@@ -199,7 +198,8 @@ impl<'t> Analysis<'t> {
         let delegates = delegate_code::contents(self.pte, self.payloads(), graphs);
         self.answer_names();
         self.code();
+        let code = self.code.take().unwrap_or_default().with_value_facts(self.pte, self.outputs());
         let names = self.sources.and(self.names.into_inner());
-        self.code.into_inner().unwrap_or_default().with_names(names.as_ref()).with_delegates(delegates)
+        code.with_names(names.as_ref()).with_delegates(delegates)
     }
 }

@@ -130,7 +130,7 @@ impl<'t, 'a> Calls<'t, 'a> {
     }
 
     /// Does the same as [`accesses`](Self::accesses), but replaces the content of `accesses`.
-    pub(super) fn find(&self, instruction: &InstructionArguments<'_>, accesses: &mut Accesses) {
+    pub(crate) fn find(&self, instruction: &InstructionArguments<'_>, accesses: &mut Accesses) {
         let Accesses { list, unknown } = accesses;
         list.clear();
         *unknown = match instruction {

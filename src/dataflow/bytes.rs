@@ -85,6 +85,13 @@ impl Bytes {
             found.extend_from_slice(&writes.others);
             return 1 + writes.others.len();
         }
+        // Weights are read, but not written.
+        let last = self.pieces.range(..(place.buffer, place.end)).next_back();
+        let is_written = last.is_some_and(|((buffer, _), piece)| *buffer == place.buffer && piece.end > place.start);
+        if !is_written && place.start < place.end {
+            found.push(BEFORE);
+            return 2;
+        }
         let (from, mut at, mut steps) = (found.len(), place.start, 1);
         let mut add = |write: u32| {
             steps += 1 + found.len() - from;

@@ -1,7 +1,7 @@
 //! Possible size savings, found by trying each edit on a copy.
 
 use super::report::EditReport;
-use super::strip::Strip;
+use super::strip::{self, Strip};
 use crate::error::Result;
 use crate::model::Model;
 use crate::verify::Level;
@@ -109,7 +109,7 @@ impl Model<'_> {
         let mut findings = None;
         for (kind, edit) in edits {
             // Files that cannot be edited have no savings.
-            let Ok(Some(after)) = edited(original.clone(), &edit) else { continue };
+            let Ok(Some(after)) = edited(&original, &edit) else { continue };
             let Ok(image) = after.image() else { continue };
             let Some(size @ 1..) = before.checked_sub(image.size()) else { continue };
             // A new layout changes nothing that rules check.
@@ -138,11 +138,12 @@ fn edits(model: &Model<'_>) -> Vec<(SavingKind, SavingEdit)> {
     match model {
         Model::Pte(pte) => {
             let strip = Strip::default();
-            edits.extend([
-                (SavingKind::Unreferenced, SavingEdit::Strip(strip.with_unreferenced())),
-                (SavingKind::StackTraces, SavingEdit::Strip(strip.with_stack_traces())),
-                (SavingKind::Padding, SavingEdit::Strip(strip.with_padding())),
-            ]);
+            edits.push((SavingKind::Unreferenced, SavingEdit::Strip(strip.with_unreferenced())));
+            let mut chains = pte.methods().iter().flat_map(|plan| plan.chains());
+            if chains.any(|chain| !chain.stacktrace().is_empty()) {
+                edits.push((SavingKind::StackTraces, SavingEdit::Strip(strip.with_stack_traces())));
+            }
+            edits.push((SavingKind::Padding, SavingEdit::Strip(strip.with_padding())));
             let default = PteOptions::default();
             let header_length = pte.header.map_or(default.header_length, |header| header.length);
             let options = default.with_header_length(header_length);
@@ -166,15 +167,24 @@ fn edits(model: &Model<'_>) -> Vec<(SavingKind, SavingEdit)> {
     edits
 }
 
-/// Returns the file after an edit; `None` if the edit changes nothing.
-fn edited<'a>(file: Model<'a>, edit: &SavingEdit) -> Result<Option<Model<'a>>> {
+/// Returns the file after an edit; `None` if the edit changes nothing. Parts are stripped even if the file is then larger.
+fn edited<'a>(file: &Model<'a>, edit: &SavingEdit) -> Result<Option<Model<'a>>> {
     let if_changed = |report: EditReport, file| (!report.changes.is_empty()).then_some(file);
     Ok(match (file, edit) {
-        (Model::Pte(mut pte), SavingEdit::Dedup) => if_changed(pte.dedup()?, pte.into()),
-        (Model::Ptd(mut ptd), SavingEdit::Dedup) => if_changed(ptd.dedup()?, ptd.into()),
-        (Model::Pte(mut pte), SavingEdit::Strip(parts)) => if_changed(pte.strip(parts)?, pte.into()),
-        (Model::Pte(pte), SavingEdit::LayOutPte(options)) => Some(pte.lay_out(options)?.into()),
-        (Model::Ptd(ptd), SavingEdit::LayOutPtd(options)) => Some(ptd.lay_out(options)?.into()),
+        (Model::Pte(pte), SavingEdit::Strip(parts)) => {
+            let (stripped, report) = strip::without(pte, parts)?;
+            (parts.padding || !report.changes.is_empty()).then(|| stripped.into())
+        }
+        (Model::Pte(pte), SavingEdit::LayOutPte(options)) => Some(pte.clone().lay_out(options)?.into()),
+        (Model::Ptd(ptd), SavingEdit::LayOutPtd(options)) => Some(ptd.clone().lay_out(options)?.into()),
+        (Model::Pte(pte), SavingEdit::Dedup) => {
+            let mut pte = pte.clone();
+            if_changed(pte.dedup()?, pte.into())
+        }
+        (Model::Ptd(ptd), SavingEdit::Dedup) => {
+            let mut ptd = ptd.clone();
+            if_changed(ptd.dedup()?, ptd.into())
+        }
         _ => None,
     })
 }

@@ -77,7 +77,7 @@ pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
 }
 
 /// Returns a copy without the parts to remove, laid out again.
-fn without<'a>(pte: &Pte<'a>, what: &Strip) -> Result<(Pte<'a>, EditReport)> {
+pub(super) fn without<'a>(pte: &Pte<'a>, what: &Strip) -> Result<(Pte<'a>, EditReport)> {
     let mut report = EditReport::default();
     let options = layout_to_keep(pte)?;
     let mut stripped = pte.clone();

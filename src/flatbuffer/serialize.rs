@@ -5,7 +5,7 @@
 use super::any::{AnyField, AnyNumber, AnyNumbers, AnyTable, AnyTables, Value};
 use super::description::FieldKind;
 use crate::path::Path;
-use alloc::{format, string::String};
+use alloc::string::String;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 /// The bits of the usual NaN.
@@ -51,7 +51,7 @@ pub(crate) fn table<S: Serializer>(table: &dyn AnyTable, at: At<'_>, serializer:
 /// Returns the JSON Schema of any table: its fields are those of ExecuTorch's schema.
 #[cfg(feature = "schemars")]
 pub(crate) fn schema_of_table(name: &str) -> schemars::Schema {
-    let description = format!("The table `{name}` of ExecuTorch's schema, as flatc prints it.");
+    let description = alloc::format!("The table `{name}` of ExecuTorch's schema, as flatc prints it.");
     schemars::json_schema!({"type": "object", "description": description, "additionalProperties": true})
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn entry<M: SerializeMap>(
         Value::Table(table) => map.serialize_entry(name, &Table(table, at)),
         Value::Tables(tables) => map.serialize_entry(name, &Tables(tables, at)),
         Value::Union { name: member_name, tag, member } => {
-            let key = format!("{name}_type");
+            let key = [name, "_type"].concat();
             match member_name {
                 Some(member_name) => map.serialize_entry(&key, member_name)?,
                 None => map.serialize_entry(&key, &tag)?,

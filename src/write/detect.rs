@@ -16,7 +16,7 @@ use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
 use crate::schema::program::{CONSTANTS, DELEGATES};
 use crate::schema::{DataSegment, Program, program};
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
 /// The largest alignment of blobs inside a FlatBuffer to try, as a power of two.
 const LARGEST_INLINE: u32 = 16;
@@ -54,7 +54,7 @@ pub(super) fn pte_style(pte: &Pte<'_>) -> Result<Detected> {
     let shown = WriteStyle { segment_alignment, ..shown_style(metadata, Program::DESCRIPTION) };
     let mut nearest = None;
     for (align_empty, vtable_sharing) in variants(&shown) {
-        for [constant_alignment, delegate_alignment] in alignments(metadata, align_empty) {
+        for [constant_alignment, delegate_alignment] in alignments(metadata, &program, align_empty) {
             let style = WriteStyle { align_empty, vtable_sharing, constant_alignment, delegate_alignment, ..shown };
             let body = style.encode(&program, metadata.len() as u64)?;
             let gap = metadata.len().checked_sub(HEAD_SIZE + body.size());
@@ -184,10 +184,13 @@ pub(super) fn ends_with(metadata: &[u8], body: &Finished) -> bool {
 }
 
 /// Returns the part of the style that is visible in a FlatBuffer: the order of the root's fields, and the sharing of vtables.
+#[expect(clippy::indexing_slicing, reason = "the index is a remainder by the length of the array")]
 pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
     let mut field_order = FieldOrder::ById;
     let mut shared = false;
     let mut extents = BTreeMap::<u32, u32>::new();
+    // Most tables share a vtable with a table shortly before them.
+    let mut known = [None; 64];
     walk(metadata, root, &NO_LIMITS, Wanted::TABLES, &mut |part| {
         let PartKind::Table(table) = &part.kind else {
             return;
@@ -200,7 +203,10 @@ pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> W
                 field_order = if first < second { FieldOrder::BySize } else { FieldOrder::ById };
             }
         }
-        shared |= *extents.entry(table.vtable).or_insert(part.size) != part.size;
+        let recent = &mut known[table.vtable as usize / 2 % 64];
+        if recent.replace((table.vtable, part.size)) != Some((table.vtable, part.size)) {
+            shared |= *extents.entry(table.vtable).or_insert(part.size) != part.size;
+        }
         shared |= table.inline_size.is_some_and(|size| u32::from(size) < part.size);
     });
     let vtable_sharing = if shared { VtableSharing::ByEntries } else { VtableSharing::ByEntriesAndSize };
@@ -230,8 +236,11 @@ pub(super) fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
 /// Every blob starts at a multiple of its alignment. Any alignment from the original one to the largest that divides
 /// all positions gives the same positions. They differ only in the padding of the whole FlatBuffer, which follows from the
 /// larger alignment. So one pair is tried for each power of two.
-fn alignments(metadata: &[u8], align_empty: bool) -> Vec<[u32; 2]> {
+fn alignments(metadata: &[u8], program: &Program<'_>, align_empty: bool) -> Vec<[u32; 2]> {
     let mut largest = [None::<u32>; 2];
+    if program.constant_buffer().is_empty() && program.backend_delegate_data().is_empty() {
+        return vec![[ALIGNMENT; 2]];
+    }
     let is_blob = |kind: &FieldKind| matches!(kind, FieldKind::Numbers { number: NumberKind::U8, .. });
     let blobs = Wanted { tables: false, fields: is_blob };
     walk(metadata, Program::DESCRIPTION, &NO_LIMITS, blobs, &mut |part| {

@@ -10,6 +10,7 @@ use executorch_format::inspect::{
     Returned, TensorPlace,
 };
 use executorch_format::text::shortened;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -224,16 +225,16 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
         }
         Operation::Move { from, to } => {
             writeln!(out, "{index:6}  move")?;
-            line(out, ' ', "from", 4, &operand(context, method, *from))?;
-            line(out, '*', "to", 4, &operand(context, method, *to))?;
+            line(out, b' ', "from", 4, &operand(context, method, *from))?;
+            line(out, b'*', "to", 4, &operand(context, method, *to))?;
         }
         Operation::JumpFalse { condition, destination } => {
             writeln!(out, "{index:6}  jump to L{destination} if false")?;
-            line(out, ' ', "condition", 9, &operand(context, method, *condition))?;
+            line(out, b' ', "condition", 9, &operand(context, method, *condition))?;
         }
         Operation::Free { value } => {
             writeln!(out, "{index:6}  free")?;
-            line(out, ' ', "value", 5, &operand(context, method, *value))?;
+            line(out, b' ', "value", 5, &operand(context, method, *value))?;
         }
         _ => writeln!(out, "{index:6}  unknown instruction")?,
     }
@@ -271,61 +272,84 @@ fn print_assumed(out: &mut Out, code: &Code<'_>) -> io::Result<()> {
 }
 
 fn print_arguments(out: &mut Out, method: &MethodCode<'_>, arguments: &[Argument]) -> io::Result<()> {
-    let names: Vec<String> = arguments
-        .iter()
-        .enumerate()
-        .map(|(index, argument)| argument.name.map_or_else(|| index.to_string(), str::to_owned))
-        .collect();
-    let width = names.iter().map(String::len).max().unwrap_or_default().min(WIDEST);
+    let name = |(index, argument): (usize, &Argument)| {
+        argument.name.map_or_else(|| Cow::Owned(index.to_string()), Cow::Borrowed)
+    };
+    let names: Vec<Cow<'_, str>> = arguments.iter().enumerate().map(name).collect();
+    let width = names.iter().map(|name| name.len()).max().unwrap_or_default().min(WIDEST);
     for (argument, name) in arguments.iter().zip(&names) {
         let mark = match argument {
-            Argument { in_place: true, .. } => '!',
-            Argument { output: true, .. } => '*',
-            _ => ' ',
+            Argument { in_place: true, .. } => b'!',
+            Argument { output: true, .. } => b'*',
+            _ => b' ',
         };
-        let view = argument.view_of.map(|of| format!("  is %{of}")).unwrap_or_default();
-        line(out, mark, name, width, &format!("{}{view}", operand(out.context, method, argument.value)))?;
+        let mut operand = operand(out.context, method, argument.value);
+        if let Some(of) = argument.view_of {
+            operand += &format!("  is %{of}");
+        }
+        line(out, mark, name, width, &operand)?;
     }
     Ok(())
 }
 
-fn line(out: &mut Out, mark: char, name: &str, width: usize, operand: &str) -> io::Result<()> {
-    writeln!(out, "      {mark} {name:width$}  {}", out.context.cut(operand, 10 + width))
+/// Prints an argument: its mark, its ASCII name and its value.
+fn line(out: &mut Out, mark: u8, name: &str, width: usize, operand: &str) -> io::Result<()> {
+    // Written piece by piece, since most lines of the output are these, and formatting takes longer.
+    const SPACES: [u8; WIDEST] = [b' '; WIDEST];
+    out.write_all(b"      ")?;
+    out.write_all(&[mark, b' '])?;
+    out.write_all(name.as_bytes())?;
+    out.write_all(SPACES.get(..width.saturating_sub(name.len())).unwrap_or_default())?;
+    out.write_all(b"  ")?;
+    let operand = out.context.cut(operand, 10 + width);
+    out.write_all(operand.as_bytes())?;
+    out.write_all(b"\n")
 }
 
 /// Formats a value as its index and its content.
 fn operand(context: &Context, method: &MethodCode<'_>, index: i32) -> String {
+    let mut text = String::with_capacity(64);
+    text.push('%');
+    text += &index.to_string();
+    text += "  ";
     let Some(value) = value(method, index.into()) else {
-        return format!("%{index}  out of range");
+        return text + "out of range";
     };
-    let what = match (&value.tensor, &value.place) {
-        (Some(tensor), place) => {
-            let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
-            let name = given_name(value).map(|name| format!(" {}", context.quoted(name, NAME))).unwrap_or_default();
-            format!(
-                "{shape}{name}  {}",
-                place.as_ref().map_or_else(|| "unknown place".to_owned(), |place| place_text(context, place))
-            )
-        }
-        (None, _) => scalar(context, method, value),
+    let Some(tensor) = &value.tensor else {
+        return text + &scalar(context, method, value);
     };
-    format!("%{index}  {what}")
+    text += &tensor.shape().to_string_with(tensor.shape_dynamism);
+    if let Some(name) = given_name(value) {
+        text.push(' ');
+        text += &context.quoted(name, NAME);
+    }
+    text += "  ";
+    match &value.place {
+        Some(place) => push_place(&mut text, context, place),
+        None => text += "unknown place",
+    }
+    text
 }
 
 pub(super) fn value<'m, 't>(method: &'m MethodCode<'t>, index: i64) -> Option<&'m CodeValue<'t>> {
     method.values.get(usize::try_from(index).ok()?)
 }
 
-fn place_text(context: &Context, place: &TensorPlace<'_>) -> String {
+fn push_place(text: &mut String, context: &Context, place: &TensorPlace<'_>) {
     match place {
-        TensorPlace::Runtime => "given at run time".to_owned(),
-        TensorPlace::Planned { buffer, offset } => format!("memory {buffer} at {offset}"),
-        TensorPlace::Constant { index, .. } => format!("constant {index}"),
-        TensorPlace::InitialState { index, buffer, offset, .. } => {
-            format!("memory {buffer} at {offset}, initial state {index}")
+        TensorPlace::Runtime => *text += "given at run time",
+        TensorPlace::Planned { buffer, offset } => {
+            *text += "memory ";
+            *text += &buffer.to_string();
+            *text += " at ";
+            *text += &offset.to_string();
         }
-        TensorPlace::External { key } => format!("external {}", context.quoted(key, NAME)),
-        _ => "elsewhere".to_owned(),
+        TensorPlace::Constant { index, .. } => *text += &format!("constant {index}"),
+        TensorPlace::InitialState { index, buffer, offset, .. } => {
+            *text += &format!("memory {buffer} at {offset}, initial state {index}");
+        }
+        TensorPlace::External { key } => *text += &format!("external {}", context.quoted(key, NAME)),
+        _ => *text += "elsewhere",
     }
 }
 

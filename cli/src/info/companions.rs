@@ -115,7 +115,7 @@ pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io
         let (method, delegate, size) = (context.name(facts.method, NAME), facts.delegate, text::size(facts.size));
         writeln!(out, "  payload of {method}, delegate {delegate}: {kind}, {size}")?;
         let settings = facts.compile_specs.iter();
-        list(out, settings.map(|setting| context.cut(&text::message(&setting.to_string()), 4)))?;
+        list(out, settings.map(|setting| context.cut(&text::message(&setting.to_string()), 4).into_owned()))?;
         if !facts.device.is_empty() {
             writeln!(out, "    for {}", context.name(&facts.device.to_string(), 4 * NAME))?;
         }

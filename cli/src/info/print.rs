@@ -153,7 +153,8 @@ pub(super) fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> 
     if count.count == 0 {
         return Ok(());
     }
-    row(out, name, &format!("{}, {}, for {}", count.count, text::size(count.size), text::count(count.users, user)))
+    let size = count.size.map_or_else(|| "size not known".to_owned(), text::size);
+    row(out, name, &format!("{}, {size}, for {}", count.count, text::count(count.users, user)))
 }
 
 /// Prints the device requirements: first backends and methods, then the data.
@@ -377,7 +378,8 @@ fn print_flat_tensor(out: &mut Out, facts: &FlatTensorSummary<'_>) -> io::Result
     let shown: Vec<_> = shown.collect();
     let shape_width = text::column(shown.iter().map(|(_, shape, _)| shape));
     let size_width = text::column(shown.iter().map(|(_, _, size)| size));
-    let keys: Vec<String> = shown.iter().map(|(key, _, _)| context.cut(key, 8 + shape_width + size_width)).collect();
+    let keys: Vec<String> =
+        shown.iter().map(|(key, _, _)| context.cut(key, 8 + shape_width + size_width).into_owned()).collect();
     let key_width = text::column(keys.iter());
     for (key, (_, shape, size)) in keys.iter().zip(&shown) {
         writeln!(out, "    {}  {}  {size}", text::left(key, key_width), text::left(shape, shape_width))?;

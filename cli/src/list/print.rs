@@ -66,7 +66,13 @@ fn cells(context: &Context, blob: &BlobRow<'_>, several: bool) -> [String; 5] {
             break;
         }
     }
-    [blob.kind.to_string(), offset, text::size(blob.size), users(context, blob, several), whats.join(", ")]
+    [
+        blob.kind.to_string(),
+        offset,
+        blob.size.map_or_else(|| "not known".to_owned(), text::size),
+        users(context, blob, several),
+        whats.join(", "),
+    ]
 }
 
 /// At most this many different descriptions of a blob are shown.
@@ -78,7 +84,8 @@ fn users(context: &Context, blob: &BlobRow<'_>, several: bool) -> String {
     let mut run: Option<(&str, usize, usize)> = None;
     let end = |run: &mut Option<(&str, usize, usize)>, parts: &mut Vec<String>| {
         if let Some((method, first, last)) = run.take() {
-            let first_name = text::value(&context.name(method, 30), first, several);
+            let method = if several { context.name(method, 30) } else { String::new() };
+            let first_name = text::value(&method, first, several);
             parts.push(if first == last { first_name } else { format!("{first_name}–%{last}") });
         }
     };

@@ -16,7 +16,7 @@ use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNodeUnion;
 use crate::sorted::{find, set};
 use alloc::collections::BTreeMap;
-use alloc::{borrow::Cow, format, string::String, sync::Arc, vec, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, string::ToString, sync::Arc, vec, vec::Vec};
 
 /// A program whose names are to be found.
 #[derive(Clone, Copy)]
@@ -248,6 +248,11 @@ impl<'t> MethodNames<'t> {
                 name.module = Some(outer(path));
             }
         }
+        let has_modules =
+            |names: &Vec<Option<Arc<InstructionName<'_>>>>| names.iter().flatten().any(|name| name.module.is_some());
+        if self.values.iter().flatten().all(|name| name.module.is_none()) && !self.chains.iter().any(has_modules) {
+            return;
+        }
         for (names, chain) in self.chains.iter_mut().zip(&code.chains) {
             for (name, code) in names.iter_mut().zip(&chain.instructions) {
                 let Some(name) = name.as_mut().map(Arc::make_mut) else { continue };
@@ -336,6 +341,8 @@ struct Method<'c, 't> {
     found: MethodNames<'t>,
     /// For each operator, the number of instructions so far and its name in labels: many instructions may share a long name.
     counts: BTreeMap<&'t str, (usize, String)>,
+    /// The label of the current instruction, where it is composed.
+    text: String,
     /// The number of instructions with nodes in the record, and of those whose operator is that of a node.
     recorded: usize,
     fitting: usize,
@@ -346,7 +353,7 @@ impl<'c, 't> Method<'c, 't> {
         let (inputs, values) = (code.input_names.clone(), vec![None; code.values.len()]);
         let parameters = record.and_then(|record| record.recorded.parameters);
         let found = MethodNames { inputs, parameters, values, chains: Vec::new(), delegates: Vec::new() };
-        Self { code, record, found, counts: BTreeMap::new(), recorded: 0, fitting: 0 }
+        Self { code, record, found, counts: BTreeMap::new(), text: String::new(), recorded: 0, fitting: 0 }
     }
 
     fn names(mut self) -> Result<MethodNames<'t>> {
@@ -424,8 +431,12 @@ impl<'c, 't> Method<'c, 't> {
         };
         let name = || short(runs.rsplit_once("::").map_or(runs, |(_, name)| name));
         let (count, name) = self.counts.entry(runs).or_insert_with(|| (0, name()));
-        let label = NameText::from(format!("{name}.{count}"));
+        self.text.clear();
+        self.text += name;
+        self.text.push('.');
+        self.text += &count.to_string();
         *count += 1;
+        let label = NameText::shared(&self.text);
         let nodes: Vec<&Nodes<'t>> = match (self.record, index) {
             (Some(record), Some(index)) => record.nodes(index).collect(),
             _ => Vec::new(),
@@ -436,9 +447,17 @@ impl<'c, 't> Method<'c, 't> {
             self.recorded += 1;
             self.fitting += usize::from(same.is_some());
         }
-        let is_output = |argument: &&Argument| argument.output;
-        let outputs = arguments.iter().filter(is_output).map(|argument| argument.value).collect::<Vec<_>>();
-        let several = outputs.iter().any(|output| Some(output) != outputs.first());
+        let mut outputs = arguments.iter().filter(|argument| argument.output).map(|argument| argument.value);
+        let first = outputs.next();
+        let several = outputs.any(|output| Some(output) != first);
+        // The name of an argument: the label and the argument's name.
+        let label_length = self.text.len();
+        let mut named = |place: &str| {
+            self.text.truncate(label_length);
+            self.text.push(' ');
+            self.text += place;
+            NameText::shared(&self.text)
+        };
         for (at, argument) in arguments.iter().enumerate() {
             let Some(value) = usize::try_from(argument.value).ok().and_then(|value| self.code.values.get(value)) else {
                 continue;
@@ -449,7 +468,7 @@ impl<'c, 't> Method<'c, 't> {
                 None => Cow::Owned(format!("{at}")),
             };
             if argument.output && !argument.in_place {
-                let name = if several { format!("{label} {place}").into() } else { label.clone() };
+                let name = if several { named(&place) } else { label.clone() };
                 self.found.set(argument.value.into(), name, NamedBy::Operator);
                 continue;
             }
@@ -474,7 +493,7 @@ impl<'c, 't> Method<'c, 't> {
                 self.found.put(argument.value.into(), Name { sizes, ..name });
             }
             if has_data(value) {
-                self.found.set(argument.value.into(), format!("{label} {place}").into(), NamedBy::Operator);
+                self.found.set(argument.value.into(), named(&place), NamedBy::Operator);
             }
         }
         let module = nodes.first().map(|first| match same {

@@ -111,11 +111,10 @@ fn part_in(argument: &str) -> Option<&'static str> {
 pub(super) fn add_parameters(names: &mut MethodNames<'_>, code: &MethodCode<'_>) {
     for instruction in code.chains.iter().flat_map(|chain| &chain.instructions) {
         let Operation::Kernel { operator, arguments, .. } = &instruction.operation else { continue };
-        let parts: Vec<_> =
-            arguments.iter().filter_map(|argument| Some((argument, part_in(argument.name?)?))).collect();
+        let parts = || arguments.iter().filter_map(|argument| Some((argument, part_in(argument.name?)?)));
         // Only the arguments of operators in the table have names, so an operator with a long name is not searched for each of its calls.
         let is_dequantizing =
-            !parts.is_empty() && (operator.contains("::dequantize_") || operator.contains("::embedding_"));
+            parts().next().is_some() && (operator.contains("::dequantize_") || operator.contains("::embedding_"));
         let (Some(tensor), true) = (arguments.first(), is_dequantizing) else { continue };
         let value = |argument: &Argument| usize::try_from(argument.value).ok();
         let Some(tensor) = value(tensor).and_then(|value| names.values.get(value)?.clone()) else { continue };
@@ -127,7 +126,7 @@ pub(super) fn add_parameters(names: &mut MethodNames<'_>, code: &MethodCode<'_>)
             NameText::Shared(_) => None,
         });
         let tensor = Name { module, ..tensor };
-        for (argument, what) in parts {
+        for (argument, what) in parts() {
             let is_tensor = |value: &usize| code.values.get(*value).is_some_and(|value| value.tensor.is_some());
             if value(argument).is_some_and(|value| is_tensor(&value)) {
                 names.put(argument.value.into(), part(&tensor, what));

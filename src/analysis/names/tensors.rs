@@ -76,6 +76,10 @@ pub(super) fn computed<'t>(
     pte: &Pte<'_>,
     sources: impl Iterator<Item = &'t NameSource<'t>>,
 ) -> Vec<(&'t str, String)> {
+    let mut sources = sources.peekable();
+    if sources.peek().is_none() {
+        return Vec::new();
+    }
     let known = names.given(pte);
     let is_known = |name: &str| known.binary_search(&name).is_ok();
     let mut computed: BTreeMap<&'t str, String> = BTreeMap::new();

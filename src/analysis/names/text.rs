@@ -18,6 +18,13 @@ pub enum NameText<'t> {
     Shared(Arc<str>),
 }
 
+impl NameText<'_> {
+    /// Creates a composed name from a text that is needed again.
+    pub(super) fn shared(text: &str) -> Self {
+        Self::Shared(text.into())
+    }
+}
+
 impl Deref for NameText<'_> {
     type Target = str;
 

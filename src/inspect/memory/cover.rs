@@ -64,12 +64,13 @@ impl Cover {
             (left, right) = (left / 2, right / 2);
         }
         // The nodes that contain an end of the range.
-        for leaf in [first, after - 1] {
-            let mut node = leaf / 2;
-            while node > 0 {
-                self.count(node);
-                node /= 2;
+        let (mut left, mut right) = (first / 2, (after - 1) / 2);
+        while left > 0 {
+            self.count(left);
+            if right != left {
+                self.count(right);
             }
+            (left, right) = (left / 2, right / 2);
         }
     }
 

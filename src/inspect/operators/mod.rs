@@ -12,7 +12,7 @@ use crate::names::check_operator_name;
 use crate::operators::KernelPlace;
 use crate::path::{FieldPath, Path};
 use crate::schema::ScalarType;
-use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Tensor};
+use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Operator, Tensor};
 use crate::sorted;
 use crate::tensor::RUNTIME_RANK;
 use alloc::collections::BTreeMap;
@@ -141,13 +141,22 @@ fn kernel_key(tensors: &[TensorUse]) -> String {
     }
 }
 
+/// The type and dim order of each tensor of a call.
+type CallTensors<'t> = Vec<(ScalarType, &'t [u8])>;
+
 impl OperatorUse {
-    /// Adds a call with these tensors.
-    fn add(&mut self, tensors: Vec<TensorUse>) {
-        self.calls += 1;
-        let kernel = self.kernels.entry(kernel_key(&tensors)).or_default();
-        kernel.calls += 1;
-        kernel.tensors = tensors;
+    /// Creates the use of an operator from the number of its calls with each combination of tensors: many calls have the same.
+    fn new(operator: &Operator<'_>, calls: BTreeMap<CallTensors<'_>, usize>) -> Self {
+        let mut operator = Self { place: KernelPlace::of(operator), ..Self::default() };
+        for (tensors, calls) in calls {
+            let tensors = tensors.into_iter();
+            let tensors: Vec<_> = tensors
+                .map(|(scalar_type, dim_order)| TensorUse { scalar_type, dim_order: dim_order.to_vec() })
+                .collect();
+            operator.calls += calls;
+            operator.kernels.insert(kernel_key(&tensors), KernelUse { calls, tensors });
+        }
+        operator
     }
 
     fn merge(&mut self, other: Self) {
@@ -220,8 +229,7 @@ impl Operators {
     /// Adds the requirements of a method.
     pub(crate) fn add(&mut self, plan: &ExecutionPlan<'_>, path: &Path<'_>) {
         // Collected by index, because a name may be long and called often.
-        let place = |operator| OperatorUse { place: KernelPlace::of(operator), ..OperatorUse::default() };
-        let mut operators: Vec<OperatorUse> = plan.operators().iter().map(place).collect();
+        let mut operators: Vec<BTreeMap<CallTensors<'_>, usize>> = vec![BTreeMap::new(); plan.operators().len()];
         let mut backends = vec![BackendUse { delegates: 1, ..BackendUse::default() }; plan.delegates().len()];
         let mut tensors = tensors(plan);
         for (value, tensor) in tensors.iter_mut().enumerate() {
@@ -242,7 +250,10 @@ impl Operators {
                     }
                     let args = call.args().iter().filter_map(|arg| *tensors.get(usize::try_from(*arg).ok()?)?);
                     match usize::try_from(call.op_index).ok().and_then(|index| operators.get_mut(index)) {
-                        Some(operator) => operator.add(args.map(TensorUse::of).collect()),
+                        Some(calls) => {
+                            let tensors = args.map(|tensor| (tensor.scalar_type, tensor.dim_order())).collect();
+                            *calls.entry(tensors).or_default() += 1;
+                        }
                         None => {
                             let found = format!("operator {}, but there are {}", call.op_index, operators.len());
                             self.fault(&path.field("instr_args.KernelCall.op_index"), found);
@@ -261,7 +272,8 @@ impl Operators {
                 _ => {}
             }
         }
-        for (operator, found) in plan.operators().iter().zip(operators) {
+        for (operator, calls) in plan.operators().iter().zip(operators) {
+            let found = OperatorUse::new(operator, calls);
             self.operators.entry(operator.full_name()).or_default().merge(found);
         }
         for (delegate, found) in plan.delegates().iter().zip(backends) {

@@ -134,10 +134,10 @@ impl<'t> Ledger<'t> {
         // Most tables share a vtable with a table shortly before them.
         let mut claimed = [None; 64];
         // Most parts belong to a group that was used shortly before.
-        let mut groups: [Option<(&TableDescription, usize)>; 16] = [None; 16];
+        let mut groups: [Option<(&TableDescription, usize)>; 64] = [None; 64];
         walk_at(position, metadata, root, &Limits::default(), Wanted::ALL, &mut |part| {
             let method = part.path.item_of_root("execution_plan");
-            let known = &mut groups[core::ptr::from_ref(part.owner) as usize / size_of::<TableDescription>() % 16];
+            let known = &mut groups[core::ptr::from_ref(part.owner) as usize / size_of::<TableDescription>() % 64];
             let group = match known {
                 Some((owner, group)) if core::ptr::eq(*owner, part.owner) => *group,
                 _ => {
