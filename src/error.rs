@@ -159,7 +159,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Bytes of another kind of file, or of an unknown kind.
+    /// Returns the kind for bytes of another kind of file, or of an unknown kind.
     pub(crate) fn foreign(expected: &'static str, found: impl Into<Cow<'static, str>>) -> Self {
         Self::Foreign { expected, found: found.into(), format: ForeignFormat::Other }
     }
@@ -343,7 +343,7 @@ impl Error {
         Self::at(offset, ErrorKind::Other { format, fault: fault.into() })
     }
 
-    /// A fault in JSON that is at byte `start` of a file of another format.
+    /// Returns the error for a fault in JSON at byte `start` of a file of another format.
     #[cfg(any(feature = "convert", feature = "json"))]
     #[cold]
     pub(crate) fn of_json(format: &'static str, text: &str, start: usize, error: &serde_json::Error) -> Self {

@@ -66,7 +66,7 @@ pub fn run<'a>(context: &Context, arguments: &'a Arguments) -> Result<Pending<'a
     prepare_all(context, &[(&image, &arguments.output)], &inputs)
 }
 
-/// The kind of file that the output's name states, for JSON that does not.
+/// Returns the kind of file that the output's name states, for JSON that does not.
 fn kind_of(arguments: &Arguments) -> Option<FileKind> {
     let ending = arguments.output.extension()?;
     let is = |kind: &FileKind| ending.eq_ignore_ascii_case(kind.extension().trim_start_matches('.'));

@@ -19,7 +19,7 @@ use clap::ValueEnum;
 use executorch_format::Analysis;
 use executorch_format::inspect::{Macs, ModuleTotal, Operators};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// List the operators and backends that a model needs
 ///
@@ -103,9 +103,41 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.trace.is_some() {
         arguments.files.single("--trace")?;
     }
-    let together = arguments.merge || arguments.yaml;
-    let mut documents = if together { None } else { json::Files::start(context, &arguments.form) };
-    let (mut all, mut files, mut apart) = (Operators::default(), Vec::new(), false);
+    if arguments.merge || arguments.yaml { together(context, arguments) } else { each(context, arguments) }
+}
+
+/// Prints the needs of all files together: as YAML, JSON or text.
+fn together(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let (mut all, mut files) = (Operators::default(), Vec::new());
+    let outcome = each_program(context, &arguments.files, Need::Graphs, None, |path, pte, _| {
+        let operators = Analysis::new(pte).operators();
+        let errors = operators.errors.clone();
+        if arguments.yaml {
+            operators.check_names().map_err(|error| refused(path, &error))?;
+            context.incomplete(path, "YAML", errors.len());
+        }
+        files.push(path.to_owned());
+        all.merge(operators);
+        Failure::unless_sound(path, &errors)
+    })?;
+    if files.is_empty() {
+        return outcome;
+    }
+    if arguments.yaml {
+        arguments.output.write(context, yaml::text(&all, &files).into_bytes())?;
+    } else if arguments.form.any() {
+        let files = json::Named::all(files.iter().map(PathBuf::as_path));
+        json::print(context, &MergedOperators { files, operators: &all }, &arguments.form)?;
+    } else {
+        print::merged(context, files.len(), &all)?;
+    }
+    outcome
+}
+
+/// Prints an answer about each file.
+fn each(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let mut documents = json::Files::start(context, &arguments.form);
+    let mut apart = false;
     let outcome = each_program(context, &arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
         let uses_names = arguments.macs || arguments.by.is_some();
         let names = uses_names.then(|| arguments.names.open(context, path)).transpose()?;
@@ -115,79 +147,46 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             None => Analysis::new(pte),
         };
         let operators = analysis.operators();
-        let errors = operators.errors.clone();
-        if arguments.delegated {
-            let (found, path_of) = (analysis.delegation(), arguments.trace.as_deref());
-            let times = delegated::times(context, path_of, &analysis)?;
-            match documents {
-                Some(documents) => {
-                    let file = path.display().to_string();
-                    documents.add(&delegated::FileDelegation { file, delegation: &found, times, errors: &errors })?
-                }
-                None => delegated::text(context, path, &found, &times, std::mem::replace(&mut apart, true))?,
-            }
-            return Failure::unless_sound(path, &errors);
+        match arguments.delegated {
+            true => delegated::file(context, arguments, path, &analysis, &operators.errors, documents, &mut apart)?,
+            false => needs(context, arguments, path, &analysis, &operators, documents, &mut apart)?,
         }
-        if arguments.yaml {
-            operators.check_names().map_err(|error| refused(path, &error))?;
-        }
-        match documents {
-            _ if together => {
-                files.push(path.to_owned());
-                all.merge(operators);
-            }
-            Some(documents) if arguments.by.is_none() => {
-                let (file, modules) = (path.display().to_string(), Vec::new());
-                let macs = arguments.macs.then(|| analysis.macs());
-                documents.add(&FileOperators { file, operators: &operators, modules, macs })?
-            }
-            documents if arguments.by.is_some() => {
-                let macs = arguments.macs.then(|| analysis.macs());
-                let modules = match &macs {
-                    Some(macs) => analysis.macs_by_module(macs),
-                    None => analysis.calls_by_module(),
-                };
-                modules::check(path, &modules)?;
-                match documents {
-                    Some(documents) => {
-                        let file = path.display().to_string();
-                        documents.add(&FileOperators { file, operators: &operators, modules, macs })?
-                    }
-                    None => {
-                        let (what, number): (_, fn(u64) -> String) = match arguments.macs {
-                            true => (("multiply-accumulates", "MACS"), macs::grouped),
-                            false => (("instructions, and nodes inside delegates", "CALLS"), |calls| calls.to_string()),
-                        };
-                        print::modules(
-                            context,
-                            path,
-                            what,
-                            &modules,
-                            arguments.top,
-                            std::mem::replace(&mut apart, true),
-                            number,
-                        )?
-                    }
-                }
-            }
-            _ if arguments.macs => macs::text(context, path, &analysis.macs(), std::mem::replace(&mut apart, true))?,
-            _ => print::text(context, path, &operators, std::mem::replace(&mut apart, true))?,
-        }
-        if arguments.yaml {
-            context.incomplete(path, "YAML", errors.len());
-        }
-        Failure::unless_sound(path, &errors)
+        Failure::unless_sound(path, &operators.errors)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
-    match together {
-        _ if files.is_empty() => {}
-        _ if arguments.yaml => arguments.output.write(context, yaml::text(&all, &files).into_bytes())?,
-        true if arguments.form.any() => {
-            let files = json::Named::all(files.iter().map(PathBuf::as_path));
-            json::print(context, &MergedOperators { files, operators: &all }, &arguments.form)?
-        }
-        true => print::merged(context, files.len(), &all)?,
-        false => {}
-    }
     outcome
+}
+
+/// Prints the needs of a file, with multiply-accumulates and modules if requested; as text, one of the three, after an empty line if `apart`.
+fn needs(
+    context: &Context,
+    arguments: &Arguments,
+    path: &Path,
+    analysis: &Analysis<'_>,
+    operators: &Operators,
+    documents: Option<&mut json::Files>,
+    apart: &mut bool,
+) -> Result<(), Failure> {
+    let macs = arguments.macs.then(|| analysis.macs());
+    let modules = match (arguments.by, &macs) {
+        (None, _) => Vec::new(),
+        (Some(By::Module), Some(macs)) => analysis.macs_by_module(macs),
+        (Some(By::Module), None) => analysis.calls_by_module(),
+    };
+    if arguments.by.is_some() {
+        modules::check(path, &modules)?;
+    }
+    if let Some(documents) = documents {
+        return documents.add(&FileOperators { file: path.display().to_string(), operators, modules, macs });
+    }
+    let apart = std::mem::replace(apart, true);
+    let print = |amount, number| print::modules(context, path, amount, &modules, arguments.top, apart, number);
+    match (arguments.by, &macs) {
+        (Some(By::Module), Some(_)) => print(("multiply-accumulates", "MACS"), macs::grouped),
+        (Some(By::Module), None) => {
+            print(("instructions, and nodes inside delegates", "CALLS"), |calls| calls.to_string())
+        }
+        (None, Some(macs)) => macs::text(context, path, macs, apart),
+        (None, None) => print::text(context, path, operators, apart),
+    }
 }

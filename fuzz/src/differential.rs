@@ -36,7 +36,7 @@ fn assert_agrees(bytes: &[u8], verify: Verify) {
     }
 }
 
-/// Faults that this crate accepts and generated Rust code refuses, because ExecuTorch's C++ accepts them. `pte verify` reports them.
+/// Returns `true` for faults that this crate accepts and generated Rust code refuses, because ExecuTorch's C++ accepts them. `pte verify` reports them.
 fn excused(error: &InvalidFlatbuffer) -> bool {
     match error {
         // A tag without a value, or a value without a tag, is kept as an unknown member.

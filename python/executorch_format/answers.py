@@ -458,7 +458,8 @@ class Operator(Answer):
     place: KernelPlace | None
     """The place of its kernels; `None` if it is in no library of ExecuTorch."""
     kernels: Answers[Kernel]
-    """The combinations of tensors in its calls, by ExecuTorch's kernel key."""
+    """The combinations of tensors in its calls, by ExecuTorch's kernel key, such as `v1/6;0,1|6;0,1`: the numbers of scalar types with dim
+    orders."""
 
 
 @dataclass(frozen=True, repr=False)

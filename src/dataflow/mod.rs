@@ -29,6 +29,7 @@ pub(crate) use access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, size
 pub(crate) use blocks::Branch;
 pub(crate) use bytes::{BEFORE, Bytes, MemoryRange};
 pub(crate) use events::{Event, Kind};
+pub(crate) use needs::Needs;
 pub(crate) use payloads::DelegateOutputs;
 pub(crate) use walk::{Conflict, Null, Rebound, Reordered, Source, StaleView};
 

@@ -15,7 +15,7 @@ use alloc::{borrow::Cow, format, vec::Vec};
 
 impl<'a> Bpte<'a> {
     /// Replaces the program with another `.pte` file, given by its bytes. The test cases stay unchanged;
-    /// [`new_errors`](super::new_errors) checks whether they match the new program.
+    /// [`Model::new_errors`](crate::Model::new_errors) checks whether they match the new program.
     ///
     /// ```
     /// use executorch_format::Bpte;
@@ -73,7 +73,7 @@ impl<'a> Bpte<'a> {
     ///
     /// Fails as [`program`](Self::program) does, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the program has no such method,
     /// and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the data does not fit the method's inputs and outputs.
-    /// [`new_errors`](super::new_errors) checks the rest.
+    /// [`Model::new_errors`](crate::Model::new_errors) checks the rest.
     #[expect(clippy::indexing_slicing, reason = "the suite at this index was found or added")]
     pub fn add_case(&mut self, method: &str, inputs: &[NewData<'a>], expected: &[NewData<'a>]) -> Result<EditReport> {
         let case = {

@@ -196,7 +196,7 @@ struct Content<'t> {
 const MAX_TIMES: u64 = 16;
 
 impl<'t> Content<'t> {
-    /// `files` are those that were read; data of a tree that was not read from a file has no limit.
+    /// Creates the content of a program. `files` are those that were read; data of a tree that was not read from a file has no limit.
     fn new<'s>(blobs: NamedBlobs<'t>, mut files: impl Iterator<Item = Option<&'s Source<'s>>>) -> Self {
         let size = files.try_fold(0u64, |size, file| Some(size.saturating_add(file?.size())));
         let limit = size.map_or(u64::MAX, |size| size.saturating_mul(MAX_TIMES));

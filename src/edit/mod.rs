@@ -29,7 +29,8 @@
 //! | [`strip`](crate::Pte::strip), [`select`](crate::Pte::select) | [`rename`](crate::Ptd::rename), [`filter`](crate::Ptd::filter) |
 //! | [`set_metadata`](crate::Pte::set_metadata), [`remove_metadata`](crate::Pte::remove_metadata) | |
 //!
-//! [`Model::savings`](crate::Model::savings) finds out which of them make a file smaller. In a bundle (`.bpte`),
+//! [`Model::savings`](crate::Model::savings) finds out which of them make a file smaller, and
+//! [`Model::new_errors`](crate::Model::new_errors) which errors an edit added. In a bundle (`.bpte`),
 //! [`replace_program`](crate::Bpte::replace_program) replaces the program.
 
 mod bundle;

@@ -48,16 +48,16 @@ pub(crate) use sealed::Sealed;
 /// });
 /// ```
 pub trait AnyTable: Debug + Sealed {
-    /// The schema's names and types of its fields.
+    /// Returns the schema's names and types of its fields.
     fn description(&self) -> &'static TableDescription;
 
     /// Calls `visit` with the name and the value of each field, in order.
     fn for_each_field<'t>(&'t self, visit: &mut dyn FnMut(&'static str, Value<'t>));
 
-    /// The field with that index in [`TableDescription::fields`].
+    /// Returns the field with that index in [`TableDescription::fields`].
     fn field(&self, index: usize) -> Option<&dyn AnyField>;
 
-    /// The field with that index, mutable.
+    /// Returns the field with that index, mutable.
     #[cfg(any(test, feature = "write"))]
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField>;
 }
@@ -134,7 +134,7 @@ pub(crate) fn debug(table: &dyn AnyTable, f: &mut fmt::Formatter<'_>) -> fmt::Re
     shown.finish()
 }
 
-/// [`debug`] for a field.
+/// Does the same as [`debug`] for a field.
 pub(crate) fn debug_field(field: &dyn AnyField, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let value = field.value();
     let some: &dyn Debug = match &value {
@@ -192,21 +192,21 @@ impl Debug for TablesDebug<'_> {
 
 /// A field of a table.
 pub trait AnyField: Sealed {
-    /// Its value.
+    /// Returns its value.
     fn value(&self) -> Value<'_>;
 
     /// Changes it. Returns `false`, and changes nothing, if the change does not fit the field.
     #[cfg(any(test, feature = "write"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool;
 
-    /// The table in it, a union's member, or item `index` of a list of tables.
+    /// Returns the table in it, a union's member, or item `index` of a list of tables.
     #[cfg(any(test, feature = "write"))]
     fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable> {
         let _ = index;
         None
     }
 
-    /// The schema's names of the values of an enumeration.
+    /// Returns the schema's names of the values of an enumeration.
     #[doc(hidden)]
     #[cfg(feature = "json")]
     fn names(&self) -> &'static [&'static str] {
@@ -219,7 +219,7 @@ pub trait AnyField: Sealed {
         Ok(())
     }
 
-    /// The value of a union that the schema does not know.
+    /// Returns the value of a union that the schema does not know.
     #[doc(hidden)]
     fn unknown(&self) -> Option<Unknown> {
         None
@@ -276,7 +276,7 @@ pub enum AnyNumber {
 }
 
 impl AnyNumber {
-    /// Its bits: signed integers are sign-extended.
+    /// Returns its bits: signed integers are sign-extended.
     pub fn bits(self) -> u64 {
         match self {
             Self::Bool(number) => number.into(),
@@ -306,7 +306,7 @@ pub enum AnyNumbers<'t> {
 }
 
 impl<'t> AnyNumbers<'t> {
-    /// The number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         each_kind!(*self, list => list.len())
     }
@@ -316,17 +316,17 @@ impl<'t> AnyNumbers<'t> {
         self.len() == 0
     }
 
-    /// The number with that index.
+    /// Returns the number with that index.
     pub fn get(&self, index: usize) -> Option<AnyNumber> {
         each_kind!(*self, list => list.get(index).map(|number| number.any()))
     }
 
-    /// The numbers in order.
+    /// Returns the numbers in order.
     pub fn iter(self) -> impl Iterator<Item = AnyNumber> + 't {
         (0..self.len()).filter_map(move |index| self.get(index))
     }
 
-    /// The list as bytes, in this machine's byte order. If the list is borrowed from a file, so are the bytes.
+    /// Returns the list as bytes, in this machine's byte order. If the list is borrowed from a file, so are the bytes.
     pub fn as_bytes(&self) -> &'t [u8] {
         each_kind!(*self, list => bytemuck::cast_slice(list))
     }
@@ -334,7 +334,7 @@ impl<'t> AnyNumbers<'t> {
 
 /// A list of tables.
 pub trait AnyTables: Sealed {
-    /// The number of items.
+    /// Returns the number of items.
     fn len(&self) -> usize;
 
     /// Returns `true` if the list is empty.
@@ -342,7 +342,7 @@ pub trait AnyTables: Sealed {
         self.len() == 0
     }
 
-    /// The table with that index.
+    /// Returns the table with that index.
     fn get(&self, index: usize) -> Option<&dyn AnyTable>;
 }
 
@@ -381,7 +381,7 @@ pub(crate) fn texts<'t>(
     texts_of(table, table.description(), but, path, found);
 }
 
-/// [`texts`] of a table with that description.
+/// Does the same as [`texts`] of a table with that description.
 #[cfg(feature = "verify")]
 fn texts_of<'t>(
     table: &'t dyn AnyTable,
@@ -417,7 +417,7 @@ fn texts_of<'t>(
     }
 }
 
-/// The most tables that a table may be: itself and all in it. Lists of tables that have no lists are counted by their length.
+/// Returns the maximum number of tables that a table may be: itself and all in it. Lists of tables that have no lists are counted by their length.
 #[cfg(feature = "verify")]
 pub(crate) fn most_tables(table: &dyn AnyTable) -> usize {
     let mut most = table.description().content.tables;
@@ -449,7 +449,7 @@ pub(crate) fn tables(table: &dyn AnyTable) -> usize {
     tables_of(table, table.description())
 }
 
-/// [`tables`] of a table with that description.
+/// Does the same as [`tables`] of a table with that description.
 #[cfg(feature = "verify")]
 fn tables_of(table: &dyn AnyTable, description: &TableDescription) -> usize {
     let mut all = 1;

@@ -38,7 +38,7 @@ impl Content {
     /// Nothing.
     const NONE: Self = Self { texts: 0, parts: 0, bools: false, lists: false, tables: 0 };
 
-    /// The bit of a union's member; those with high tags share bits.
+    /// Returns the bit of a union's member; those with high tags share bits.
     pub(crate) const fn bit(tag: u8) -> u32 {
         1u32.rotate_left(tag as u32)
     }
@@ -172,7 +172,7 @@ pub enum NumberKind {
 }
 
 impl NumberKind {
-    /// Its size in bytes, which is also its alignment.
+    /// Returns its size in bytes, which is also its alignment.
     pub fn size(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,
@@ -188,7 +188,7 @@ impl FieldDescription {
         Self { name, kind }
     }
 
-    /// The number of ids that it takes.
+    /// Returns the number of ids that it takes.
     pub fn ids(&self) -> usize {
         match self.kind {
             FieldKind::Union(_) => 2,
@@ -206,7 +206,7 @@ impl TableDescription {
         Self { name, fields, forms, content: Content::of_table(fields) }
     }
 
-    /// Its fields, each with its index in `fields` and its first id.
+    /// Returns its fields, each with its index in `fields` and its first id.
     pub fn fields_by_id(&self) -> impl Iterator<Item = (usize, &'static FieldDescription)> {
         self.fields.iter().scan(0, |id, field| {
             let first = *id;
@@ -221,7 +221,7 @@ impl UnionDescription {
         Self { name, members, content: Content::of_union(members) }
     }
 
-    /// The member with that tag.
+    /// Returns the member with that tag.
     pub fn member(&self, tag: u8) -> Option<&'static MemberDescription> {
         self.members.iter().find(|member| member.tag == tag)
     }

@@ -25,7 +25,7 @@ pub(crate) trait Field<'a>: Sized {
     /// Its inline form for each id that it takes: one, or two for a union.
     const FORMS: &'static [FieldForm];
 
-    /// Its value in a table that does not have it.
+    /// Returns its value in a table that does not have it.
     fn absent() -> Self;
 
     /// Reads it.

@@ -16,7 +16,7 @@ pub(crate) enum FieldForm {
 }
 
 impl FieldForm {
-    /// A number of `size` bytes. Does not compile for a size other than 1, 2, 4 or 8.
+    /// Returns a number of `size` bytes. Does not compile for a size other than 1, 2, 4 or 8.
     #[allow(clippy::panic)]
     pub(crate) const fn number(size: usize) -> Self {
         match size {
@@ -28,7 +28,7 @@ impl FieldForm {
         }
     }
 
-    /// Its inline size in bytes, which is also its alignment.
+    /// Returns its inline size in bytes, which is also its alignment.
     pub(crate) const fn size(self) -> usize {
         match self {
             Self::Number1 => 1,
@@ -39,7 +39,7 @@ impl FieldForm {
     }
 }
 
-/// All parts, concatenated. `N` is their total number of elements.
+/// Returns all parts, concatenated. `N` is their total number of elements.
 #[allow(clippy::indexing_slicing)]
 pub(crate) const fn concatenated<const N: usize>(parts: &[&[FieldForm]]) -> [FieldForm; N] {
     let (mut all, mut len, mut part) = ([FieldForm::Offset; N], 0, 0);

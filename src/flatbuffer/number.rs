@@ -12,24 +12,24 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
     /// The schema's names of the values of an enumeration.
     const NAMES: &'static [&'static str] = &[];
 
-    /// The value of an enumeration that the schema calls so.
+    /// Returns the value of an enumeration that the schema calls so.
     fn named(_: &[u8]) -> Option<Self> {
         None
     }
 
-    /// The number in the first `SIZE` bytes; `None` if there are fewer.
+    /// Returns the number in the first `SIZE` bytes; `None` if there are fewer.
     fn read(bytes: &[u8]) -> Option<Self>;
 
-    /// Its bits; those above `SIZE` bytes are 0.
+    /// Returns its bits; those above `SIZE` bytes are 0.
     fn bits(self) -> u64;
 
-    /// The number with these bits; those above `SIZE` bytes are ignored.
+    /// Returns the number with these bits; those above `SIZE` bytes are ignored.
     fn from_bits(bits: u64) -> Self {
         // No number takes more than 8 bytes.
         Self::read(&bits.to_le_bytes()).unwrap_or_default()
     }
 
-    /// The elements of a vector: borrowed if the host's alignment and byte order allow it, copied otherwise.
+    /// Returns the elements of a vector: borrowed if the host's alignment and byte order allow it, copied otherwise.
     fn slice(bytes: &[u8]) -> Cow<'_, [Self]> {
         Cow::Owned(copied(bytes).into_vec())
     }
@@ -43,7 +43,7 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
     }
 }
 
-/// A number as text, if the type has it. Each type's own `parse` would be compiled again.
+/// Returns a number as text, if the type has it. Each type's own `parse` would be compiled again.
 pub(crate) fn parsed<T: TryFrom<i64>>(text: &str) -> Option<T> {
     T::try_from(text.parse::<i64>().ok()?).ok()
 }
@@ -118,8 +118,8 @@ impl Number for bool {
     }
 }
 
-/// The numbers in a box, which is returned in registers. If they came as a list, which is returned in memory, what is borrowed instead would go through
-/// memory as well: that was an eighth of the time of parsing.
+/// Returns the numbers in a box, which is returned in registers. If they came as a list, which is returned in memory, what is borrowed
+/// instead would go through memory as well: that was an eighth of the time of parsing.
 #[cold]
 fn copied<T: Number>(bytes: &[u8]) -> Box<[T]> {
     let mut numbers = Vec::with_capacity(bytes.len() / T::SIZE);

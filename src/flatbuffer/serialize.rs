@@ -48,7 +48,7 @@ pub(crate) fn table<S: Serializer>(table: &dyn AnyTable, at: At<'_>, serializer:
     map.end()
 }
 
-/// The JSON Schema of any table: its fields are those of ExecuTorch's schema.
+/// Returns the JSON Schema of any table: its fields are those of ExecuTorch's schema.
 #[cfg(feature = "schemars")]
 pub(crate) fn schema_of_table(name: &str) -> schemars::Schema {
     let description = alloc::format!("The table `{name}` of ExecuTorch's schema, as flatc prints it.");

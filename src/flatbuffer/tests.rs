@@ -108,7 +108,7 @@ table! {
     }
 }
 
-/// A tree with every kind of field.
+/// Returns a tree with every kind of field.
 fn node() -> Node<'static> {
     let widths = Widths {
         i64: -2,

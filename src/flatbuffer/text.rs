@@ -43,7 +43,7 @@ struct Other<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// A string of any bytes.
+    /// Returns a string of any bytes.
     pub fn from_bytes(bytes: impl Into<Cow<'a, [u8]>>) -> Self {
         match bytes.into() {
             Cow::Borrowed(bytes) => Self::borrowed(bytes),
@@ -68,7 +68,7 @@ impl<'a> Text<'a> {
         Self(Form::Other(Box::new(Other { bytes, lossy })))
     }
 
-    /// The string, in its lossy form if it is not UTF-8.
+    /// Returns the string, in its lossy form if it is not UTF-8.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Form::Utf8(text) => text,
@@ -76,7 +76,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The bytes as they are in the file, without the NUL that ends them there.
+    /// Returns the bytes as they are in the file, without the NUL that ends them there.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Form::Utf8(text) => text.as_bytes(),
@@ -89,7 +89,7 @@ impl<'a> Text<'a> {
         matches!(self.0, Form::Utf8(_))
     }
 
-    /// An owned copy.
+    /// Returns an owned copy.
     pub fn into_owned(self) -> Text<'static> {
         Text(match self.0 {
             Form::Utf8(text) => Form::Utf8(Cow::Owned(text.into_owned())),

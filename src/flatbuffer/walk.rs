@@ -86,7 +86,7 @@ pub(crate) fn walk(
     walk_at(0, bytes, root, limits, wanted, found);
 }
 
-/// [`walk`] for a FlatBuffer that starts at byte `position`, as for [`read_at`](super::read::read_at).
+/// Does the same as [`walk`] for a FlatBuffer that starts at byte `position`, as for [`read_at`](super::read::read_at).
 pub(crate) fn walk_at(
     position: u32,
     bytes: &[u8],
@@ -101,7 +101,7 @@ pub(crate) fn walk_at(
     });
 }
 
-/// [`walk_at`] until `found` returns `None`. Returns `None` if the walk ends early: because of that, at a limit, or at a fault that
+/// Does the same as [`walk_at`] until `found` returns `None`. Returns `None` if the walk ends early: because of that, at a limit, or at a fault that
 /// reading reports.
 fn walk_while(
     position: u32,
@@ -192,7 +192,7 @@ fn word(place: BufferPlace<'_, '_>, position: u32) -> Option<u16> {
 }
 
 impl Vtables {
-    /// The vtable at that position; `None` if it is not in the FlatBuffer.
+    /// Returns the vtable at that position; `None` if it is not in the FlatBuffer.
     #[inline(always)]
     fn get(
         &mut self,

@@ -269,7 +269,7 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// Without `names`, only tensors that have a name in the file have one.
+/// Lists the blobs of a program. Without `names`, only tensors that have a name in the file have one.
 pub(super) fn of_pte<'t>(pte: &'t Pte<'_>, names: Option<&Names<'t>>) -> Blobs<'t> {
     let mut collector = Collector::default();
     collector.segments(pte.program.segments(), &|index| pte.check_segment(index), &|data| pte.range(data));

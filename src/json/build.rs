@@ -56,12 +56,12 @@ impl<'j> JsonTree<'j> {
         Ok(Self { text, source, kind, files: crate::sorted::set(files), has_legacy, has_named_data })
     }
 
-    /// The kind of file that it was dumped from; `None` without `source`.
+    /// Returns the kind of file that it was dumped from; `None` without `source`.
     pub fn kind(&self) -> Option<FileKind> {
         self.kind
     }
 
-    /// The names of all files that may be needed, sorted.
+    /// Returns the names of all files that may be needed, sorted.
     pub fn files(&self) -> &[String] {
         &self.files
     }
@@ -108,7 +108,7 @@ impl<'j> JsonTree<'j> {
         }
     }
 
-    /// The early schema of a `.ptd` that the keys of the root show.
+    /// Returns the early schema of a `.ptd` that the keys of the root show.
     fn legacy(&self) -> Option<Legacy<'static>> {
         let schema = if self.has_named_data { LegacySchema::V0_6 } else { LegacySchema::V0_5 };
         self.has_legacy.then(|| Legacy { schema, ..Legacy::default() })
@@ -144,12 +144,12 @@ impl fmt::Debug for Given<'_> {
 }
 
 impl<'a> Built<'a> {
-    /// The model: with a new layout if the tree was changed.
+    /// Returns the model, with a new layout if the tree was changed.
     pub fn model(&self) -> &Model<'a> {
         &self.model
     }
 
-    /// The file that was dumped, with the data of today; `None` without `source`.
+    /// Returns the file that was dumped, with the data of today; `None` without `source`.
     pub fn before(&self) -> Option<&Model<'a>> {
         self.before.as_ref()
     }
@@ -159,7 +159,7 @@ impl<'a> Built<'a> {
         self.is_unchanged
     }
 
-    /// The file, ready to be written. That of an unchanged tree has the bytes that were dumped; bytes of segments that were replaced by as
+    /// Returns the file, ready to be written. That of an unchanged tree has the bytes that were dumped; bytes of segments that were replaced by as
     /// many others are where the old ones were.
     ///
     /// Fails as [`Model::image`] does.
@@ -183,7 +183,7 @@ impl<'a> Built<'a> {
     }
 }
 
-/// The bytes of each segment, after those of the JSON.
+/// Returns the bytes of each segment, after those of the JSON.
 fn segments<'a>(given: Vec<Option<&'a [u8]>>, table: &[DataSegment]) -> Vec<Segment<'a>> {
     let segment = |(bytes, entry): (Option<&'a [u8]>, &DataSegment)| match bytes {
         Some(bytes) => Segment::Whole(Cow::Borrowed(bytes)),
@@ -193,7 +193,7 @@ fn segments<'a>(given: Vec<Option<&'a [u8]>>, table: &[DataSegment]) -> Vec<Segm
     given.into_iter().zip(table).map(segment).collect()
 }
 
-/// The bytes of each segment of the file that was dumped, from the files that the dump named.
+/// Returns the bytes of each segment of the file that was dumped, from the files that the dump named.
 fn dumped<'a>(file: Files<'_, 'a>, table: &[DataSegment]) -> Vec<Segment<'a>> {
     let given = |(first, entry): (usize, &DataSegment)| {
         file(&segment_name(first)).filter(|bytes| bytes.len() as u64 == entry.size)
@@ -280,7 +280,7 @@ fn bpte<'a>(mut reader: Reader<'_, 'a>, given: Option<Given<'a>>) -> Result<Buil
     Ok(Built { model: bpte.into(), before: before.map(Model::Bpte), exact: None, is_unchanged })
 }
 
-/// Only runtimes write new traces, so one is built only if it is unchanged.
+/// Builds a trace, which must be unchanged: only runtimes write new ones.
 fn etdp<'a>(mut reader: Reader<'_, 'a>, given: Option<Given<'a>>) -> Result<Built<'a>> {
     let mut etdp = Etdp::default();
     reader.root(&mut etdp.etdump)?;

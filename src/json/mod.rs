@@ -103,7 +103,7 @@ struct RestEntry {
 }
 
 impl<'t> JsonDump<'t> {
-    /// The JSON of a file and the files beside it.
+    /// Returns the JSON of a file and the files beside it.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for what JSON does not keep: a string that is not UTF-8 and a union
     /// member of a newer schema; for a payload in a file of its own, and for a file that was not read whole.
@@ -146,13 +146,13 @@ impl<'t> JsonDump<'t> {
         Ok(Self { model, files, source })
     }
 
-    /// The files that the JSON names.
+    /// Returns the files that the JSON names.
     pub fn files(&self) -> &[DumpFile<'t>] {
         &self.files
     }
 }
 
-/// The table of segments of a file.
+/// Returns the table of segments of a file.
 fn segments_of<'m>(model: &'m Model<'_>) -> &'m [DataSegment] {
     match model {
         Model::Pte(pte) => pte.program.segments(),
@@ -161,7 +161,7 @@ fn segments_of<'m>(model: &'m Model<'_>) -> &'m [DataSegment] {
     }
 }
 
-/// For each segment, the first one with the same bytes of the file: they share a file of the dump.
+/// Returns for each segment the first one with the same bytes of the file: they share a file of the dump.
 fn firsts(table: &[DataSegment]) -> Vec<usize> {
     let mut by_place = BTreeMap::new();
     table
@@ -171,17 +171,17 @@ fn firsts(table: &[DataSegment]) -> Vec<usize> {
         .collect()
 }
 
-/// The name of the file for a segment.
+/// Returns the name of the file for a segment.
 fn segment_name(index: usize) -> String {
     name_of(&Path::ROOT.item(SEGMENTS, index))
 }
 
-/// The error for a kind of file that is not built.
+/// Returns the error for a kind of file that is not built.
 fn not_built(found: &str) -> Error {
     Error::unwritable(format!("{found} is not built from JSON, expected a .pte, .ptd, .bpte or .etdp"))
 }
 
-/// The name of a kind in `source`.
+/// Returns the name of a kind in `source`.
 fn kind_name(kind: FileKind) -> &'static str {
     kind.extension().trim_start_matches('.')
 }
@@ -225,7 +225,7 @@ fn rest_name(offset: u64) -> String {
     format!("rest_{offset}.bin")
 }
 
-/// The name of the file for the bytes at a path: `constant_buffer_3_storage.bin`.
+/// Returns the name of the file for the bytes at a path: `constant_buffer_3_storage.bin`.
 fn name_of(path: &Path<'_>) -> String {
     let mut name = String::new();
     for step in path.to_field_path().steps() {

@@ -104,7 +104,7 @@ impl fmt::Display for Expected {
     }
 }
 
-/// A NaN by its bits: `nan(0x7fc00001)`.
+/// Returns a NaN by its bits: `nan(0x7fc00001)`.
 fn nan(kind: NumberKind, text: &str) -> Option<u64> {
     let digits = text.strip_prefix("nan(0x")?.strip_suffix(')')?;
     let bits = u64::from_str_radix(digits, 16).ok()?;
@@ -115,7 +115,7 @@ fn nan(kind: NumberKind, text: &str) -> Option<u64> {
     is_nan.then_some(bits)
 }
 
-/// The least and the most that a whole number of a kind can be.
+/// Returns the least and the most that a whole number of a kind can be.
 fn limits(kind: NumberKind) -> (i128, i128) {
     match kind {
         NumberKind::Bool => (0, 1),

@@ -53,7 +53,7 @@ struct Entry<'r> {
 }
 
 impl<'r, 'a> Reader<'r, 'a> {
-    /// `given` is the size of all files, in bytes.
+    /// Creates a reader. `given` is the size of all files, in bytes.
     pub(super) fn new(text: &'r str, files: Files<'r, 'a>, given: u64) -> Self {
         let memory_left = MEMORY.saturating_add(MEMORY_PER_BYTE.saturating_mul(text.len() as u64));
         let max_copies = COPIES.saturating_add(COPIES_PER_BYTE.saturating_mul(given));
@@ -214,7 +214,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         self.table(table, value, false).map_err(|error| error.in_field(member.name))
     }
 
-    /// The tag of a union, by its number or by the name of the member.
+    /// Returns the tag of a union, by its number or by the name of the member.
     fn tag(&self, union: &UnionDescription, text: &'r RawValue) -> Result<u8> {
         if !text.get().starts_with('"') {
             return self.seeded(text, NumberOf(NumberKind::U8)).map(|tag| tag as u8);
@@ -230,7 +230,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
-    /// The bytes of a file of the data. Its name cannot be a path to another folder.
+    /// Returns the bytes of a file of the data. Its name cannot be a path to another folder.
     fn file(&self, text: &'r RawValue) -> Result<&'a [u8]> {
         let Text(name) = self.parse(text)?;
         if !is_name(&name) {
@@ -256,7 +256,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         Ok(())
     }
 
-    /// The entries of an object, in order.
+    /// Returns the entries of an object, in order.
     fn object(&self, text: &'r RawValue) -> Result<Vec<(Cow<'r, str>, &'r RawValue)>> {
         self.parse(text).map(|Entries(entries)| entries)
     }
@@ -287,7 +287,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 }
 
-/// The entry of a table with a name: the index of its field, and `true` for the type of a union.
+/// Returns the entry of a table with a name: the index of its field, and `true` for the type of a union.
 fn entry_of(description: &TableDescription, name: &str) -> Option<(usize, bool)> {
     let renamed = RENAMED.into_iter().find(|(table, old, _)| *table == description.name && *old == name);
     let name = renamed.map_or(name, |(_, _, new)| new);

@@ -184,12 +184,12 @@ tensors! {
     view View
 }
 
-/// A list of tensors that is written.
+/// Returns a list of tensors that is written.
 pub(super) const fn outputs(name: &'static str) -> Argument {
     Argument::new(name, Kind::TensorList, Effect::Write)
 }
 
-/// An integer that is written.
+/// Returns an integer that is written.
 pub(super) const fn int_output(name: &'static str) -> Argument {
     Argument::new(name, Kind::Int, Effect::Write)
 }

@@ -85,43 +85,43 @@ impl Libraries {
         Self { portable: &[], optimized: &[], quantized: &[], wheel: &[], cortex_m: &[], llm: &[], cadence: &[] };
 }
 
-/// The portable library, and the wheels of the same releases.
+/// Returns the portable library, and the wheels of the same releases.
 pub(super) const fn portable(releases: Spans) -> Libraries {
     Libraries { portable: releases, wheel: releases, ..Libraries::NONE }
 }
 
-/// The portable library, and all wheels.
+/// Returns the portable library, and all wheels.
 pub(super) const fn portable_in_wheels(releases: Spans) -> Libraries {
     Libraries { portable: releases, wheel: WHEELS, ..Libraries::NONE }
 }
 
-/// The portable and the optimized library, and all wheels.
+/// Returns the portable and the optimized library, and all wheels.
 pub(super) const fn optimized(portable: Spans, optimized: Spans) -> Libraries {
     Libraries { portable, optimized, wheel: WHEELS, ..Libraries::NONE }
 }
 
-/// The library of quantized operators, which wheels have for Python's import (see [`Library::python_import`](super::Library::python_import)):
+/// Returns the library of quantized operators, which wheels have for Python's import (see [`Library::python_import`](super::Library::python_import)):
 /// without it, the wheel of 1.5.1 refuses `quantized_decomposed::embedding_4bit.out`, too.
 pub(super) const fn quantized(releases: Spans) -> Libraries {
     Libraries { quantized: releases, ..Libraries::NONE }
 }
 
-/// The library for Cortex-M.
+/// Returns the library for Cortex-M.
 pub(super) const fn cortex_m(releases: Spans) -> Libraries {
     Libraries { cortex_m: releases, ..Libraries::NONE }
 }
 
-/// The library for language models, which wheels have for Python's import (see [`Library::python_import`](super::Library::python_import)).
+/// Returns the library for language models, which wheels have for Python's import (see [`Library::python_import`](super::Library::python_import)).
 pub(super) const fn llm(releases: Spans) -> Libraries {
     Libraries { llm: releases, ..Libraries::NONE }
 }
 
-/// Cadence's library.
+/// Returns Cadence's library.
 pub(super) const fn cadence(releases: Spans) -> Libraries {
     Libraries { cadence: releases, ..Libraries::NONE }
 }
 
-/// The runtime itself, which has the operators of the wheel in every build.
+/// Returns the runtime itself, which has the operators of the wheel in every build.
 pub(super) const fn runtime(wheel: Spans) -> Libraries {
     Libraries { wheel, ..Libraries::NONE }
 }

@@ -34,7 +34,7 @@ impl Types {
     /// The types that kernels for any type know.
     pub(crate) const ALL: Self = Self(0x3f_ffff | 1 << 22);
 
-    /// The set with a type; empty if the runtime does not know the type.
+    /// Returns the set with a type; empty if the runtime does not know the type.
     pub(crate) const fn one(scalar_type: ScalarType) -> Self {
         match scalar_type.0 {
             number @ 0..32 => Self(1 << number),
@@ -51,12 +51,12 @@ impl Types {
         set
     }
 
-    /// The union.
+    /// Returns the union.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The types that are not in another set.
+    /// Returns the types that are not in another set.
     pub(crate) const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }

@@ -131,7 +131,7 @@ impl<'t> Image<'t> {
         Self::new(Metadata::Source(bytes), &[], Vec::new(), bytes.len() as u64)
     }
 
-    /// An image of metadata that is written as it was read, and of parts at their offsets, with zeros between them. Parts that overlap must
+    /// Returns an image of metadata that is written as it was read, and of parts at their offsets, with zeros between them. Parts that overlap must
     /// have the same bytes.
     #[cfg(feature = "json")]
     pub(crate) fn of_parts(metadata: &'t [u8], parts: Vec<(u64, &'t [u8])>, size: u64) -> Result<Self> {

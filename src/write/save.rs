@@ -17,7 +17,7 @@ use std::vec::Vec;
 
 /// A receiver of progress reports while a file is written. Closures that take the two numbers implement it.
 pub trait Progress {
-    /// Called when `done` of `total` bytes have been written.
+    /// Receives a report: `done` of `total` bytes have been written.
     fn progress(&mut self, done: u64, total: u64);
 
     /// Returns `true` to cancel; called before each 8 MiB. Writing then fails with [`std::io::ErrorKind::Interrupted`], and the

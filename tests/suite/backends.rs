@@ -11,7 +11,7 @@ use executorch_format_support::fixtures::{Fixture, fixtures};
 const HEAD: &str = "\
 # What `pte` knows of each backend and release
 
-Written by `BLESS=1 cargo test --workspace --all-features --test suite backends`, which asks each question about a payload that a real exporter wrote.
+A test asks each question about a payload that a real exporter wrote, and compares the answers with this page.
 
 ## Payloads
 

@@ -47,6 +47,7 @@ mod pages;
 mod payloads;
 mod profiles;
 mod ranges;
+mod recipes;
 mod releases;
 #[cfg(feature = "etrecord")]
 mod replace_official;

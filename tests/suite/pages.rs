@@ -5,25 +5,25 @@ use executorch_format_support::fixtures::files_below;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
-fn read(path: impl AsRef<Path>) -> String {
+pub fn read(path: impl AsRef<Path>) -> String {
     let path = crate_root().join(path);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Returns the files in a folder of the repository and below, by their paths in the repository.
-fn files(folder: &str) -> Vec<String> {
+pub fn files(folder: &str) -> Vec<String> {
     let name = |path: PathBuf| path.strip_prefix(crate_root()).unwrap().to_str().unwrap().replace(MAIN_SEPARATOR, "/");
     files_below(&crate_root().join(folder)).into_iter().map(name).collect()
 }
 
 /// Returns the texts in backquotes, except blocks of code.
-fn quoted(page: &str) -> impl Iterator<Item = &str> {
+pub fn quoted(page: &str) -> impl Iterator<Item = &str> {
     let texts = page.split("```").step_by(2);
     texts.flat_map(|text| text.lines()).flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
 /// Returns the part of a page under a heading.
-fn section<'p>(page: &'p str, heading: &str) -> &'p str {
+pub fn section<'p>(page: &'p str, heading: &str) -> &'p str {
     let after = page.split_once(&format!("## {heading}\n")).unwrap_or_else(|| panic!("no heading {heading}")).1;
     after.split("\n## ").next().unwrap()
 }
@@ -61,6 +61,28 @@ fn paths_that_pages_name_exist() {
         }
     }
     assert!(count > 50, "only {count} paths were found");
+}
+
+#[test]
+fn types_that_pages_name_are_public() {
+    const MODULES: [&str; 8] = ["convert", "delegate", "edit", "inspect", "json", "naming", "pictures", "verify"];
+    let api = read(".ci/public-api.txt");
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let paths: BTreeSet<&str> = api.split(|letter: char| !is_part(letter) && letter != ':').collect();
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for page in files("docs").into_iter().filter(|file| file.ends_with(".md")).chain(["README.md".to_owned()]) {
+        for word in quoted(&read(&page)) {
+            let Some((module, rest)) = word.split_once("::") else { continue };
+            let name = rest.split(|letter| !is_part(letter)).next().unwrap();
+            if MODULES.contains(&module) && name.starts_with(char::is_uppercase) {
+                count += 1;
+                if !paths.contains(format!("executorch_format::{module}::{name}").as_str()) {
+                    wrong.push(format!("{page}: {word}"));
+                }
+            }
+        }
+    }
+    assert!(count > 20 && wrong.is_empty(), "{count} types, not public: {wrong:?}");
 }
 
 /// Returns the modules at the top of the library, in the rows of the table.
@@ -223,6 +245,38 @@ fn the_page_of_stability_has_each_trait() {
         let is_sealed = own.any(|bound| traits.iter().all(|other| other.split(": ").next() != Some(bound)));
         assert_eq!(is_sealed, row.contains("Only this crate implements"), "{path}");
     }
+}
+
+#[test]
+fn summaries_of_functions_begin_with_a_verb() {
+    const NO_VERBS: [&str; 4] = ["As", "Bytes", "Its", "This"];
+    let mut wrong = Vec::new();
+    let folders = ["src", "cli/src", "stores/src", "python/src", "fuzz/src", "web/page/src", "web/viewer/src"];
+    for file in folders.iter().flat_map(|folder| files(folder)).filter(|file| file.ends_with(".rs")) {
+        let (mut summary, mut is_test) = (None, false);
+        for line in read(&file).lines().map(str::trim_start) {
+            if let Some(text) = line.strip_prefix("///") {
+                summary.get_or_insert_with(|| text.trim().to_owned());
+                continue;
+            }
+            is_test |= line == "#[test]";
+            if line.starts_with("#[") || line.starts_with("//") {
+                continue;
+            }
+            let is_function = line.split('(').any(|part| part.starts_with("fn ") || part.contains(" fn "))
+                && !line.starts_with("let ");
+            if let (true, false, Some(summary)) = (is_function, is_test, &summary) {
+                let first = summary.split([' ', '.', ',', ':']).next().unwrap();
+                let is_verb =
+                    first.starts_with(char::is_uppercase) && first.ends_with('s') && !NO_VERBS.contains(&first);
+                if !is_verb && first != "See" {
+                    wrong.push(format!("{file}: {summary}"));
+                }
+            }
+            (summary, is_test) = (None, false);
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
 }
 
 /// Returns the words in tests: integration tests, unit tests and examples in documentation.

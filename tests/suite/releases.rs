@@ -487,8 +487,7 @@ fn xnnpack_nodes_datatypes_and_scales_newer_than_a_release_are_refused_by_it() {
 fn page() -> String {
     let mut page = String::from(
         "# What releases of ExecuTorch do\n\n\
-         Made from `verify::FEATURES` and `verify::HISTORIES` by `BLESS=1 cargo test --all-features --test suite releases`.\n\n\
-         `pte verify --runtime all FILE` applies this to a file. It gives three answers for each release:\n\n\
+         `pte verify --runtime all FILE` gives three answers about a file for each release:\n\n\
          | answer | from | not known |\n|---|---|---|\n\
          | format | the features and rules below: the runtimes of the Python wheels of 0.2.0 to 1.4.1 (13 of them; not 0.3 and 1.5.0; ATen builds) loaded real \
          and damaged programs. 1.5 follows the rule's level: it refuses files that break a rule of the levels `structure` and `runtime` | what \

@@ -209,7 +209,7 @@ fn shape(value: &ComparedValue) -> String {
     TensorShape { scalar_type, sizes, dim_order: &[] }.to_string()
 }
 
-/// Four digits, which is enough to see where a value goes wrong; JSON has all.
+/// Formats a number with four digits, which is enough to see where a value goes wrong; JSON has all.
 fn number(number: f64) -> String {
     match number.abs() {
         0.0 => "0".to_owned(),

@@ -1,5 +1,6 @@
 //! `pte ops --delegated`: the share that delegates compute, and what is left.
 
+use super::Arguments;
 use super::macs::grouped;
 use super::print::{NAME, tensor};
 use crate::context::{Context, Out};
@@ -7,7 +8,7 @@ use crate::failure::Failure;
 use crate::open::Input;
 use crate::profile::{TIMES, etdp};
 use crate::table::{Column, MAX_SHOWN, Table, percent};
-use crate::text;
+use crate::{json, text};
 use executorch_format::Analysis;
 use executorch_format::inspect::{Delegation, Fault, LeftOperator, MethodDelegation, TakenOperator};
 use serde::Serialize;
@@ -41,8 +42,28 @@ pub struct RunShare {
     in_other_instructions: u64,
 }
 
+/// Prints the share of a file that delegates compute; as text, after an empty line if `apart`.
+pub fn file(
+    context: &Context,
+    arguments: &Arguments,
+    path: &Path,
+    analysis: &Analysis<'_>,
+    errors: &[Fault],
+    documents: Option<&mut json::Files>,
+    apart: &mut bool,
+) -> Result<(), Failure> {
+    let delegation = &analysis.delegation();
+    let times = times(context, arguments.trace.as_deref(), analysis)?;
+    match documents {
+        Some(documents) => {
+            documents.add(&FileDelegation { file: path.display().to_string(), delegation, times, errors })
+        }
+        None => text(context, path, delegation, &times, std::mem::replace(apart, true)),
+    }
+}
+
 /// Returns the shares of time in a trace of the program.
-pub fn times(context: &Context, trace: Option<&Path>, program: &Analysis<'_>) -> Result<Vec<RunShare>, Failure> {
+fn times(context: &Context, trace: Option<&Path>, program: &Analysis<'_>) -> Result<Vec<RunShare>, Failure> {
     let Some(path) = trace else { return Ok(Vec::new()) };
     let input = Input::open(context, path)?;
     let etdp = etdp(path, input.parse()?, TIMES)?;
@@ -60,7 +81,7 @@ pub fn times(context: &Context, trace: Option<&Path>, program: &Analysis<'_>) ->
 }
 
 /// Prints the shares of each method, after an empty line if `apart`.
-pub fn text(
+fn text(
     context: &Context,
     path: &Path,
     delegation: &Delegation<'_>,

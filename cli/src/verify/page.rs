@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_page_of_rules_is_up_to_date() {
-        let mut all = "# Rules\n\nWhat `pte verify` checks: made from `verify::RULES` by `BLESS=1 cargo test --workspace --all-features rules`. \
+        let mut all = "# Rules\n\nThe checks of `pte verify`. \
             `pte verify --explain RULE` prints one of these pages, and SARIF has them as help.\n"
             .to_owned();
         for rule in RULES {

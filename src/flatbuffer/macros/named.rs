@@ -22,7 +22,7 @@ macro_rules! named {
             /// Every value that the schema names, in its order.
             pub const ALL: &'static [Self] = &[$( Self::$value ),*];
 
-            /// The schema's name, if it has one for this value.
+            /// Returns the schema's name, if it has one for this value.
             pub fn name(self) -> Option<&'static str> {
                 match self {
                     $( Self::$value => Some($crate::flatbuffer::macros::name!($value $($text)?)), )*

@@ -201,7 +201,7 @@ macro_rules! table_type {
             }
 
             impl $(<$lt>)? $name $(<$lt>)? {
-                /// An owned copy.
+                /// Returns an owned copy.
                 pub fn into_owned(self) -> Owned {
                     $name { $( $field: IntoOwned::into_owned(self.$field), )* }
                 }

@@ -25,7 +25,7 @@ macro_rules! union {
         }
 
         impl<'a> $name<'a> {
-            /// The schema's name of the member: `NONE` for tag 0, `None` for a member that the schema does not know.
+            /// Returns the schema's name of the member: `NONE` for tag 0, `None` for a member that the schema does not know.
             pub fn name(&self) -> Option<&'static str> {
                 match self {
                     Self::None => Some("NONE"),
@@ -34,7 +34,7 @@ macro_rules! union {
                 }
             }
 
-            /// The union's tag; 0 if it has no value.
+            /// Returns the union's tag; 0 if it has no value.
             pub fn tag(&self) -> u8 {
                 match self {
                     Self::None => 0,
@@ -43,7 +43,7 @@ macro_rules! union {
                 }
             }
 
-            /// An owned copy.
+            /// Returns an owned copy.
             pub fn into_owned(self) -> $name<'static> {
                 $crate::flatbuffer::field::IntoOwned::into_owned(self)
             }

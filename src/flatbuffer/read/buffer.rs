@@ -178,7 +178,7 @@ impl<'a> Buffer<'a> {
 }
 
 impl<'a> Buffer<'a> {
-    /// The root table, whose offset is at that position.
+    /// Returns the root table, whose offset is at that position.
     pub(in crate::flatbuffer) fn root(&self, position: u32) -> Result<BufferPlace<'_, 'a>> {
         self.root.set(position);
         let start = BufferPlace { buffer: self, position };
@@ -199,7 +199,7 @@ impl<'s, 'a> BufferPlace<'s, 'a> {
         Self { position, ..self }
     }
 
-    /// `len` bytes from `position`, if they are all there.
+    /// Returns `len` bytes from `position`, if they are all there.
     #[inline(always)]
     pub(in crate::flatbuffer) fn get(self, position: u32, len: usize) -> Option<&'a [u8]> {
         let start = position as usize;
@@ -271,7 +271,7 @@ impl<'s, 'a> BufferPlace<'s, 'a> {
         fault(self.position, ErrorKind::Limit { what: "bytes of tables, vectors and strings", limit })
     }
 
-    /// The position that `offset`, stored in a field at this position, points to.
+    /// Returns the position that `offset`, stored in a field at this position, points to.
     #[inline(always)]
     pub(in crate::flatbuffer) fn follow(self, offset: u32) -> Result<Self> {
         if offset == 0 {
@@ -280,7 +280,7 @@ impl<'s, 'a> BufferPlace<'s, 'a> {
         self.follow_item(offset)
     }
 
-    /// The position that `offset`, an item of a vector at this position, points to. No writer writes an item of 0, which points to
+    /// Returns the position that `offset`, an item of a vector at this position, points to. No writer writes an item of 0, which points to
     /// itself; the official readers accept one if a table can be read there, and so does this reader.
     #[inline(always)]
     pub(in crate::flatbuffer) fn follow_item(self, offset: u32) -> Result<Self> {
@@ -305,7 +305,7 @@ impl<'s, 'a> BufferPlace<'s, 'a> {
         fault(self.position, ErrorKind::Offset(found))
     }
 
-    /// The count of the vector or string at this position, and the position of its first byte.
+    /// Returns the count of the vector or string at this position, and the position of its first byte.
     #[inline(always)]
     pub(in crate::flatbuffer) fn count(self) -> Result<(u32, u32)> {
         match self.u32(self.position) {

@@ -58,7 +58,7 @@ where
     }
 }
 
-/// [`decode_at`] for the table of a type.
+/// Does the same as [`decode_at`] for the table of a type.
 pub(crate) fn read_at<'a, T: Record<'a>>(position: u32, bytes: &'a [u8], limits: &Limits) -> Result<(T, ReadStats)> {
     decode_at(position, TableParser::<T>::default(), bytes, limits)
 }

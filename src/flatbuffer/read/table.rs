@@ -163,7 +163,7 @@ impl<'s, 'a> Table<'s, 'a> {
         Ok(T::read(self.bytes(slot, T::SIZE)).unwrap_or_default())
     }
 
-    /// [`number`](Self::number); where a tree is built, also notes a bool other than 0 and 1.
+    /// Does the same as [`number`](Self::number); where a tree is built, also notes a bool other than 0 and 1.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn noted_number<OM: OutputMode, T: Number>(&self, slot: u16) -> Result<T> {
         if T::IS_BOOL {
@@ -172,7 +172,7 @@ impl<'s, 'a> Table<'s, 'a> {
         self.number(slot)
     }
 
-    /// The bytes are inside `fields`, which ends with the farthest field of the vtable.
+    /// Returns the bytes of a slot. They are inside `fields`, which ends with the farthest field of the vtable.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn bytes(&self, slot: u16, size: usize) -> &'a [u8] {
         let start = usize::from(slot);
@@ -190,7 +190,7 @@ impl<'s, 'a> Table<'s, 'a> {
         Ok((table, target))
     }
 
-    /// The position that the offset in `slot` points to.
+    /// Returns the position that the offset in `slot` points to.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn follow(&self, slot: u16) -> Result<BufferPlace<'s, 'a>> {
         // There are 4 bytes, see `bytes`.
@@ -266,7 +266,7 @@ impl<'s, 'a, T: Record<'a>> Parser<BufferPlace<'s, 'a>> for TableParser<'a, T> {
     }
 }
 
-/// The table at that position, subtracted from the limits.
+/// Returns the table at that position, subtracted from the limits.
 #[cfg_attr(not(target_family = "wasm"), inline(always))]
 fn enter<'s, 'a, S: Slots>(
     place: BufferPlace<'s, 'a>,
@@ -279,7 +279,7 @@ fn enter<'s, 'a, S: Slots>(
     Ok(table)
 }
 
-/// The table at that position, and its vtable.
+/// Returns the table at that position, and its vtable.
 #[cfg_attr(not(target_family = "wasm"), inline(always))]
 fn open<'s, 'a, S: Slots>(
     place: BufferPlace<'s, 'a>,
@@ -336,7 +336,7 @@ pub(crate) fn has_field(place: BufferPlace<'_, '_>, id: usize) -> Result<bool> {
     Ok(table.slots.get(id).is_some_and(|slot| *slot != 0))
 }
 
-/// A table whose schema is not known: only which of its fields are present.
+/// Returns a table whose schema is not known: only which of its fields are present.
 fn open_unknown<'s, 'a>(
     place: BufferPlace<'s, 'a>,
     vtables: &'s mut Vtables<[u16; MAX_READ_FIELDS]>,
@@ -344,7 +344,7 @@ fn open_unknown<'s, 'a>(
     open(place, vtables, &[FieldForm::Number1; MAX_READ_FIELDS])
 }
 
-/// For a table whose schema is not known, whether it has any fields. [`UnknownValue::Filled`] if that is not known.
+/// Checks whether a table whose schema is not known has any fields. Returns [`UnknownValue::Filled`] if that is not known.
 #[cold]
 pub(super) fn unknown_value(place: BufferPlace<'_, '_>) -> UnknownValue {
     match open_unknown(place, &mut Vtables::default()) {
@@ -425,7 +425,7 @@ impl<'s, 'a, P: Parser<BufferPlace<'s, 'a>, Error = Error>> Parser<Table<'s, 'a>
 /// Added to the tag of a union that has no value. No member has such a tag.
 const WITHOUT_VALUE: u16 = 1 << 8;
 
-/// The two fields of a union: its tag, and the position of its value. The position is `None` if both are absent, and that of the
+/// Returns the two fields of a union: its tag, and the position of its value. The position is `None` if both are absent, and that of the
 /// table itself if only the value is absent.
 #[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16, Option<BufferPlace<'s, 'a>>)> {
@@ -440,7 +440,7 @@ pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16,
     })
 }
 
-/// The value of a union that no member's tag selects, from what [`union`] found.
+/// Returns the value of a union that no member's tag selects, from what [`union`] found.
 #[cold]
 pub(crate) fn unknown(tag: u16, place: BufferPlace<'_, '_>) -> Unknown {
     let value = if tag >= WITHOUT_VALUE { UnknownValue::Absent } else { unknown_value(place) };

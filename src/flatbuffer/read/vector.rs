@@ -9,7 +9,7 @@ use alloc::{borrow::Cow, vec::Vec};
 use core::marker::PhantomData;
 use nom::{Mode, OutputMode, PResult, Parser};
 
-/// The bytes of the string at that position. A NUL, which is not counted, must follow.
+/// Returns the bytes of the string at that position. A NUL, which is not counted, must follow.
 #[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(super) fn text_bytes<'a>(place: BufferPlace<'_, 'a>) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
@@ -31,7 +31,7 @@ fn without_nul(position: u32) -> Error {
     fault(position, ErrorKind::Text("expected a NUL after it".into()))
 }
 
-/// The bytes of the vector of numbers at that position.
+/// Returns the bytes of the vector of numbers at that position.
 #[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(super) fn number_bytes<'a>(place: BufferPlace<'_, 'a>, size: usize) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
@@ -42,7 +42,7 @@ pub(super) fn number_bytes<'a>(place: BufferPlace<'_, 'a>, size: usize) -> Resul
     Ok(bytes)
 }
 
-/// [`number_bytes`], with the memory for a copy, since numbers wider than a byte may have to be copied.
+/// Does the same as [`number_bytes`], with the memory for a copy, since numbers wider than a byte may have to be copied.
 #[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(super) fn held_bytes<'a>(place: BufferPlace<'_, 'a>, size: usize) -> Result<&'a [u8]> {
     let bytes = number_bytes(place, size)?;
@@ -61,7 +61,7 @@ pub(super) struct Items<'s, 'a> {
 }
 
 impl<'s, 'a> Items<'s, 'a> {
-    /// The items of the vector at that position, each of which takes this many bytes of memory.
+    /// Returns the items of the vector at that position, each of which takes this many bytes of memory.
     #[inline(never)]
     pub(super) fn of(place: BufferPlace<'s, 'a>, memory: usize) -> Result<Self> {
         let offsets = number_bytes(place, 4)?;

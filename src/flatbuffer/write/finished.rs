@@ -21,7 +21,7 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// The first bytes: the root offset, the identifier, and a `gap` for an extended header.
+    /// Returns the first bytes: the root offset, the identifier, and a `gap` for an extended header.
     pub(crate) fn head(&self, identifier: &[u8; 4], gap: usize) -> Result<Vec<u8>> {
         let size = gap.saturating_add(self.size).saturating_add(HEAD_SIZE);
         if size > MAX_SIZE {
@@ -42,17 +42,17 @@ impl Finished {
         Ok(head)
     }
 
-    /// The parts after the head, in order.
+    /// Returns the parts after the head, in order.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.parts.iter().rev().map(Part::filled)
     }
 
-    /// The start of the root table, in bytes from the end of the head.
+    /// Returns the start of the root table, in bytes from the end of the head.
     pub(crate) fn root(&self) -> usize {
         self.root
     }
 
-    /// The size of what follows the head, in bytes.
+    /// Returns the size of what follows the head, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }

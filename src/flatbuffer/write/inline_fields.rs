@@ -21,7 +21,7 @@ pub(crate) struct InlineFields<'r, const N: usize> {
 const _: () = assert!(MAX_FIELDS <= u32::BITS as usize && 2 * MAX_FIELDS <= u64::BITS as usize);
 
 impl<'r, const N: usize> InlineFields<'r, N> {
-    /// An empty one, of bits that are all 0.
+    /// Creates an empty one, of bits that are all 0.
     #[inline(always)]
     pub(crate) fn new(bits: &'r mut [u64; N]) -> Self {
         const { assert!(N <= MAX_FIELDS) };
@@ -97,12 +97,13 @@ impl LayoutKey {
         Self { sizes: forms.sizes, present, tail: used as u32 % if present & forms.wide > 0 { 8 } else { 4 } }
     }
 
-    /// The number of fields in the vtable: up to the last one that is present.
+    /// Returns the number of fields in the vtable: up to the last one that is present.
     fn fields(self) -> usize {
         (u32::BITS - self.present.leading_zeros()) as usize
     }
 
-    /// Multiplication spreads keys that differ in few bits. What follows the table is not multiplied: a processor knows it last.
+    /// Returns the index of the key. Multiplication spreads keys that differ in few bits. What follows the table is not multiplied: a
+    /// processor knows it last.
     #[inline(always)]
     fn hash(self) -> usize {
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -140,7 +141,7 @@ impl InlineLayouts {
         (layout.key == key).then_some(layout)
     }
 
-    /// In the first entry if that is free, else in the other, where the last one is kept.
+    /// Stores a layout in the first entry if that is free, else in the other, where the last one is kept.
     #[allow(clippy::indexing_slicing)]
     pub(super) fn remember(&mut self, layout: InlineLayout) {
         let hash = layout.key.hash();
@@ -182,7 +183,7 @@ impl InlineLayout {
         (Self { key, size: (used - start) as u16, places, vtable: 0 }, alignment)
     }
 
-    /// Its size, the table's inline size, and the offsets of the fields up to the last one present.
+    /// Returns its size, the table's inline size, and the offsets of the fields up to the last one present.
     pub(super) fn vtable(&self) -> Vtable {
         let fields = self.key.fields();
         let mut vtable = [0; MAX_FIELDS + 2];

@@ -44,7 +44,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// `expected` is an estimate of the size, in bytes. A good one saves memory and allocations.
+    /// Creates an empty one. `expected` is an estimate of the size, in bytes. A good one saves memory and allocations.
     pub(crate) fn new(style: Style, expected: usize) -> Self {
         Self {
             style,

@@ -35,25 +35,25 @@ impl Part {
 const MAX_EXPECTED: usize = 1 << 26;
 
 impl Space {
-    /// `expected` is an estimate of the size, in bytes. A good one saves memory and allocations.
+    /// Creates an empty one. `expected` is an estimate of the size, in bytes. A good one saves memory and allocations.
     pub(super) fn new(expected: usize) -> Self {
         let room = expected.min(MAX_EXPECTED);
         Self { part: vec![0; room], full: Vec::new(), used: 0, head: room }
     }
 
-    /// The number of bytes written.
+    /// Returns the number of bytes written.
     #[inline(always)]
     pub(super) fn used(&self) -> usize {
         self.used
     }
 
-    /// Room for `len` more bytes before all others, and where it starts.
+    /// Makes room for `len` more bytes before all others, and returns where it starts.
     #[inline(always)]
     pub(super) fn grow(&mut self, len: usize) -> Result<(Position, &mut [u8])> {
         self.grow_aligned(len, 1, 0)
     }
 
-    /// Room for `len` more bytes before all others, and where it starts. Zeros after it align the last `aligned` of these bytes to
+    /// Makes room for `len` more bytes before all others, and returns where it starts. Zeros after it align the last `aligned` of these bytes to
     /// `alignment`.
     #[inline(always)]
     pub(super) fn grow_aligned(
@@ -95,7 +95,7 @@ impl Space {
         self.full.push(Part { bytes, head: self.head });
     }
 
-    /// All parts, in reverse order.
+    /// Returns all parts, in reverse order.
     pub(super) fn into_parts(mut self) -> Vec<Part> {
         self.end_part(Vec::new());
         self.full

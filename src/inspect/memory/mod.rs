@@ -11,7 +11,7 @@ pub use run::{RunMemory, XnnpackRunMemory};
 
 use super::{Fault, MethodAllocator, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape, blobs};
 use crate::analysis::Analysis;
-use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
+use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Needs, Period, Unknown, arguments};
 use crate::error::Error;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
@@ -247,7 +247,34 @@ pub(super) fn kept_values(analysis: &Analysis<'_>) -> Vec<Vec<usize>> {
 /// The maximum number of listed values that a tensor is a view of.
 const MAX_VIEWS: usize = 64;
 
-#[expect(clippy::indexing_slicing, reason = "`is_named` has an item for each value, and events are of values")]
+/// The parts of a method's dataflow that its planned memory depends on.
+struct Flow {
+    needs: Needs,
+    /// The values that keep their content from run to run, in order.
+    kept: Vec<u32>,
+    unknown: Vec<Unknown>,
+    instructions: usize,
+    /// `true` for each value that an event is about.
+    is_named: Vec<bool>,
+}
+
+impl Flow {
+    #[expect(clippy::indexing_slicing, reason = "`is_named` has an item for each value, and events are of values")]
+    fn of(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
+        let flow = Dataflow::of(plan, calls);
+        let mut is_named = vec![false; plan.values().len()];
+        for event in flow.events() {
+            is_named[event.value as usize] = true;
+        }
+        let (needs, kept, instructions) = (flow.needs(), flow.kept().collect(), flow.end().saturating_sub(1));
+        Self { needs, kept, unknown: flow.unknown, instructions, is_named }
+    }
+
+    fn keeps(&self, value: usize) -> bool {
+        self.kept.binary_search(&(value as u32)).is_ok()
+    }
+}
+
 fn method<'t>(
     index: usize,
     plan: &'t ExecutionPlan<'_>,
@@ -258,24 +285,15 @@ fn method<'t>(
     let planned = plan.planned_memory();
     let mut tensors: Vec<Vec<PlannedTensor<'t>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
     let (mut errors, mut unused) = (plan.negative_buffers(index), 0);
-    // Dropped here, because the rest of the dataflow takes as much memory as everything that is found with it.
-    let (needs, all_kept, unknown, instructions, is_named) = {
-        let flow = Dataflow::of(plan, &Calls::new(plan, index, delegates));
-        let (needs, kept): (_, Vec<u32>) = (flow.needs(), flow.kept().collect());
-        let instructions = flow.end().saturating_sub(1);
-        let mut is_named = vec![false; plan.values().len()];
-        for event in flow.events() {
-            is_named[event.value as usize] = true;
-        }
-        (needs, kept, flow.unknown, instructions, is_named)
-    };
+    // The rest of the dataflow, which takes as much memory as everything that is found with it, is dropped.
+    let flow = Flow::of(plan, &Calls::new(plan, index, delegates));
     // Times are counted from 1 over the instructions of all chains.
     let labels: Vec<Option<&NameText<'t>>> = {
         let chains = names.map(|names| names.chains.as_slice()).unwrap_or_default();
         chains.iter().flatten().map(|name| Some(&name.as_ref()?.label)).collect()
     };
     let label = |time: usize| labels.get(time.checked_sub(1)?).copied().flatten().cloned();
-    let (mut periods, mut views) = (needs.periods.as_slice(), needs.views.as_slice());
+    let (mut periods, mut views) = (flow.needs.periods.as_slice(), flow.needs.views.as_slice());
     for (value, tensor) in plan.tensors() {
         let needed = part(&mut periods, value);
         let bases = part(&mut views, value);
@@ -293,41 +311,32 @@ fn method<'t>(
         let ends = needed.first().zip(needed.last());
         match (placed, ends) {
             (Ok((buffer, bytes)), Some(((_, start), (_, end)))) => {
-                let (offset, mut shape) = (place.memory_offset(), ValueShape::of(tensor));
-                let kept = all_kept.binary_search(&(value as u32)).is_ok();
-                let mut idle = Vec::new();
-                for pair in needed.windows(2) {
-                    if let [(_, before), (_, after)] = pair {
-                        idle.push(Period { first: before.last + 1, last: after.first.saturating_sub(1) });
-                    }
-                }
-                let views = bases.iter().take(MAX_VIEWS).map(|(_, base)| *base as usize).collect();
-                let (first, last) = (start.first, end.last);
-                let (shares_with, replaces) = Default::default();
                 let name = names.and_then(|names| names.value(value));
+                let mut shape = ValueShape::of(tensor);
                 let mut named_by = shape.name.as_ref().map(|_| NamedBy::File);
                 if let Some(name) = name {
                     (shape.name, named_by) = (Some(name.name.clone()), Some(name.named_by));
                 }
                 buffer.push(PlannedTensor {
                     value,
-                    offset,
+                    offset: place.memory_offset(),
                     size: bytes,
-                    first,
-                    last,
-                    idle,
-                    kept,
-                    views,
+                    first: start.first,
+                    last: end.last,
+                    idle: idle(needed),
+                    kept: flow.keeps(value),
+                    views: bases.iter().take(MAX_VIEWS).map(|(_, base)| *base as usize).collect(),
                     shape,
                     named_by,
-                    made_by: label(first),
-                    last_used_by: label(last),
+                    made_by: label(start.first),
+                    last_used_by: label(end.last),
                     module: name.and_then(|name| name.module),
-                    shares_with,
-                    replaces,
+                    // Found when all tensors of the buffer are known.
+                    shares_with: Vec::new(),
+                    replaces: Vec::new(),
                 });
             }
-            (Ok(_), None) => unused += usize::from(!is_named[value]),
+            (Ok(_), None) => unused += usize::from(!flow.is_named.get(value).is_some_and(|named| *named)),
             (Err(error), _) => {
                 let path = Path::ROOT
                     .item("execution_plan", index)
@@ -342,9 +351,26 @@ fn method<'t>(
         planned.buffers.iter().zip(tensors).map(|(buffer, tensors)| buffer_memory(*buffer, tensors)).collect();
     let jumps =
         plan.instructions().any(|(_, instruction)| matches!(instruction, InstructionArguments::JumpFalseCall(_)));
-    let assumed = assumed(plan, &unknown);
-    let bytes = planned.size;
-    (MethodMemory { name: plan.name(), instructions, size: bytes, buffers, unused, jumps, run_memory, assumed }, errors)
+    let method = MethodMemory {
+        name: plan.name(),
+        instructions: flow.instructions,
+        size: planned.size,
+        buffers,
+        unused,
+        jumps,
+        run_memory,
+        assumed: assumed(plan, &flow.unknown),
+    };
+    (method, errors)
+}
+
+/// Returns the times between the periods in which the bytes of a tensor are needed.
+fn idle(needed: &[(u32, Period)]) -> Vec<Period> {
+    let gap = |pair: &[(u32, Period)]| match pair {
+        [(_, before), (_, after)] => Some(Period { first: before.last + 1, last: after.first.saturating_sub(1) }),
+        _ => None,
+    };
+    needed.windows(2).filter_map(gap).collect()
 }
 
 /// Removes the entries of a key, and of the keys before it, from the start of a list that is sorted by key. Returns the entries of the key.

@@ -59,7 +59,7 @@ pub struct OperatorUse {
     pub calls: usize,
     /// The place of its kernels; `None` if it is in no library of ExecuTorch.
     pub place: Option<KernelPlace>,
-    /// The combinations of tensors in its calls, by ExecuTorch's kernel key.
+    /// The combinations of tensors in its calls, by ExecuTorch's kernel key, such as `v1/6;0,1|6;0,1`: the numbers of scalar types with dim orders.
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, KernelUse>>"))]
     pub kernels: BTreeMap<String, KernelUse>,
@@ -305,4 +305,14 @@ fn tensors<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> Vec<Option<&'t Tensor<'a>>> {
         |value: &EValue<'_>| value.val.tensors().and_then(|list| list.iter().find_map(|item| plan.tensor(*item)));
     let values = plan.values().iter().enumerate();
     values.map(|(index, value)| plan.tensor(index).or_else(|| first(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_call_without_tensors_has_the_version_alone() {
+        assert_eq!(kernel_key(&[]), "v1");
+    }
 }

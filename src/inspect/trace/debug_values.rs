@@ -136,12 +136,12 @@ pub struct DebugTensor<'t> {
 }
 
 impl DebugTensor<'_> {
-    /// Its shape.
+    /// Returns its shape.
     pub fn shape(&self) -> TensorShape<'_> {
         TensorShape { scalar_type: self.scalar_type, sizes: &self.sizes, dim_order: &self.dim_order }
     }
 
-    /// Its elements; `None` without the debug buffer.
+    /// Returns its elements; `None` without the debug buffer.
     ///
     /// Fails as [`TensorView::new`] does, if the struct was built by hand.
     pub fn view(&self) -> Result<Option<TensorView<'_>>> {
@@ -150,7 +150,7 @@ impl DebugTensor<'_> {
 }
 
 impl DebugValue<'_> {
-    /// A name to show: `output 0` for an output of the method, otherwise the value's own name, the delegate's name of the step, or what the
+    /// Returns a name to show: `output 0` for an output of the method, otherwise the value's own name, the delegate's name of the step, or what the
     /// instruction runs, with the index in a list of tensors, and with a number if the instruction ran several times.
     pub fn title(&self) -> String {
         let mut title: String = match (self.name.as_deref().or(self.delegate_debug_name), self.delegate_debug_id) {
@@ -186,7 +186,7 @@ impl<'t> DebugValues<'t> {
         }
     }
 
-    /// A file name for each value of each run, in their order: `003-relu.1.npy`, after `run1-` if several runs recorded values. The number
+    /// Returns a file name for each value of each run, in their order: `003-relu.1.npy`, after `run1-` if several runs recorded values. The number
     /// is the position in the run.
     pub fn file_names(&self, ending: &str) -> Vec<Vec<String>> {
         let mut taken = BTreeMap::new();
@@ -201,7 +201,7 @@ impl<'t> DebugValues<'t> {
     }
 }
 
-/// The values of the runs of an ETDump. Each byte of the debug buffer is given to one value only, so that the work on all values is
+/// Returns the values of the runs of an ETDump. Each byte of the debug buffer is given to one value only, so that the work on all values is
 /// bounded by its size.
 pub(super) fn debug_values<'t, 'p: 't>(
     etdp: &'t Etdp<'_>,
@@ -414,7 +414,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The tensor, also if its bytes are not in the debug buffer, and why they are not.
+    /// Returns the tensor, also if its bytes are not in the debug buffer, and why they are not.
     fn read(&mut self, tensor: &'t Tensor<'_>) -> core::result::Result<(DebugTensor<'t>, Option<String>), String> {
         let (sizes, strides) = (tensor.sizes(), tensor.strides());
         if sizes.len() > RUNTIME_RANK || strides.len() != sizes.len() {
@@ -464,7 +464,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The events of a run that were recorded together.
+/// Returns the events of a run that were recorded together.
 fn groups<'t>(run: &'t RunData<'_>) -> Vec<Group<'t>> {
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut counts: BTreeMap<(Key<'t>, bool), usize> = BTreeMap::new();
@@ -523,7 +523,7 @@ fn known_values(group: &Group<'_>, plan: &ExecutionPlan<'_>, code: &MethodCode<'
     Some(values).filter(|values| values.len() == group.events.len())
 }
 
-/// The dimensions by their strides, the largest first.
+/// Returns the dimensions by their strides, the largest first.
 fn dim_order(strides: &[i64]) -> Vec<u8> {
     let mut order: Vec<(Reverse<i64>, u8)> =
         strides.iter().enumerate().map(|(dim, stride)| (Reverse(*stride), dim as u8)).collect();

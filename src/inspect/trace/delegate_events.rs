@@ -100,7 +100,7 @@ impl NeuralStatistics {
     /// Reads the metadata of an event; `None` if it is not such statistics.
     pub(super) fn of_metadata(metadata: &str) -> Option<Self> {
         const SCHEMA: &str = "\"executorch.vgf.neural_statistics\"";
-        /// The longest reason that is kept.
+        /// Cuts a reason that is long.
         fn cut(reason: &mut String) {
             *reason = short(reason);
         }

@@ -33,7 +33,7 @@ impl<'t> Key<'t> {
         }
     }
 
-    /// The key of a recorded value.
+    /// Returns the key of a recorded value.
     pub(super) fn of_value(event: &'t DebugEvent<'_>) -> Self {
         Self {
             // The same type as above in the writer, but not in the schema.

@@ -111,7 +111,7 @@ impl Etdp<'_> {
         timeline::timeline(self, program, method)
     }
 
-    /// The values that runs recorded, with their bytes in the debug `buffer`, which is a file of its own. With the `program` that was run,
+    /// Returns the values that runs recorded, with their bytes in the debug `buffer`, which is a file of its own. With the `program` that was run,
     /// they are values of a method, found as for [`profile`](Self::profile).
     ///
     /// ```

@@ -100,7 +100,7 @@ impl EtRecord {
         Self::read(&mut Memory::of_file(file_size), &mut |name, _| entry(name))
     }
 
-    /// `entry` returns the content of an entry, and fails if it is larger than the given number of bytes.
+    /// Reads the methods. `entry` returns the content of an entry, and fails if it is larger than the given number of bytes.
     fn read<'e>(memory: &mut Memory, entry: &mut dyn FnMut(&str, u64) -> Result<EntryContent<'e>>) -> Result<Self> {
         if entry(IDENTIFIER, memory.left)?.is_none() {
             return Err(bad(format!("a ZIP file without the entry {IDENTIFIER}")));

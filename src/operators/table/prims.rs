@@ -39,7 +39,7 @@ const CONVERSION: &[Check] = &[Fails(INVALID_TYPE, &[Kinds(&["a"], &[Kind::Numbe
 /// An integer by which integers are divided.
 const DIVIDES: Check = Dies(&[By(Family::Divisor)]);
 
-/// An operator of the runtime.
+/// Returns an operator of the runtime.
 const fn prim(name: &'static str, arguments: &'static [Argument], wheel: Spans) -> KnownOperator {
     KnownOperator::new(name, arguments, runtime(wheel))
 }

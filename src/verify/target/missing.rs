@@ -50,7 +50,7 @@ pub enum Missing {
         method: String,
         /// The name and overload.
         operator: String,
-        /// The combination, as [`kernel_key`](crate::inspect::kernel_key) writes it.
+        /// The combination, as in the keys of [`OperatorUse::kernels`](crate::inspect::OperatorUse::kernels).
         key: String,
         /// The number of instructions that call it with this combination.
         calls: usize,

@@ -83,7 +83,7 @@ pub struct Target {
     pub libraries: Option<Vec<Library>>,
     /// The kernels of the device besides those of `libraries`, by name and overload, such as `aten::add.out`. Each has
     /// a list of what it supports: types such as `f32` (or the schema's `FLOAT`), or combinations in the form of
-    /// [`kernel_key`](crate::inspect::kernel_key). An empty list, or the item `default`, means every type.
+    /// the keys of [`OperatorUse::kernels`](crate::inspect::OperatorUse::kernels). An empty list, or the item `default`, means every type.
     pub operators: Option<BTreeMap<String, Vec<String>>>,
     /// `true` if the device also has operators that are not listed.
     pub all_operators: bool,
