@@ -83,8 +83,8 @@ pub use policy::Policy;
 pub use release::{Behaviour, Release};
 #[cfg(feature = "inspect")]
 pub use releases::{
-    Answer, BACKENDS, FAULTS, FEATURES, Feature, KnownBackend, KnownFault, Library, LoadsIn, LoadsOutcome, MissingData,
-    NeededKernels, REASONS, Reason, ReasonKind, ReleaseVerdict, Releases, releases_of_error,
+    Answer, BACKENDS, FEATURES, Feature, KnownBackend, KnownFault, Library, LoadsIn, LoadsOutcome, MissingData,
+    NeededKernels, REASONS, Reason, ReasonKind, ReleaseVerdict, Releases, known_faults, releases_of_error,
 };
 pub use rule::{RULES, Rule};
 #[cfg(feature = "inspect")]

@@ -7,8 +7,8 @@ use executorch_format::schema::xnnpack::{
     XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
 };
 use executorch_format::verify::{
-    BACKENDS, Behaviour, FAULTS, FEATURES, HISTORIES, Library, Outcome, REASONS, RULES, Release, ReleaseVerdict,
-    Releases, Target, releases_of_error,
+    BACKENDS, Behaviour, FEATURES, HISTORIES, Library, Outcome, REASONS, RULES, Release, ReleaseVerdict, Releases,
+    Target, known_faults, releases_of_error,
 };
 use executorch_format::{Analysis, Model, Ptd, Pte, PteOptions};
 use executorch_format_support::{corpus, data, fixtures};
@@ -518,7 +518,7 @@ fn page() -> String {
     }
     page += "\n## Faults of kernels\n\nCalls that a release refuses or computes wrong, and a later one does not. Verdicts give them as `known-fault`.\n\n\
         | fault | releases | kernels | mended by | |\n|---|---|---|---|---|\n";
-    for fault in FAULTS {
+    for fault in known_faults() {
         let since = fault.since.iter().map(|(release, outcome)| format!("{outcome} since {release}"));
         let kernels = if fault.is_optimized { "optimized" } else { "all" };
         let since = since.collect::<Vec<_>>().join(", ");

@@ -2,6 +2,7 @@
 
 use super::super::instructions::called_operators;
 use super::super::{Outcome, Release};
+use super::half::HALF_FAULTS;
 use super::{Library, Target};
 use crate::file::pte::Pte;
 use crate::operators::{self, KnownOperator};
@@ -25,13 +26,18 @@ pub struct KnownFault {
     pub source: &'static str,
     /// `true` if only the optimized kernels have it, which are also in the Python wheel.
     pub is_optimized: bool,
-    operators: &'static [&'static str],
-    concerns: fn(&FaultyCall<'_>) -> bool,
+    pub(super) operators: &'static [&'static str],
+    pub(super) concerns: fn(&FaultyCall<'_>) -> bool,
 }
 
-/// The faults. Refused calls were seen in the wheels of 0.5 to 1.4.1, which can run programs beside a newer PyTorch, but return no outputs;
+/// Returns the faults of kernels.
+pub fn known_faults() -> impl Iterator<Item = &'static KnownFault> {
+    FAULTS.iter().chain(HALF_FAULTS)
+}
+
+/// The faults other than those of types. Refused calls were seen in the wheels of 0.5 to 1.4.1, which can run programs beside a newer PyTorch, but return no outputs;
 /// wrong results are taken from the changes in ExecuTorch's repository and their tests.
-pub const FAULTS: &[KnownFault] = &[
+const FAULTS: &[KnownFault] = &[
     KnownFault {
         name: "log-softmax-inner",
         what: "log_softmax along a dimension of more than four elements other than the last, right since 0.6",
@@ -214,172 +220,6 @@ pub const FAULTS: &[KnownFault] = &[
         operators: &["quantized_decomposed::dequantize_per_channel.out"],
         concerns: |call| call.tensor("zero_points").is_some_and(|tensor| tensor.scalar_type == ScalarType::INT),
     },
-    // Types that kernels have no code for: seen in the wheels of 0.4 to 0.7, and in the source.
-    KnownFault {
-        name: "half-before-0.5",
-        what: "f16 or bf16, for which the kernels have no code before 0.5",
-        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_5, Outcome::Runs)],
-        source: "release/0.4",
-        is_optimized: false,
-        operators: &["aten::cumsum.out", "aten::gt.Scalar_out", "aten::le.Tensor_out"],
-        concerns: |call| call.has_half(),
-    },
-    KnownFault {
-        name: "bfloat16-before-0.5",
-        what: "bf16, for which the kernels have no code before 0.5",
-        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_5, Outcome::Runs)],
-        source: "release/0.4",
-        is_optimized: false,
-        operators: &[
-            "aten::exp.out",
-            "aten::maximum.out",
-            "aten::pow.Tensor_Scalar_out",
-            "aten::rsqrt.out",
-            "aten::tanh.out",
-            "dim_order_ops::_to_dim_order_copy.out",
-        ],
-        concerns: |call| call.has_bfloat16(),
-    },
-    KnownFault {
-        name: "half-before-0.6",
-        what: "f16 or bf16, for which the kernels have no code before 0.6",
-        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_6, Outcome::Runs)],
-        source: "#7748",
-        is_optimized: false,
-        operators: &[
-            "aten::_log_softmax.out",
-            "aten::_native_batch_norm_legit_no_training.out",
-            "aten::abs.out",
-            "aten::amax.out",
-            "aten::amin.out",
-            "aten::argmax.out",
-            "aten::argmin.out",
-            "aten::avg_pool2d.out",
-            "aten::constant_pad_nd.out",
-            "aten::gelu.out",
-            "aten::hardtanh.out",
-            "aten::leaky_relu.out",
-            "aten::logical_not.out",
-            "aten::max_pool2d_with_indices.out",
-            "aten::native_layer_norm.out",
-            "aten::neg.out",
-            "aten::nonzero.out",
-            "aten::sign.out",
-            "aten::split_with_sizes_copy.out",
-            "aten::sum.IntList_out",
-            "aten::var.correction_out",
-        ],
-        concerns: |call| call.has_half(),
-    },
-    KnownFault {
-        name: "half-refused-before-0.6",
-        what: "f16 or bf16, which the kernels refuse before 0.6",
-        since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_6, Outcome::Runs)],
-        source: "#7748",
-        is_optimized: false,
-        operators: &["aten::relu.out", "aten::round.out"],
-        concerns: |call| call.has_half(),
-    },
-    KnownFault {
-        name: "bfloat16-before-0.6",
-        what: "bf16, for which the kernels have no code before 0.6",
-        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_6, Outcome::Runs)],
-        source: "#7748",
-        is_optimized: false,
-        operators: &[
-            "aten::_softmax.out",
-            "aten::any.out",
-            "aten::cat.out",
-            "aten::flip.out",
-            "aten::full_like.out",
-            "aten::gather.out",
-            "aten::mean.out",
-            "aten::prod.out",
-            "aten::scatter.value_out",
-        ],
-        concerns: |call| call.has_bfloat16(),
-    },
-    KnownFault {
-        name: "le-half",
-        what: "a comparison `le` of f16 or bf16, which runs since 0.7",
-        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_7, Outcome::Runs)],
-        source: "#11922",
-        is_optimized: true,
-        operators: &["aten::le.Tensor_out"],
-        concerns: |call| call.has_half(),
-    },
-    KnownFault {
-        name: "clamp-bfloat16",
-        what: "a `clamp` of bf16, which runs since 0.7",
-        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_7, Outcome::Runs)],
-        source: "release/0.7",
-        is_optimized: false,
-        operators: &["aten::clamp.out"],
-        concerns: |call| call.has_bfloat16(),
-    },
-    KnownFault {
-        name: "sigmoid-bfloat16",
-        what: "a sigmoid of bf16, which runs since 0.7",
-        since: &[(Release::V0_5, Outcome::Dies), (Release::V0_7, Outcome::Runs)],
-        source: "release/0.7",
-        is_optimized: true,
-        operators: &["aten::sigmoid.out"],
-        concerns: |call| call.has_bfloat16(),
-    },
-    KnownFault {
-        name: "half-before-1.0",
-        what: "f16 or bf16, for which the kernels have no code before 1.0",
-        since: &[(Release::V0_2, Outcome::Dies), (Release::V1_0, Outcome::Runs)],
-        source: "#13587",
-        is_optimized: false,
-        operators: &["aten::max.dim_max", "aten::native_group_norm.out"],
-        concerns: |call| call.has_half(),
-    },
-    KnownFault {
-        name: "half-optimized-before-1.0",
-        what: "f16 or bf16, for which the optimized kernels have no code before 1.0",
-        since: &[(Release::V0_5, Outcome::Dies), (Release::V1_0, Outcome::Runs)],
-        source: "#13587",
-        is_optimized: true,
-        operators: &["aten::_log_softmax.out", "aten::div.out"],
-        concerns: |call| call.has_half(),
-    },
-    KnownFault {
-        name: "div-half",
-        what: "a quotient of f16 or bf16, which the kernel refuses before 0.5",
-        since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_5, Outcome::Runs)],
-        source: "release/0.4",
-        is_optimized: false,
-        operators: &["aten::div.out"],
-        concerns: |call| call.has_half(),
-    },
-    KnownFault {
-        name: "bfloat16-before-1.0",
-        what: "bf16, for which the kernels have no code before 1.0",
-        since: &[(Release::V0_2, Outcome::Dies), (Release::V1_0, Outcome::Runs)],
-        source: "#13587",
-        is_optimized: false,
-        operators: &["aten::bmm.out", "aten::convolution.out"],
-        concerns: |call| call.has_bfloat16(),
-    },
-    KnownFault {
-        name: "sub-bfloat16",
-        what: "a difference of bf16, which the kernel refuses before 0.5",
-        since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_5, Outcome::Runs)],
-        source: "release/0.4",
-        is_optimized: false,
-        operators: &["aten::sub.out"],
-        concerns: |call| call.has_bfloat16(),
-    },
-    KnownFault {
-        name: "sub-bfloat16-optimized",
-        what: "a difference of bf16, which the optimized kernel refuses before 1.0",
-        since: &[(Release::V0_5, Outcome::RefusesCall), (Release::V1_0, Outcome::Runs)],
-        source: "release/1.0",
-        is_optimized: true,
-        operators: &["aten::sub.out"],
-        concerns: |call| call.has_bfloat16(),
-    },
 ];
 
 impl KnownFault {
@@ -391,7 +231,7 @@ impl KnownFault {
 }
 
 /// A call of an operator, with its arguments by name.
-struct FaultyCall<'t> {
+pub(super) struct FaultyCall<'t> {
     row: &'static KnownOperator,
     plan: &'t ExecutionPlan<'t>,
     args: &'t [i32],
@@ -440,18 +280,10 @@ impl<'t> FaultyCall<'t> {
     }
 
     /// Returns `true` if an argument is a tensor of one of these types.
-    fn has_type(&self, types: &[ScalarType]) -> bool {
+    pub(super) fn has_type(&self, types: &[ScalarType]) -> bool {
         // Many calls can share a long list.
         let mut tensors = self.args.iter().take(self.row.arguments.len()).filter_map(|arg| self.plan.tensor(*arg));
         tensors.any(|tensor| types.contains(&tensor.scalar_type))
-    }
-
-    fn has_half(&self) -> bool {
-        self.has_type(&[ScalarType::HALF, ScalarType::BFLOAT16])
-    }
-
-    fn has_bfloat16(&self) -> bool {
-        self.has_type(&[ScalarType::BFLOAT16])
     }
 
     fn elements(&self, name: &str) -> Option<i64> {
@@ -550,7 +382,7 @@ pub(super) fn met(pte: &Pte<'_>, target: &Target) -> Vec<(&'static KnownFault, F
                 let concerned = |fault: &&KnownFault| {
                     name.is_some_and(|name| fault.operators.contains(&name)) && !target.lists(operator)
                 };
-                FAULTS.iter().filter(concerned).collect()
+                known_faults().filter(concerned).collect()
             })
             .collect();
         for ((chain, index), instruction) in plan.instructions() {
