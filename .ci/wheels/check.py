@@ -22,14 +22,14 @@ def export(out, only):
     class Checked(torch.nn.Module):
         """Ends with an index out of range if the call's result differs from the expected one."""
 
-        def __init__(self, call, inputs, expected):
+        def __init__(self, call, inputs, expected, precision):
             super().__init__()
             self.call, self.count = call, len(inputs)
             for index, value in enumerate(inputs):
                 self.register_buffer(f"input_{index}", value)
             self.register_buffer("expected", expected)
             self.register_buffer("row", torch.zeros(1))
-            self.tolerance = 1e-4 * max(1.0, expected.abs().max().item() if expected.numel() else 1.0)
+            self.tolerance = precision * max(1.0, expected.abs().max().item() if expected.numel() else 1.0)
 
         def forward(self):
             found = self.call(*[getattr(self, f"input_{index}") for index in range(self.count)])
@@ -53,8 +53,11 @@ def export(out, only):
             continue
         try:
             with torch.no_grad():
-                expected = call(*inputs).contiguous().to(torch.float32).reshape(-1).clone()
-            program = torch.export.export(Checked(call, inputs, expected), (), strict=False)
+                result = call(*inputs)
+            expected = result.contiguous().to(torch.float32).reshape(-1).clone()
+            # A few steps of the type of the result.
+            precision = {torch.float16: 4e-3, torch.bfloat16: 3e-2}.get(result.dtype, 1e-4)
+            program = torch.export.export(Checked(call, inputs, expected, precision), (), strict=False)
             edge = to_edge(program, compile_config=EdgeCompileConfig(_check_ir_validity=False))
             path.write_bytes(edge.to_executorch().buffer)
         except Exception as error:

@@ -13,7 +13,14 @@ def add(name, call, *inputs):
 
 
 def random(*sizes, dtype=torch.float32):
-    return (torch.randn(sizes) * 1.3).to(dtype) if dtype.is_floating_point else torch.randint(1, 5, sizes, dtype=dtype)
+    if dtype.is_floating_point:
+        return (torch.randn(sizes) * 1.3).to(dtype)
+    return torch.randint(0 if dtype == torch.bool else 1, 2 if dtype == torch.bool else 5, sizes).to(dtype)
+
+
+def divisor(*sizes, dtype):
+    """Returns numbers far from 0."""
+    return random(*sizes, dtype=dtype).to(torch.float32).abs().add(1).to(dtype)
 
 
 def reductions(order, tensor):
@@ -23,7 +30,8 @@ def reductions(order, tensor):
         "var": lambda x, dims: x.var(dims, keepdim=True), "var_0": lambda x, dims: x.var(dims, correction=0, keepdim=True),
         "any": lambda x, dims: torch.ops.aten.any.dims(x > 1.5, dims, True),
     }
-    lists = [[dim for dim in range(4) if bits >> dim & 1] for bits in range(1, 16)]
+    is_float = tensor.dtype == torch.float32
+    lists = [[dim for dim in range(4) if bits >> dim & 1] for bits in range(1, 16)] if is_float else [[1], [1, 3]]
     for name, call in over_dims.items():
         for dims in lists:
             add(f"{name}_{order}_{''.join(map(str, dims))}", lambda x, call=call, dims=dims: call(x, dims), tensor)
@@ -40,7 +48,7 @@ def reductions(order, tensor):
         "select": lambda x, dim: x.select(dim, 1), "repeat": lambda x, dim: x.repeat_interleave(2, dim),
     }
     for name, call in over_dim.items():
-        for dim in range(4):
+        for dim in range(4) if is_float else [1]:
             add(f"{name}_{order}_{dim}", lambda x, call=call, dim=dim: call(x, dim), tensor)
 
 
@@ -79,9 +87,11 @@ def convolutions(order, tensor):
     }
     for name, (weight, settings) in weights.items():
         call = lambda x, w, settings=settings: functional.conv2d(x, w, None, **settings)
+        weight = weight.to(tensor.dtype)
         add(f"{name}_{order}", call, tensor, weight)
         add(f"{name}_{order}_weight_cl", call, tensor, weight.to(memory_format=CHANNELS_LAST))
-    add(f"conv_transpose_{order}", lambda x, w: functional.conv_transpose2d(x, w, stride=2, padding=1), tensor, random(3, 4, 3, 3))
+    weight = random(3, 4, 3, 3).to(tensor.dtype)
+    add(f"conv_transpose_{order}", lambda x, w: functional.conv_transpose2d(x, w, stride=2, padding=1), tensor, weight)
 
 
 def broadcasts():
@@ -104,8 +114,63 @@ def broadcasts():
                 add(f"{name}_{text}", call, *values)
 
 
+def types():
+    """Calls of tensors of each type, and of two types."""
+    names = {
+        "f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "i64": torch.int64, "i32": torch.int32, "i16": torch.int16,
+        "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool, "bf16": torch.bfloat16,
+    }
+    binary = {
+        "add": torch.add, "add_2": lambda a, b: torch.add(a, b, alpha=2), "sub": torch.sub, "mul": torch.mul, "div": torch.div,
+        "div_floor": lambda a, b: torch.div(a, b, rounding_mode="floor"), "le": torch.le, "lt": torch.lt, "ge": torch.ge, "gt": torch.gt,
+        "eq": torch.eq, "ne": torch.ne, "maximum": torch.maximum, "minimum": torch.minimum, "fmod": torch.fmod, "remainder": torch.remainder,
+        "pow": torch.pow, "logical_and": torch.logical_and, "logical_xor": torch.logical_xor, "bitwise_and": torch.bitwise_and,
+        "where": lambda a, b: torch.where(a > b, a, b), "atan2": torch.atan2,
+    }
+    pairs = [(name, name) for name in names] + [
+        ("f32", "i64"), ("i64", "f32"), ("i32", "i64"), ("i64", "i32"), ("f16", "f32"), ("bool", "f32"), ("u8", "i32"), ("i8", "u8"), ("bool", "i64"),
+    ]
+    for name, call in binary.items():
+        for left, right in pairs:
+            add(f"{name}_{left}_{right}", call, random(2, 3, dtype=names[left]), divisor(2, 3, dtype=names[right]))
+        # Tensors of one element.
+        for left, right in [((1,), (1,)), ((1,), (1, 1)), ((1, 1), (1,)), ((), (1,)), ((1,), ()), ((2, 3), ()), ((), (2, 3))]:
+            for type_name in ("f32", "i64", "u8"):
+                values = random(*left, dtype=names[type_name]), divisor(*right, dtype=names[type_name])
+                text = "_by_".join("x".join(map(str, sizes)) or "scalar" for sizes in (left, right))
+                add(f"{name}_{type_name}_{text}", call, *values)
+    scalars = {
+        "add": lambda x: x + 2, "add_float": lambda x: x + 1.5, "rsub": lambda x: 2 - x, "mul": lambda x: x * 3, "mul_float": lambda x: x * 0.5,
+        "div": lambda x: x / 3, "div_floor": lambda x: x // 2, "le": lambda x: x <= 2, "le_float": lambda x: x <= 1.5, "lt": lambda x: x < 2,
+        "ge": lambda x: x >= 2, "gt": lambda x: x > 1, "eq": lambda x: x == 2, "ne": lambda x: x != 2, "pow": lambda x: x.pow(2), "remainder": lambda x: x % 3,
+        "where": lambda x: torch.where(x > 1, x, 2), "fill": lambda x: torch.full_like(x, 2) + x, "masked_fill": lambda x: x.masked_fill(x > 1, 1),
+    }
+    unary = {
+        "relu": torch.relu, "abs": torch.abs, "neg": torch.neg, "exp": torch.exp, "sqrt": lambda x: torch.sqrt(x.abs()), "rsqrt": lambda x: torch.rsqrt(x.abs() + 1),
+        "sigmoid": torch.sigmoid, "tanh": torch.tanh, "sin": torch.sin, "log": lambda x: torch.log(x.abs() + 1), "clamp": lambda x: x.clamp(1, 2),
+        "clamp_min": lambda x: x.clamp(min=1), "sum": torch.sum, "sum_dim": lambda x: x.sum(1), "mean": lambda x: x.mean(1, dtype=torch.float32),
+        "amax": lambda x: x.amax(1), "argmax": lambda x: x.argmax(1), "max": lambda x: x.max(1)[0], "cumsum": lambda x: x.cumsum(0), "prod": lambda x: x.prod(1),
+        "cat": lambda x: torch.cat([x, x]), "stack": lambda x: torch.stack([x, x]), "permute": lambda x: x.t().contiguous(), "pad": lambda x: functional.pad(x, (1, 1)),
+        "softmax": lambda x: x.softmax(1), "log_softmax": lambda x: x.log_softmax(1), "floor": torch.floor, "round": torch.round, "logical_not": torch.logical_not,
+        "bitwise_not": torch.bitwise_not, "index": lambda x: x[torch.tensor([1, 0])], "gelu": functional.gelu, "elu": functional.elu, "leaky_relu": functional.leaky_relu,
+        "layer_norm": lambda x: functional.layer_norm(x, (3,)), "any": lambda x: x.any(1), "nonzero": torch.nonzero, "expand": lambda x: x.unsqueeze(0).expand(2, 2, 3) * 1,
+        "to_f32": lambda x: x.to(torch.float32), "to_i64": lambda x: x.to(torch.int64), "to_bool": lambda x: x.to(torch.bool), "to_u8": lambda x: x.abs().to(torch.uint8),
+        "matmul": lambda x: torch.matmul(x, x.t()), "bmm": lambda x: torch.bmm(x.unsqueeze(0), x.t().unsqueeze(0)), "addmm": lambda x: torch.addmm(x[:, :2], x, x.t()),
+        "linear": lambda x: functional.linear(x, x), "embedding": lambda x: functional.embedding(torch.tensor([1, 0, 1]), x), "repeat": lambda x: x.repeat(2, 2),
+        "var": lambda x: x.var(1), "triu": torch.triu, "flip": lambda x: x.flip(0), "scatter": lambda x: x.scatter(1, torch.tensor([[0], [1]]), 1),
+    }
+    for calls in ({f"scalar_{name}": call for name, call in scalars.items()}, unary):
+        for name, call in calls.items():
+            for type_name, dtype in names.items():
+                add(f"{name}_{type_name}", call, random(2, 3, dtype=dtype))
+
+
 for order, tensor in [("c", random(2, 3, 4, 5)), ("cl", random(2, 3, 4, 5).to(memory_format=CHANNELS_LAST))]:
     reductions(order, tensor)
     elementwise(order, tensor)
     convolutions(order, tensor)
 broadcasts()
+types()
+for order, dtype in [("f16", torch.float16), ("bf16", torch.bfloat16)]:
+    for calls in (reductions, elementwise, convolutions):
+        calls(order, random(2, 3, 4, 5, dtype=dtype))

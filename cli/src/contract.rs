@@ -1,7 +1,7 @@
 //! `pte info --contract` and `pte diff --contract`: what callers of a program give and get, and what it needs.
 
 use crate::context::Context;
-use crate::data::each_program;
+use crate::data::{Data, each_program, serving};
 use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -39,28 +39,29 @@ pub struct ContractBreaks {
 pub fn info(
     context: &Context,
     files: &FileArguments,
+    data: &[Data<'_>],
     names: &NamesArguments,
     form: &JsonArguments,
 ) -> Result<(), Failure> {
     let mut documents = json::Files::start(context, form);
     let mut apart = false;
     let outcome = each_program(context, files, Need::All, documents.as_mut(), |path, pte, documents| {
-        names.with(context, path, pte, |analysis| {
-            let contract = analysis.contract();
-            match documents {
-                Some(documents) => {
-                    documents.add(&FileContract { file: path.display().to_string(), contract, errors: [] })
+        let name_files = names.open(context, path)?;
+        let sources = name_files.sources()?;
+        let (analysis, given) = (name_files.analysis(pte, &sources)?, serving(data, path));
+        let analysis = if given.is_empty() { analysis } else { analysis.with_data(given) };
+        let contract = analysis.contract();
+        match documents {
+            Some(documents) => documents.add(&FileContract { file: path.display().to_string(), contract, errors: [] }),
+            None => {
+                let mut out = context.plain_out();
+                if std::mem::replace(&mut apart, true) {
+                    writeln!(out)?;
                 }
-                None => {
-                    let mut out = context.plain_out();
-                    if std::mem::replace(&mut apart, true) {
-                        writeln!(out)?;
-                    }
-                    write!(out, "{}", contract.markdown())?;
-                    Ok(out.flush()?)
-                }
+                write!(out, "{}", contract.markdown())?;
+                Ok(out.flush()?)
             }
-        })
+        }
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome

@@ -12,14 +12,15 @@ use crate::data::{DataArguments, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
-use crate::names::NamesArguments;
+use crate::names::{NameFiles, NamesArguments};
 use crate::open::Input;
 use crate::remote::Need;
 use executorch_format::inspect::{MacsSummary, Summary};
 use executorch_format::schema::program::ExecutionPlan;
 use executorch_format::verify::{MissingData, Releases, Target, Verdict};
-use executorch_format::{Analysis, Model, ParseOptions};
+use executorch_format::{Analysis, Model, ParseOptions, Ptd};
 use serde::Serialize;
+use std::path::Path;
 
 /// Summarize each file: methods, shapes, operators, delegates, memory, weights, metadata
 ///
@@ -44,7 +45,7 @@ pub struct Arguments {
     table: bool,
     /// Print the contract with callers and runtimes, as Markdown for a model card or with --json: inputs and outputs with types, sizes and
     /// names, metadata, backends, operators' libraries, releases, memory and hash
-    #[arg(long, conflicts_with_all = ["table", "data"])]
+    #[arg(long, conflicts_with = "table")]
     contract: bool,
     #[command(flatten)]
     names: NamesArguments,
@@ -111,10 +112,90 @@ impl MutableBuffers {
     }
 }
 
+/// Returns the summary of a file as `pte info --json` prints it.
+pub fn document(
+    context: &Context,
+    path: &Path,
+    names: &NamesArguments,
+    data: &[&Ptd<'_>],
+) -> Result<serde_json::Value, Failure> {
+    let input = Input::open_for(context, path, Need::Graphs)?;
+    let model = input.parse()?;
+    let names = names.open(context, path)?;
+    with_info(path, input.bytes().len() as u64, &model, &names, data, Shown::Json, |info| {
+        serde_json::to_value(info).map_err(|error| Failure::usage_of(path, &error))
+    })
+}
+
+/// The form in which a summary is shown.
+#[derive(Clone, Copy, PartialEq)]
+enum Shown {
+    Text { is_cut: bool },
+    Table,
+    Json,
+}
+
+/// Collects the summary of a file, and calls a function with it. Fails if references in the file are out of range.
+fn with_info<R>(
+    path: &Path,
+    file_size: u64,
+    model: &Model<'_>,
+    names: &NameFiles<'_>,
+    data: &[&Ptd<'_>],
+    shown: Shown,
+    call: impl FnOnce(&Info<'_>) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    let program = match model {
+        Model::Bpte(bpte) => Some(bpte.program()),
+        _ => None,
+    };
+    let sources = names.sources()?;
+    let analysis = match (model, &program) {
+        (Model::Pte(pte), _) | (_, Some(Ok(pte))) if sources.is_empty() => Some(Analysis::new(pte)),
+        (Model::Pte(pte), _) | (_, Some(Ok(pte))) => Some(names.analysis(pte, &sources)?),
+        _ => None,
+    };
+    let given = (!data.is_empty()).then_some(data);
+    let analysis = match given {
+        Some(data) => analysis.map(|analysis| analysis.with_data(data.iter().copied())),
+        None => analysis,
+    };
+    let of_program = analysis.as_ref().map(Analysis::summary);
+    let (summary, inside) = match model {
+        Model::Pte(_) => (of_program.unwrap_or_else(|| model.summary()), None),
+        _ => (model.summary(), of_program),
+    };
+    let releases = model.releases(&Target::default(), given);
+    let is_text = matches!(shown, Shown::Text { .. });
+    let macs = analysis.as_ref().filter(|_| shown != Shown::Table);
+    let info = Info {
+        file: path.display().to_string(),
+        file_size,
+        summary: &summary,
+        verdict: releases.releases.last().map(|newest| newest.verdict.clone()),
+        releases,
+        external_data: match model {
+            Model::Pte(pte) => pte.missing_data(data),
+            _ => None,
+        },
+        program: inside.as_ref(),
+        macs: macs.map_or_else(Vec::new, |analysis| analysis.macs().summary()),
+        mutable: analysis.as_ref().filter(|_| is_text).map_or_else(Vec::new, MutableBuffers::of),
+        is_cut: matches!(shown, Shown::Text { is_cut: true }),
+    };
+    let done = call(&info)?;
+    if let Some(Err(error)) = &program {
+        return Err(Failure::bad(path, error));
+    }
+    Failure::unless_sound(path, inside.as_ref().map_or(&summary.errors, |inside| &inside.errors))?;
+    Ok(done)
+}
+
 /// Prints a summary of each file. Fails at the end if references in a file are out of range. Continues after a file that fails.
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.contract {
-        return contract::info(context, &arguments.files, &arguments.names, &arguments.form);
+        let data = arguments.data.open(context, &arguments.files)?;
+        return contract::info(context, &arguments.files, &data.parse(), &arguments.names, &arguments.form);
     }
     let mut documents = json::Files::start(context, &arguments.form);
     let (mut apart, mut rows) = (false, table::Rows::default());
@@ -130,63 +211,21 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 _ => return Err(failure),
             },
         };
-        let program = match &model {
-            Model::Bpte(bpte) => Some(bpte.program()),
-            _ => None,
-        };
         let names = arguments.names.open(context, path)?;
-        let sources = names.sources()?;
-        let analysis = match (&model, &program) {
-            (Model::Pte(pte), _) | (_, Some(Ok(pte))) if sources.is_empty() => Some(Analysis::new(pte)),
-            (Model::Pte(pte), _) | (_, Some(Ok(pte))) => Some(names.analysis(pte, &sources)?),
-            _ => None,
+        let shown = match documents {
+            Some(_) => Shown::Json,
+            None if arguments.table => Shown::Table,
+            None => Shown::Text { is_cut: cut.is_some() },
         };
-        let ptds = serving(&data, path);
-        let given = (!ptds.is_empty()).then_some(&*ptds);
-        let analysis = match given {
-            Some(ptds) => analysis.map(|analysis| analysis.with_data(ptds.iter().copied())),
-            None => analysis,
-        };
-        let of_program = analysis.as_ref().map(Analysis::summary);
-        let (summary, inside) = match &model {
-            Model::Pte(_) => (of_program.unwrap_or_else(|| model.summary()), None),
-            _ => (model.summary(), of_program),
-        };
-        let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
-        let releases = model.releases(&Target::default(), given);
-        let verdict = releases.releases.last().map(|newest| newest.verdict.clone());
-        let external_data = match &model {
-            Model::Pte(pte) => pte.missing_data(&ptds),
-            _ => None,
-        };
-        let is_text = documents.is_none() && !arguments.table;
-        let mutable = analysis.as_ref().filter(|_| is_text).map_or_else(Vec::new, MutableBuffers::of);
-        let macs = analysis.as_ref().filter(|_| !arguments.table);
-        let macs = macs.map_or_else(Vec::new, |analysis| analysis.macs().summary());
-        let info = Info {
-            file,
-            file_size,
-            summary: &summary,
-            verdict,
-            releases,
-            external_data,
-            program: inside.as_ref(),
-            macs,
-            mutable,
-            is_cut: cut.is_some(),
-        };
-        match documents {
-            Some(documents) => documents.add(&info)?,
-            None if arguments.table => rows.add(context, path, &info),
-            None => print::text(context, path, &info, std::mem::replace(&mut apart, true))?,
-        }
-        if let Some(failure) = cut {
-            return Err(failure);
-        }
-        if let Some(Err(error)) = &program {
-            return Err(Failure::bad(path, error));
-        }
-        Failure::unless_sound(path, inside.as_ref().map_or(&summary.errors, |inside| &inside.errors))
+        let file_size = input.bytes().len() as u64;
+        with_info(path, file_size, &model, &names, &serving(&data, path), shown, |info| {
+            match documents {
+                Some(documents) => documents.add(info)?,
+                None if arguments.table => rows.add(context, path, info),
+                None => print::text(context, path, info, std::mem::replace(&mut apart, true))?,
+            }
+            cut.map_or(Ok(()), Err)
+        })
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if arguments.table {

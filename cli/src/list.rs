@@ -74,8 +74,8 @@ struct BlobRow<'t> {
     kind: BlobKind,
     /// In bytes from the start of the file; `None` if the blob is not in the file.
     offset: Option<u64>,
-    /// In bytes.
-    size: u64,
+    /// In bytes; `None` if it is not known: data under a key that a payload looks up in a `.ptd` file which was not given.
+    size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
     users: Vec<User<'t>>,
@@ -161,5 +161,5 @@ fn add_inside<'t>(blobs: &mut Vec<BlobRow<'t>>, constants: Vec<DelegateConstant<
 
 fn row(blob: Blob<'_>) -> BlobRow<'_> {
     let Blob { kind, offset, size, users, .. } = blob;
-    BlobRow { kind, offset, size, sha256: None, users: users.into_iter().map(User::Blob).collect() }
+    BlobRow { kind, offset, size: Some(size), sha256: None, users: users.into_iter().map(User::Blob).collect() }
 }

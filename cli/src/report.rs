@@ -1,6 +1,9 @@
 //! `pte report`: a page about a file.
 
+mod models;
+
 use crate::context::Context;
+use crate::data::{DataArguments, serving};
 use crate::existing::refuse_foreign;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
@@ -15,7 +18,7 @@ use crate::text;
 use executorch_format::Analysis;
 use executorch_format::Model;
 use executorch_format::inspect::{Drawing, Report};
-use executorch_format::verify::{Finding, Level};
+use executorch_format::verify::{Finding, Level, Releases, Target};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
@@ -25,7 +28,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(
     after_help = "The page is one HTML file that needs no network. It has names, shapes and histograms of values, but no weights.\n\n\
-    Example:\n  pte report model.pte -o model.html"
+    Examples:\n  pte report model.pte -o model.html\n  pte report --compare fp32.pte int8.pte -o models.html"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -34,10 +37,16 @@ pub struct Arguments {
     #[arg(short, long, value_name = "HTML", required_unless_present_any = ["json", "jsonl"])]
     output: Option<PathBuf>,
     #[command(flatten)]
+    data: DataArguments,
+    #[command(flatten)]
     names: NamesArguments,
     /// Add the time that each node of the graph took, from an ETDump of this program
     #[arg(long, value_name = "TRACE.etdp")]
     trace: Option<PathBuf>,
+    /// Write one page that shows the files beside each other: methods, inputs and outputs, size, parameters, multiply-accumulates, memory, backends,
+    /// kernels and verdict
+    #[arg(long, requires = "output", conflicts_with = "trace")]
+    compare: bool,
     #[command(flatten)]
     form: JsonArguments,
 }
@@ -59,6 +68,8 @@ pub struct Page<'t> {
     report: &'t Report<'t>,
     savings: Vec<Offer>,
     findings: Vec<Finding>,
+    /// The releases that load the file, and the behaviour of each.
+    releases: Releases,
     errors: json::None,
 }
 
@@ -71,6 +82,7 @@ pub fn page(name: &str, file_size: u64, model: &Model<'_>, report: &Report<'_>) 
         report,
         savings: Vec::new(),
         findings: model.verify(Level::Strict),
+        releases: model.releases(&Target::default(), None),
         errors: [],
     };
     let mut html = Vec::new();
@@ -83,10 +95,15 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.form.any() && arguments.output.is_some() {
         return Err(Failure::Usage("--output cannot be used with --json or --jsonl".to_owned()));
     }
+    if let (Some(output), true) = (&arguments.output, arguments.compare) {
+        return models::write(context, arguments, output);
+    }
     let several = arguments.files.are_several();
     if let Some(folder) = arguments.output.as_deref().filter(|_| several) {
         make_output_folder(folder)?;
     }
+    let opened = arguments.data.open(context, &arguments.files)?;
+    let data = opened.parse();
     let mut written = HashMap::new();
     let mut documents = json::Files::start(context, &arguments.form);
     let outcome = each(context, &arguments.files, documents.as_mut(), |path, documents| {
@@ -95,6 +112,9 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
         // Before the report, because all of them take memory for each instruction while they are found.
         let savings = if program_offset.is_none() { offers(path, &model) } else { Vec::new() };
         let findings = model.verify(Level::Strict);
+        let ptds = serving(&data, path);
+        let given = (!ptds.is_empty()).then_some(&*ptds);
+        let releases = model.releases(&Target::default(), given);
         let write = |mut report: Report<'_>| {
             if let (Some(trace), Model::Pte(pte)) = (&arguments.trace, &model) {
                 let (trace, analysis) = (Times::open(context, trace)?, Analysis::new(pte));
@@ -117,6 +137,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
                 report: &report,
                 savings,
                 findings,
+                releases,
                 errors: [],
             };
             let output = match (documents, &arguments.output) {
@@ -139,7 +160,15 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             })
         };
         match &model {
-            Model::Pte(pte) => arguments.names.with(context, path, pte, |analysis| write(analysis.report())),
+            Model::Pte(pte) => {
+                let names = arguments.names.open(context, path)?;
+                let sources = names.sources()?;
+                let analysis = names.analysis(pte, &sources)?;
+                write(match given {
+                    Some(ptds) => analysis.with_data(ptds.iter().copied()).report(),
+                    None => analysis.report(),
+                })
+            }
             _ => write(model.report()),
         }
     })?;

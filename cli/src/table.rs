@@ -70,18 +70,24 @@ impl<const N: usize> Table<N> {
     }
 
     /// Adds a row for each of the first items. For the others, the sum of their sizes is printed with their number.
-    pub fn sized_rows<T>(
+    pub fn sized_rows<T, S: Into<Option<u64>>>(
         &mut self,
         items: impl IntoIterator<Item = T>,
         most: MaxRows,
-        size: impl Fn(T) -> u64,
+        size: impl Fn(T) -> S,
         row: impl FnMut(T) -> [String; N],
     ) {
         let mut items = items.into_iter();
         self.rows.extend(items.by_ref().take(most.count).map(row));
-        let (count, bytes) =
-            items.map(size).fold((0, 0u64), |(count, sum), size| (count + 1, sum.saturating_add(size)));
-        self.leave_out(count, most, &format!(", {}", text::size(bytes)));
+        let (mut count, mut bytes, mut at_least) = (0, 0u64, "");
+        for size in items.map(|item| size(item).into()) {
+            count += 1;
+            match size {
+                Some(size) => bytes = bytes.saturating_add(size),
+                None => at_least = "at least ",
+            }
+        }
+        self.leave_out(count, most, &format!(", {at_least}{}", text::size(bytes)));
     }
 
     /// Notes that rows were left out. `note` is printed after their number.

@@ -113,8 +113,8 @@ class Blob(Answer):
     """One of `segment`, `constant`, `initial_state`, `delegate`, `delegate_constant`, `named`, `external`, `program`, `input`, `expected`."""
     offset: int | None
     """In bytes from the start of the file; `None` if the blob is not in the file."""
-    size: int
-    """In bytes."""
+    size: int | None
+    """In bytes; `None` if it is not known: data under a key that a payload looks up in a `.ptd` file which was not given."""
     users: Answers[BlobUser]
 
 

@@ -1,5 +1,7 @@
 //! The contents of a page about a file, as one value.
 
+use super::memory::{self, run_memories};
+use super::summary;
 use super::{
     Graph, GraphLayout, MacsSummary, Memory, ModuleTotal, NodeGroup, Operators, Outline, SizeReport, Summary, Weight,
 };
@@ -68,11 +70,13 @@ impl<'t> Analysis<'t> {
         let named = size.as_ref().filter(|_| self.answer_names().is_some());
         let modules = named.map(|size| self.size_by_module(size)).unwrap_or_default();
         let are_known = modules.iter().any(|module| module.path.is_some());
+        let blobs = super::blobs::of_pte(self.pte(), None);
+        let runs = run_memories(self, &blobs.blobs);
         Report {
-            summary: self.summary(),
+            summary: summary::with_runs(self, blobs, runs.clone()),
             size,
             modules: if are_known { modules } else { Vec::new() },
-            memory: Some(self.memory()),
+            memory: Some(memory::with_runs(self, runs)),
             operators: Some(self.operators()),
             macs,
             graphs: self.drawings(),

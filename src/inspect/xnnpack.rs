@@ -67,7 +67,7 @@ impl Xnnpack<'_> {
             let list = if written.contains(&tensor.id_out) { &mut outputs } else { &mut inputs };
             list.push(XnnpackArgument::of(value, tensor));
         }
-        let (mut constants, mut keyed) = (BlobCount::default(), BlobCount::default());
+        let (mut constants, mut keyed) = (BlobCount::NONE, BlobCount::NONE);
         for constant in self.constants() {
             constants.add(constant.place.size(), constant.uses.len());
             if matches!(constant.place, ConstantPlace::Named { .. }) {
@@ -96,7 +96,8 @@ impl Xnnpack<'_> {
         let DelegateConstants { constants, errors } = self.delegate_constants();
         let mut blobs: Vec<Blob<'_>> = Vec::new();
         let mut last = None;
-        for constant in constants.into_iter().filter(|constant| constant.offset.is_some()) {
+        for constant in constants {
+            let (Some(offset), Some(size)) = (constant.offset, constant.size) else { continue };
             let user = constant.user;
             let of_last = last.replace(user.constant) == Some(user.constant);
             let user = BlobUser::Constant { constant: user.constant, value: user.value, scales: user.scales };
@@ -105,8 +106,8 @@ impl Xnnpack<'_> {
                 None => blobs.push(Blob {
                     kind: BlobKind::DelegateConstant,
                     data: None,
-                    offset: constant.offset,
-                    size: constant.size,
+                    offset: Some(offset),
+                    size,
                     users: [user].into(),
                 }),
             }

@@ -208,7 +208,7 @@ fn payloads(pte: &Pte<'_>) -> Vec<(Range<u64>, Option<PayloadKind>)> {
 fn scales(pte: &Pte<'_>) -> Vec<Range<u64>> {
     let constants =
         Analysis::new(pte).delegate_constants().constants.into_iter().filter(|constant| constant.user.scales);
-    constants.filter_map(|constant| Some(constant.offset?..constant.offset?.checked_add(constant.size)?)).collect()
+    constants.filter_map(|constant| Some(constant.offset?..constant.offset?.checked_add(constant.size?)?)).collect()
 }
 
 /// Allocates zeros, which take no memory until they are written.

@@ -184,13 +184,15 @@ fn external_blocks_of_an_ethos_u_have_the_size_of_their_data() {
         let listed = analysis.delegate_constants().constants[0].size;
         (keyed.name, keyed.size, keyed.inside, listed)
     };
-    assert_eq!(sizes(Analysis::new(&pte)), ("weight_data".to_owned(), None, false, 0));
-    assert_eq!(sizes(Analysis::new(&pte).with_data([&ptd])), ("weight_data".to_owned(), Some(144), false, 144));
-    let memory = Analysis::new(&pte).memory();
-    let run = &memory.methods[0].run_memory;
-    assert_eq!((run.scratch, run.not_known.is_empty()), (Some(1024), true));
+    assert_eq!(sizes(Analysis::new(&pte)), ("weight_data".to_owned(), None, false, None));
+    assert_eq!(sizes(Analysis::new(&pte).with_data([&ptd])), ("weight_data".to_owned(), Some(144), false, Some(144)));
+    let run = |analysis: Analysis<'_>| analysis.memory().methods[0].run_memory.clone();
+    let (without, with) = (run(Analysis::new(&pte)), run(Analysis::new(&pte).with_data([&ptd])));
+    assert_eq!((without.scratch, without.weights_in_place), (Some(1024), 0));
+    assert_eq!(without.not_known, ["data of an Ethos-U in .ptd files that were not given"]);
+    assert_eq!((with.weights_in_place, with.total - without.total, with.not_known.len()), (144, 144, 0));
     pte.internalize(&[ptd], |_| true).unwrap();
-    assert_eq!(sizes(Analysis::new(&pte)), ("weight_data".to_owned(), Some(144), true, 144));
+    assert_eq!(sizes(Analysis::new(&pte)), ("weight_data".to_owned(), Some(144), true, Some(144)));
     let model = Model::from(pte.clone());
     let mut extraction = model.extraction().unwrap();
     extraction.unpack(&model, []).unwrap();
@@ -208,8 +210,15 @@ fn the_data_of_payloads_is_counted() {
         panic!("a program")
     };
     let BlobCount { count, size, .. } = program.external_delegate_constants;
-    assert_eq!((count, size), (4, 204));
-    assert_eq!((program.delegate_constants.count, program.delegate_constants.size), (5, 204 + 4864));
+    assert_eq!((count, size), (4, Some(204)));
+    assert_eq!((program.delegate_constants.count, program.delegate_constants.size), (5, Some(204 + 4864)));
+    let [pte, _] = ethos_u();
+    let pte = Pte::parse(&pte).unwrap();
+    let executorch_format::inspect::Content::Program(program) = Analysis::new(&pte).summary().content else {
+        panic!("a program")
+    };
+    let BlobCount { count, size, .. } = program.external_delegate_constants;
+    assert_eq!((count, size), (1, None));
 }
 
 #[test]

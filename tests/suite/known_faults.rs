@@ -57,11 +57,19 @@ fn a_call_that_a_release_computes_wrong_or_refuses_is_a_known_fault_of_it() {
     // Wheels have the optimized kernels since 0.5.
     assert_eq!(faulty(name, log_softmax(1), &linked(&[Library::PythonWheel])), [("0.5", Wrong)]);
     let binary = |left: &[i32], right: &[i32], out: &[i32]| vec![tensor(left), tensor(right), tensor(out), tensor(out)];
-    let of_le = faulty("aten::le.Tensor_out", binary(&[3, 4], &[1], &[3, 4]), &any);
-    assert_eq!(of_le, [("0.2", Refused), ("0.4", Refused), ("0.5", Refused), ("0.6", Wrong)]);
-    let of_le = faulty("aten::le.Tensor_out", binary(&[3, 4], &[4], &[3, 4]), &any);
-    assert_eq!((of_le.len(), of_le.last()), (4, Some(&("0.6", Refused))));
-    assert_eq!(faulty("aten::le.Tensor_out", binary(&[3, 4], &[3, 4], &[3, 4]), &any), []);
+    let bools = |sizes: &[i32]| EValue::from(Tensor::new(ScalarType::BOOL, sizes.to_vec()));
+    let le = |left: &[i32], right: &[i32], out: &[i32]| {
+        let values = vec![tensor(left), tensor(right), bools(out), bools(out)];
+        faulty("aten::le.Tensor_out", values, &any)
+    };
+    assert_eq!(le(&[3, 4], &[1], &[3, 4]), [("0.2", Refused), ("0.4", Refused), ("0.5", Refused), ("0.6", Wrong)]);
+    assert_eq!(le(&[1], &[1, 1], &[1, 1]), [("0.2", Refused), ("0.4", Refused), ("0.5", Refused), ("0.6", Wrong)]);
+    assert_eq!(le(&[1], &[1], &[1]), [("0.6", Wrong)]);
+    assert_eq!((le(&[3, 4], &[4], &[3, 4]).len(), le(&[3, 4], &[4], &[3, 4]).last()), (4, Some(&("0.6", Refused))));
+    assert_eq!(le(&[3, 4], &[3, 4], &[3, 4]), []);
+    // A result of the same size as the elements is written as it should be.
+    let of_le = faulty("aten::le.Tensor_out", vec![bools(&[1]), bools(&[1]), bools(&[1]), bools(&[1])], &any);
+    assert_eq!(of_le, []);
     let of_mul = faulty("aten::mul.out", binary(&[6], &[1, 1, 6], &[1, 1, 6]), &any);
     assert_eq!(of_mul, [("0.2", Refused), ("0.4", Refused), ("0.5", Refused), ("0.6", Refused)]);
     assert_eq!(faulty("aten::mul.out", binary(&[1, 1, 6], &[6], &[1, 1, 6]), &any), []);
@@ -93,6 +101,14 @@ fn a_call_that_a_release_computes_wrong_or_refuses_is_a_known_fault_of_it() {
     assert_eq!(faulty(name, upsample(2), &any).last(), Some(&("1.3", Wrong)));
     assert_eq!(faulty(name, upsample(3), &any), []);
     assert_eq!(faulty(name, upsample(9), &any), []);
+    let elu = |alpha: EValue<'static>| {
+        let (one, out) = (|| EValue::from(1i64), || tensor(&[2]));
+        faulty("aten::elu.out", vec![tensor(&[2]), alpha, one(), one(), out(), out()], &any)
+    };
+    assert_eq!(elu(true.into()), [("0.6", Outcome::Dies), ("0.7", Outcome::Dies)]);
+    assert_eq!(elu(1e39.into()), [("0.6", Outcome::Dies), ("0.7", Outcome::Dies)]);
+    assert_eq!(elu(f64::INFINITY.into()), []);
+    assert_eq!(elu(0.5.into()), []);
     let name = "quantized_decomposed::dequantize_per_channel.out";
     let dequantize = |zero_points: EValue<'static>| {
         let [axis, low, high, dtype] = [0i64, -128, 127, 1].map(EValue::from);
@@ -102,6 +118,27 @@ fn a_call_that_a_release_computes_wrong_or_refuses_is_a_known_fault_of_it() {
     assert_eq!(faulty(name, dequantize(ints(&[4])), &any).last(), Some(&("1.4", Wrong)));
     let longs = EValue::from(Tensor::new(ScalarType::LONG, vec![4]));
     assert_eq!(faulty(name, dequantize(longs), &any), []);
+}
+
+/// #7748: `Unsupported Scalar Type 5`. Seen in the wheels of 0.4 to 0.7.
+#[test]
+fn half_precision_is_a_known_fault_of_releases_without_code_for_it() {
+    use Outcome::{Dies, RefusesCall as Refused};
+    let any = Target::default();
+    let call = |name: &'static str, inputs: usize, scalar_type: ScalarType, target: &Target| {
+        let tensor = || EValue::from(Tensor::new(scalar_type, vec![1, 2, 2]));
+        faulty(name, (0..inputs + 2).map(|_| tensor()).collect(), target)
+    };
+    let (half, bfloat16) = (ScalarType::HALF, ScalarType::BFLOAT16);
+    assert_eq!(call("aten::relu.out", 1, half, &any), [("0.2", Refused), ("0.4", Refused), ("0.5", Refused)]);
+    assert_eq!(call("aten::abs.out", 1, bfloat16, &any), [("0.2", Dies), ("0.4", Dies), ("0.5", Dies)]);
+    assert_eq!(call("aten::abs.out", 1, ScalarType::FLOAT, &any), []);
+    assert_eq!(call("aten::bmm.out", 2, bfloat16, &any).last(), Some(&("0.7", Dies)));
+    assert_eq!(call("aten::bmm.out", 2, half, &any), []);
+    // The optimized kernel lost it, the portable one has it since 0.5.
+    assert_eq!(call("aten::div.out", 2, half, &any).last(), Some(&("0.7", Dies)));
+    let portable = linked(&[Library::Portable]);
+    assert_eq!(call("aten::div.out", 2, half, &portable), [("0.2", Refused), ("0.4", Refused)]);
 }
 
 #[test]

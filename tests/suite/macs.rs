@@ -51,6 +51,25 @@ fn products_are_counted_in_kernels_and_inside_delegates() {
     assert_eq!(sums(&Analysis::new(&pte).macs().methods[0]), (first + second, 4 * 9 + 4 + 8 * 15 + 8, false, true));
 }
 
+/// Without a record, running statistics are not counted, and folded normalizations make the number about right. A record of the lowered program
+/// alone does not have the parameters that are inside delegates.
+#[test]
+fn a_record_of_the_lowered_program_does_not_count_its_parameters() {
+    let model = (4 * 6 + 2 * 6) + (24 * 3 + 2 * 3);
+    let folded = (4 * 6 + 6) + (24 * 3 + 3);
+    for (name, parameters, precision) in
+        [("norms", model, ParameterPrecision::Exact), ("norms_lowered", folded, ParameterPrecision::About)]
+    {
+        let read = |extension| std::fs::read(data().join(format!("names/{name}.{extension}"))).unwrap();
+        let (file, record) = (read("pte"), read("etrecord"));
+        let (pte, sources) = (Pte::parse(&file).unwrap(), [NameSource::parse(&record).unwrap()]);
+        for analysis in [Analysis::new(&pte), Analysis::new(&pte).with_names(&sources)] {
+            let method = &analysis.macs().methods[0];
+            assert_eq!((method.parameters, method.parameters_are), (Some(parameters), precision), "{name}");
+        }
+    }
+}
+
 /// In a transposed convolution, each input element meets the whole filter.
 #[test]
 fn transposed_convolutions_are_counted_by_their_input() {

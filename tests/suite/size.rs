@@ -208,7 +208,7 @@ fn weights_of_xnnpack_count_for_their_method_type_and_operator() {
             .delegate_constants()
             .constants
             .iter()
-            .map(|one| (one.user.constant, one.size))
+            .map(|one| (one.user.constant, one.size.unwrap()))
             .collect();
         expected.dedup();
         let (count, weights) = (expected.len(), expected.iter().map(|(_, size)| size).sum::<u64>());

@@ -8,23 +8,27 @@
     title: () => "What is known",
     fits: (report) => report.error,
     draw(report, main) {
-      main.append(
-        element("p", { class: "error", role: "alert" }, `It cannot be read: ${report.error.message}`),
-        errorFacts(report),
-      );
+      main.append(element("p", { class: "error", role: "alert" }, page.explanation(report)), errorFacts(report));
       const { known } = report;
       if (known?.tables.length) main.append(...knownTables(known));
     },
   });
 
+  // The damage of a transfer or the other kind of file, with a remedy; or else the error.
+  page.explanation = ({ damage, error, kind }) => {
+    const text = damage || (kind ? `it cannot be read: ${error.message}` : error.message);
+    return `${text[0].toUpperCase()}${text.slice(1)}.`;
+  };
+
   const byteLink = (offset, size, text) =>
     viewer.link(() => viewer.open("bytes", page.range(page.roles.main, offset, size)), text);
 
-  function errorFacts({ error, file, file_size, kind }) {
+  function errorFacts({ damage, error, file, file_size, kind }) {
     const { offset, path, rule, cve } = error;
     const place = isKnown(offset) ? byteLink(offset, 1, `byte ${grouped(offset)}`) : "the whole file";
     return viewer.facts(
       fact("file", `${file}, ${grouped(file_size)} bytes`),
+      fact("error", damage ? error.message.replace(`: ${damage}`, "") : error.message),
       fact("kind, by its first bytes", kind || "unknown"),
       fact("place of the error", place),
       path ? fact("field", element("code", {}, path)) : "",

@@ -50,7 +50,7 @@
     { name: "tensors", mono: true, of: kernels },
   ];
 
-  const precisions = { about: "about ", at_least: "at least " };
+  viewer.precisions = { about: "about ", at_least: "at least " };
 
   viewer.macsText = ({ macs, parameters, parameters_are, is_bound, is_complete }) => {
     const bound = is_bound ? "at most (dynamic shapes at their bounds, caches full) " : "";
@@ -59,7 +59,7 @@
       ? `${bound}${grouped(macs)} multiply-accumulates${rest}`
       : "multiply-accumulates not known";
     const weights = viewer.isKnown(parameters)
-      ? `${precisions[parameters_are] || ""}${count(parameters, "parameter")}`
+      ? `${viewer.precisions[parameters_are] || ""}${count(parameters, "parameter")}`
       : "parameters not known";
     return `${products}, ${weights}`;
   };

@@ -7,16 +7,27 @@
     name: "overview",
     title: () => "Overview",
     fits: (report) => report.summary,
-    uses: ["size", "memory", "weights", "findings", "macs"],
+    uses: ["size", "memory", "weights", "findings", "macs", "releases"],
     draw(report, main) {
       const { methods = [], metadata, keys } = report.summary;
       main.append(element("div", { class: "cards" }, cards(report)));
+      if (report.releases || report.pending?.has("releases")) main.append(viewer.facts(...releaseFacts(report)));
       if (report.size) main.append(element("h2", {}, "Bytes by kind"), ...sizeBar(report.size));
       for (const method of methods) main.append(...methodFacts(method, report.macs));
       if (metadata?.length) main.append(...metadataTable(metadata));
       if (keys) main.append(element("h2", {}, "Keys"), keysTable(keys));
     },
   });
+
+  // The releases that load the file, and what the newest one does with it.
+  function releaseFacts({ releases }) {
+    if (!releases) return [viewer.fact("loads in", "…")];
+    const { loads_in, releases: behaviours } = releases;
+    const newest = behaviours[behaviours.length - 1];
+    const text = viewer.releasesText(loads_in);
+    const first = viewer.fact("loads in", viewer.linkTo("releases", undefined, text), viewer.loadsNote(loads_in));
+    return newest ? [first, viewer.fact(`in ${newest.release}`, ...viewer.verdictLines(newest.verdict))] : [first];
+  }
 
   // A card opens the view with its details.
   function card(value, what, view, state) {
@@ -49,12 +60,14 @@
     const tensors = weights.filter((weight) => keys || weight.users.some(shape));
     const cards = [];
     if (tensors.length) {
-      const outside = delegated?.size ? " outside delegates" : "";
+      const outside = delegated?.count ? " outside delegates" : "";
       const what = keys ? `under ${count(keys.length, "key")}` : `in ${count(tensors.length, "weight")}${outside}`;
       cards.push(card(bytes(sum(tensors.map((weight) => weight.size))), what, "weights"));
     }
-    if (delegated?.size)
-      cards.push(card(bytes(delegated.size), `in ${count(delegated.count, "weight")} of delegates`, "size"));
+    if (delegated?.count) {
+      const size = viewer.isKnown(delegated.size) ? bytes(delegated.size) : "size not known";
+      cards.push(card(size, `in ${count(delegated.count, "weight")} of delegates`, "size"));
+    }
     return cards;
   }
 
@@ -95,13 +108,17 @@
 
   // Neighbours with the same shape, such as caches, share a line.
   function values(values) {
+    return viewer.valueTexts(values).map((text) => element("div", { class: "mono" }, text));
+  }
+
+  viewer.valueTexts = (values) => {
     if (!values.length) return ["none"];
     const named = (value) => `${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}`;
     const text = (value) => `${named(value)}${training(value)}`;
     const line = ({ text, first, count }) =>
       count > 1 ? `${first} to ${first + count - 1}: ${text} each` : `${first}: ${text}`;
-    return viewer.runs(values.map(text)).map((run) => element("div", { class: "mono" }, line(run)));
-  }
+    return viewer.runs(values.map(text)).map(line);
+  };
 
   const instructionKinds = {
     KernelCall: "kernel call",
@@ -141,10 +158,12 @@
           .filter(({ name }) => name === method.name)
           .map((row) => viewer.fact("compute", viewer.macsText(row))),
         viewer.fact("planned memory", buffers.join(", ") || "none"),
-        ...(method.run_memory ? [viewer.fact("memory of a run", ...viewer.runText(method.run_memory))] : []),
+        ...(method.run_memory ? [viewer.fact("memory of a run", ...lines(viewer.runText(method.run_memory)))] : []),
       ),
     ];
   }
+
+  const lines = (texts) => texts.map((text) => element("div", {}, text));
 
   function metadataTable(metadata) {
     const columns = [

@@ -46,14 +46,16 @@
   }
 
   function showHead(report) {
-    const exact = report.file_size < 1024 ? "" : ` (${viewer.grouped(report.file_size)} bytes)`;
-    const kind = fileKinds[report.summary?.kind] || "File";
+    const { file_size, models, summary } = report;
+    const exact = () => (file_size < 1024 ? "" : ` (${viewer.grouped(file_size)} bytes)`);
+    const kind = fileKinds[summary?.kind] || "File";
+    const facts = models ? "beside each other" : `${kind}, ${viewer.bytes(file_size)}${exact()}`;
     document.title = `${viewer.text(report.file)} – pte report`;
     document
       .getElementById("head")
       .replaceChildren(
         element("h1", {}, report.file),
-        element("p", {}, `${kind}, ${viewer.bytes(report.file_size)}${exact}`),
+        element("p", {}, facts),
         report.summary ? searchBox(report) : "",
       );
   }

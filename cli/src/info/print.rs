@@ -153,7 +153,8 @@ pub(super) fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> 
     if count.count == 0 {
         return Ok(());
     }
-    row(out, name, &format!("{}, {}, for {}", count.count, text::size(count.size), text::count(count.users, user)))
+    let size = count.size.map_or_else(|| "size not known".to_owned(), text::size);
+    row(out, name, &format!("{}, {size}, for {}", count.count, text::count(count.users, user)))
 }
 
 /// Prints the device requirements: first backends and methods, then the data.

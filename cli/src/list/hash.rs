@@ -80,9 +80,9 @@ fn fill_distant(
 fn range(blob: &BlobRow<'_>) -> Option<Range> {
     match blob.kind {
         BlobKind::External => None,
-        BlobKind::DelegateConstant => Some((blob.offset?, blob.size)),
+        BlobKind::DelegateConstant => Some((blob.offset?, blob.size?)),
         // An empty blob may have no offset.
-        _ => Some((blob.offset.unwrap_or(0), blob.size)),
+        _ => Some((blob.offset.unwrap_or(0), blob.size?)),
     }
 }
 

@@ -66,7 +66,13 @@ fn cells(context: &Context, blob: &BlobRow<'_>, several: bool) -> [String; 5] {
             break;
         }
     }
-    [blob.kind.to_string(), offset, text::size(blob.size), users(context, blob, several), whats.join(", ")]
+    [
+        blob.kind.to_string(),
+        offset,
+        blob.size.map_or_else(|| "not known".to_owned(), text::size),
+        users(context, blob, several),
+        whats.join(", "),
+    ]
 }
 
 /// At most this many different descriptions of a blob are shown.

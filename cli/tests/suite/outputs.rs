@@ -160,6 +160,7 @@ fn a_model_is_not_replaced_by_a_file_of_another_kind() {
     let before: Vec<_> = names.iter().map(content).collect();
     for line in [
         "report m.pte -o m.pte",
+        "report --compare m.pte large.pte -o m.pte",
         "report large.pte -o large.pte",
         "report large.pte -o ./w.ptd",
         "graph large.pte --svg -o large.pte",

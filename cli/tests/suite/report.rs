@@ -5,6 +5,7 @@ use executorch_format::Pte;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Operator, Program, Tensor};
 use executorch_format_support::browser::{Browser, chromium};
+use executorch_format_support::data;
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each};
 use executorch_format_support::networks;
 use serde_json::Value;
@@ -196,6 +197,47 @@ fn opened(file: &Path) -> Option<(Browser, TempFile)> {
 fn texts(browser: &mut Browser, selector: &str) -> String {
     let texts = format!("[...document.querySelectorAll('{selector}')].map((one) => one.textContent).join('|')");
     browser.evaluate(&texts).unwrap().as_str().unwrap().to_owned()
+}
+
+#[test]
+fn files_are_shown_beside_each_other() {
+    let page = TempFile::new("models.html", b"");
+    let files = ["names/cnn.pte", "names/cnn_tensor.pte", "payloads/ethosu_external/ethosu_external_weights.pte"];
+    let command = || {
+        let mut command = pte();
+        command.current_dir(data()).args(["report", "--compare", "-o"]).arg(&page.0);
+        command
+    };
+    let output = command().args(files).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let Some(mut browser) = browser() else { return };
+    browser.open(&page.0).unwrap();
+    browser.wait_for("viewer.readyAt").unwrap();
+    assert_eq!(texts(&mut browser, "thead th"), "cnn.pte|cnn_tensor.pte|ethosu_external_weights.pte");
+    let mut row = |name: &str| {
+        let cells = format!(
+            "[...[...document.querySelectorAll('tbody tr')].find((row) => row.firstChild.textContent === {name:?}).querySelectorAll('td')].map((cell) => cell.innerText).join('|')"
+        );
+        browser.evaluate(&cells).unwrap().as_str().unwrap().to_owned()
+    };
+    assert_eq!(row("loads in"), "0.6 to 1.5|0.6 to 1.5|1.5");
+    // The same numbers as in `pte info`.
+    assert_eq!(row("parameters"), "586|about 586|not known");
+    assert_eq!(row("backends"), "XnnpackBackend: 2 delegates|XnnpackBackend: 2 delegates|EthosUBackend: 1 delegate");
+    assert!(row("in the newest release").contains("|lacks an operator, a backend or data\nexternal-data: "));
+    assert!(row("needs kernels of").starts_with("none|none|quantized: "));
+    // A file that cannot be read is left out.
+    let output = command().args([files[0], "malformed/root-offset-outside.pte"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(std::fs::read_to_string(&page.0).unwrap().contains("<title>ExecuTorch file</title>"));
+}
+
+/// An overview begins with the releases that load the file.
+#[test]
+fn the_overview_says_which_releases_load_the_file() {
+    let Some((mut browser, _page)) = opened(&data().join("names/cnn.pte")) else { return };
+    let facts = texts(&mut browser, "#main > table:first-of-type td");
+    assert_eq!(facts, "0.6 to 1.5|runs");
 }
 
 #[test]

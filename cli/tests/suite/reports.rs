@@ -43,6 +43,29 @@ const QUESTIONS: &[Question] = &[
         0,
         &["42b0fb265c1318eb359e9c7450e02a36aee393a66c88f37bf5d8382e0e06", "144 B"],
     ),
+    // Without the file, the size of the data is not known.
+    question(
+        "#21893",
+        "list payloads/ethosu_external/ethosu_external_weights.pte",
+        0,
+        &["not known  delegate 0  block 2, weight_data"],
+    ),
+    question(
+        "#21893",
+        "info payloads/ethosu_external/ethosu_external_weights.pte",
+        0,
+        &[
+            "payloads use    1, size not known, for 1 value",
+            "memory of a run at least 6.9 KiB",
+            "data of an Ethos-U in .ptd files that were not given",
+        ],
+    ),
+    question(
+        "#21893",
+        "info --contract payloads/ethosu_external/ethosu_external_weights.pte --data payloads/ethosu_external/ethosu_external_weights.w.ptd",
+        0,
+        &["- In 1.5: not known: payload-not-checked", "- Backend EthosUBackend: 1 delegate, for ethos-u55-128"],
+    ),
     question(
         "#21893",
         "fit --target official payloads/ethosu_external/ethosu_external_weights.pte",
@@ -185,6 +208,18 @@ const QUESTIONS: &[Question] = &[
             "f32 4-D contiguous, f32 2-D contiguous",
         ],
     ),
+    question(
+        "#12495",
+        "ops --delegated etrecord/net_xnnpack.pte --trace etrecord/net_xnnpack.etdp",
+        0,
+        &["MACs    100.0 %  49,288 of 49,288", "time     69.2 %  of instructions, in 1 run"],
+    ),
+    question(
+        "#22333",
+        "disasm answers/vk_emb64.pte",
+        0,
+        &["f32[4, 8] texture_3d tensor_width_packed argument 1 = aten.embedding.default(weight #0 f32[64, 8] constant"],
+    ),
     // The jobs that were asked beside the reports. Others are in `docs/jobs.md`; MobileNetV2 and ViT are in `.ci/zoo`.
     question(
         "job: the memory of a run",
@@ -251,6 +286,45 @@ const QUESTIONS: &[Question] = &[
     question("#19285, #19055, #19121, #16706", "verify malformed/segment-wraps.pte", 1, &["error: segment-bounds: "]),
     question("#19453", "verify malformed/vulkan-flatbuffer.pte", 1, &["error: vulkan-payload: "]),
     question("#9534, #10961, #17661", "verify malformed/xnnpack-reshape.pte", 1, &["error: xnnpack-node-shape: "]),
+    question(
+        "#19593",
+        "verify malformed/xnnpack-constant-index.pte",
+        1,
+        &["error: xnnpack-constant-index: ", "expected an index below 3"],
+    ),
+    // The caches of a language model: memory id, offset and size of each.
+    question(
+        "#3518",
+        "memory answers/llama_custom_kv.pte --top 100",
+        0,
+        &[
+            "memory id 1",
+            "%7  1.0 KiB   10752  always",
+            "%8  1.0 KiB    9728  always",
+            "f32[1, 16, 2, 8] mutable buffer",
+        ],
+    ),
+    // A state with and without initial values.
+    question(
+        "#7279",
+        "info 1.5.1/mutable_init/mutable_init.pte",
+        0,
+        &["initial states  2, 28 B, for 2 mutable tensors"],
+    ),
+    question(
+        "#7279",
+        "info 1.5.1/mutable_plain/mutable_plain.pte",
+        0,
+        &["mutable buffers 28 B, without initial values: %0, %1"],
+    ),
+    // Operators that write the place of an input.
+    question("#19067, #19482", "verify answers/reinplaced.pte", 0, &["reinplaced.pte: ok"]),
+    question(
+        "#7748",
+        "verify --runtime 0.4..0.6 answers/layer_norm_half.pte",
+        1,
+        &["0.4..0.5 ", "known-fault: ", "f16 or bf16, for which the kernels have no code before 0.6", "0.6 loads"],
+    ),
     question(
         "#21950, #7459",
         "verify --runtime 1.5 --libraries portable answers/emb4.pte",

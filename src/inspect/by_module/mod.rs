@@ -46,12 +46,13 @@ impl<'t> Analysis<'t> {
             // A constant that several values use is listed several times, and a constant that is named data is a part of its own.
             let (Some(method), Some(delegate), None) = (user.method, user.delegate, &user.key) else { continue };
             let own = Some((method, delegate, user.constant));
-            if constant.offset.is_some() && core::mem::replace(&mut last, own) != own {
+            let Some(size) = constant.size.filter(|_| constant.offset.is_some()) else { continue };
+            if core::mem::replace(&mut last, own) != own {
                 let names = methods.get(method).and_then(|names| names.delegates.get(delegate));
                 let name = user.value.and_then(|value| names?.constant(value));
-                amounts.push((name.and_then(|name| name.module), constant.size));
+                amounts.push((name.and_then(|name| name.module), size));
                 let sum = inside.entry((method, delegate)).or_default();
-                *sum = sum.saturating_add(constant.size);
+                *sum = sum.saturating_add(size);
             }
         }
         for part in &report.parts {

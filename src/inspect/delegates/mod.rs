@@ -33,8 +33,8 @@ pub struct DelegateConstants<'t> {
 pub struct DelegateConstant<'t> {
     /// The offset in bytes from the start of the file; `None` if the file does not contain the constant.
     pub offset: Option<u64>,
-    /// The size, in bytes; 0 if the payload does not state it and the data is not at hand.
-    pub size: u64,
+    /// The size, in bytes; `None` if the payload does not state it and the data is not at hand.
+    pub size: Option<u64>,
     /// The user of the constant.
     pub user: DelegateConstantUser<'t>,
 }
@@ -99,7 +99,7 @@ pub(crate) fn of_pte<'t>(
                 let tensors = aot.tensors.iter().zip(0..);
                 found.constants.extend(tensors.map(|(tensor, index)| DelegateConstant {
                     offset: place(tensor.key),
-                    size: tensor.storage_size,
+                    size: Some(tensor.storage_size),
                     user: of_tensor(tensor, index, (plan.name(), delegate)),
                 }));
                 continue;
@@ -112,7 +112,7 @@ pub(crate) fn of_pte<'t>(
                     let name = core::str::from_utf8(block.name).ok();
                     found.constants.push(DelegateConstant {
                         offset: own.map(|range| range.start),
-                        size: blob.map_or(0, |blob| blob.bytes.len() as u64),
+                        size: blob.map(|blob| blob.bytes.len() as u64),
                         user: of_key(name, index, &key, (plan.name(), delegate)),
                     });
                 }
@@ -209,7 +209,7 @@ fn uses<'m>(
     method: Option<&'m str>,
     delegate: Option<usize>,
 ) -> Vec<DelegateConstant<'m>> {
-    let size = constant.place.size();
+    let size = Some(constant.place.size());
     let key = match &constant.place {
         ConstantPlace::Named { key, .. } => Some(String::from(shortened(key))),
         _ => None,
@@ -273,16 +273,16 @@ pub(super) fn count_constants(
     blobs: &NamedBlobs<'_>,
     not_in: Option<&KeyIndex<'_>>,
 ) -> BlobCount {
-    let mut constants = BlobCount::default();
+    let mut constants = BlobCount::NONE;
     let mut keys = BTreeSet::new();
-    let mut count = |key: Option<&str>, size: u64, users: usize| {
+    let mut count = |key: Option<&str>, size: Option<u64>, users: usize| {
         if not_in.is_some_and(|index| key.is_none_or(|key| index.get(key).is_some())) {
             return;
         }
         constants.users += users;
         if key.is_none_or(|key| keys.insert(String::from(key))) {
             constants.count += 1;
-            constants.size = constants.size.saturating_add(size);
+            constants.add_size(size);
         }
     };
     for payload in opened.iter().filter_map(|opened| opened.payload.as_ref().ok()) {
@@ -292,13 +292,13 @@ pub(super) fn count_constants(
                     ConstantPlace::Named { key, .. } => Some(*key),
                     _ => None,
                 };
-                count(key, constant.place.size(), constant.uses.len());
+                count(key, Some(constant.place.size()), constant.uses.len());
             }
             continue;
         }
         for reference in payload.key_references().unwrap_or_default() {
             let blob = || Some(blobs.get(&reference.key).ok()??.bytes.len() as u64);
-            count(Some(&reference.key), reference.size.or_else(blob).unwrap_or_default(), 1);
+            count(Some(&reference.key), reference.size.or_else(blob), 1);
         }
     }
     constants

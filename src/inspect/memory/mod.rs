@@ -6,10 +6,10 @@ mod run;
 pub(super) mod runtime;
 mod sharing;
 
-pub(super) use run::RunMemories;
+pub(super) use run::run_memories;
 pub use run::{RunMemory, XnnpackRunMemory};
 
-use super::{Fault, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape, blobs};
+use super::{Fault, MethodAllocator, MethodNames, NameText, NamedBy, PlannedBuffer, ValueShape, blobs};
 use crate::analysis::Analysis;
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
 use crate::error::Error;
@@ -210,13 +210,15 @@ impl PlannedTensor<'_> {
 }
 
 pub(super) fn memory<'t>(analysis: &Analysis<'t>) -> Memory<'t> {
+    with_runs(analysis, run_memories(analysis, &blobs::of_pte(analysis.pte(), None).blobs))
+}
+
+/// Does the same with what loading and running each method takes.
+pub(super) fn with_runs<'t>(analysis: &Analysis<'t>, runs: Vec<(MethodAllocator, RunMemory)>) -> Memory<'t> {
     let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), errors: Vec::new() };
-    let pte = analysis.pte();
-    let runs = RunMemories::new(analysis, &blobs::of_pte(pte, None).blobs);
-    for (index, plan) in pte.methods().iter().enumerate() {
+    for ((index, plan), (_, run)) in analysis.pte().methods().iter().enumerate().zip(runs) {
         let names = analysis.answer_names().and_then(|names| names.methods.get(index));
-        let (method, errors) =
-            method(index, plan, analysis.outputs(), names, runs.of(index, plan, &pte.method_allocator(plan)));
+        let (method, errors) = method(index, plan, analysis.outputs(), names, run);
         memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
         memory.methods.push(method);
         memory.errors.extend(errors);

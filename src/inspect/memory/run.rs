@@ -2,7 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::delegate::xnnpack::XnnpackMemory;
-use crate::delegate::{Payload, PayloadKind, delegate_at};
+use crate::delegate::{EthosU, NamedBlobs, Payload, PayloadKind, delegate_at};
 use crate::file::header::Header;
 use crate::file::segment::DataRef;
 use crate::inspect::{Blob, BlobKind, HeaderSummary, MethodAllocator, PointerSize, TempAllocator};
@@ -11,7 +11,8 @@ use crate::numbers::Numbers;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, TensorShapeDynamism};
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
-use alloc::{format, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
+use core::cell::LazyCell;
 
 /// Metadata of programs whose key-value caches are inputs and outputs, or a backend's own: the runner allocates them.
 const CACHES: [&str; 2] = ["get_n_caches", "get_kv_io_bit_width"];
@@ -74,14 +75,30 @@ pub struct XnnpackRunMemory {
     pub packed: Option<u64>,
 }
 
+/// Returns what loading each method takes, and the memory of its run.
+pub(in crate::inspect) fn run_memories(
+    analysis: &Analysis<'_>,
+    blobs: &[Blob<'_>],
+) -> Vec<(MethodAllocator, RunMemory)> {
+    let runs = RunMemories::new(analysis, blobs);
+    let of = |(index, plan): (usize, &ExecutionPlan<'_>)| {
+        let allocator = analysis.pte().method_allocator(plan);
+        let run = runs.of(index, plan, &allocator);
+        (allocator, run)
+    };
+    analysis.pte().methods().iter().enumerate().map(of).collect()
+}
+
 /// The memory of runs of a program's methods.
-pub(in crate::inspect) struct RunMemories {
+struct RunMemories {
     program: u64,
     constants: u64,
     /// The delegates whose payload is of XNNPACK, by method and index.
     xnnpack: BTreeMap<(usize, usize), Delegate>,
     /// The scratch memory of each method that delegates to an Ethos-U; `None` if one of its payloads does not state it.
     scratch: BTreeMap<usize, Option<u64>>,
+    /// The data that payloads of an Ethos-U look up by key, by method, in bytes; `None` if one was not given.
+    looked_up: BTreeMap<usize, Option<u64>>,
     caches: Option<&'static str>,
 }
 
@@ -94,7 +111,7 @@ struct Delegate {
 }
 
 impl RunMemories {
-    pub(in crate::inspect) fn new(analysis: &Analysis<'_>, blobs: &[Blob<'_>]) -> Self {
+    fn new(analysis: &Analysis<'_>, blobs: &[Blob<'_>]) -> Self {
         let pte = analysis.pte();
         let program = match pte.header {
             Some(header) => HeaderSummary::from(Header::Pte(header)).metadata_size,
@@ -105,7 +122,8 @@ impl RunMemories {
             kind => kind == BlobKind::External,
         };
         let constants = blobs.iter().filter(is_loaded).map(|blob| blob.size).sum();
-        let (mut xnnpack, mut scratch) = (BTreeMap::new(), BTreeMap::new());
+        let (mut xnnpack, mut scratch, mut looked_up) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let blobs = LazyCell::new(|| analysis.named_blobs());
         for opened in analysis.payloads() {
             match &opened.payload {
                 Ok(Payload::Xnnpack(payload)) => {
@@ -113,35 +131,32 @@ impl RunMemories {
                     xnnpack.extend(opened.delegates.iter().map(|place| (*place, delegate)));
                 }
                 payload => {
-                    let stated = match payload {
-                        Ok(Payload::EthosU(ethos_u)) => ethos_u.scratch_size(),
-                        _ => None,
+                    let (stated, external) = match payload {
+                        Ok(Payload::EthosU(ethos_u)) => (ethos_u.scratch_size(), external_size(ethos_u, &blobs)),
+                        _ => (None, Some(0)),
                     };
                     let is_ethos_u = |place: &&_| delegate_at(pte, **place).1.id() == PayloadKind::EthosU.id();
                     for (method, _) in opened.delegates.iter().filter(is_ethos_u) {
                         let largest = scratch.entry(*method).or_insert(Some(0));
                         *largest = largest.zip(stated).map(|(largest, stated): (u64, u64)| largest.max(stated));
+                        let sum = looked_up.entry(*method).or_insert(Some(0));
+                        *sum = sum.zip(external).map(|(sum, size): (u64, u64)| sum.saturating_add(size));
                     }
                 }
             }
         }
         let names = || pte.methods().iter().filter(|plan| plan.is_constant()).map(ExecutionPlan::name);
         let caches = CACHES.into_iter().find(|name| names().any(|other| other == *name));
-        Self { program, constants, xnnpack, scratch, caches }
+        Self { program, constants, xnnpack, scratch, looked_up, caches }
     }
 
     /// Returns the memory of a run of the method with that index. `allocator` is what loading it takes.
-    pub(in crate::inspect) fn of(
-        &self,
-        index: usize,
-        plan: &ExecutionPlan<'_>,
-        allocator: &MethodAllocator,
-    ) -> RunMemory {
+    fn of(&self, index: usize, plan: &ExecutionPlan<'_>, allocator: &MethodAllocator) -> RunMemory {
         let mut run = RunMemory {
             program: self.program,
             planned: plan.planned_memory().size,
             method: allocator.known(PointerSize::Bits64, TempAllocator::Given),
-            weights_in_place: self.constants,
+            weights_in_place: self.constants.saturating_add(self.looked_up(index).unwrap_or_default()),
             scratch: self.scratch.get(&index).copied().flatten(),
             ..RunMemory::default()
         };
@@ -187,6 +202,11 @@ impl RunMemories {
         run
     }
 
+    /// Returns the size of the data that payloads of an Ethos-U look up by key; `None` if one was not given.
+    fn looked_up(&self, method: usize) -> Option<u64> {
+        self.looked_up.get(&method).copied().unwrap_or(Some(0))
+    }
+
     /// Returns `true` if a delegate of XNNPACK takes or gives a tensor with a dynamic shape.
     fn takes_dynamic_shapes(&self, method: usize, plan: &ExecutionPlan<'_>) -> bool {
         let is_dynamic = |value: &i32| {
@@ -229,9 +249,20 @@ impl RunMemories {
             not_known
                 .extend(unknown(xnnpack.packed, "XNNPACK's packed weights: a node has unknown weights").map(Cow::from));
         }
+        if self.looked_up(method).is_none() {
+            not_known.push("data of an Ethos-U in .ptd files that were not given".into());
+        }
         if let Some(name) = self.caches {
             not_known.push(format!("key-value caches that the runner allocates (metadata {name})").into());
         }
         not_known
     }
+}
+
+/// Returns the size of the blocks that a payload looks up by key; `None` if one is not at hand.
+fn external_size(ethos_u: &EthosU<'_>, blobs: &NamedBlobs<'_>) -> Option<u64> {
+    ethos_u.blocks.iter().filter(|block| block.external).try_fold(0u64, |sum, block| {
+        let blob = blobs.get(&String::from_utf8_lossy(block.data)).ok()??;
+        Some(sum.saturating_add(blob.bytes.len() as u64))
+    })
 }

@@ -20,8 +20,22 @@ pub enum ParameterPrecision {
     Unknown,
 }
 
-/// Operators whose constants may be tables of the model, such as those of rotary embeddings, rather than parameters.
-const MAY_TAKE_TABLES: [&str; 4] = ["aten::slice_copy", "aten::select_copy", "aten::index", "aten::index_select"];
+/// Operators whose constants may be tables of the model, such as those of rotary embeddings or the mean and deviation of images, rather than
+/// parameters, or several of them, as in instance norms.
+const MAY_TAKE_TABLES: [&str; 12] = [
+    "aten::slice_copy",
+    "aten::select_copy",
+    "aten::index",
+    "aten::index_select",
+    "aten::add",
+    "aten::sub",
+    "aten::mul",
+    "aten::div",
+    "aten::where",
+    "aten::bmm",
+    "aten::repeat",
+    "aten::expand_copy",
+];
 
 /// Returns the number of parameters in a constant that a kernel takes: 0 for running statistics, for scales and the like of quantized
 /// tensors, for masks and for indices.
@@ -53,5 +67,5 @@ pub(super) fn is_about(operator: &str, argument: Option<&str>) -> bool {
 
 /// Returns `true` if the bias of a node may be made of a normalization.
 pub(super) fn may_be_folded(node: &str) -> bool {
-    ["XNNConv2d", "XNNDepthwiseConv2d", "XNNConvTranspose2d"].contains(&node)
+    ["XNNConv2d", "XNNDepthwiseConv2d", "XNNConvTranspose2d", "XNNFullyConnected"].contains(&node)
 }

@@ -7,7 +7,7 @@ pub use flat_tensor::{FlatTensorSummary, Key};
 pub use program::{Backend, Instructions, Method, OperatorCalls, ProgramSummary, Value};
 
 pub(super) use flat_tensor::of_ptd;
-pub(super) use program::of_pte;
+pub(super) use program::{of_pte, with_runs};
 
 use super::bundle::BundleSummary;
 use super::trace::TraceSummary;
@@ -81,21 +81,23 @@ pub struct SegmentCount {
 }
 
 /// The number of blobs of a kind, their total size, and the number of their users.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BlobCount {
     /// The number of blobs. A shared blob is counted once.
     pub count: usize,
-    /// The total size, in bytes.
-    pub size: u64,
+    /// The total size, in bytes; `None` if the size of one is not known.
+    pub size: Option<u64>,
     /// The number of tensors, delegates or names that use them.
     pub users: usize,
 }
 
 impl BlobCount {
+    pub(super) const NONE: Self = Self { count: 0, size: Some(0), users: 0 };
+
     fn of<'b, 't: 'b>(blobs: impl Iterator<Item = &'b Blob<'t>>) -> Self {
-        let mut count = Self::default();
+        let mut count = Self::NONE;
         for blob in blobs {
             count.add(blob.size, blob.users.len());
         }
@@ -104,8 +106,12 @@ impl BlobCount {
 
     pub(super) fn add(&mut self, size: u64, users: usize) {
         self.count += 1;
-        self.size = self.size.saturating_add(size);
+        self.add_size(Some(size));
         self.users += users;
+    }
+
+    pub(super) fn add_size(&mut self, size: Option<u64>) {
+        self.size = self.size.zip(size).map(|(sum, size)| sum.saturating_add(size));
     }
 }
 

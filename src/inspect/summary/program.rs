@@ -7,7 +7,7 @@ use crate::file::header::{FileKind, Header};
 use crate::file::pte::Pte;
 use crate::inspect::delegates::payloads::{self, PayloadFacts};
 use crate::inspect::delegates::{self, Operators};
-use crate::inspect::memory::RunMemories;
+use crate::inspect::memory::run_memories;
 use crate::inspect::{BlobKind, Blobs, MethodAllocator, NameText, PlannedMemory, RunMemory};
 use crate::schema::program::{BackendDelegate, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
 use alloc::collections::BTreeSet;
@@ -134,18 +134,28 @@ pub struct Backend<'t> {
 }
 
 pub(in crate::inspect) fn of_pte<'t>(analysis: &Analysis<'t>) -> Summary<'t> {
+    let found = crate::inspect::blobs::of_pte(analysis.pte(), None);
+    let runs = run_memories(analysis, &found.blobs);
+    with_runs(analysis, found, runs)
+}
+
+/// Does the same with the blobs, and with what loading and running each method takes.
+pub(in crate::inspect) fn with_runs<'t>(
+    analysis: &Analysis<'t>,
+    Blobs { blobs, mut errors }: Blobs<'t>,
+    runs: Vec<(MethodAllocator, RunMemory)>,
+) -> Summary<'t> {
     let pte = analysis.pte();
-    let Blobs { blobs, mut errors } = crate::inspect::blobs::of_pte(pte, None);
     let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
     let opened = analysis.payloads();
     let operators = delegates::operators(analysis);
     let looked_up = analysis.named_blobs();
-    let runs = RunMemories::new(analysis, &blobs);
     let (mut methods, mut metadata) = (Vec::new(), Vec::new());
-    for (index, (plan, training)) in pte.methods().iter().zip(training_outputs(pte)).enumerate() {
+    let runs = runs.into_iter().zip(training_outputs(pte));
+    for ((index, plan), (run, training)) in pte.methods().iter().enumerate().zip(runs) {
         errors.extend(plan.negative_buffers(index));
         if !plan.is_constant() {
-            let mut method = method(pte, index, plan, &operators, &runs);
+            let mut method = method(pte, index, plan, &operators, run);
             let recorded = analysis.answer_names().and_then(|names| names.methods.get(index));
             let inputs = recorded.map_or_else(|| plan.input_names(), |names| names.inputs.clone());
             name(&mut method.inputs, inputs);
@@ -185,9 +195,8 @@ fn method<'t>(
     index: usize,
     plan: &'t ExecutionPlan<'_>,
     inside: &Operators<'_>,
-    runs: &RunMemories,
+    (method_allocator, run_memory): (MethodAllocator, RunMemory),
 ) -> Method<'t> {
-    let method_allocator = pte.method_allocator(plan);
     let mut instructions = Instructions::default();
     let mut calls = vec![0; plan.operators().len()];
     for (_, instruction) in plan.instructions() {
@@ -218,7 +227,7 @@ fn method<'t>(
         instructions,
         delegates: backends(pte, index, plan, inside),
         planned_memory: plan.planned_memory(),
-        run_memory: runs.of(index, plan, &method_allocator),
+        run_memory,
         method_allocator,
     }
 }

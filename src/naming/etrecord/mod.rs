@@ -127,7 +127,7 @@ impl EtRecord {
             }
             (method.nodes, method.inputs, method.parameters) = with_json(&name, json, memory, program)?;
         }
-        if quantized::any(&methods) {
+        if quantized::any(&methods) || methods.iter().any(|method| method.parameters.is_none()) {
             let originals = match entry(EXPORTED_PROGRAM, memory.left)? {
                 Some(json) => with_json(EXPORTED_PROGRAM, Some(json), memory, program::parameters)?,
                 None => Vec::new(),

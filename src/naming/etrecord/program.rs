@@ -111,6 +111,9 @@ struct UserInput {
     arg: ArgumentValue,
 }
 
+/// The operator of a node that a backend took.
+const DELEGATE_CALL: &str = "higher_order::executorch_call_delegate";
+
 /// The nodes and the inputs of an exported program, and the number of elements of its parameters.
 pub(super) type Recorded = (Vec<RecordedNode>, Vec<String>, Option<u64>);
 
@@ -118,10 +121,12 @@ pub(super) type Recorded = (Vec<RecordedNode>, Vec<String>, Option<u64>);
 pub(super) fn program(json: Json<'_>, memory: &mut Memory) -> Result<Recorded> {
     let GraphModule { graph, signature } = json.parse::<Exported<'_>>()?.graph_module;
     let (mut parameters, inputs) = signature_of(json, &graph, &signature, memory)?;
-    let count = elements(parameters.values());
+    let mut count = elements(parameters.values());
     let mut nodes = Vec::new();
     json.at(graph.nodes).items(|node: Node<'_>| {
         let (node, dequantized) = node.recorded(json, &parameters, memory)?;
+        // The parameters of a delegate are inside of it.
+        count = count.filter(|_| node.operator != DELEGATE_CALL);
         nodes.push(node);
         if let Some((name, parameter)) = dequantized {
             memory.take(PARAMETER_MEMORY + name.len() + parameter.memory())?;

@@ -1,6 +1,7 @@
 //! A contract as Markdown, for a model card.
 
 use super::{Contract, ContractMethod, ContractValue};
+use crate::error::counted;
 use crate::inspect::{ParameterPrecision, PointerSize, Returned, TempAllocator};
 use crate::names::{Escaped, shortened};
 use crate::sizes::format_size;
@@ -41,7 +42,7 @@ impl Contract<'_> {
                 true => String::new(),
                 false => format!(", for {}", accelerators.join(", ")),
             };
-            writeln!(f, "- Backend {}: {} delegates{accelerators}", escaped(backend.id), backend.delegates)?;
+            writeln!(f, "- Backend {}: {}{accelerators}", escaped(backend.id), counted(backend.delegates, "delegate"))?;
             for setting in backend.compile_specs.iter().take(MAX_SHOWN) {
                 writeln!(f, "  - {}", escaped(&setting.to_string()))?;
             }

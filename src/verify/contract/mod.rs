@@ -40,7 +40,7 @@ pub struct Contract<'t> {
     pub loads_in: LoadsIn,
     /// The verdict of the newest release with all its libraries.
     pub verdict: Verdict,
-    /// The keys that the program looks up in `.ptd` files; `None` if it looks up none.
+    /// The keys that the program looks up in `.ptd` files and that are not in the given ones; `None` if it looks up none.
     pub external_data: Option<MissingData>,
 }
 
@@ -210,7 +210,7 @@ impl<'t> Analysis<'t> {
             backends: backends.into_values().collect(),
             loads_in: releases::of_facts(&facts).loads_in,
             verdict,
-            external_data: pte.missing_data(&[]),
+            external_data: pte.missing_data(self.data().unwrap_or_default()),
         }
     }
 }

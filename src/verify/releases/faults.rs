@@ -47,29 +47,39 @@ pub const FAULTS: &[KnownFault] = &[
     },
     KnownFault {
         name: "le-one-element",
-        what: "a comparison `le` of tensors of which one has one element, right since 0.7",
-        since: &[
-            (Release::V0_2, Outcome::RefusesCall),
-            (Release::V0_6, Outcome::Miscomputes),
-            (Release::V0_7, Outcome::Runs),
-        ],
+        what: "a comparison `le` of which one tensor has one element: the kernel of 0.6 writes results of the input's type, and beyond the result",
+        since: &[(Release::V0_6, Outcome::Miscomputes), (Release::V0_7, Outcome::Runs)],
         source: "#11922",
         is_optimized: true,
         operators: &["aten::le.Tensor_out"],
         concerns: |call| {
-            call.elements("self") != call.elements("other") && (call.is_one("self") || call.is_one("other"))
+            // If both have one element, the first counts as the single one.
+            let written = if call.is_one("self") { "other" } else { "self" };
+            let size = |name| call.tensor(name).and_then(|tensor| tensor.scalar_type.element_size());
+            (call.is_one("self") || call.is_one("other")) && size(written) != size("out")
         },
     },
     KnownFault {
         name: "le-broadcast",
-        what: "a comparison `le` that broadcasts tensors of several elements, which runs since 0.7",
+        what: "a comparison `le` that broadcasts a tensor of several elements, which runs since 0.7",
         since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_7, Outcome::Runs)],
         source: "#11922",
         is_optimized: true,
         operators: &["aten::le.Tensor_out"],
-        concerns: |call| {
-            let sizes = |name| call.tensor(name).map(Tensor::sizes);
-            sizes("self") != sizes("other") && !call.is_one("self") && !call.is_one("other")
+        concerns: |call| !call.has_one_shape() && !call.is_one("self") && !call.is_one("other"),
+    },
+    KnownFault {
+        name: "le-shapes",
+        what: "a comparison `le` of one element with a tensor of another shape, which runs since 0.6",
+        since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_6, Outcome::Runs)],
+        source: "#9507",
+        is_optimized: true,
+        operators: &["aten::le.Tensor_out"],
+        concerns: |call| match (call.is_one("self"), call.is_one("other")) {
+            // Tensors of one element have the same shape to it, but the result gets the sizes of the first.
+            (true, true) => call.rank("self") < call.rank("other"),
+            (false, false) => false,
+            _ => true,
         },
     },
     KnownFault {
@@ -146,6 +156,24 @@ pub const FAULTS: &[KnownFault] = &[
         },
     },
     KnownFault {
+        name: "elu-factors",
+        what: "an `elu` with a boolean factor, or one that the type of the tensor cannot represent, which runs since 1.0",
+        since: &[(Release::V0_6, Outcome::Dies), (Release::V1_0, Outcome::Runs)],
+        source: "#13829",
+        is_optimized: false,
+        operators: &["aten::elu.out"],
+        concerns: |call| {
+            let is_double = call.tensor("self").is_some_and(|tensor| tensor.scalar_type == ScalarType::DOUBLE);
+            ["alpha", "scale", "input_scale"].iter().any(|factor| match call.value(factor) {
+                Some(KernelTypes::Bool(_)) => true,
+                Some(KernelTypes::Double(double)) => {
+                    !is_double && double.double_val.is_finite() && double.double_val.abs() > f64::from(f32::MAX)
+                }
+                _ => false,
+            })
+        },
+    },
+    KnownFault {
         name: "batch-norm-accumulators",
         what: "a batch norm without running statistics, such as an instance norm: until 1.2, the kernel adds to what the memory of its results contained",
         since: &[(Release::V0_4, Outcome::Miscomputes), (Release::V1_2, Outcome::Runs)],
@@ -185,6 +213,172 @@ pub const FAULTS: &[KnownFault] = &[
         is_optimized: false,
         operators: &["quantized_decomposed::dequantize_per_channel.out"],
         concerns: |call| call.tensor("zero_points").is_some_and(|tensor| tensor.scalar_type == ScalarType::INT),
+    },
+    // Types that kernels have no code for: seen in the wheels of 0.4 to 0.7, and in the source.
+    KnownFault {
+        name: "half-before-0.5",
+        what: "f16 or bf16, for which the kernels have no code before 0.5",
+        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_5, Outcome::Runs)],
+        source: "release/0.4",
+        is_optimized: false,
+        operators: &["aten::cumsum.out", "aten::gt.Scalar_out", "aten::le.Tensor_out"],
+        concerns: |call| call.has_half(),
+    },
+    KnownFault {
+        name: "bfloat16-before-0.5",
+        what: "bf16, for which the kernels have no code before 0.5",
+        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_5, Outcome::Runs)],
+        source: "release/0.4",
+        is_optimized: false,
+        operators: &[
+            "aten::exp.out",
+            "aten::maximum.out",
+            "aten::pow.Tensor_Scalar_out",
+            "aten::rsqrt.out",
+            "aten::tanh.out",
+            "dim_order_ops::_to_dim_order_copy.out",
+        ],
+        concerns: |call| call.has_bfloat16(),
+    },
+    KnownFault {
+        name: "half-before-0.6",
+        what: "f16 or bf16, for which the kernels have no code before 0.6",
+        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_6, Outcome::Runs)],
+        source: "#7748",
+        is_optimized: false,
+        operators: &[
+            "aten::_log_softmax.out",
+            "aten::_native_batch_norm_legit_no_training.out",
+            "aten::abs.out",
+            "aten::amax.out",
+            "aten::amin.out",
+            "aten::argmax.out",
+            "aten::argmin.out",
+            "aten::avg_pool2d.out",
+            "aten::constant_pad_nd.out",
+            "aten::gelu.out",
+            "aten::hardtanh.out",
+            "aten::leaky_relu.out",
+            "aten::logical_not.out",
+            "aten::max_pool2d_with_indices.out",
+            "aten::native_layer_norm.out",
+            "aten::neg.out",
+            "aten::nonzero.out",
+            "aten::sign.out",
+            "aten::split_with_sizes_copy.out",
+            "aten::sum.IntList_out",
+            "aten::var.correction_out",
+        ],
+        concerns: |call| call.has_half(),
+    },
+    KnownFault {
+        name: "half-refused-before-0.6",
+        what: "f16 or bf16, which the kernels refuse before 0.6",
+        since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_6, Outcome::Runs)],
+        source: "#7748",
+        is_optimized: false,
+        operators: &["aten::relu.out", "aten::round.out"],
+        concerns: |call| call.has_half(),
+    },
+    KnownFault {
+        name: "bfloat16-before-0.6",
+        what: "bf16, for which the kernels have no code before 0.6",
+        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_6, Outcome::Runs)],
+        source: "#7748",
+        is_optimized: false,
+        operators: &[
+            "aten::_softmax.out",
+            "aten::any.out",
+            "aten::cat.out",
+            "aten::flip.out",
+            "aten::full_like.out",
+            "aten::gather.out",
+            "aten::mean.out",
+            "aten::prod.out",
+            "aten::scatter.value_out",
+        ],
+        concerns: |call| call.has_bfloat16(),
+    },
+    KnownFault {
+        name: "le-half",
+        what: "a comparison `le` of f16 or bf16, which runs since 0.7",
+        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_7, Outcome::Runs)],
+        source: "#11922",
+        is_optimized: true,
+        operators: &["aten::le.Tensor_out"],
+        concerns: |call| call.has_half(),
+    },
+    KnownFault {
+        name: "clamp-bfloat16",
+        what: "a `clamp` of bf16, which runs since 0.7",
+        since: &[(Release::V0_2, Outcome::Dies), (Release::V0_7, Outcome::Runs)],
+        source: "release/0.7",
+        is_optimized: false,
+        operators: &["aten::clamp.out"],
+        concerns: |call| call.has_bfloat16(),
+    },
+    KnownFault {
+        name: "sigmoid-bfloat16",
+        what: "a sigmoid of bf16, which runs since 0.7",
+        since: &[(Release::V0_5, Outcome::Dies), (Release::V0_7, Outcome::Runs)],
+        source: "release/0.7",
+        is_optimized: true,
+        operators: &["aten::sigmoid.out"],
+        concerns: |call| call.has_bfloat16(),
+    },
+    KnownFault {
+        name: "half-before-1.0",
+        what: "f16 or bf16, for which the kernels have no code before 1.0",
+        since: &[(Release::V0_2, Outcome::Dies), (Release::V1_0, Outcome::Runs)],
+        source: "#13587",
+        is_optimized: false,
+        operators: &["aten::max.dim_max", "aten::native_group_norm.out"],
+        concerns: |call| call.has_half(),
+    },
+    KnownFault {
+        name: "half-optimized-before-1.0",
+        what: "f16 or bf16, for which the optimized kernels have no code before 1.0",
+        since: &[(Release::V0_5, Outcome::Dies), (Release::V1_0, Outcome::Runs)],
+        source: "#13587",
+        is_optimized: true,
+        operators: &["aten::_log_softmax.out", "aten::div.out"],
+        concerns: |call| call.has_half(),
+    },
+    KnownFault {
+        name: "div-half",
+        what: "a quotient of f16 or bf16, which the kernel refuses before 0.5",
+        since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_5, Outcome::Runs)],
+        source: "release/0.4",
+        is_optimized: false,
+        operators: &["aten::div.out"],
+        concerns: |call| call.has_half(),
+    },
+    KnownFault {
+        name: "bfloat16-before-1.0",
+        what: "bf16, for which the kernels have no code before 1.0",
+        since: &[(Release::V0_2, Outcome::Dies), (Release::V1_0, Outcome::Runs)],
+        source: "#13587",
+        is_optimized: false,
+        operators: &["aten::bmm.out", "aten::convolution.out"],
+        concerns: |call| call.has_bfloat16(),
+    },
+    KnownFault {
+        name: "sub-bfloat16",
+        what: "a difference of bf16, which the kernel refuses before 0.5",
+        since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V0_5, Outcome::Runs)],
+        source: "release/0.4",
+        is_optimized: false,
+        operators: &["aten::sub.out"],
+        concerns: |call| call.has_bfloat16(),
+    },
+    KnownFault {
+        name: "sub-bfloat16-optimized",
+        what: "a difference of bf16, which the optimized kernel refuses before 1.0",
+        since: &[(Release::V0_5, Outcome::RefusesCall), (Release::V1_0, Outcome::Runs)],
+        source: "release/1.0",
+        is_optimized: true,
+        operators: &["aten::sub.out"],
+        concerns: |call| call.has_bfloat16(),
     },
 ];
 
@@ -245,6 +439,21 @@ impl<'t> FaultyCall<'t> {
         Some((tensor, usize::try_from(dim).ok()?))
     }
 
+    /// Returns `true` if an argument is a tensor of one of these types.
+    fn has_type(&self, types: &[ScalarType]) -> bool {
+        // Many calls can share a long list.
+        let mut tensors = self.args.iter().take(self.row.arguments.len()).filter_map(|arg| self.plan.tensor(*arg));
+        tensors.any(|tensor| types.contains(&tensor.scalar_type))
+    }
+
+    fn has_half(&self) -> bool {
+        self.has_type(&[ScalarType::HALF, ScalarType::BFLOAT16])
+    }
+
+    fn has_bfloat16(&self) -> bool {
+        self.has_type(&[ScalarType::BFLOAT16])
+    }
+
     fn elements(&self, name: &str) -> Option<i64> {
         let sizes = self.tensor(name)?.sizes();
         sizes.iter().try_fold(1i64, |product, size| product.checked_mul(i64::from(*size)))
@@ -252,6 +461,15 @@ impl<'t> FaultyCall<'t> {
 
     fn is_one(&self, name: &str) -> bool {
         self.elements(name) == Some(1)
+    }
+
+    fn rank(&self, name: &str) -> Option<usize> {
+        Some(self.tensor(name)?.sizes().len())
+    }
+
+    fn has_one_shape(&self) -> bool {
+        let sizes = |name| self.tensor(name).map(Tensor::sizes);
+        sizes("self") == sizes("other")
     }
 
     /// Returns `true` if the result has a higher rank than the first input, although it has the same sizes apart from leading ones: the

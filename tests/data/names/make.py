@@ -92,6 +92,20 @@ class Masked(nn.Module):
         return torch.softmax(a, -1) @ y
 
 
+class Norms(nn.Module):
+    """Normalizations that XNNPACK's partitioner folds into a convolution and a matrix without biases."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(4, 6, 1, bias=False), nn.BatchNorm2d(6)
+        self.head, self.last = nn.Linear(24, 3, bias=False), nn.BatchNorm1d(3)
+        for norm in (self.norm, self.last):
+            norm.running_mean.normal_()
+
+    def forward(self, x):
+        return self.last(self.head(torch.relu(self.norm(self.conv(x))).flatten(1)))
+
+
 def new(model):
     torch.manual_seed(len(model.__name__))
     return model().eval()
@@ -141,6 +155,20 @@ def save(name, model, inputs, delegated):
     shrink(f"{name}.etrecord")
 
 
+def save_lowered(name, model, inputs):
+    """Saves a record of the lowered program alone, as a copy of it makes one."""
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.devtools import generate_etrecord
+    from executorch.exir import to_edge_transform_and_lower
+
+    edge = to_edge_transform_and_lower(export(model, inputs), partitioner=[XnnpackPartitioner()])
+    before = copy.deepcopy(edge)
+    made = edge.to_executorch()
+    open(f"{name}.pte", "wb").write(made.buffer)
+    generate_etrecord(f"{name}.etrecord", before, made)
+    shrink(f"{name}.etrecord")
+
+
 def main():
     save_tensors(new(Cnn).state_dict(), "cnn.safetensors")
     save("cnn", new(Cnn), IMAGE, True)
@@ -153,6 +181,8 @@ def main():
     save("language_8da4w", four_bits(new(Language)), IDS, True)
     for bits in (2, 4, 8):
         save(f"language_embedding_{bits}", embedding(new(Language), bits), IDS, False)
+    save("norms", new(Norms), (torch.randn(2, 4, 2, 2),), False)
+    save_lowered("norms_lowered", new(Norms), (torch.randn(2, 4, 2, 2),))
     save("masked_1.5.1", new(Masked), (torch.randn(1, 3, 4),), False)
 
 

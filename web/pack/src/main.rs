@@ -26,7 +26,6 @@ const SCRIPTS: &[&str] = &[
     include_str!("../../page/times.js"),
     include_str!("../../page/cases.js"),
     include_str!("../../page/payloads.js"),
-    include_str!("../../page/releases.js"),
     include_str!("../../page/tree.js"),
 ];
 

@@ -39,6 +39,8 @@ pub struct Broken<'f> {
     kind: Option<String>,
     extension: Option<&'static str>,
     error: Finding,
+    /// The damage of a transfer that explains the error, and what to do.
+    damage: Option<String>,
     known: Option<&'f Salvage>,
 }
 
@@ -50,6 +52,7 @@ impl<'f> Broken<'f> {
             kind: file.kind.map(|kind| kind.to_string()),
             extension: file.kind.map(FileKind::extension),
             error: Finding::from_error(error),
+            damage: error.transfer_damage().map(|damage| damage.to_string()),
             known: file.remains.as_ref(),
         }
     }

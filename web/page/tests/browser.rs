@@ -90,6 +90,12 @@ fn a_good_file_has_every_view_of_a_report_and_the_page() {
     ] {
         assert!(names.iter().any(|other| other == name), "{name}: {names:?}");
     }
+    browser.evaluate("viewer.open('overview')").unwrap();
+    assert!(
+        text(&mut browser, "#main > table").starts_with("loads in0.6 to 1.5"),
+        "{}",
+        text(&mut browser, "#main > table")
+    );
     // Weights of a backend have the names of its nodes.
     browser.evaluate("viewer.open('weights')").unwrap();
     assert!(text(&mut browser, "#main tbody").contains("XNNConv2d 2: weight"));
@@ -153,7 +159,8 @@ fn a_damaged_file_says_where_it_breaks() {
     let names = every_view(&mut browser);
     assert_eq!(names, ["fault", "findings", "bytes", "releases"]);
     browser.evaluate("viewer.open('fault')").unwrap();
-    assert!(text(&mut browser, "#main").contains("It cannot be read"));
+    // What happened and what to do comes first.
+    assert_eq!(text(&mut browser, "#main .error"), "The file is incomplete: fetch it again, and compare its size.");
     browser.evaluate("[...document.querySelectorAll('#main a')][0].click()").unwrap();
     browser.wait_for("document.querySelector('.hex').textContent").unwrap();
     std::fs::remove_file(cut).unwrap();
@@ -191,6 +198,9 @@ fn two_files_are_compared_and_a_pair_is_checked() {
     give(&mut browser, &[&fixture("1.5.1/add/add.pte").path]);
     give(&mut browser, &[&fixture("1.5.1/add_mul/add_mul.pte").path]);
     assert!(every_view(&mut browser).contains(&"compare".to_owned()));
+    browser.evaluate("viewer.open('compare')").unwrap();
+    assert!(text(&mut browser, "#main").contains("1 operator added"), "{}", text(&mut browser, "#main"));
+    assert!(text(&mut browser, "#main details summary").ends_with("fields inside payloads"));
     // The other one is shown instead, compared with the first.
     assert_eq!(text(&mut browser, "#head h1"), "add.pte");
     browser.evaluate("document.querySelector('#files a').click()").unwrap();

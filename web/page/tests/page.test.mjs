@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadPage } from "../../viewer/tests/scripts.mjs";
 
-const { page, viewer } = loadPage(["roles", "ranges", "bytes", "compare", "payloads", "releases", "tree"]);
+const { page, viewer } = loadPage(["roles", "ranges", "bytes", "fault", "compare", "payloads", "tree"]);
 
 test("programs are opened first, whatever the order of files", () => {
   const files = ["w.ptd", "a.PTE", "t.etdp", "b.bpte"].map((name) => ({ name }));
@@ -145,6 +145,49 @@ test("differences are filtered by subject and by any column", () => {
   assert.deepEqual(filtered("weight", "forward"), []);
 });
 
+test("a damaged file says what happened to it, or else the error", () => {
+  const error = { message: "truncated: …" };
+  const text = (more) => page.explanation({ error, ...more });
+  assert.equal(
+    text({ kind: ".pte", damage: "the file is incomplete: fetch it again" }),
+    "The file is incomplete: fetch it again.",
+  );
+  assert.equal(text({ kind: ".pte" }), "It cannot be read: truncated: ….");
+  assert.equal(text({ error: { message: "not a .pte file: a web page" } }), "Not a .pte file: a web page.");
+});
+
+test("differences come by their meaning, and those whose names mean nothing are folded", () => {
+  const hash = "a".repeat(64);
+  const rows = [
+    { subject: "key", kind: "changed", name: hash },
+    { subject: "key", kind: "added", name: "grammar" },
+    { subject: "payload", kind: "changed", name: "0 xnodes" },
+    { subject: "weight", kind: "changed", name: "%3" },
+    { subject: "weight", kind: "changed", name: "%4", tensor_name: "head.weight" },
+    { subject: "metadata", kind: "changed", name: "get_eos_ids" },
+    { subject: "operator", kind: "removed", name: "aten::mul.out" },
+    { subject: "input", kind: "changed", name: "0" },
+    { subject: "unused_value", kind: "added", name: "%9" },
+  ];
+  const { shown, folded } = page.byMeaning(rows);
+  const names = shown.map((row) => row.tensor_name ?? row.name);
+  assert.deepEqual(names, ["0", "get_eos_ids", "aten::mul.out", "head.weight", "%3", "grammar"]);
+  const groups = folded.map(([name, rows]) => [name, rows.length]);
+  assert.deepEqual(groups, [
+    ["fields inside payloads", 1],
+    ["values without users", 1],
+    ["keys that are hashes", 1],
+  ]);
+  assert.deepEqual(page.changeCounts(rows.slice(3)), [
+    "1 input changed",
+    "1 metadata changed",
+    "1 operator removed",
+    "2 weights changed",
+    "1 unused value added",
+  ]);
+  assert.deepEqual(page.changeCounts([...rows.slice(0, 1), ...rows.slice(0, 1)]), ["2 keys changed"]);
+});
+
 test("the parts of a payload are one, in the order of the file", () => {
   const users = (index) => [{ method: "forward", index }];
   const parts = [
@@ -162,21 +205,21 @@ test("the parts of a payload are one, in the order of the file", () => {
 });
 
 test("releases are ranges, and a reason is its message or its parts", () => {
-  assert.equal(page.releasesText({ outcome: "none" }), "no release of ExecuTorch");
-  assert.equal(page.releasesText({ outcome: "unknown" }), "not known");
+  assert.equal(viewer.releasesText({ outcome: "none" }), "no release of ExecuTorch");
+  assert.equal(viewer.releasesText({ outcome: "unknown" }), "not known");
   const ranges = [
     ["0.4", "0.6"],
     ["1.5", "1.5"],
   ];
-  assert.equal(page.releasesText({ outcome: "some", ranges }), "0.4 to 0.6, 1.5");
+  assert.equal(viewer.releasesText({ outcome: "some", ranges }), "0.4 to 0.6, 1.5");
   const kernels = [
     { library: "cortex_m", operators: ["a", "b"], count: 7 },
     { library: "x", operators: ["c"], count: 1 },
   ];
-  assert.equal(page.kernelsText(kernels), "cortex_m: a, b, … (7); x: c");
-  assert.equal(page.reason("no header"), "no header");
-  assert.equal(page.reason({ message: "broken", path: "x" }), "broken");
-  assert.equal(page.reason({ path: "x", found: 3 }), "x: 3");
+  assert.equal(viewer.kernelsText(kernels), "cortex_m: a, b, … (7); x: c");
+  assert.equal(viewer.reason("no header"), "no header");
+  assert.equal(viewer.reason({ message: "broken", path: "x" }), "broken");
+  assert.equal(viewer.reason({ path: "x", found: 3 }), "x: 3");
 });
 
 test("a place of the tree is of a file, or of the bundle around a program", () => {

@@ -2,9 +2,18 @@
 import assert from "node:assert/strict";
 import { load, loadViewer } from "../../viewer/tests/scripts.mjs";
 
-const viewer = loadViewer(["names", "size-tree", "memory-plan", "graph-data", "operators", "weights", "findings"]);
+const viewer = loadViewer([
+  "names",
+  "size-tree",
+  "memory-plan",
+  "graph-data",
+  "operators",
+  "weights",
+  "findings",
+  "releases",
+]);
 globalThis.page = {};
-const page = load(["page/payloads", "page/releases"], "page");
+const page = load(["page/payloads"], "page");
 const { graphs } = viewer;
 
 // A text that shows a mistake of a script.
@@ -22,8 +31,8 @@ export function checkViews(report) {
   }
   for (const finding of report.findings || []) isText(viewer.treePlace(report, finding));
   if (report.releases?.loads_in) {
-    isText(page.releasesText(report.releases.loads_in));
-    isText(page.kernelsText(report.releases.loads_in.kernels));
+    isText(viewer.releasesText(report.releases.loads_in));
+    isText(viewer.kernelsText(report.releases.loads_in.kernels));
   }
 }
 

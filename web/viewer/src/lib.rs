@@ -22,7 +22,7 @@ const SCRIPTS: &[&str] = scripts! {
     "vendor/d3-color.min" "vendor/d3-dispatch.min" "vendor/d3-ease.min" "vendor/d3-timer.min" "vendor/d3-selection.min"
     "vendor/d3-interpolate.min" "vendor/d3-drag.min" "vendor/d3-transition.min" "vendor/d3-zoom.min" "vendor/d3-hierarchy.min"
     "base" "text" "elements" "table" "names" "search" "show"
-    "overview" "size-tree" "size" "memory-plan" "memory" "graph-data" "graph-draw" "graph-panel" "graph" "operators" "weights" "findings"
+    "overview" "size-tree" "size" "memory-plan" "memory" "graph-data" "graph-draw" "graph-panel" "graph" "operators" "weights" "findings" "releases" "models"
 };
 
 /// Returns the scripts that draw. They define `viewer`, whose `show` takes a report.

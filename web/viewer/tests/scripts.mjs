@@ -27,7 +27,7 @@ export function loadViewer(names, views = []) {
 // The names that scripts of the page share, after some of them.
 export function loadPage(names) {
   globalThis.page = {};
-  loadViewer(["names"]);
+  loadViewer(["names", "releases"]);
   return load(
     names.map((name) => `page/${name}`),
     "({ page, viewer })",

@@ -4,7 +4,8 @@
 use super::super::{InsideTensorType, MAX_ITEMS, list_text, quoted};
 use super::{Bound, Builder, Immediate, Operation};
 use crate::delegate::protobuf::{Field, FieldValue, Message, varint};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::quantized::{bfloat16, half};
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 /// The maximum depth of nested blocks and values.
@@ -253,7 +254,7 @@ fn value_of(message: Message<'_>, depth: usize) -> Result<Immediate> {
                 for field in field.message()?.fields() {
                     let field = field?;
                     found.text = match field.number {
-                        1 => tensor_text(&field)?,
+                        1 => tensor_text(&field, &found.tensor.datatype)?,
                         // A tuple or a list of values.
                         2 | 3 => values_text(&field, depth)?,
                         _ => "a dictionary".into(),
@@ -289,8 +290,8 @@ fn values_text(field: &Field<'_>, depth: usize) -> Result<String> {
     Ok(items.text())
 }
 
-/// Formats a `TensorValue`: `[1, 2]`. Only the first items are read.
-fn tensor_text(field: &Field<'_>) -> Result<String> {
+/// Formats a `TensorValue`: `[1, 2]`. Only the first items are read. Types of 16 bits and less have no list of their own, but bytes.
+fn tensor_text(field: &Field<'_>, datatype: &str) -> Result<String> {
     let mut items = Items::default();
     let mut add = |text: &dyn Fn() -> String| items.add(text);
     for field in field.message()?.fields() {
@@ -330,8 +331,21 @@ fn tensor_text(field: &Field<'_>) -> Result<String> {
                     let text = item.text()?;
                     add(&|| quoted(text));
                 }
-                // The bytes of types of 16 bits and less, which have no list of their own.
-                (_, FieldValue::Bytes(bytes)) => add(&|| format!("{} bytes", bytes.len())),
+                (_, FieldValue::Bytes(bytes)) => match datatype {
+                    "int8" => bytes.iter().for_each(|byte| add(&|| format!("{}", *byte as i8))),
+                    "uint8" => bytes.iter().for_each(|byte| add(&|| format!("{byte}"))),
+                    "f16" | "bf16" | "int16" | "uint16" => bytes.chunks_exact(2).for_each(|item| {
+                        let bits = item.first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes));
+                        add(&|| match datatype {
+                            "f16" => format!("{:?}", half(bits)),
+                            "bf16" => format!("{:?}", bfloat16(bits)),
+                            "int16" => format!("{}", bits as i16),
+                            _ => format!("{bits}"),
+                        });
+                    }),
+                    // Elements of less than a byte, and types without a name.
+                    _ => add(&|| format!("{datatype} in {}", counted(bytes.len(), "byte"))),
+                },
             }
         }
     }
@@ -355,5 +369,31 @@ impl Items {
 
     fn text(self) -> String {
         list_text(self.count, self.shown.into_iter())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn field(number: u8, content: &[u8]) -> Vec<u8> {
+        [&[number << 3 | 2, content.len() as u8], content].concat()
+    }
+
+    #[test]
+    fn constants_stored_as_bytes_are_numbers_of_their_type() {
+        let text = |data_type: u8, bytes: &[u8]| {
+            let of_type = field(2, &field(1, &[1 << 3, data_type]));
+            let value = [of_type, field(3, &field(1, &field(7, &field(1, bytes))))].concat();
+            value_of(Message::new(&value, 0), 0).unwrap().text
+        };
+        assert_eq!(text(10, &[0, 0x3c]), "1.0");
+        assert_eq!(text(13, &[0x80, 0xbf]), "-1.0");
+        assert_eq!(text(21, &[0xff]), "-1");
+        assert_eq!(text(22, &[0xff, 0xff]), "-1");
+        assert_eq!(text(32, &[0xff, 0xff]), "65535");
+        assert_eq!(text(25, &[0x21]), "int4 in 1 byte");
     }
 }
