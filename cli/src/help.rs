@@ -20,7 +20,9 @@ pub fn command(context: &Context) -> Command {
 /// Returns the command with a single subcommand, which is made in less time than all of them; `None` if there is no subcommand of this name.
 pub fn single(name: &OsStr) -> Option<Command> {
     let subcommand = long_after_help(subcommand(name.to_str()?)?);
-    Some(Options::augment_args(Command::new("pte")).subcommand(subcommand))
+    // The help lists these options after those of the subcommand: as if all subcommands came before them.
+    let others = GROUPS.iter().map(|(_, names)| names.len()).sum::<usize>();
+    Some(Options::augment_args(Command::new("pte").next_display_order(others)).subcommand(subcommand))
 }
 
 /// Suggests a name for an unknown subcommand of `help`, for which clap has no suggestions.

@@ -286,7 +286,7 @@ pub enum TensorPlace<'t> {
 }
 
 impl<'t> Disassembly<'t> {
-    /// Adds which values are written, and which are views by their place alone.
+    /// Adds the marks of written values, and the bases of views that no instruction makes.
     pub(super) fn with_value_facts(mut self, pte: &Pte<'_>, delegates: &DelegateOutputs) -> Self {
         for (method, (plan, code)) in pte.methods().iter().zip(&mut self.methods).enumerate() {
             let facts = ValueFacts::of(plan, &Calls::new(plan, method, delegates));

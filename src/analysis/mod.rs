@@ -165,8 +165,8 @@ impl<'t> Analysis<'t> {
         self.outputs.get_or_init(|| DelegateOutputs::of_program(self.pte, self.payloads()))
     }
 
-    /// Returns the instructions of each method. Their arguments have no bases other than those that instructions make them views of, no value
-    /// is marked as written, and delegates have no contents: [`disassembly`](Self::disassembly) has them.
+    /// Returns the instructions of each method, without what [`disassembly`](Self::disassembly) adds: the bases of views that no instruction
+    /// makes, marks of written values, names, and the contents of delegates.
     pub(crate) fn code(&self) -> &Disassembly<'t> {
         self.code.get_or_init(|| code::code(self.pte, self.outputs()))
     }

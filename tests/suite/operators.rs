@@ -236,6 +236,7 @@ fn kernel_keys_are_those_of_executorch() {
     let operators = Analysis::new(&Pte::parse(file.bytes()).unwrap()).operators();
     operators.check_names().unwrap();
     let kernels = operators.operators.values().flat_map(|operator| operator.kernels.keys());
+    // As in `add_mul.pte.oplist.yaml`, which ExecuTorch's own tool made.
     assert_eq!(kernels.collect::<Vec<_>>(), ["v1/6;0,1|6;0,1|6;0,1|6;0,1"; 2]);
     let mut odd = operators.clone();
     odd.operators.insert("a\"b".into(), operators.operators.values().next().unwrap().clone());
