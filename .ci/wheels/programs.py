@@ -124,7 +124,7 @@ def types():
         "add": torch.add, "add_2": lambda a, b: torch.add(a, b, alpha=2), "sub": torch.sub, "mul": torch.mul, "div": torch.div,
         "div_floor": lambda a, b: torch.div(a, b, rounding_mode="floor"), "le": torch.le, "lt": torch.lt, "ge": torch.ge, "gt": torch.gt,
         "eq": torch.eq, "ne": torch.ne, "maximum": torch.maximum, "minimum": torch.minimum, "fmod": torch.fmod, "remainder": torch.remainder,
-        "pow": torch.pow, "logical_and": torch.logical_and, "logical_xor": torch.logical_xor, "bitwise_and": torch.bitwise_and,
+        "pow": lambda a, b: torch.pow(a * a, b), "logical_and": torch.logical_and, "logical_xor": torch.logical_xor, "bitwise_and": torch.bitwise_and,
         "where": lambda a, b: torch.where(a > b, a, b), "atan2": torch.atan2,
     }
     pairs = [(name, name) for name in names] + [

@@ -97,6 +97,12 @@ fn of_other_program(bytes: &[u8]) -> Option<Cow<'static, str>> {
         if ends(&[b".pte", b".ptd", b".bpte"]) {
             return Some(format!("a zip archive with {entry}: unpack it first").into());
         }
+        if name.starts_with(b"ETRECORD_") {
+            return Some(
+                "an ETRecord, which names the parts of a program: ask about the program, with `--names` and this file"
+                    .into(),
+            );
+        }
         if ends(&CHECKPOINT_ENTRIES) {
             let found = "a PyTorch checkpoint (.pt): export it with ExecuTorch, or save its weights as safetensors";
             return Some(found.into());
@@ -260,6 +266,7 @@ mod tests {
         let zip = |name: &str| [b"PK\x03\x04", &[0; 22][..], &[name.len() as u8, 0, 0, 0], name.as_bytes()].concat();
         check(&zip("model.pte"), "a zip archive with model.pte: unpack it first");
         check(&zip("mv2/data.pkl"), "a PyTorch checkpoint");
+        check(&zip("ETRECORD_V0"), "an ETRecord");
         check(&zip("models/"), "if a model is in it");
         check(b"\0\0\0\x3c21TEeh00", "32-bit word reversed");
         check(b"\0\x3c\0\0TE21eh00", "16-bit word reversed");

@@ -67,6 +67,11 @@ fn a_call_that_a_release_computes_wrong_or_refuses_is_a_known_fault_of_it() {
     assert_eq!(le(&[1], &[1], &[1]), [("0.6", Wrong)]);
     assert_eq!((le(&[3, 4], &[4], &[3, 4]).len(), le(&[3, 4], &[4], &[3, 4]).last()), (4, Some(&("0.6", Refused))));
     assert_eq!(le(&[3, 4], &[3, 4], &[3, 4]), []);
+    let longs = |sizes: &[i32]| EValue::from(Tensor::new(ScalarType::LONG, sizes.to_vec()));
+    let of_le = |sizes: &[i32]| {
+        faulty("aten::le.Tensor_out", vec![longs(sizes), longs(&[1]), bools(sizes), bools(sizes)], &any)
+    };
+    assert_eq!((of_le(&[1]), of_le(&[2]).len()), (vec![], 4));
     // A result of the same size as the elements is written as it should be.
     let of_le = faulty("aten::le.Tensor_out", vec![bools(&[1]), bools(&[1]), bools(&[1]), bools(&[1])], &any);
     assert_eq!(of_le, []);
@@ -101,6 +106,9 @@ fn a_call_that_a_release_computes_wrong_or_refuses_is_a_known_fault_of_it() {
     assert_eq!(faulty(name, upsample(2), &any).last(), Some(&("1.3", Wrong)));
     assert_eq!(faulty(name, upsample(3), &any), []);
     assert_eq!(faulty(name, upsample(9), &any), []);
+    let of_sigmoid = faulty("aten::sigmoid.out", vec![bools(&[2]), tensor(&[2]), tensor(&[2])], &any);
+    assert_eq!(of_sigmoid.last(), Some(&("0.7", Refused)));
+    assert_eq!(faulty("aten::sigmoid.out", vec![tensor(&[2]), tensor(&[2]), tensor(&[2])], &any), []);
     let elu = |alpha: EValue<'static>| {
         let (one, out) = (|| EValue::from(1i64), || tensor(&[2]));
         faulty("aten::elu.out", vec![tensor(&[2]), alpha, one(), one(), out(), out()], &any)
@@ -116,8 +124,7 @@ fn a_call_that_a_release_computes_wrong_or_refuses_is_a_known_fault_of_it() {
         vec![input, tensor(&[4]), zero_points, axis, low, high, dtype, EValue::null(), out(), out()]
     };
     assert_eq!(faulty(name, dequantize(ints(&[4])), &any).last(), Some(&("1.4", Wrong)));
-    let longs = EValue::from(Tensor::new(ScalarType::LONG, vec![4]));
-    assert_eq!(faulty(name, dequantize(longs), &any), []);
+    assert_eq!(faulty(name, dequantize(longs(&[4])), &any), []);
 }
 
 /// #7748: `Unsupported Scalar Type 5`. Seen in the wheels of 0.4 to 0.7.

@@ -81,7 +81,7 @@
     ["size", ({ file_size }) => `${bytes(file_size)} (${grouped(file_size)} bytes)`],
     ["loads in", ({ loads_in }) => viewer.releasesText(loads_in)],
     ["in the newest release", verdictText],
-    ["needs kernels of", ({ loads_in }) => loads_in.kernels.map(kernels).join("\n") || "none"],
+    ["kernels beyond the portable ones", ({ loads_in }) => loads_in.kernels.map(kernels).join("\n") || "none"],
     ["backends", (model) => backendsOf(programOf(model))],
     ["methods", (model) => (programOf(model).methods || []).map(({ name }) => viewer.name(name)).join(", ")],
     [

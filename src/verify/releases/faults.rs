@@ -59,10 +59,12 @@ const FAULTS: &[KnownFault] = &[
         is_optimized: true,
         operators: &["aten::le.Tensor_out"],
         concerns: |call| {
-            // If both have one element, the first counts as the single one.
+            // If both have one element, the first counts as the single one. A single integer is also right as its first byte.
             let written = if call.is_one("self") { "other" } else { "self" };
-            let size = |name| call.tensor(name).and_then(|tensor| tensor.scalar_type.element_size());
-            (call.is_one("self") || call.is_one("other")) && size(written) != size("out")
+            let scalar_type = |name| call.tensor(name).map(|tensor| tensor.scalar_type);
+            let size = |name| scalar_type(name).and_then(ScalarType::element_size);
+            let is_right = call.is_one("out") && scalar_type(written).is_some_and(|found| !found.is_floating());
+            (call.is_one("self") || call.is_one("other")) && size(written) != size("out") && !is_right
         },
     },
     KnownFault {
@@ -160,6 +162,15 @@ const FAULTS: &[KnownFault] = &[
             let is_cut = |(input, out): (&i32, &i32)| *input > 4 && i64::from(*input) > 2 * i64::from(*out);
             input.sizes().iter().zip(out.sizes()).skip(2).any(is_cut)
         },
+    },
+    KnownFault {
+        name: "sigmoid-bool",
+        what: "a sigmoid of booleans, which runs since 1.0",
+        since: &[(Release::V0_2, Outcome::RefusesCall), (Release::V1_0, Outcome::Runs)],
+        source: "#13515",
+        is_optimized: false,
+        operators: &["aten::sigmoid.out"],
+        concerns: |call| call.tensor("self").is_some_and(|tensor| tensor.scalar_type == ScalarType::BOOL),
     },
     KnownFault {
         name: "elu-factors",
