@@ -19,16 +19,16 @@ const MAX_RATIO: f64 = 5.0;
 const SLACK: f64 = 500_000.0;
 
 /// Long names and large data with few references, so that reading them again for each reference shows.
-const NAMES: Scale = Scale { length: 2_500, count: 25 };
+const NAMES: Scale = Scale { length: 5_000, count: 25 };
 
 /// Lists and graphs. Their items take more instructions than the bytes of a name.
-const LISTS: Scale = Scale { length: 500, count: 25 };
+const LISTS: Scale = Scale { length: 1_000, count: 25 };
 
 /// Small instructions and tensors: a command takes some thousand instructions for each.
-const CODE: Scale = Scale { length: 32, count: 1 };
+const CODE: Scale = Scale { length: 64, count: 1 };
 
 /// The size of the files that each command reads first, so that it has read the tables that it caches.
-const SMALL: Scale = Scale { length: 32, count: 4 };
+const SMALL: Scale = Scale { length: 64, count: 4 };
 
 /// The kinds of files with long names or large data.
 const NAMED: &[&str] =
