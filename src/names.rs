@@ -55,7 +55,13 @@ pub(crate) fn serialize_shortened_option<S: serde::Serializer>(
 /// take time.
 fn cut(name: &str) -> (&str, Option<usize>) {
     // A character has up to 4 bytes, so most names need no count.
-    if name.len() <= LONGEST || name.chars().nth(LONGEST).is_none() {
+    if name.len() <= LONGEST {
+        return (name, None);
+    }
+    if name.as_bytes().get(..=LONGEST).is_some_and(<[u8]>::is_ascii) {
+        return (name.get(..CUT).unwrap_or(name), Some(name.len()));
+    }
+    if name.chars().nth(LONGEST).is_none() {
         return (name, None);
     }
     let end = name.char_indices().nth(CUT).map_or(name.len(), |(end, _)| end);
