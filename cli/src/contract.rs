@@ -1,7 +1,7 @@
 //! `pte info --contract` and `pte diff --contract`: what callers of a program give and get, and what it needs.
 
 use crate::context::Context;
-use crate::data::{Data, each_program, serving};
+use crate::data::{Data, each_program, serving, with_data};
 use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -48,9 +48,8 @@ pub fn info(
     let outcome = each_program(context, files, Need::All, documents.as_mut(), |path, pte, documents| {
         let name_files = names.open(context, path)?;
         let sources = name_files.sources()?;
-        let (analysis, given) = (name_files.analysis(pte, &sources)?, serving(data, path));
-        let analysis = if given.is_empty() { analysis } else { analysis.with_data(given) };
-        let contract = analysis.contract();
+        let given = serving(data, path);
+        let contract = with_data(name_files.analysis(pte, &sources)?, &given).contract();
         match documents {
             Some(documents) => documents.add(&FileContract { file: path.display().to_string(), contract, errors: [] }),
             None => {

@@ -6,7 +6,7 @@ use crate::files::{FileArguments, FilePath};
 use crate::open::Input;
 use crate::remote::{self, Need};
 use crate::{edit, json};
-use executorch_format::{FileKind, Model, PROBE_SIZE, Ptd, Pte, probe};
+use executorch_format::{Analysis, FileKind, Model, PROBE_SIZE, Ptd, Pte, probe};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -82,6 +82,11 @@ pub fn is_data(path: &Path) -> bool {
 pub fn serving<'t, 'i>(data: &'t [Data<'i>], program: &Path) -> Vec<&'t Ptd<'i>> {
     let serves = |data: &&Data<'_>| data.folder.as_ref().is_none_or(|served| *served == folder(program));
     data.iter().filter(serves).map(|data| &data.ptd).collect()
+}
+
+/// Adds the `.ptd` files that a program uses to its analysis. If there are none, its external data is not said to be missing.
+pub fn with_data<'t>(analysis: Analysis<'t>, data: &[&'t Ptd<'t>]) -> Analysis<'t> {
+    if data.is_empty() { analysis } else { analysis.with_data(data.iter().copied()) }
 }
 
 /// Calls a function for the program of each file, or for the one inside a bundle. A `.ptd` file is only used by programs, so it is skipped.

@@ -8,7 +8,7 @@ pub use companions::test_value;
 
 use crate::context::Context;
 use crate::contract;
-use crate::data::{DataArguments, serving};
+use crate::data::{DataArguments, serving, with_data};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -155,17 +155,16 @@ fn with_info<R>(
         (Model::Pte(pte), _) | (_, Some(Ok(pte))) => Some(names.analysis(pte, &sources)?),
         _ => None,
     };
-    let given = (!data.is_empty()).then_some(data);
-    let analysis = match given {
-        Some(data) => analysis.map(|analysis| analysis.with_data(data.iter().copied())),
-        None => analysis,
-    };
+    let analysis = analysis.map(|analysis| with_data(analysis, data));
     let of_program = analysis.as_ref().map(Analysis::summary);
     let (summary, inside) = match model {
         Model::Pte(_) => (of_program.unwrap_or_else(|| model.summary()), None),
         _ => (model.summary(), of_program),
     };
-    let releases = model.releases(&Target::default(), given);
+    let releases = match &analysis {
+        Some(analysis) => analysis.releases(&Target::default()),
+        None => model.releases(&Target::default(), None),
+    };
     let is_text = matches!(shown, Shown::Text { .. });
     let macs = analysis.as_ref().filter(|_| shown != Shown::Table);
     let info = Info {

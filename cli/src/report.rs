@@ -3,7 +3,7 @@
 mod models;
 
 use crate::context::Context;
-use crate::data::{DataArguments, serving};
+use crate::data::{DataArguments, serving, with_data};
 use crate::existing::refuse_foreign;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
@@ -163,11 +163,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
             Model::Pte(pte) => {
                 let names = arguments.names.open(context, path)?;
                 let sources = names.sources()?;
-                let analysis = names.analysis(pte, &sources)?;
-                write(match given {
-                    Some(ptds) => analysis.with_data(ptds.iter().copied()).report(),
-                    None => analysis.report(),
-                })
+                write(with_data(names.analysis(pte, &sources)?, &ptds).report())
             }
             _ => write(model.report()),
         }
