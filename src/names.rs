@@ -54,7 +54,7 @@ pub(crate) fn serialize_shortened_option<S: serde::Serializer>(
 /// Returns the part of a name that is shown. If the name was cut, also returns its length in bytes, since counting characters would
 /// take time.
 fn cut(name: &str) -> (&str, Option<usize>) {
-    // A character has up to 4 bytes, so most names need no count.
+    // Characters have one byte or more, and those of ASCII one, so most names need no count.
     if name.len() <= LONGEST {
         return (name, None);
     }

@@ -15,12 +15,15 @@ const fn format(at: usize, magic: &'static [u8], name: &'static str) -> Format {
     Format { at, magic, name }
 }
 
+/// The first bytes of a ZIP file, which may be an ETRecord.
+pub(crate) const ZIP: &[u8] = b"PK\x03\x04";
+
 /// The formats, those with a longer magic first.
 const FORMATS: &[Format] = &[
     format(0, b"version https://git-lfs", "a Git LFS pointer: run `git lfs pull` to fetch the file itself"),
     format(0, b"\x93NUMPY", "a NumPy array (.npy)"),
     format(0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as a Keras model: export it with ExecuTorch"),
-    format(0, b"PK\x03\x04", "a zip archive: if a model is in it, unpack it first"),
+    format(0, ZIP, "a zip archive: if a model is in it, unpack it first"),
     format(0, b"GGUF", "a GGUF file, which llama.cpp runs"),
     format(0, b"\x7fELF", "an ELF file: a program or a library"),
     format(0, b"\x28\xb5\x2f\xfd", "a file compressed with zstd: decompress it first"),
@@ -228,7 +231,7 @@ fn version(identifier: &[u8; 4], known: &str) -> Cow<'static, str> {
 
 /// Returns the name of a ZIP archive's first entry, if it is within the bytes.
 fn zip_entry(bytes: &[u8]) -> Option<&[u8]> {
-    if !bytes.starts_with(b"PK\x03\x04") {
+    if !bytes.starts_with(ZIP) {
         return None;
     }
     let length = chunk(bytes, 26).map(u16::from_le_bytes)?;

@@ -56,6 +56,11 @@ impl<'t> NamedBlobs<'t> {
         Ok(None)
     }
 
+    /// Returns the size of the data with a key, in bytes; `None` if no file has it.
+    pub(crate) fn size(&self, key: &str) -> Option<u64> {
+        Some(self.get(key).ok()??.bytes.len() as u64)
+    }
+
     /// Returns the bytes with a key that a payload has. Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if no file has it.
     pub(crate) fn of_payload(&self, key: &str) -> Result<&'t [u8]> {
         self.get(key)?.map(|blob| blob.bytes).ok_or_else(|| {

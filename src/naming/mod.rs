@@ -32,7 +32,7 @@ pub use inside::{InsideTensor, Strides};
 
 use crate::convert::{SafeTensor, Safetensors};
 #[cfg(feature = "etrecord")]
-use crate::error::Result;
+use crate::{error::Result, file::foreign::ZIP};
 
 impl<'a> NameSource<'a> {
     /// Reads an ETRecord or a safetensors file.
@@ -40,7 +40,7 @@ impl<'a> NameSource<'a> {
     /// Fails as [`EtRecord::parse`] and [`Safetensors::parse`] do.
     #[cfg(feature = "etrecord")]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        match bytes.starts_with(b"PK\x03\x04") {
+        match bytes.starts_with(ZIP) {
             true => EtRecord::parse(bytes).map(Self::Record),
             false => Safetensors::parse(bytes).map(Self::from),
         }

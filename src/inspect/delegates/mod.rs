@@ -297,8 +297,7 @@ pub(super) fn count_constants(
             continue;
         }
         for reference in payload.key_references().unwrap_or_default() {
-            let blob = || Some(blobs.get(&reference.key).ok()??.bytes.len() as u64);
-            count(Some(&reference.key), reference.size.or_else(blob), 1);
+            count(Some(&reference.key), reference.size.or_else(|| blobs.size(&reference.key)), 1);
         }
     }
     constants

@@ -261,8 +261,9 @@ impl RunMemories {
 
 /// Returns the size of the blocks that a payload looks up by key; `None` if one is not at hand.
 fn external_size(ethos_u: &EthosU<'_>, blobs: &NamedBlobs<'_>) -> Option<u64> {
-    ethos_u.blocks.iter().filter(|block| block.external).try_fold(0u64, |sum, block| {
-        let blob = blobs.get(&String::from_utf8_lossy(block.data)).ok()??;
-        Some(sum.saturating_add(blob.bytes.len() as u64))
-    })
+    ethos_u
+        .blocks
+        .iter()
+        .filter(|block| block.external)
+        .try_fold(0u64, |sum, block| Some(sum.saturating_add(blobs.size(&String::from_utf8_lossy(block.data))?)))
 }
