@@ -52,9 +52,6 @@
     });
   };
 
-  const kernels = ({ library, operators, count: all }) =>
-    `${library}: ${operators.slice(0, 6).join(", ")}${all > 6 ? ", …" : ""} (${grouped(all)})`;
-
   const backendsOf = ({ methods = [] }) => {
     const sums = new Map();
     for (const { id, delegates } of methods.flatMap(({ delegates }) => delegates))
@@ -81,7 +78,10 @@
     ["size", ({ file_size }) => `${bytes(file_size)} (${grouped(file_size)} bytes)`],
     ["loads in", ({ loads_in }) => viewer.releasesText(loads_in)],
     ["in the newest release", verdictText],
-    ["kernels beyond the portable ones", ({ loads_in }) => loads_in.kernels.map(kernels).join("\n") || "none"],
+    [
+      "kernels beyond the portable ones",
+      ({ loads_in }) => loads_in.kernels.map((row) => viewer.kernelsText([row])).join("\n") || "none",
+    ],
     ["backends", (model) => backendsOf(programOf(model))],
     ["methods", (model) => (programOf(model).methods || []).map(({ name }) => viewer.name(name)).join(", ")],
     [

@@ -159,7 +159,7 @@ fn a_damaged_file_says_where_it_breaks() {
     let names = every_view(&mut browser);
     assert_eq!(names, ["fault", "findings", "releases", "bytes"]);
     browser.evaluate("viewer.open('fault')").unwrap();
-    // What happened and what to do comes first.
+    // The cause and a remedy come first.
     assert_eq!(text(&mut browser, "#main .error"), "The file is incomplete: fetch it again, and compare its size.");
     browser.evaluate("[...document.querySelectorAll('#main a')][0].click()").unwrap();
     browser.wait_for("document.querySelector('.hex').textContent").unwrap();
