@@ -59,7 +59,7 @@ const RECIPES: &[Recipe] = &[
 const FOLDERS: [&str; 11] =
     [".ci", "benches", "cli", "data", "docs", "examples", "fuzz", "python", "src", "stores", "tests"];
 const UNTRACKED: [&str; 6] =
-    ["target/", "fuzz/corpus/", "fuzz/artifacts/", "__pycache__", "node_modules/", "tests/proptest-regressions/"];
+    ["fuzz/target/", "fuzz/corpus/", "fuzz/artifacts/", "__pycache__", "node_modules/", "tests/proptest-regressions/"];
 
 /// Returns the texts of the repository by path, except CONTRIBUTING.md and this file, which name the additions. Exported programs are no texts.
 fn texts() -> BTreeMap<String, String> {
