@@ -238,7 +238,7 @@ table! {
         pub outputs: Option<Cow<'a, [i32]>>,
         /// The instructions, run in order.
         pub instructions: Option<Vec<Instruction<'a>>>,
-        /// The Python source lines that led to each instruction.
+        /// The Python source lines that led to the first instructions: fewer than there are if the method has delegates or branches.
         pub stacktrace: Option<Vec<FrameList<'a>>>,
     }
 }

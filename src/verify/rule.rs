@@ -255,7 +255,7 @@ rules! {
     KERNEL_TYPE "kernel-type" Strict Error RefusesCall "a tensor of a scalar type that the kernel refuses when it runs, alone or beside the others (a warning where only portable or only optimized kernels do)"
     KERNEL_SHAPE "kernel-shape" Strict Error RefusesCall "tensors of sizes that the kernel refuses when it runs, or a result without room for what it computes (a warning if that is so only at the upper bounds of sizes)"
     KERNEL_SETTING "kernel-setting" Strict Error RefusesCall "a setting that the kernel refuses when it runs: a dimension, stride, mode, limit or the like out of range, a list of wrong length, or Null where a value is required"
-    STACK_TRACE "stack-trace" Strict Error Runs "stack traces that do not match the instructions"
+    STACK_TRACE "stack-trace" Strict Error Runs "more stack traces than instructions"
 
     KEY_IN_TWO_FILES "key-in-two-files" Strict Error Unknown "a key that is in two files: readers differ in which they use"
     INITIAL_STATE_LISTS "initial-state-lists" Strict Error Miscomputes "an initial state in a list other than the first, which is the only one that the runtime uses"
@@ -281,6 +281,8 @@ rules! {
     STALE_VIEW "stale-view" Strict Error Miscomputes "a view by its place alone of a value that a move rebinds: the view is read at a place that does not have the value's bytes"
     SHARED_STATE "shared-state" Strict Warning Runs "a state of two methods that they share only where all methods have the same planned memory, or that neither sees the other change"
     STATE_OVERWRITTEN "state-overwritten" Strict Warning Runs "a state whose bytes another method uses: its runs destroy it where all methods have the same planned memory, as in Python"
+    STATE_UNPLANNED "state-unplanned" Strict Warning Dies "a mutable buffer without planned memory, to which the application must give memory: without it, the runtime follows a null pointer"
+    EXTERNAL_OUTPUT "external-output" Strict Warning Miscomputes "an output that is a constant of a .ptd file: runners that give outputs memory of their own, as Python's does, replace the constant for the whole method"
     OUTPUT_REBOUND "output-rebound" Strict Error Dies "a move into an output in the caller's memory: from the second run on, the runtime sets the pointer of the moved tensor instead"
     PLANNED_MEMORY_UNKNOWN "planned-memory-unknown" Strict Warning Unknown "overlaps of planned tensors that could not be checked, because it is unknown when the tensors are needed or which tensor one is a view of"
     PLANNED_MEMORY_ALIGNMENT "planned-memory-alignment" Strict Warning Runs "misaligned planned tensors: the exporter aligns them to 16 bytes"

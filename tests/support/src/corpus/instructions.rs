@@ -184,8 +184,9 @@ fn rest() -> Vec<Case> {
         pte("jump-negative", "jump-destination", ADD, "a jump to instruction −1", |pte| only_condition(pte, -1)),
         pte("jump-itself", "jump-destination", ADD, "a jump to itself", |pte| only_condition(pte, 0))
             .history("audit: self-jumps"),
-        pte("stack-trace", "stack-trace", STACK_TRACE, "the last list of frames is missing", |pte| {
-            chain(pte).stacktrace.as_mut().unwrap().pop();
+        pte("stack-trace", "stack-trace", STACK_TRACE, "a list of frames more than instructions", |pte| {
+            let traces = chain(pte).stacktrace.as_mut().unwrap();
+            traces.push(traces[0].clone());
         }),
         pte(
             "argument-largest",

@@ -4,7 +4,8 @@ use super::instructions::kernel;
 use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, TWO_METHODS, instructions, plan, pte, push, tensor};
 use executorch_format::Pte;
 use executorch_format::schema::program::{
-    AllocationDetails, Instruction, InstructionArguments, KernelTypes, MoveCall, TensorList,
+    AllocationDetails, ExtraTensorInfo, Instruction, InstructionArguments, KernelTypes, MoveCall, TensorDataLocation,
+    TensorList,
 };
 
 fn place<'p>(pte: &'p mut Pte<'_>, value: usize) -> &'p mut AllocationDetails {
@@ -172,6 +173,25 @@ pub fn cases() -> Vec<Case> {
                 instructions(pte).push(Instruction { instr_args: moves.into() });
             },
         ),
+        pte("state-unplanned", "state-unplanned", ADD, "the second term is a mutable buffer without memory", |pte| {
+            let mut state = tensor(pte, 1).clone();
+            let name = ExtraTensorInfo { fully_qualified_name: Some("state".into()), ..Default::default() };
+            (state.allocation_info, state.extra_tensor_info) = (None, Some(name.into()));
+            let state = push(pte, state);
+            kernel(pte, 0).args.as_mut().unwrap().to_mut()[1] = state;
+        }),
+        pte("external-output", "external-output", ADD, "the output is a constant of a .ptd file", |pte| {
+            let mut constant = tensor(pte, 1).clone();
+            let name = ExtraTensorInfo {
+                fully_qualified_name: Some("constant".into()),
+                location: TensorDataLocation::EXTERNAL,
+                ..Default::default()
+            };
+            (constant.allocation_info, constant.extra_tensor_info) = (None, Some(name.into()));
+            let constant = push(pte, constant);
+            plan(pte).outputs = super::list(&[constant]);
+        })
+        .also("external-unchecked"),
         pte(
             "planned-memory-unknown",
             "planned-memory-unknown",
