@@ -107,8 +107,8 @@ def compare(outputs, expected):
     return worst
 
 
-def run(program, inputs, expected):
-    """Runs a program twice in a process of its own, and compares both runs with eager."""
+def in_child(function):
+    """Returns the answer of a function that runs in a process of its own, where the runtime may crash."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -116,12 +116,7 @@ def run(program, inputs, expected):
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1), os.dup2(silent, 2)
         try:
-            import executorch.extension.pybindings.portable_lib as runtime
-            import executorch.kernels.quantized
-
-            loaded = runtime._load_for_executorch_from_buffer(program)
-            found = [compare(loaded.run_method("forward", tuple(inputs)), expected) for _ in range(2)]
-            result = next((one for one in found if isinstance(one, str)), None) or max(found)
+            result = function()
         except BaseException as error:
             result = "refused: " + str(error)[:200]
         os.write(writer, json.dumps(result).encode())
@@ -131,6 +126,20 @@ def run(program, inputs, expected):
         answer = pipe.read()
     _, status = os.waitpid(child, 0)
     return json.loads(answer) if answer else f"crashes: signal {os.WTERMSIG(status)}"
+
+
+def run(program, inputs, expected):
+    """Runs a program twice, and compares both runs with eager."""
+
+    def differences():
+        import executorch.extension.pybindings.portable_lib as runtime
+        import executorch.kernels.quantized
+
+        loaded = runtime._load_for_executorch_from_buffer(program)
+        found = [compare(loaded.run_method("forward", tuple(inputs)), expected) for _ in range(2)]
+        return next((one for one in found if isinstance(one, str)), None) or max(found)
+
+    return in_child(differences)
 
 
 def judge(result, parts):
@@ -218,4 +227,5 @@ def main():
                 lines.write(json.dumps(row) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

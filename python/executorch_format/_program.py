@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, Self, Union, overload
+from typing import Any, Literal, NoReturn, Self, Union, overload
 
 from executorch_format._answer import Answers, counted, frozen
 from executorch_format._data import Data
@@ -367,6 +367,17 @@ class Program(Model):
         for graph in self.graphs():
             return graph
         raise Error("all methods only return constants", rule="foreign")
+
+    def to_model_explorer(self) -> dict[str, Any]:
+        """Returns the graphs in the format of Google's Model Explorer, to be written as JSON, like `pte graph --model-explorer`."""
+        graphs: dict[str, Any] = self._native.model_explorer(self.path or "program")
+        return graphs
+
+    def node_data(self, amount: Literal["macs", "sizes"]) -> dict[str, Any]:
+        """Returns the multiply-accumulates of each node, or the bytes of the weights that it takes, as node data with which Model Explorer colours
+        the graphs of `to_model_explorer`, to be written as JSON, like `pte graph --node-data`."""
+        numbers: dict[str, Any] = self._native.node_data(amount)
+        return numbers
 
     def _changed(self, changed: tuple[File, Any]) -> Self:
         return type(self)(changed[0].with_names_of(self._native), self.path, EditReport._of(changed[1]))

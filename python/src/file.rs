@@ -4,10 +4,10 @@ use crate::error::{raise, unfit};
 use crate::held::{OwnedModel, PySource};
 use crate::names::NameFiles;
 use executorch_format::edit::MetadataContent;
-use executorch_format::inspect::{self, DiffOptions, Returned, Side};
+use executorch_format::inspect::{self, DiffOptions, NodeMeasure, Returned, Side};
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
 use executorch_format::verify::{Level, Target};
-use executorch_format::{Analysis, Error, FileLock, Image, Model, Progress, Ptd, Pte, TensorShape};
+use executorch_format::{Analysis, Error, FileLock, Image, Model, Progress, Ptd, Pte, TensorShape, pictures};
 use pyo3::exceptions::{PyIndexError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
@@ -297,6 +297,30 @@ impl File {
     fn graphs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pte = self.pte(py)?;
         ask(py, || Ok(self.analysis(pte).graphs()))
+    }
+
+    /// Returns the graphs in the format of Model Explorer, in a list with this label.
+    fn model_explorer<'py>(&self, py: Python<'py>, label: &str) -> PyResult<Bound<'py, PyAny>> {
+        let pte = self.pte(py)?;
+        let graphs = py.detach(|| self.analysis(pte).graphs());
+        Ok(pythonize(py, &pictures::model_explorer(label, &graphs))?)
+    }
+
+    /// Returns an amount of each node of the graphs, in the format of Model Explorer.
+    fn node_data<'py>(&self, py: Python<'py>, amount: &str) -> PyResult<Bound<'py, PyAny>> {
+        let measure = match amount {
+            "macs" => NodeMeasure::Macs,
+            "sizes" => NodeMeasure::Size,
+            _ => return Err(PyValueError::new_err(format!("no amount {amount:?}: expected 'macs' or 'sizes'"))),
+        };
+        let pte = self.pte(py)?;
+        let (graphs, numbers) = py.detach(|| {
+            let analysis = self.analysis(pte);
+            let graphs = analysis.graphs();
+            let numbers = analysis.node_numbers(&graphs, measure);
+            (graphs, numbers)
+        });
+        Ok(pythonize(py, &pictures::node_data(measure, &graphs, numbers))?)
     }
 
     /// Returns the names and values of a program's metadata.

@@ -154,6 +154,22 @@ def test_graphs_are_those_of_their_methods() -> None:
             ask()
 
 
+def test_node_data_has_numbers_for_the_nodes_in_model_explorer() -> None:
+    model = ef.Program.open(fixture("payloads/ethos_u85/conv.pte"))
+    explorer = model.to_model_explorer()
+    assert explorer["label"] == model.path
+    [graph] = explorer["graphs"]
+    labels = {node["id"]: node["label"] for node in graph["nodes"]}
+    macs = model.node_data("macs")[graph["id"]]["results"]
+    convolutions = [(labels[id], int(result["value"])) for id, result in macs.items() if result["value"] > 0]
+    assert convolutions == [("conv", 13824), ("depthwise", 4608), ("conv", 4096), ("conv", 160)]
+    sizes = model.node_data("sizes")[graph["id"]]["results"].values()
+    assert [int(result["value"]) for result in sizes] == [512, 288, 336, 432]
+    assert json.loads(json.dumps(explorer)) == explorer
+    with pytest.raises(ValueError, match="no amount \"times\": expected 'macs' or 'sizes'"):
+        model.node_data("times")  # type: ignore[arg-type]
+
+
 def test_answers_about_a_changed_model_are_those_about_its_file(tmp_path: Path) -> None:
     changed = ef.Program.open(fixture("1.5.1/stacktrace/stacktrace.pte")).strip().set_metadata("metadata.author", "someone")
     changed.save(tmp_path / "changed.pte")

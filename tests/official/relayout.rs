@@ -62,6 +62,9 @@ const REFUSED: &[&str] = &[
     // The Python wheel has no CudaBackend and no EthosUBackend.
     "payloads/cuda/cuda_fqn.pte",
     "payloads/ethosu_external/ethosu_external_weights.pte",
+    "payloads/ethos_u85/conv.pte",
+    "payloads/ethos_u85/gather.pte",
+    "payloads/ethos_u85/up.pte",
     // The same holds for other backends, and for the operators of language models.
     "answers/coreml_ios18.pte",
     "answers/ethosu_inline.pte",

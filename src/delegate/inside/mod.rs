@@ -126,7 +126,7 @@ impl Payload<'_> {
     /// |---|---|
     /// | XNNPACK, Vulkan | those of the FlatBuffer |
     /// | Core ML | the operations of the ML Program in `model.mlmodel`, or in `model.mil` of a compiled model, without constants |
-    /// | Ethos-U55, U65 | the operations of the command stream, with the registers as settings |
+    /// | Ethos-U55, U65 and U85 | the operations of the command stream, with the registers as settings |
     ///
     /// Takes time and memory in proportion to the payload. Fails if the graph is damaged, with the offset in the payload, with
     /// [`ErrorKind::Reference`](crate::ErrorKind::Reference) if it is under a key that `blobs` does not have, and with
