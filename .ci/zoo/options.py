@@ -128,6 +128,7 @@ MODELS = {
 def choices(random):
     """Returns random options of the exporter."""
     rarely = [False, False, True]
+    plans_buffers = not random.choice(rarely)
     return {
         "algorithm": random.choice(["default", "greedy", "naive"]),
         "alignment": random.choice([16, 16, 1, 64]),
@@ -136,17 +137,19 @@ def choices(random):
         "planning": {
             "alloc_graph_input": not random.choice(rarely),
             "alloc_graph_output": not random.choice(rarely),
-            "alloc_mutable_buffers": not random.choice(rarely),
-            "share_mutable_buffers": random.choice(rarely),
+            "alloc_mutable_buffers": plans_buffers,
+            "share_mutable_buffers": plans_buffers and random.choice(rarely),
             "allow_lifetime_and_storage_overlap": random.choice(rarely),
         },
         "config": {
             "remove_view_copy": not random.choice(rarely),
             "run_reinplace_pass": random.choice([False, True]),
             "external_constants": random.choice(rarely),
-            "emit_mutable_buffer_names": random.choice([False, True]),
+            # Buffers without planned memory need names.
+            "emit_mutable_buffer_names": not plans_buffers or random.choice([False, True]),
             "do_quant_fusion_and_const_prop": random.choice(rarely),
-            "emit_stacktrace": random.choice(rarely),
+            # The exporter refuses it for most programs with delegates.
+            "emit_stacktrace": random.choice([False] * 7 + [True]),
             "extract_delegate_segments": not random.choice(rarely),
         },
     }

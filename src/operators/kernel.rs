@@ -299,6 +299,7 @@ pub(crate) enum Family {
     PerToken,
     ZeroPoints,
     ChooseQparams,
+    HalfMoments,
 }
 
 /// The dim orders that a kernel takes.

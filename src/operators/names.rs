@@ -178,6 +178,7 @@ fn of_family(family: Family) -> Vec<Named> {
         Family::PerChannel(axis) => (vec![(axis, INT)], &["input", "scales", "zero_points"]),
         Family::PerToken => (vec![], &["input", "scales", "zero_points"]),
         Family::ZeroPoints => (all(&["quant_min", "quant_max"], INT), &["input", "zero_points"]),
+        Family::HalfMoments => (vec![("normalized_shape", INTS)], &["input"]),
         Family::ChooseQparams => (vec![], &["input", "scale_out", "zero_point_out"]),
     };
     named.extend(all(tensors, TENSOR));

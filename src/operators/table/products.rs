@@ -7,7 +7,8 @@ use super::super::argument::{
 use super::super::kernel::{
     Check,
     Check::{
-        Between, BroadcastToSizes, By, If, Is, Like, MoreRank, OfType, Range, Rank, SameSize, SameType, Sizes, Strays,
+        Between, BroadcastToSizes, By, If, Is, Like, MoreRank, OfType, Range, Rank, SameSize, SameType, Since, Sizes,
+        Strays,
     },
     Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::{Contiguous, Same},
@@ -15,7 +16,7 @@ use super::super::kernel::{
 };
 use super::super::releases::{
     Libraries, optimized, portable_in_wheels,
-    versions::{V0_1, V0_2, V0_4, V0_5, V0_6, V0_7},
+    versions::{V0_1, V0_2, V0_4, V0_5, V0_6, V0_7, V1_2},
 };
 use super::super::types::Types;
 
@@ -375,6 +376,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             By(Family::LayerNorm),
             SameType(&["input", "weight", "bias", "out0", "out1", "out2"]),
             OfType(&["input"], Types::FLOAT),
+            Since(V1_2, &[By(Family::HalfMoments)], &[]),
         ],
         other_numbers: &[
             OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Always),

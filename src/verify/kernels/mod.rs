@@ -342,7 +342,15 @@ mod tests {
         values.extend([1.into(), false.into(), EValue::null(), 2.into(), 0.into()]);
         values.extend([tensor(ScalarType::FLOAT, &[1, 4]).into(), (-1).into()]);
         let (one, no, null, two, zero, minus_one) = (8, 9, 10, 11, 12, 14);
+        let (short, long, statistics) = (15, 16, 17);
+        values.extend([20, 256, 1].map(|size| tensor(ScalarType::HALF, &[2, size]).into()));
+        values.extend([20.into(), 256.into(), EValue::int_list(vec![18]), EValue::int_list(vec![19]), 1e-5.into()]);
+        let (of_short, of_long, eps) = (20, 21, 22);
+        values.extend([short, long].map(|out| EValue::tensor_list(vec![out, statistics, statistics])));
         let (refuses, dies, runs) = (Some(Outcome::RefusesCall), Some(Outcome::Dies), None);
+        let miscomputes = Some(Outcome::Miscomputes);
+        let norm = |input, of, list| [input, of, null, null, eps, input, statistics, statistics, list];
+        let (norm_short, norm_long) = (norm(short, of_short, 23), norm(long, of_long, 24));
         // Each with the last release of one behaviour, and the first of the other.
         type Judged = (Release, Option<Outcome>);
         let calls: &[(&'static str, &'static str, &[i32], Judged, Judged)] = &[
@@ -387,6 +395,9 @@ mod tests {
                 (Release::V1_0, dies),
                 (Release::V1_1, refuses),
             ),
+            ("aten::native_layer_norm", "out", &norm_short, (Release::V1_1, runs), (Release::V1_2, miscomputes)),
+            ("aten::native_layer_norm", "out", &norm_short, (Release::V1_2, miscomputes), (Release::V1_3, runs)),
+            ("aten::native_layer_norm", "out", &norm_long, (Release::V1_1, runs), (Release::LATEST, miscomputes)),
         ];
         let pte = Pte::parse(include_bytes!("../../../tests/data/1.5.1/add/add.pte")).unwrap();
         for (name, overload, args, before, since) in calls {

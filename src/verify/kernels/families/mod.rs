@@ -87,6 +87,7 @@ impl Call<'_, '_> {
             Family::ZeroPoints => self.zero_points(),
             Family::PerToken => self.per_token(),
             Family::ChooseQparams => self.choose_qparams(),
+            Family::HalfMoments => self.half_moments(),
         }
     }
 }

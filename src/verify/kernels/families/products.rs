@@ -2,11 +2,13 @@
 //! `upsample_util.cpp`, `optimized/cpu/op_fft_r2c.cpp`.
 
 use super::super::call::Call;
-use super::super::fault::{Checked, Reaction, demand, of_rank, of_setting, of_shape, of_type};
+use super::super::fault::{Checked, Fault, Reaction, demand, of_rank, of_setting, of_shape, of_type};
 use super::super::sizes::{Size, product};
 use crate::operators::Types;
+use crate::operators::versions::V1_3;
 use crate::schema::ScalarType;
 use crate::schema::program::KernelTypes;
+use crate::verify::rule;
 use alloc::{format, vec::Vec};
 
 impl Call<'_, '_> {
@@ -61,6 +63,28 @@ impl Call<'_, '_> {
         expected.iter_mut().skip(kept).for_each(|size| *size = Size::Is(1));
         self.resize("out1", &expected)?;
         self.resize("out2", &expected)
+    }
+
+    /// Checks that f16 and bf16 are not read as f32: `UpdateMomentsVec` in `moments_utils.h` loads vectors of the accumulator's type, which
+    /// became f32 for both in 1.2 (#16727). Fewer elements than a vector of the processor has, since 1.3 fewer than 256, are read one by one.
+    pub(super) fn half_moments(&self) -> Checked {
+        let (Some(input), Some(normalized)) = (self.tensor("input"), self.list("normalized_shape")) else {
+            return Ok(());
+        };
+        let is_half = matches!(input.scalar_type, ScalarType::HALF | ScalarType::BFLOAT16);
+        let least = if self.release.is_in(V1_3) { 256 } else { 16 };
+        match product(&normalized) {
+            Size::Is(elements) if is_half && elements >= least && !input.is_empty() => Err(Fault {
+                argument: Some("input"),
+                rule: rule::KERNEL_WRONG_VALUES,
+                reaction: Reaction::Miscomputes,
+                text: format!(
+                    "input has a type of half precision and {elements} elements to normalize together, expected less than {least}: the \
+                     optimized kernel reads them as f32; normalize in f32 (`layer_norm(x.float()).to(x.dtype)`)"
+                ),
+            }),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn batch_norm(&self, input: &'static str, running: bool) -> Checked {
