@@ -174,3 +174,16 @@ types()
 for order, dtype in [("f16", torch.float16), ("bf16", torch.bfloat16)]:
     for calls in (reductions, elementwise, convolutions):
         calls(order, random(2, 3, 4, 5, dtype=dtype))
+# More elements than a vector of the processor has.
+for name, dtype in [("f16", torch.float16), ("bf16", torch.bfloat16), ("f32", torch.float32)]:
+    for size in (12, 20, 64, 255, 256, 1000):
+        add(f"layer_norm_{name}_{size}", lambda x: functional.layer_norm(x, x.shape[1:]), random(2, size, dtype=dtype))
+        add(f"softmax_{name}_{size}", lambda x: x.softmax(1), random(2, size, dtype=dtype))
+        add(f"log_softmax_{name}_{size}", lambda x: x.log_softmax(1), random(2, size, dtype=dtype))
+        add(f"mean_{name}_{size}", lambda x: x.mean(1), random(2, size, dtype=dtype))
+    for size in (64, 1024, 8192):
+        add(f"group_norm_{name}_{size}", lambda x: functional.group_norm(x, 2), random(1, 4, size, dtype=dtype))
+        add(f"batch_norm_{name}_{size}", lambda x: functional.batch_norm(x, x[0, :, 0] * 0, x[0, :, 0] * 0 + 2), random(2, 4, size, dtype=dtype))
+        add(f"sum_{name}_{size}", lambda x: x.sum(1), random(2, size, dtype=dtype))
+        add(f"var_{name}_{size}", lambda x: x.var(1), random(2, size, dtype=dtype))
+        add(f"avg_pool_{name}_{size}", lambda x: functional.avg_pool2d(x, (1, 64)), random(1, 2, 1, size, dtype=dtype))
