@@ -7,7 +7,7 @@ use super::values::value;
 use crate::error::counted;
 use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec::Vec};
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
@@ -120,21 +120,22 @@ fn external_outputs(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
 }
 
 /// Reports mutable buffers without memory. The application finds them by name, with `Method::get_attribute`.
-fn unplanned_states(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let is_given = |value: usize| {
-        let is_value = |item: &i32| usize::try_from(*item) == Ok(value);
-        plan.inputs().iter().chain(plan.outputs()).any(is_value)
+fn unplanned_states<'t>(plan: &'t ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let name = |tensor: &'t Tensor<'_>| {
+        let has_memory = tensor.allocation_info.is_some()
+            || tensor.has_data()
+            || tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND;
+        tensor.fully_qualified_name().filter(|_| !has_memory)
     };
-    let is_unplanned = |tensor: &Tensor<'_>| {
-        tensor.allocation_info.is_none()
-            && !tensor.has_data()
-            && tensor.fully_qualified_name().is_some()
-            && tensor.shape_dynamism != TensorShapeDynamism::DYNAMIC_UNBOUND
-    };
-    let mut states = plan.tensors().filter(|(value, tensor)| is_unplanned(tensor) && !is_given(*value));
-    let Some((value, first)) = states.next() else { return };
-    let name = Name(first.fully_qualified_name().unwrap_or_default());
-    let others = match states.count() {
+    let mut states: BTreeMap<usize, &str> =
+        plan.tensors().filter_map(|(value, tensor)| Some((value, name(tensor)?))).collect();
+    // The caller gives memory to inputs and outputs.
+    for item in plan.inputs().iter().chain(plan.outputs()) {
+        states.remove(&(*item as usize));
+    }
+    let Some((value, name)) = states.pop_first() else { return };
+    let name = Name(name);
+    let others = match states.len() {
         0 => String::new(),
         more => format!(" (and {} more)", counted(more, "mutable buffer")),
     };

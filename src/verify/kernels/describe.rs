@@ -328,7 +328,7 @@ fn of_family(family: Family) -> &'static str {
         Family::ZeroPoints => "zero points, if constant or Null (0): `quant_min` to `quant_max`",
         Family::PerToken => "a scale and a zero point for each token",
         Family::HalfMoments => {
-            "f16 and bf16 are right only for less than 256 elements in `normalized_shape`, 16 in 1.2: others are read as f32"
+            "f16 and bf16 are right only for fewer than 256 elements in `normalized_shape`, 16 in 1.2: others are read as f32"
         }
         Family::ChooseQparams => "the results have the sizes of `input`, with 1 at the end",
     }

@@ -79,7 +79,7 @@ impl Call<'_, '_> {
                 rule: rule::KERNEL_WRONG_VALUES,
                 reaction: Reaction::Miscomputes,
                 text: format!(
-                    "input has a type of half precision and {elements} elements to normalize together, expected less than {least}: the \
+                    "input has a type of half precision and {elements} elements to normalize together, expected fewer than {least}: the \
                      optimized kernel reads them as f32; normalize in f32 (`layer_norm(x.float()).to(x.dtype)`)"
                 ),
             }),
