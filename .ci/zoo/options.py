@@ -6,7 +6,7 @@ happens with what `pte verify` says.
 
 Needs executorch 1.5.1 and torch 2.13. OUT gets the programs, and a line of JSON for each in `options.jsonl`."""
 
-import argparse, collections, copy, json, os, pathlib, random, subprocess, sys, warnings
+import argparse, copy, json, pathlib, random, warnings
 
 warnings.filterwarnings("ignore")
 
@@ -15,7 +15,7 @@ from torch import nn
 from torch._higher_order_ops.map import map as map_rows
 from torch._higher_order_ops.scan import scan
 from torch.export import Dim, export
-from zoo import compare, in_child
+from zoo import compare, in_child, print_table, verify, worst
 
 BATCH = ({0: Dim("batch", min=1, max=8)},)
 
@@ -186,16 +186,9 @@ def run(path, data, calls):
         import executorch.kernels.quantized
 
         program = runtime._load_for_executorch(str(path), *map(str, data))
-        found = [compare(program.run_method(method, inputs), expected) for method, inputs, expected in calls]
-        return next((one for one in found if isinstance(one, str)), None) or max(found)
+        return worst([compare(program.run_method(method, inputs), expected) for method, inputs, expected in calls])
 
     return in_child(differences)
-
-
-def judge(path, data):
-    command = [os.environ.get("PTE", "pte"), "verify", "--json", path, *(one for file in data for one in ("--data", file))]
-    files = json.loads(subprocess.run(command, capture_output=True).stdout)["files"]
-    return [(one["rule"], one["severity"], one["message"][:300]) for one in files[-1].get("findings", [])]
 
 
 def make(out, name, random):
@@ -223,27 +216,10 @@ def make(out, name, random):
                 calls.append((method, inputs, copy.deepcopy(module(*inputs))))
         row["run"] = run(path, data, calls)
         row["truth"] = "wrong" if isinstance(row["run"], str) or row["run"] > 1e-3 else "right"
-        row["findings"] = judge(path, data)
+        row["findings"] = verify(path, data)
     except Exception as error:
         row["failed"] = f"{type(error).__name__}: {error}"[:300]
     return row
-
-
-def table(log):
-    counts = collections.Counter()
-    for row in map(json.loads, open(log)):
-        if "failed" in row:
-            counts["not exported"] += 1
-            continue
-        has_error = any(severity == "error" for _, severity, _ in row["findings"])
-        right = row["truth"] == "right"
-        counts[row["truth"], has_error if right else bool(row["findings"])] += 1
-        if has_error if right else not row["findings"]:
-            print(row["program"], row["models"], row["truth"], row["run"], sorted({rule for rule, *_ in row["findings"]}), file=sys.stderr)
-    print("| right, without error | right, with an error | wrong or refused, with a finding | wrong or refused, without | not exported |")
-    print("|---|---|---|---|---|")
-    columns = [("right", False), ("right", True), ("wrong", True), ("wrong", False), "not exported"]
-    print("|", " | ".join(str(counts[column]) for column in columns), "|")
 
 
 def main():
@@ -265,7 +241,7 @@ def main():
             row = make(arguments.out, name, random.Random(name))
             with open(log, "a") as lines:
                 lines.write(json.dumps(row) + "\n")
-    table(log)
+    print_table(map(json.loads, open(log)), ("program", "models"), [])
 
 
 if __name__ == "__main__":

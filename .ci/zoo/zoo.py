@@ -128,6 +128,11 @@ def in_child(function):
     return json.loads(answer) if answer else f"crashes: signal {os.WTERMSIG(status)}"
 
 
+def worst(differences):
+    """Returns the first difference that is not a number, or the largest."""
+    return next((one for one in differences if isinstance(one, str)), None) or max(differences)
+
+
 def run(program, inputs, expected):
     """Runs a program twice, and compares both runs with eager."""
 
@@ -136,8 +141,7 @@ def run(program, inputs, expected):
         import executorch.kernels.quantized
 
         loaded = runtime._load_for_executorch_from_buffer(program)
-        found = [compare(loaded.run_method("forward", tuple(inputs)), expected) for _ in range(2)]
-        return next((one for one in found if isinstance(one, str)), None) or max(found)
+        return worst([compare(loaded.run_method("forward", tuple(inputs)), expected) for _ in range(2)])
 
     return in_child(differences)
 
@@ -149,32 +153,41 @@ def judge(result, parts):
     return "right" if result <= max([2e-4] + [ROUNDING.get(part, 0) for part in parts]) else "wrong"
 
 
-def verify(path):
-    answer = subprocess.run([os.environ.get("PTE", "pte"), "verify", "--json", path], capture_output=True, timeout=SECONDS)
-    findings = json.loads(answer.stdout)["files"][0].get("findings", [])
+def verify(path, data=()):
+    """Returns the findings in a program with its `.ptd` files."""
+    command = [os.environ.get("PTE", "pte"), "verify", "--json", path, *(one for file in data for one in ("--data", file))]
+    answer = subprocess.run(command, capture_output=True, timeout=SECONDS)
+    findings = json.loads(answer.stdout)["files"][-1].get("findings", [])
     return [{"rule": found["rule"], "severity": found["severity"], "message": found["message"][:300]} for found in findings]
 
 
-def table(log):
-    rows = [json.loads(line) for line in open(log)]
+# The columns of a table: the truth about a program, and whether it has an error if it is right, or a finding if it is not.
+COLUMNS = {
+    ("right", False): "right, without error", ("right", True): "right, with an error", ("wrong", True): "wrong or refused, with a finding",
+    ("wrong", False): "wrong or refused, without", None: "not exported",
+}
+
+
+def column(row):
+    """Returns the column of a program."""
+    if "truth" not in row:
+        return None
+    right = row["truth"] == "right"
+    return row["truth"], any(not right or found["severity"] == "error" for found in row["findings"])
+
+
+def print_table(rows, name, recipes):
+    """Prints the number of programs in each column, by recipe, and the programs that are judged wrong. `name` has the fields that name a program."""
     counts = collections.defaultdict(collections.Counter)
     for row in rows:
-        if "truth" not in row:
-            kind = "not exported"
-        else:
-            has_error = any(found["severity"] == "error" for found in row["findings"])
-            kind = row["truth"], (has_error if row["truth"] == "right" else bool(row["findings"]))
-        for recipe in (row["recipe"], "all"):
-            counts[recipe][kind] += 1
-    print("| recipe | right, without error | right, with an error | wrong or refused, with a finding | wrong or refused, without | not exported |")
-    print("|---|---|---|---|---|---|")
-    columns = [("right", False), ("right", True), ("wrong", True), ("wrong", False), "not exported"]
-    for recipe in [*RECIPES, "all"]:
-        print(f"| {recipe} |", " | ".join(str(counts[recipe][column]) for column in columns), "|")
-    for row in rows:
-        findings = row.get("findings", [])
-        if row.get("truth") == "wrong" and not findings or row.get("truth") == "right" and any(f["severity"] == "error" for f in findings):
-            print(row["model"], row["recipe"], row["truth"], row["run"], sorted({found["rule"] for found in findings}), file=sys.stderr)
+        for recipe in (row.get("recipe"), "all"):
+            counts[recipe][column(row)] += 1
+        if column(row) in [("right", True), ("wrong", False)]:
+            print(*(row[field] for field in name), row["truth"], row["run"], sorted({found["rule"] for found in row["findings"]}), file=sys.stderr)
+    print("| recipe |", " | ".join(COLUMNS.values()), "|")
+    print("|---" * (len(COLUMNS) + 1) + "|")
+    for recipe in [*recipes, "all"]:
+        print(f"| {recipe} |", " | ".join(str(counts[recipe][column]) for column in COLUMNS), "|")
 
 
 def main():
@@ -187,7 +200,7 @@ def main():
     arguments = options.parse_args()
     log = arguments.out / "log.jsonl"
     if arguments.table:
-        return table(log)
+        return print_table(map(json.loads, open(log)), ("model", "recipe"), RECIPES)
     import torch
     import executorch.kernels.quantized  # the operators of quantized portable programs
     from models import MODELS
