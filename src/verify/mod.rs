@@ -35,6 +35,7 @@ mod finding;
 mod flat_tensor;
 mod foreign;
 mod formats;
+mod given_memory;
 mod history;
 mod instructions;
 mod kernels;

@@ -1,14 +1,14 @@
 //! Rules about a method as a whole: required fields, inputs and outputs, planned buffers and their devices. They follow the
 //! runtime's `program.cpp` and `method_meta.cpp`.
 
-use super::report::{Name, Report};
+use super::report::Report;
 use super::rule;
 use super::values::value;
 use crate::error::counted;
 use crate::path::Path;
-use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::{format, string::String, vec::Vec};
+use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes};
+use alloc::collections::BTreeSet;
+use alloc::{format, vec::Vec};
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     name(plan, path, report);
@@ -17,8 +17,6 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     chains(plan, path, report);
     inputs_outputs(plan, "inputs", plan.inputs.as_deref(), path, report);
     inputs_outputs(plan, "outputs", plan.outputs.as_deref(), path, report);
-    external_outputs(plan, path, report);
-    unplanned_states(plan, path, report);
     planned_buffer_sizes(plan, path, report);
     planned_buffer_zero(plan, path, report);
     buffer_devices(plan, path, report);
@@ -97,53 +95,6 @@ fn inputs_outputs(
             }
         }
     }
-}
-
-/// Reports outputs that are external constants. The runtime's `method_meta.cpp` takes an output for one that needs memory if it has neither a
-/// place in planned memory nor a number of a constant, which an external one lacks.
-fn external_outputs(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    for (index, item) in plan.outputs().iter().enumerate() {
-        let Some(tensor) = plan.tensor(*item) else { continue };
-        if tensor.is_external() && tensor.allocation_info.is_none() && tensor.data_buffer_idx == 0 {
-            let found = format!(
-                "value {item} is a constant of a .ptd file, which runners that give outputs memory, as Python's does, replace with that \
-                 memory: the method then computes with other numbers; expected a copy of it (`.clone()`), or a constant in the program"
-            );
-            report.add_at(
-                rule::EXTERNAL_OUTPUT,
-                &path.item("outputs", index),
-                report.offset_of(plan.outputs(), index),
-                found,
-            );
-        }
-    }
-}
-
-/// Reports mutable buffers without memory. The application finds them by name, with `Method::get_attribute`.
-fn unplanned_states<'t>(plan: &'t ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let name = |tensor: &'t Tensor<'_>| {
-        let has_memory = tensor.allocation_info.is_some()
-            || tensor.has_data()
-            || tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND;
-        tensor.fully_qualified_name().filter(|_| !has_memory)
-    };
-    let mut states: BTreeMap<usize, &str> =
-        plan.tensors().filter_map(|(value, tensor)| Some((value, name(tensor)?))).collect();
-    // The caller gives memory to inputs and outputs.
-    for item in plan.inputs().iter().chain(plan.outputs()) {
-        states.remove(&(*item as usize));
-    }
-    let Some((value, name)) = states.pop_first() else { return };
-    let name = Name(name);
-    let others = match states.len() {
-        0 => String::new(),
-        more => format!(" (and {} more)", counted(more, "mutable buffer")),
-    };
-    let found = format!(
-        "mutable buffer {name}{others} has no planned memory: without memory that the application gives it before the method runs \
-         (`Method::get_attribute`), the runtime follows a null pointer; expected a place in planned memory (`alloc_mutable_buffers`)"
-    );
-    report.add(rule::STATE_UNPLANNED, &path.item("values", value).field("val.Tensor"), found);
 }
 
 fn planned_buffer_sizes(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {

@@ -2,8 +2,8 @@
 
 use super::report::Report;
 use super::{
-    Finding, Level, constants, delegates, instructions, kernels, look_ups, memory, names, pairing, plan, program,
-    segments, shared_state, tensors, trailing, training, values, wire,
+    Finding, Level, constants, delegates, given_memory, instructions, kernels, look_ups, memory, names, pairing, plan,
+    program, segments, shared_state, tensors, trailing, training, values, wire,
 };
 #[cfg(feature = "inspect")]
 use super::{MissingData, releases};
@@ -103,6 +103,7 @@ fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report
     let (outputs, mut kept) = (DelegateOutputs::of_program(pte, payloads), Vec::new());
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &Path::ROOT.item("execution_plan", index);
+        given_memory::check(plan, path, report);
         kept.push(memory::check((index, plan), &outputs, path, report));
         instructions::check_kernels(plan, path, report);
         kernels::check(pte, plan, path, report);
