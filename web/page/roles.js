@@ -11,9 +11,10 @@
   page.programsFirst = (files) =>
     [...files].sort((left, right) => page.isProgram(right.name) - page.isProgram(left.name));
 
-  const roleOf = (index, { main, other, data, trace, names }) => {
+  const roleOf = (index, { main, others, data, trace, names }) => {
     if (index === main) return "main";
-    if (index === other) return "other";
+    if (index === others[0]) return "other";
+    if (others.includes(index)) return "beside";
     if (data.includes(index)) return "data";
     if (index === trace) return "trace";
     return names?.includes(index) ? "names" : "unused";
@@ -24,6 +25,7 @@
     const texts = {
       main: file.error && !file.kind ? "not readable" : "shown",
       other: "compared with the shown file",
+      beside: "beside the shown file",
       data: "weights of the program",
       names: "names for the program",
       trace: "times of the program",
@@ -44,7 +46,7 @@
     const { kind } = report.summary;
     const isProgram = kind === "pte";
     const wanted = {
-      compare: viewer.isKnown(roles.other),
+      compare: roles.others.length,
       names: roles.names?.length,
       size: true,
       modules: isProgram,
@@ -55,6 +57,7 @@
       weights: true,
       graphs: isProgram,
       releases: isProgram || kind === "ptd",
+      models: roles.others.length,
       cases: report.program_offset !== undefined,
       profile: kind === "etdp" || viewer.isKnown(roles.trace),
     };

@@ -5,8 +5,10 @@
 
   viewer.views.push({
     name: "models",
+    part: "models",
+    short: "Files",
     title: ({ models }) => `Files (${grouped(models.length)})`,
-    fits: (report) => report.models,
+    fits: ({ models }) => models?.length,
     draw({ models }, main) {
       const rows = viewer.modelRows(models);
       const differ = rows.filter(({ same }) => !same).length;

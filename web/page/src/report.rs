@@ -1,8 +1,8 @@
 //! The input of the viewer, in parts, so that the first part is shown before the last is ready.
 
 use crate::file::File;
-use executorch_format::inspect::{ModuleTotal, OperatorTime, Profile, RunProfile, Salvage, Summary};
-use executorch_format::verify::Finding;
+use executorch_format::inspect::{MacsSummary, ModuleTotal, OperatorTime, Profile, RunProfile, Salvage, Summary};
+use executorch_format::verify::{Finding, Releases, Verdict};
 use executorch_format::{Error, FileKind, Model};
 use serde::Serialize;
 
@@ -28,6 +28,20 @@ impl<'t> First<'t> {
             summary: model.summary(),
         }
     }
+}
+
+/// A file beside others, with the fields of `pte info --json`.
+#[derive(Serialize)]
+pub struct Beside<'f> {
+    pub file: &'f str,
+    pub file_size: u64,
+    #[serde(flatten)]
+    pub summary: Summary<'f>,
+    /// The verdict of the newest release.
+    pub verdict: Option<Verdict>,
+    #[serde(flatten)]
+    pub releases: Releases,
+    pub macs: Vec<MacsSummary<'static>>,
 }
 
 /// The known facts about a file that cannot be read.

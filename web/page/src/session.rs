@@ -10,6 +10,7 @@ use executorch_format::verify::{Finding, Level, Releases, Target, releases_of_er
 use executorch_format::{Analysis, FileKind, Model, Ptd, Segment};
 use serde::Serialize;
 use std::cell::OnceCell;
+use std::iter;
 
 /// Formats an answer as JSON.
 pub fn json(value: &(impl Serialize + ?Sized)) -> Result<String, String> {
@@ -29,15 +30,15 @@ pub struct Session {
 pub struct Roles {
     /// The file that the views show: the first program, or the first file.
     pub main: usize,
-    /// A second file of the same kind, for comparison.
-    pub other: Option<usize>,
+    /// Other files of the same kind, which stand beside the shown one. The first of them is compared with it.
+    pub others: Vec<usize>,
     /// The `.ptd` files for the programs.
     pub data: Vec<usize>,
     /// A trace of the program.
     pub trace: Option<usize>,
     /// ETRecords and state dicts, which have names for the program.
     pub names: Vec<usize>,
-    /// Files that are not used, such as a third program.
+    /// Files that are not used, such as a second trace.
     pub unused: Vec<usize>,
 }
 
@@ -96,11 +97,9 @@ impl Session {
             match file.kind {
                 Some(FileKind::Ptd) if program.is_some() => roles.data.push(index),
                 Some(FileKind::Etdp) if program.is_some() && roles.trace.is_none() => roles.trace = Some(index),
-                Some(FileKind::Pte | FileKind::Bpte) if program.is_some() && roles.other.is_none() => {
-                    roles.other = Some(index)
-                }
+                Some(FileKind::Pte | FileKind::Bpte) if program.is_some() => roles.others.push(index),
                 None if program.is_some() && file.names.is_some() => roles.names.push(index),
-                found if found == main_kind && found.is_some() && roles.other.is_none() => roles.other = Some(index),
+                found if found == main_kind && found.is_some() => roles.others.push(index),
                 _ => roles.unused.push(index),
             }
         }
@@ -126,8 +125,8 @@ impl Session {
         self.file(self.roles().main)
     }
 
-    /// Returns a part of what the views show: `first`, `size`, `memory`, `operators`, `macs`, `findings`, `weights`, `graphs`, `releases`, `cases`
-    /// or `profile`. Programs also have `names` and `modules`.
+    /// Returns a part of what the views show: `first`, `size`, `memory`, `operators`, `macs`, `findings`, `weights`, `graphs`, `releases`, `models`,
+    /// `cases` or `profile`. Programs also have `names` and `modules`.
     pub fn part(&self, name: &str) -> Result<String, String> {
         let file = self.main()?;
         let model = match &file.model {
@@ -153,6 +152,7 @@ impl Session {
             "releases" => json(&self.releases(model, &data)),
             "graphs" => Ok("[]".into()),
             "memory" | "names" | "modules" | "operators" | "macs" => Ok("null".into()),
+            "models" => json(&self.models()?),
             "cases" => json(&file.bundle.as_ref().map(Model::summary)),
             "profile" => self.profile(model),
             _ => Err(format!("no part is called {name}")),
@@ -179,6 +179,28 @@ impl Session {
         model.releases(&Target::default(), given)
     }
 
+    /// Returns the facts about each readable file of the shown one's kind, which the viewer shows beside each other.
+    fn models(&self) -> Result<Vec<report::Beside<'_>>, String> {
+        let (roles, data) = (self.roles(), self.data());
+        let mut models = Vec::new();
+        for index in iter::once(roles.main).chain(roles.others) {
+            let file = self.file(index)?;
+            let Ok(model) = &file.model else { continue };
+            let other = if index == roles.main { None } else { self.open(file) };
+            let analysis = other.as_ref().or_else(|| self.main.get()?.as_ref());
+            let releases = self.releases(model, &data);
+            models.push(report::Beside {
+                file: &file.name,
+                file_size: file.size,
+                summary: model.summary(),
+                verdict: releases.releases.last().map(|newest| newest.verdict.clone()),
+                releases,
+                macs: analysis.map_or_else(Vec::new, |analysis| analysis.macs().summary()),
+            });
+        }
+        Ok(models)
+    }
+
     /// Compares the main program with a device, a `Target` as JSON.
     #[cfg(feature = "fit")]
     pub fn fit(&self, target: &str) -> Result<String, String> {
@@ -203,10 +225,8 @@ impl Session {
         let mut graphs = analysis.graphs();
         if let Some(etdp) = self.trace()? {
             let profile = etdp.profile(Some(analysis), None);
-            for graph in graphs.iter_mut().filter(|_| profile.errors.is_empty()) {
-                for run in profile.runs.iter().filter(|run| run.method == Some(graph.method)) {
-                    graph.add_times(run);
-                }
+            if profile.errors.is_empty() {
+                profile.add_times(&mut graphs);
             }
         }
         Ok(graphs.into_iter().map(Drawing::of).collect())
@@ -222,7 +242,8 @@ impl Session {
     /// Returns the differences between the main file and the file to compare with.
     pub fn compare(&self) -> Result<String, String> {
         let roles = self.roles();
-        let (left, right) = (self.main()?, self.file(roles.other.ok_or("there is no second file to compare with")?)?);
+        let (left, right) =
+            (self.main()?, self.file(*roles.others.first().ok_or("there is no second file to compare with")?)?);
         let opened = |file: &'_ File| file.model.clone().map_err(|error| format!("{}: {error}", file.name));
         let models = [opened(left)?, opened(right)?];
         let data: Vec<Ptd<'static>> = self.data().into_iter().cloned().collect();

@@ -216,6 +216,27 @@ fn two_files_are_compared_and_a_pair_is_checked() {
 }
 
 #[test]
+fn several_files_stand_beside_each_other() {
+    let Some(mut browser) = page() else { return };
+    let names = [
+        "add/add.pte",
+        "add_mul/add_mul.pte",
+        "bundled/bundled.bpte",
+        "add_mul_external/_default_external_constant.ptd",
+    ];
+    let paths = names.map(|name| data().join("1.5.1").join(name));
+    give(&mut browser, &paths.each_ref().map(|path| path.as_path()));
+    let list = text(&mut browser, "#files");
+    for role in ["shown", "compared with the shown file", "beside the shown file", "weights of the program"] {
+        assert!(list.contains(role), "{role}: {list}");
+    }
+    browser.evaluate("viewer.open('models')").unwrap();
+    assert_eq!(text(&mut browser, "#tabs [aria-selected=true]"), "Files (3)");
+    let table = text(&mut browser, "#main thead");
+    assert!(names[..3].iter().all(|name| table.contains(name.split('/').nth(1).unwrap())), "{table}");
+}
+
+#[test]
 fn a_bundle_and_a_trace_have_views_of_their_own() {
     let Some(mut browser) = page() else { return };
     give(&mut browser, &[&fixture("1.5.1/bundled/bundled.bpte").path]);

@@ -41,7 +41,7 @@ fn part(session: &Session, name: &str) -> Value {
     serde_json::from_str(&session.part(name).unwrap_or_else(|error| panic!("{name}: {error}"))).unwrap()
 }
 
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "names",
     "modules",
     "first",
@@ -53,6 +53,7 @@ const PARTS: [&str; 13] = [
     "weights",
     "graphs",
     "releases",
+    "models",
     "cases",
     "profile",
 ];
@@ -198,6 +199,27 @@ fn a_program_and_its_ptd_are_a_pair() {
         external.clone().count() > 0
             && external.clone().all(|weight| weight["data"] == 0 && !weight["histogram"].is_null())
     );
+}
+
+#[test]
+fn several_programs_have_the_verdicts_that_they_have_alone() {
+    let names =
+        ["1.5.1/add_mul_external/add_mul_external.pte", "1.5.1/add/add.pte", "1.5.1/multi_method/multi_method.pte"];
+    let together = session(&names);
+    assert_eq!((together.roles().main, together.roles().others), (0, vec![1, 2]));
+    let models = part(&together, "models");
+    assert_eq!(models.as_array().unwrap().len(), names.len());
+    for (name, model) in names.iter().zip(models.as_array().unwrap()) {
+        let alone = session(&[name]);
+        let (first, releases) = (part(&alone, "first"), part(&alone, "releases"));
+        assert_eq!(
+            (&model["methods"], &model["loads_in"]),
+            (&first["summary"]["methods"], &releases["loads_in"]),
+            "{name}"
+        );
+        assert_eq!(model["verdict"], releases["releases"].as_array().unwrap().last().unwrap()["verdict"], "{name}");
+        assert_eq!(model["macs"], part(&alone, "macs"), "{name}");
+    }
 }
 
 #[test]

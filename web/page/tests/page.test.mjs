@@ -13,11 +13,12 @@ test("programs are opened first, whatever the order of files", () => {
 });
 
 test("each file has one role", () => {
-  const roles = { main: 0, other: 1, data: [2], trace: 3, names: [4] };
+  const roles = { main: 0, others: [1, 6], data: [2], trace: 3, names: [4] };
   const text = (index, file) => page.roleText({ file, kind: "pte" }, index, roles);
   assert.equal(text(0, "a.pte"), "shown");
   assert.equal(page.roleText({ file: "a.pte", error: {} }, 0, roles), "not readable");
   assert.equal(text(1, "b.pte"), "compared with the shown file");
+  assert.equal(text(6, "c.pte"), "beside the shown file");
   assert.equal(text(2, "w.ptd"), "weights of the program");
   assert.equal(text(3, "t.etdp"), "times of the program");
   assert.equal(text(4, "n.etrecord"), "names for the program");
@@ -35,9 +36,9 @@ test("a file that is not used has its error or its misfit", () => {
 
 test("parts are requested that a file has, in the order of their views", () => {
   const parts = (kind, report = {}, roles = {}) =>
-    page.parts({ summary: { kind }, ...report }, { trace: null, ...roles });
+    page.parts({ summary: { kind }, ...report }, { others: [], trace: null, ...roles });
   assert.deepEqual(parts("ptd"), ["size", "findings", "weights", "releases"]);
-  assert.deepEqual(parts("pte", { program_offset: 0 }, { other: 1, names: [2], trace: 3 }), [
+  assert.deepEqual(parts("pte", { program_offset: 0 }, { others: [1], names: [2], trace: 3 }), [
     "compare",
     "names",
     "size",
@@ -49,6 +50,7 @@ test("parts are requested that a file has, in the order of their views", () => {
     "weights",
     "graphs",
     "releases",
+    "models",
     "cases",
     "profile",
   ]);
