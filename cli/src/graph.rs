@@ -190,11 +190,7 @@ impl Times {
         let etdp = etdp(self.input.path(), self.input.parse()?, TIMES)?;
         let profile = etdp.profile(Some(analysis), None);
         Failure::unless_sound(self.input.path(), &profile.errors)?;
-        for graph in graphs {
-            for run in profile.runs.iter().filter(|run| run.method == Some(graph.method)) {
-                graph.add_times(run);
-            }
-        }
+        profile.add_times(graphs);
         Ok(())
     }
 }

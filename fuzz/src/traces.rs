@@ -23,8 +23,8 @@ pub fn timeline(bytes: &[u8]) {
         let mut graphs = analysis.graphs();
         for run in &profiles[0].runs {
             run.by_operator();
-            graphs.iter_mut().for_each(|graph| graph.add_times(run));
         }
+        profiles[0].add_times(&mut graphs);
         Output::of(opened).json(&graphs);
         for by in [TimesBy::Instruction, TimesBy::Operator, TimesBy::Module] {
             Output::of(opened).json(&profiles[0].compare(&profiles[1], by));

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NoReturn, Self, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Union, overload
 
 from executorch_format._answer import Answers, counted, frozen
 from executorch_format._data import Data
@@ -42,6 +42,9 @@ from executorch_format.answers import (
     Skipped,
     Value,
 )
+
+if TYPE_CHECKING:
+    from executorch_format._others import Trace
 
 Choose = Union[Collection[str], Callable[[Candidate], Union[str, bool, None]]]
 """Names, or a function that is called with each candidate and returns the key for its data, or a bool: `True` to move it."""
@@ -373,10 +376,10 @@ class Program(Model):
         graphs: dict[str, Any] = self._native.model_explorer(self.path or "program")
         return graphs
 
-    def node_data(self, amount: Literal["macs", "sizes"]) -> dict[str, Any]:
-        """Returns the multiply-accumulates of each node, or the bytes of the weights that it takes, as node data with which Model Explorer colours
-        the graphs of `to_model_explorer`, to be written as JSON, like `pte graph --node-data`."""
-        numbers: dict[str, Any] = self._native.node_data(amount)
+    def node_data(self, amount: Literal["times", "macs", "sizes"], *, trace: Trace | None = None) -> dict[str, Any]:
+        """Returns the multiply-accumulates of each node, the bytes of the weights that it takes, or its time in one run of a trace of this program,
+        as node data with which Model Explorer colours the graphs of `to_model_explorer`, to be written as JSON, like `pte graph --node-data`."""
+        numbers: dict[str, Any] = self._native.node_data(amount, None if trace is None else trace._native)
         return numbers
 
     def _changed(self, changed: tuple[File, Any]) -> Self:

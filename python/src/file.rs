@@ -7,7 +7,7 @@ use executorch_format::edit::MetadataContent;
 use executorch_format::inspect::{self, DiffOptions, NodeMeasure, Returned, Side};
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
 use executorch_format::verify::{Level, Target};
-use executorch_format::{Analysis, Error, FileLock, Image, Model, Progress, Ptd, Pte, TensorShape, pictures};
+use executorch_format::{Analysis, Error, Etdp, FileLock, Image, Model, Progress, Ptd, Pte, TensorShape, pictures};
 use pyo3::exceptions::{PyIndexError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
@@ -49,6 +49,13 @@ impl File {
         match self.model() {
             Model::Pte(pte) => Ok(pte),
             other => Err(unfit(py, format!("a {} is not a program (.pte)", other.kind()))),
+        }
+    }
+
+    fn etdp(&self, py: Python<'_>) -> PyResult<&Etdp<'_>> {
+        match self.model() {
+            Model::Etdp(etdp) => Ok(etdp),
+            other => Err(unfit(py, format!("a {} is not an ETDump (.etdp)", other.kind()))),
         }
     }
 
@@ -306,20 +313,33 @@ impl File {
         Ok(pythonize(py, &pictures::model_explorer(label, &graphs))?)
     }
 
-    /// Returns an amount of each node of the graphs, in the format of Model Explorer.
-    fn node_data<'py>(&self, py: Python<'py>, amount: &str) -> PyResult<Bound<'py, PyAny>> {
+    /// Returns an amount of each node of the graphs, in the format of Model Explorer. Times are those of a trace.
+    fn node_data<'py>(&self, py: Python<'py>, amount: &str, trace: Option<&Self>) -> PyResult<Bound<'py, PyAny>> {
         let measure = match amount {
+            "times" if trace.is_none() => return Err(PyValueError::new_err("'times' requires a trace")),
+            "times" => NodeMeasure::Time,
             "macs" => NodeMeasure::Macs,
             "sizes" => NodeMeasure::Size,
-            _ => return Err(PyValueError::new_err(format!("no amount {amount:?}: expected 'macs' or 'sizes'"))),
+            _ => {
+                return Err(PyValueError::new_err(format!("no amount {amount:?}: expected 'times', 'macs' or 'sizes'")));
+            }
         };
-        let pte = self.pte(py)?;
-        let (graphs, numbers) = py.detach(|| {
-            let analysis = self.analysis(pte);
-            let graphs = analysis.graphs();
-            let numbers = analysis.node_numbers(&graphs, measure);
-            (graphs, numbers)
-        });
+        let (pte, trace) = (self.pte(py)?, trace.map(|trace| trace.etdp(py)).transpose()?);
+        let (graphs, numbers) = py
+            .detach(|| {
+                let analysis = self.analysis(pte);
+                let mut graphs = analysis.graphs();
+                if let Some(trace) = trace {
+                    let profile = trace.profile(Some(&analysis), None);
+                    if let Some(error) = profile.errors.first() {
+                        return Err(error.to_string());
+                    }
+                    profile.add_times(&mut graphs);
+                }
+                let numbers = analysis.node_numbers(&graphs, measure);
+                Ok((graphs, numbers))
+            })
+            .map_err(|error| unfit(py, error))?;
         Ok(pythonize(py, &pictures::node_data(measure, &graphs, numbers))?)
     }
 
@@ -442,9 +462,7 @@ impl File {
         method: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let pte = program.map(|program| program.pte(py)).transpose()?;
-        let Model::Etdp(trace) = self.model() else {
-            return Err(unfit(py, format!("a {} is not an ETDump (.etdp)", self.model().kind())));
-        };
+        let trace = self.etdp(py)?;
         let analysis = program.zip(pte).map(|(program, pte)| program.analysis(pte));
         ask(py, || Ok(trace.profile(analysis.as_ref(), method)))
     }

@@ -166,8 +166,23 @@ def test_node_data_has_numbers_for_the_nodes_in_model_explorer() -> None:
     sizes = model.node_data("sizes")[graph["id"]]["results"].values()
     assert [int(result["value"]) for result in sizes] == [512, 288, 336, 432]
     assert json.loads(json.dumps(explorer)) == explorer
-    with pytest.raises(ValueError, match="no amount \"times\": expected 'macs' or 'sizes'"):
-        model.node_data("times")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no amount \"bytes\": expected 'times', 'macs' or 'sizes'"):
+        model.node_data("bytes")  # type: ignore[arg-type]
+
+
+def test_node_data_has_the_times_of_a_trace() -> None:
+    model = ef.Program.open(fixture("payloads/profile_portable.pte"))
+    trace = ef.Trace.open(fixture("payloads/profile_portable.etdp"))
+    times = model.node_data("times", trace=trace)["forward"]["results"].values()
+    [run] = [run for run in trace.profile(model).runs if run.method == "forward"]
+    events = [event.total for event in run.events if event.kind == "instruction"]
+    assert sum(time["value"] for time in times) == pytest.approx(sum(events) / run.count)
+    with pytest.raises(ValueError, match="'times' requires a trace"):
+        model.node_data("times")
+    with pytest.raises(ef.Error, match="is not an ETDump"):
+        model.node_data("times", trace=model)  # type: ignore[arg-type]
+    with pytest.raises(ef.Error):
+        ef.Program.open(fixture("1.5.1/add/add.pte")).node_data("times", trace=trace)
 
 
 def test_answers_about_a_changed_model_are_those_about_its_file(tmp_path: Path) -> None:

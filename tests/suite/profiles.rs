@@ -459,8 +459,9 @@ fn a_node_has_the_time_that_it_took_in_one_run() {
         let profile = etdp.profile(Some(&Analysis::new(pte)), None);
         let run = profile.runs.iter().find(|run| run.method == Some("forward")).unwrap();
         assert!(run.count > 1);
-        let mut graph = Analysis::new(pte).graphs().remove(0);
-        graph.add_times(run);
+        let mut graphs = Analysis::new(pte).graphs();
+        profile.add_times(&mut graphs);
+        let graph = &graphs[0];
         let found: f64 = graph.nodes.iter().filter_map(|node| node.time).sum();
         let events = run.events.iter().filter(|event| event.kind == EventKind::Instruction);
         let expected = events.map(|event| event.total).sum::<u64>() as f64 / run.count as f64;
@@ -530,9 +531,9 @@ fn times_are_appended_to_labels() {
     let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_xnnpack.pte"));
     let (etdp, pte) = (Etdp::parse(trace.bytes()).unwrap(), Pte::parse(program.bytes()).unwrap());
     let profile = etdp.profile(Some(&Analysis::new(&pte)), None);
-    let run = profile.runs.iter().find(|run| run.method == Some("forward")).unwrap();
-    let mut graph = Analysis::new(&pte).graphs().remove(0);
-    graph.add_times(run);
+    let mut graphs = Analysis::new(&pte).graphs();
+    profile.add_times(&mut graphs);
+    let mut graph = graphs.remove(0);
     let before = graph.clone();
     graph.label_times(&|time| format!("{time} ticks"));
     let timed = before.nodes.iter().filter(|node| node.time.is_some()).count();

@@ -84,7 +84,7 @@ pub struct Node<'t> {
     /// The other arguments of a node inside a delegate: numbers, lists and texts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<InsideSetting>,
-    /// The time that it took in one run, in ticks of a trace's clock: see [`Graph::add_times`].
+    /// The time that it took in one run, in ticks of a trace's clock: see [`Profile::add_times`](crate::inspect::Profile::add_times).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
 }

@@ -10,7 +10,7 @@ use alloc::{vec, vec::Vec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeMeasure {
-    /// The time in one run, in ticks: see [`Graph::add_times`].
+    /// The time in one run, in ticks: see [`Profile::add_times`](crate::inspect::Profile::add_times).
     Time,
     /// The multiply-accumulates.
     Macs,

@@ -216,6 +216,16 @@ impl<'t> Profile<'t> {
         let pairs = run_pairs(&self.runs, &after.runs, |run| ((run.name, run.test_case), None));
         pairs.into_iter().map(|(before, after)| change(before, after, by)).collect()
     }
+
+    /// Sets the times of the nodes of graphs, each for one run of its method. A node inside a delegate gets the time of the event that is
+    /// linked to it.
+    pub fn add_times(&self, graphs: &mut [Graph<'_>]) {
+        for graph in graphs {
+            for run in self.runs.iter().filter(|run| run.method == Some(graph.method)) {
+                graph.add_times(run);
+            }
+        }
+    }
 }
 
 fn change<'t>(before: Option<&RunProfile<'t>>, after: Option<&RunProfile<'t>>, by: TimesBy) -> RunChange<'t> {
@@ -246,8 +256,7 @@ fn change<'t>(before: Option<&RunProfile<'t>>, after: Option<&RunProfile<'t>>, b
 }
 
 impl Graph<'_> {
-    /// Sets the times of this method's nodes, each for one run. A node inside a delegate gets the time of the event that is linked to it.
-    pub fn add_times(&mut self, run: &RunProfile<'_>) {
+    fn add_times(&mut self, run: &RunProfile<'_>) {
         let runs = run.count.max(1) as f64;
         let mut times: BTreeMap<(usize, usize, Option<usize>), u64> = BTreeMap::new();
         for event in &run.events {
