@@ -321,7 +321,9 @@ impl File {
             "macs" => NodeMeasure::Macs,
             "sizes" => NodeMeasure::Size,
             _ => {
-                return Err(PyValueError::new_err(format!("no amount {amount:?}: expected 'times', 'macs' or 'sizes'")));
+                return Err(PyValueError::new_err(format!(
+                    "no amount {amount:?}: expected 'times', 'macs' or 'sizes'"
+                )));
             }
         };
         let (pte, trace) = (self.pte(py)?, trace.map(|trace| trace.etdp(py)).transpose()?);

@@ -51,6 +51,24 @@ fn products_are_counted_in_kernels_and_inside_delegates() {
     assert_eq!(sums(&Analysis::new(&pte).macs().methods[0]), (first + second, 4 * 9 + 4 + 8 * 15 + 8, false, true));
 }
 
+/// A state dict has buffers too. Names that PyTorch's modules give to no buffer are those of parameters.
+#[test]
+fn a_state_dict_tells_parameters_from_buffers_by_their_names() {
+    let folder = data().join("etrecord");
+    let file = std::fs::read(folder.join("net_portable.pte")).unwrap();
+    let pte = Pte::parse(&file).unwrap();
+    let state = std::fs::read(folder.join("net.safetensors")).unwrap();
+    let expected = (3 * 9 * 8 + 8) + 2 * (8 * 9 * 8 + 8) + (8 * 5 + 5) + 2 * 2 * 8;
+    for (name, precision) in [("head.bias", ParameterPrecision::Exact), ("head.grid", ParameterPrecision::About)] {
+        let renamed = state.windows(name.len()).position(|bytes| bytes == b"head.bias").unwrap();
+        let mut state = state.clone();
+        state[renamed..][..name.len()].copy_from_slice(name.as_bytes());
+        let sources = [NameSource::parse(&state).unwrap()];
+        let method = &Analysis::new(&pte).with_names(&sources).macs().methods[0];
+        assert_eq!((method.parameters, method.parameters_are), (Some(expected), precision), "{name}");
+    }
+}
+
 /// Without a record, running statistics are not counted, and folded normalizations make the number about right. A record of the lowered program
 /// alone does not have the parameters that are inside delegates.
 #[test]

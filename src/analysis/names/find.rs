@@ -15,7 +15,7 @@ use crate::names::short;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNodeUnion;
 use crate::sorted::{find, set};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, format, string::String, string::ToString, sync::Arc, vec, vec::Vec};
 
 /// A program whose names are to be found.
@@ -172,7 +172,8 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Counts the parameters of a program with one method, if a state dict has names of its constants: all tensors of floats except running statistics.
+    /// Counts the parameters of a program with one method, if a state dict has names of its constants: its tensors of floats except
+    /// running statistics.
     fn add_parameters(&mut self, pte: &Pte<'_>, sources: &[(usize, &'t NameSource<'t>)]) {
         let mut methods = pte.methods().iter().zip(&mut self.methods).filter(|(plan, _)| !plan.is_constant());
         let (Some((_, names)), None) = (methods.next(), methods.next()) else { return };
@@ -183,12 +184,21 @@ impl<'t> Names<'t> {
         let inside = names.delegates.iter().flat_map(|delegate| &delegate.constants);
         let mut named = names.values.iter().chain(inside).flatten();
         if names.parameters.is_none() && named.any(|name| name.named_by == NamedBy::StateDict) {
-            let floats = states.flatten().filter(|tensor| {
-                let is_floating = tensor.scalar_type.is_some_and(ScalarType::is_floating);
-                is_floating && !["running_mean", "running_var"].iter().any(|end| tensor.name.ends_with(end))
-            });
-            let elements = |tensor: &StateTensor<'_>| tensor.sizes.iter().copied().fold(1, u64::saturating_mul);
-            names.parameters = Some(floats.map(elements).fold(0, u64::saturating_add));
+            let is_float = |tensor: &&StateTensor<'_>| tensor.scalar_type.is_some_and(ScalarType::is_floating);
+            let mut tensors: Vec<_> =
+                states.flatten().filter(is_float).map(|tensor| (own_name(&tensor.name), tensor)).collect();
+            tensors.retain(|(name, _)| !["running_mean", "running_var"].contains(name));
+            // Tied weights have several names, of which those of modules come first. Equal vectors may be those of two new normalizations.
+            tensors.sort_by_key(|(name, _)| !is_parameter(name));
+            let (mut matrices, mut parameters) = (BTreeSet::new(), 0u64);
+            for (name, tensor) in tensors {
+                if tensor.sizes.len() < 2 || matrices.insert((&tensor.sizes, &tensor.bytes)) {
+                    names.may_count_buffers |= !is_parameter(name);
+                    let elements = tensor.sizes.iter().copied().fold(1, u64::saturating_mul);
+                    parameters = parameters.saturating_add(elements);
+                }
+            }
+            names.parameters = Some(parameters);
         }
     }
 
@@ -219,6 +229,17 @@ impl<'t> Names<'t> {
         }
         self.keys = keys.into_iter().collect();
     }
+}
+
+/// Returns the part of a name after its module.
+fn own_name(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// Returns `true` if PyTorch's modules give a name to parameters and not to buffers.
+fn is_parameter(name: &str) -> bool {
+    const STARTS: [&str; 6] = ["weight_ih_", "weight_hh_", "weight_hr_", "bias_ih_", "bias_hh_", "in_proj_"];
+    ["weight", "bias"].contains(&name) || STARTS.iter().any(|start| name.starts_with(start))
 }
 
 /// The longest key that is looked up: many constants can share a key.
@@ -352,7 +373,7 @@ impl<'c, 't> Method<'c, 't> {
     fn new(code: &'c MethodCode<'t>, record: Option<&'c ByHandle<'t>>) -> Self {
         let (inputs, values) = (code.input_names.clone(), vec![None; code.values.len()]);
         let parameters = record.and_then(|record| record.recorded.parameters);
-        let found = MethodNames { inputs, parameters, values, chains: Vec::new(), delegates: Vec::new() };
+        let found = MethodNames { inputs, parameters, values, ..MethodNames::default() };
         Self { code, record, found, counts: BTreeMap::new(), text: String::new(), recorded: 0, fitting: 0 }
     }
 

@@ -109,6 +109,8 @@ pub struct MethodNames<'t> {
     pub inputs: Vec<Option<NameText<'t>>>,
     /// The number of elements of the model's parameters, if a record or a state dict has it.
     pub parameters: Option<u64>,
+    /// `true` if `parameters` may count buffers too: a state dict does not tell them from parameters, except by the names in PyTorch's modules.
+    pub may_count_buffers: bool,
     /// The name of each value; `None` unless the value is a tensor in use.
     pub values: Vec<Option<Name<'t>>>,
     /// The instructions of each chain; `None` for an instruction of a newer schema.

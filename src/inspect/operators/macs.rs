@@ -2,7 +2,7 @@
 
 use super::parameters::{self, ParameterPrecision};
 use crate::analysis::Analysis;
-use crate::analysis::{Argument, CodeValue, MethodCode, Operation, TensorPlace};
+use crate::analysis::{Argument, CodeValue, MethodCode, MethodNames, Operation, TensorPlace};
 use crate::analysis::{TrainingOutput, TrainingRole, training_outputs};
 use crate::delegate::{AotInductor, DelegateGraph, InsideData, Payload};
 use crate::operators::sums_products;
@@ -228,7 +228,7 @@ impl<'t> Analysis<'t> {
             }
             if !counter.found.calls.is_empty() {
                 let names = self.answer_names().and_then(|names| names.methods.get(index));
-                macs.methods.push(counter.finish(index, names.and_then(|names| names.parameters)));
+                macs.methods.push(counter.finish(index, names));
             }
         }
         macs
@@ -278,11 +278,13 @@ impl<'t> Counter<'_, 't> {
         }
     }
 
-    /// Returns the sums. `exact` is the model's own number of parameters, if it is known.
-    fn finish(self, index: usize, exact: Option<u64>) -> MethodMacs<'t> {
-        use ParameterPrecision::{AtLeast, Exact, Unknown};
-        let (parameters, parameters_are) = match (exact, self.precision) {
-            (Some(exact), _) => (Some(exact), Exact),
+    /// Returns the sums. `names` may have the model's own number of parameters.
+    fn finish(self, index: usize, names: Option<&MethodNames<'_>>) -> MethodMacs<'t> {
+        use ParameterPrecision::{About, AtLeast, Exact, Unknown};
+        let own =
+            names.and_then(|names| Some((names.parameters?, if names.may_count_buffers { About } else { Exact })));
+        let (parameters, parameters_are) = match (own, self.precision) {
+            (Some((own, precision)), _) => (Some(own), precision),
             (None, AtLeast) if self.parameters == 0 => (None, Unknown),
             (None, precision) => (Some(self.parameters), precision),
         };

@@ -12,7 +12,7 @@ pub enum ParameterPrecision {
     #[default]
     Exact,
     /// The number in the program. The model may have others: exporters fold normalizations into convolutions and drop biases, and a constant that
-    /// is sliced may be a buffer.
+    /// is sliced may be a buffer. Or that of a state dict, whose tensors may be buffers.
     About,
     /// The number of those that are found: delegates have others inside.
     AtLeast,
