@@ -94,6 +94,17 @@ pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, re
     }
 }
 
+/// Calls that no kernel can tell apart.
+#[cfg(feature = "inspect")]
+pub(super) struct DistinctCall<'t, 'a> {
+    /// The first.
+    pub(super) call: &'t KernelCall<'a>,
+    /// Its chain, and its index there.
+    pub(super) place: (usize, usize),
+    /// Their number.
+    pub(super) count: usize,
+}
+
 /// The operators of a method that are in the tables, and the properties of its values.
 pub(super) struct Calls<'t, 'a> {
     plan: &'t ExecutionPlan<'a>,
@@ -137,6 +148,26 @@ impl<'t, 'a> Calls<'t, 'a> {
             alike,
             judged: BTreeMap::new(),
         }
+    }
+
+    /// Returns the calls of the checked operators; of those that no kernel can tell apart, the first.
+    #[cfg(feature = "inspect")]
+    pub(super) fn distinct(&self, is_checked: &[bool]) -> Vec<DistinctCall<'t, 'a>> {
+        let (mut found, mut firsts) = (Vec::<DistinctCall<'t, 'a>>::new(), BTreeMap::new());
+        for (place, arguments) in self.plan.instructions() {
+            let InstructionArguments::KernelCall(call) = arguments else { continue };
+            let index = usize::try_from(call.op_index).ok().filter(|index| is_checked.get(*index) == Some(&true));
+            let Some(Some((_, called))) = index.and_then(|index| self.operators.get(index)) else { continue };
+            if let Some(key) = self.key(call.op_index, called, call.args()) {
+                let first = *firsts.entry(key).or_insert(found.len());
+                if let Some(first) = found.get_mut(first) {
+                    first.count += 1;
+                    continue;
+                }
+            }
+            found.push(DistinctCall { call, place, count: 1 });
+        }
+        found
     }
 
     /// Judges further calls with the kernels of a release.

@@ -334,23 +334,26 @@ impl<'t> FaultyCall<'t> {
         if ![first, other].iter().all(is_same) || [ScalarType::HALF, ScalarType::BFLOAT16].contains(&scalar_type) {
             return None;
         }
-        // The sizes after leading ones.
-        let inner = |tensor: &Tensor<'t>| -> Vec<i32> {
-            tensor.sizes().iter().copied().skip_while(|size| *size == 1).take(RUNTIME_RANK + 1).collect()
-        };
         let (left, right, all) = (inner(first), inner(other), inner(out));
         let is_row = |long: &[i32], short: &[i32]| matches!((long, short), ([_, last], [one]) if last == one);
         // The first size of each is not 1.
-        let pairs = || left.iter().zip(&right).skip(1);
+        let pairs = || left.iter().zip(right).skip(1);
         let ones = pairs().filter(|(left, right)| **left == 1 || **right == 1).count();
         let are_equal = pairs().all(|(left, right)| left == right || *left == 1 || *right == 1);
         let is_in_one_dim = left.len() == right.len() && left != right && ones == 1 && are_equal;
         let rank = out.sizes().len();
-        let mut inputs = [(first, &left), (other, &right)].into_iter();
-        let lacks_rank = inputs.any(|(input, inner)| *inner == all && input.sizes().len() < rank);
-        (is_in_one_dim || is_row(&left, &right) || is_row(&right, &left))
-            .then_some(Broadcast { is_in_one_dim, lacks_rank })
+        let mut inputs = [(first, left), (other, right)].into_iter();
+        let lacks_rank = inputs.any(|(input, inner)| inner == all && input.sizes().len() < rank);
+        (is_in_one_dim || is_row(left, right) || is_row(right, left)).then_some(Broadcast { is_in_one_dim, lacks_rank })
     }
+}
+
+/// Returns the sizes of a tensor after leading ones: no more than are compared.
+fn inner<'t>(tensor: &'t Tensor<'_>) -> &'t [i32] {
+    let sizes = tensor.sizes();
+    let start = sizes.iter().position(|size| *size != 1).unwrap_or(sizes.len());
+    let inner = sizes.get(start..).unwrap_or_default();
+    inner.get(..RUNTIME_RANK + 1).unwrap_or(inner)
 }
 
 /// A way to broadcast an input.
@@ -384,23 +387,20 @@ fn strays(tensor: &Tensor<'_>, is_walked: impl Fn(usize) -> bool) -> bool {
 pub(super) fn met(pte: &Pte<'_>, target: &Target) -> Vec<(&'static KnownFault, FieldPath)> {
     let mut met: Vec<(&'static KnownFault, FieldPath)> = Vec::new();
     for (method, plan) in pte.methods().iter().enumerate() {
-        let faults: Vec<Vec<&'static KnownFault>> = plan
+        let concerned: Vec<(Option<&'static KnownOperator>, Vec<&'static KnownFault>)> = plan
             .operators()
             .iter()
             .zip(called_operators(plan))
             .map(|(operator, called)| {
-                let name = called.then(|| operators::find(operator)).flatten().map(|row| row.name);
-                let concerned = |fault: &&KnownFault| {
-                    name.is_some_and(|name| fault.operators.contains(&name)) && !target.lists(operator)
-                };
-                known_faults().filter(concerned).collect()
+                let row = called.then(|| operators::find(operator)).flatten().filter(|_| !target.lists(operator));
+                let has = |fault: &&KnownFault| row.is_some_and(|row| fault.operators.contains(&row.name));
+                (row, known_faults().filter(has).collect())
             })
             .collect();
         for ((chain, index), instruction) in plan.instructions() {
             let InstructionArguments::KernelCall(call) = instruction else { continue };
             let Ok(operator) = usize::try_from(call.op_index) else { continue };
-            let Some(faults) = faults.get(operator).filter(|faults| !faults.is_empty()) else { continue };
-            let Some(row) = plan.operators().get(operator).and_then(operators::find) else { continue };
+            let Some((Some(row), faults)) = concerned.get(operator) else { continue };
             let call = FaultyCall { row, plan, args: call.args() };
             for fault in faults {
                 let is_new = met.iter().all(|(known, _)| known.name != fault.name);

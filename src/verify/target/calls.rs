@@ -1,13 +1,13 @@
 //! Calls that the kernels of a device refuse, end the process on, or compute other numbers for.
 
-use super::super::kernels::{Calls, Kernels, Violation};
+use super::super::kernels::{Calls, DistinctCall, Kernels, Violation};
 use super::super::releases::Library;
 use super::super::{Cause, Outcome, Release};
 use super::Target;
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::path::{FieldPath, Path};
-use crate::schema::program::{ExecutionPlan, InstructionArguments, Operator};
+use crate::schema::program::{ExecutionPlan, Operator};
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 /// Calls of an operator that break the same rule.
@@ -55,32 +55,30 @@ pub(in crate::verify) fn faults<const N: usize>(
             continue;
         }
         let mut calls = Calls::new(pte, plan, kernels, Release::LATEST);
+        let distinct = calls.distinct(&checked);
         for (release, faults) in releases.into_iter().zip(&mut faults) {
             calls.set_release(release);
-            add_faults(method, plan, &mut calls, &checked, faults);
+            add_faults(method, plan, &mut calls, &distinct, faults);
         }
     }
     faults
 }
 
-/// Adds the faults of a method's calls of checked operators.
+/// Adds the faults of a method's distinct calls.
 fn add_faults(
     method: usize,
     plan: &ExecutionPlan<'_>,
     calls: &mut Calls<'_, '_>,
-    checked: &[bool],
+    distinct: &[DistinctCall<'_, '_>],
     faults: &mut Vec<CallFault>,
 ) {
     let mut found = BTreeMap::new();
-    for (place, arguments) in plan.instructions() {
-        let InstructionArguments::KernelCall(call) = arguments else { continue };
-        let index = usize::try_from(call.op_index).ok().filter(|index| checked.get(*index) == Some(&true));
-        let Some((index, operator)) = index.and_then(|index| Some((index, plan.operators().get(index)?))) else {
-            continue;
-        };
+    for DistinctCall { call, place, count } in distinct {
+        let Ok(index) = usize::try_from(call.op_index) else { continue };
+        let Some(operator) = plan.operators().get(index) else { continue };
         for violation in calls.judge(call) {
             let key = (index, violation.rule.name, violation.outcome);
-            found.entry(key).or_insert_with(|| (operator, 0, place, violation)).1 += 1;
+            found.entry(key).or_insert_with(|| (operator, 0, *place, violation)).1 += count;
         }
     }
     for ((index, rule, outcome), (operator, calls, (chain, instruction), Violation { message, .. })) in found {
