@@ -283,7 +283,7 @@ pub(super) fn replaced_path(path: &Path) -> io::Result<Option<PathBuf>> {
     }
     let missing = match fs::metadata(path) {
         Ok(there) if !there.is_file() => return Ok(None),
-        Ok(_) => return fs::canonicalize(path).map(Some),
+        Ok(_) => return canonical(path).map(Some),
         Err(error) => error,
     };
     if fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink()) {
@@ -295,7 +295,19 @@ pub(super) fn replaced_path(path: &Path) -> io::Result<Option<PathBuf>> {
     }
     // All paths of a file have the same lock.
     let name = path.file_name().ok_or(missing)?;
-    Ok(Some(fs::canonicalize(folder(path))?.join(name)))
+    Ok(Some(canonical(folder(path))?.join(name)))
+}
+
+/// Returns the canonical path of what exists at `path`; if the system does not know it, the absolute path, unless that is a link.
+fn canonical(path: &Path) -> io::Result<PathBuf> {
+    let is_link = || fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink());
+    match fs::canonicalize(path) {
+        // Some drivers of file systems on Windows have no canonical paths, and Wine has none of more than 260 characters.
+        Err(error) if cfg!(windows) && error.kind() != io::ErrorKind::NotFound && !is_link() => {
+            std::path::absolute(path)
+        }
+        found => found,
+    }
 }
 
 /// A buffered writer of a file.
