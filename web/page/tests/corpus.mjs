@@ -15,10 +15,9 @@ const { bindings, entriesOf } = load(["page/vendor/fflate.min", "page/zip"], "({
 bindings.initSync({ module: readFileSync(join(module, "page_bg.wasm")) });
 
 // All parts except the comparison with a second file.
-const PARTS = load(["page/roles"], "page").parts(
-  { summary: { kind: "pte" }, program_offset: 0 },
-  { names: [0], trace: 0 },
-);
+const PARTS = load(["page/roles"], "page")
+  .parts({ summary: { kind: "pte" }, program_offset: 0 }, { others: [0], names: [0], trace: 0 })
+  .filter((part) => part !== "compare");
 
 // The report of a file, with the parts that it has.
 function reportOf(path) {
