@@ -302,7 +302,7 @@ pub(super) fn replaced_path(path: &Path) -> io::Result<Option<PathBuf>> {
 fn canonical(path: &Path) -> io::Result<PathBuf> {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink());
     match fs::canonicalize(path) {
-        // Some drivers of file systems on Windows have no canonical paths, and Wine has none of more than 260 characters.
+        // Wine has no canonical paths of more than 260 characters.
         Err(error) if cfg!(windows) && error.kind() != io::ErrorKind::NotFound && !is_link() => {
             std::path::absolute(path)
         }

@@ -350,9 +350,10 @@ impl<'t> FaultyCall<'t> {
 
 /// Returns the sizes of a tensor after leading ones: no more than are compared.
 fn inner<'t>(tensor: &'t Tensor<'_>) -> &'t [i32] {
-    let sizes = tensor.sizes();
-    let start = sizes.iter().position(|size| *size != 1).unwrap_or(sizes.len());
-    let inner = sizes.get(start..).unwrap_or_default();
+    let mut inner = tensor.sizes();
+    while let [1, rest @ ..] = inner {
+        inner = rest;
+    }
     inner.get(..RUNTIME_RANK + 1).unwrap_or(inner)
 }
 

@@ -186,8 +186,13 @@ impl Session {
         for index in iter::once(roles.main).chain(roles.others) {
             let file = self.file(index)?;
             let Ok(model) = &file.model else { continue };
-            let other = if index == roles.main { None } else { self.open(file) };
-            let analysis = other.as_ref().or_else(|| self.main.get()?.as_ref());
+            let other;
+            let analysis = if index == roles.main {
+                self.main.get_or_init(|| self.open(file)).as_ref()
+            } else {
+                other = self.open(file);
+                other.as_ref()
+            };
             let releases = self.releases(model, &data);
             models.push(report::Beside {
                 file: &file.name,
