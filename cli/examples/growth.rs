@@ -1,15 +1,14 @@
 //! Counts the instructions of commands on files in which many references share one target, at two sizes. `growth [KIND]...` fails if a
 //! command takes more than [`MAX_RATIO`] times as many for a file four times as large. Needs valgrind. Linux only.
 //!
-//! The program runs itself under callgrind, once for each kind of file, and calls the command in that process: starting a process for each
-//! run would take longer than the measured code.
+//! The program runs itself under callgrind, once for each core, and calls the commands in that process: callgrind takes longer to start and to
+//! translate the code than to run it.
 
 use executorch_format_support::sharing::{self, Scale, Shared};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::thread;
 
 /// The maximum ratio of instructions for a file of four times the size.
@@ -22,7 +21,7 @@ const SLACK: f64 = 500_000.0;
 const NAMES: Scale = Scale { length: 5_000, count: 25 };
 
 /// Lists and graphs. Their items take more instructions than the bytes of a name.
-const LISTS: Scale = Scale { length: 1_000, count: 25 };
+const LISTS: Scale = Scale { length: 1_000, count: 10 };
 
 /// Small instructions and tensors: a command takes some thousand instructions for each.
 const CODE: Scale = Scale { length: 64, count: 1 };
@@ -42,52 +41,68 @@ type Failed = Box<dyn Error + Send + Sync>;
 fn main() -> Result<(), Failed> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
-        [first, folder, kind, ending] if first == "--run" => run(Path::new(folder), kind, ending),
+        [first, folder, kinds @ ..] if first == "--run" => run(Path::new(folder), kinds),
         kinds => compare(kinds),
     }
 }
 
-fn path(folder: &Path, kind: &str, size: &str, ending: &str) -> PathBuf {
-    folder.join(format!("{kind}-{size}.{ending}"))
+/// Returns the path of a file from the name of its kind, which ends like a file: `nodes.pte`.
+fn path(folder: &Path, size: &str, kind: &str) -> PathBuf {
+    folder.join(format!("{size}-{kind}"))
 }
 
-/// The runs of a command on files of these sizes. The first is not compared.
-const RUNS: [&str; 3] = ["small", "1", "4"];
+fn commands(kind: &str) -> Vec<&'static [&'static str]> {
+    sharing::different_commands(kind.rsplit('.').next().unwrap_or_default())
+}
 
-/// Runs a command on a file that does not exist, which has the costs of any command, and then each command on each file of a kind.
-fn run(folder: &Path, kind: &str, ending: &str) -> Result<(), Failed> {
-    let out = folder.join(format!("{kind}-out"));
-    for _ in RUNS {
+/// The sizes of the files whose counts are compared.
+const SIZES: [&str; 2] = ["1", "4"];
+
+/// Runs all commands on small files, whose counts are not read; a command on a file that does not exist, which has the costs of any command;
+/// and then each command on each file.
+fn run(folder: &Path, kinds: &[String]) -> Result<(), Failed> {
+    let each = |sizes: &[&str], run: fn(&[String]) -> u8| -> Result<(), Failed> {
+        for kind in kinds {
+            let out = folder.join(format!("{kind}-out"));
+            for (command, size) in
+                commands(kind).iter().flat_map(|command| sizes.iter().map(move |size| (command, size)))
+            {
+                fs::create_dir_all(&out)?;
+                let files = [path(folder, size, kind), path(folder, &format!("{size}-other"), kind)];
+                fs::write(out.join(sharing::TARGET.0), sharing::TARGET.1)?;
+                let arguments = sharing::arguments(command, [&files[0], &files[1]], &out);
+                // Codes 0 to 2: the command succeeded, found faults, or refused the file.
+                let code = run(&arguments);
+                if code > 2 {
+                    return Err(format!("{arguments:?}: exit code {code}").into());
+                }
+                fs::remove_dir_all(&out)?;
+            }
+        }
+        Ok(())
+    };
+    each(&["small"], command)?;
+    for _ in 0..2 {
         measured(&["hash".to_owned(), folder.join("absent").display().to_string()]);
     }
-    for command in sharing::different_commands(ending) {
-        for size in RUNS {
-            fs::create_dir_all(&out)?;
-            let files = [path(folder, kind, size, ending), path(folder, kind, &format!("{size}-other"), ending)];
-            fs::write(out.join(sharing::TARGET.0), sharing::TARGET.1)?;
-            let arguments = sharing::arguments(command, [&files[0], &files[1]], &out);
-            // Codes 0 to 2: the command succeeded, found faults, or refused the file.
-            let code = measured(&arguments);
-            if code > 2 {
-                return Err(format!("{arguments:?}: exit code {code}").into());
-            }
-            fs::remove_dir_all(&out)?;
-        }
-    }
-    Ok(())
+    each(&SIZES, measured)
 }
 
 /// Runs a command. Callgrind writes a count after each call of this function.
 #[inline(never)]
 fn measured(arguments: &[String]) -> u8 {
+    command(arguments)
+}
+
+fn command(arguments: &[String]) -> u8 {
     pte::run(["pte".to_owned()].iter().chain(arguments).map(Into::into))
 }
 
-/// Compares the counts of all kinds of files, as many at a time as there are cores.
+/// Compares the counts of all kinds of files, in as many processes as there are cores.
 fn compare(kinds: &[String]) -> Result<(), Failed> {
     let folder = std::env::temp_dir().join(format!("executorch-format-growth-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
-    let mut jobs = Vec::new();
+    let mut all = Vec::new();
     let groups: [(_, Files); 3] = [
         (NAMES, |scale| sharing::files(scale).into_iter().filter(|file| NAMED.contains(&file.kind)).collect()),
         (LISTS, |scale| sharing::files(scale).into_iter().filter(|file| !NAMED.contains(&file.kind)).collect()),
@@ -99,66 +114,69 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
         for (size, scale) in [("small", SMALL), ("1", scale), ("4", four)] {
             for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {
                 for file in files(scale).into_iter().filter(|file| is_wanted(file.kind)) {
-                    fs::write(path(&folder, file.kind, &name, file.ending), &file.bytes)?;
+                    let kind = format!("{}.{}", file.kind, file.ending);
+                    fs::write(path(&folder, &name, &kind), &file.bytes)?;
                     if name == "1" {
-                        jobs.push((file.kind, file.ending));
+                        all.push(kind);
                     }
                 }
             }
         }
     }
-    if jobs.is_empty() {
+    if all.is_empty() {
         return Err(format!("no kind of file: {kinds:?}").into());
     }
-    println!("kind      command                     instructions   four times the file   ratio");
-    let (next, over) = (Mutex::new(jobs.iter()), Mutex::new(0));
-    let work = || -> Result<(), Failed> {
-        loop {
-            let Some((kind, ending)) = next.lock().map_err(|_| "a thread failed")?.next() else { return Ok(()) };
-            let counts = counts(&folder, kind, ending)?;
-            let mut counts = counts.chunks(RUNS.len());
-            let start = counts.next().and_then(|counts| counts.last()).ok_or("no counts")?;
-            for (command, counts) in sharing::different_commands(ending).iter().zip(counts) {
-                let &[_, one, four] = counts else { return Err(format!("{kind}: too few counts").into()) };
+    println!("kind        command                     instructions   four times the file   ratio");
+    let processes = thread::available_parallelism()?.get().min(all.len());
+    let compare = |process: usize| -> Result<usize, Failed> {
+        let kinds: Vec<&str> = all.iter().map(String::as_str).skip(process).step_by(processes).collect();
+        let counts = counts(&folder, process, &kinds)?;
+        let &[_, start, ref counts @ ..] = counts.as_slice() else { return Err("too few counts".into()) };
+        let (mut counts, mut over) = (counts.chunks(SIZES.len()), 0);
+        for kind in kinds {
+            for (command, counts) in commands(kind).iter().zip(&mut counts) {
+                let &[one, four] = counts else { return Err(format!("{kind}: too few counts").into()) };
                 let [one, four] = [one, four].map(|count| count - start);
                 let ratio = four / one;
                 let is_over = four > MAX_RATIO * one + SLACK;
                 let verdict = if is_over { "  too many" } else { "" };
                 let name = command.iter().filter(|word| !word.contains('{')).copied().collect::<Vec<_>>().join(" ");
-                println!("{kind:8}  {name:25}  {one:13}  {four:20}  {ratio:6.1}{verdict}");
-                *over.lock().map_err(|_| "a thread failed")? += usize::from(is_over);
+                println!("{kind:12}{name:25}  {one:13}  {four:20}  {ratio:6.1}{verdict}");
+                over += usize::from(is_over);
             }
         }
+        Ok(over)
     };
-    let threads = thread::available_parallelism()?.get();
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread failed")?)
+    let over = thread::scope(|scope| -> Result<usize, Failed> {
+        let compare = &compare;
+        let threads: Vec<_> = (0..processes).map(|process| scope.spawn(move || compare(process))).collect();
+        threads.into_iter().try_fold(0, |over, thread| Ok(over + thread.join().map_err(|_| "a thread failed")??))
     })?;
     fs::remove_dir_all(&folder)?;
-    match over.into_inner().map_err(|_| "a thread failed")? {
+    match over {
         0 => Ok(()),
         over => Err(format!("{over} commands take more than {MAX_RATIO} times as many instructions").into()),
     }
 }
 
-/// Returns the instructions of all runs of a kind of file, in their order.
-fn counts(folder: &Path, kind: &str, ending: &str) -> Result<Vec<f64>, Failed> {
-    let out = folder.join(format!("{kind}.callgrind"));
+/// Returns the instructions of all runs of these kinds of files, in their order.
+fn counts(folder: &Path, process: usize, kinds: &[&str]) -> Result<Vec<f64>, Failed> {
+    let out = folder.join(format!("{process}.callgrind"));
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--dump-after=growth::measured*"])
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(std::env::current_exe()?)
-        .args(["--run", &folder.display().to_string(), kind, ending])
+        .args(["--run", &folder.display().to_string()])
+        .args(kinds)
         .stdout(Stdio::null())
         .output()
         .map_err(|error| format!("valgrind: {error}"))?;
     let error = String::from_utf8_lossy(&output.stderr);
     if error.contains("Usage: pte") || !output.status.success() {
-        return Err(format!("{kind}: {}: {error}", output.status).into());
+        return Err(format!("{kinds:?}: {}: {error}", output.status).into());
     }
     // One file for each call: `totals: ` counts from the previous file.
-    let runs = (sharing::different_commands(ending).len() + 1) * RUNS.len();
+    let runs = 2 + kinds.iter().map(|kind| commands(kind).len() * SIZES.len()).sum::<usize>();
     let total = |number: usize| -> Result<f64, Failed> {
         let text = fs::read_to_string(format!("{}.{number}", out.display()))?;
         let total = text.lines().find_map(|line| line.strip_prefix("totals: "));

@@ -1,11 +1,11 @@
 //! The cost of reading any file: memory in proportion to the program's size, no allocation when only checking, and work
 //! within the limits. Allocations are counted per thread.
 
-use crate::damage::{each, step, stride};
+use crate::damage::each;
 use allocation_counter::measure;
 use executorch_format::delegate::Payload;
 use executorch_format::{Error, ErrorKind, Limits, ParseOptions, Ptd, Pte, probe};
-use executorch_format_support::fixtures::{Fixture, fixtures};
+use executorch_format_support::fixtures::{Fixture, fixtures, step, stride};
 
 /// The maximum number of bytes to allocate for each byte that the default limits allow to be covered.
 ///

@@ -1,6 +1,6 @@
 //! Bundled programs: the contents of real ones, and writing.
 
-use crate::damage::{each, stride};
+use crate::damage::each;
 use executorch_format::edit::NewData;
 use executorch_format::inspect::BlobKind;
 use executorch_format::schema::bundled::{
@@ -11,7 +11,7 @@ use executorch_format::verify::{Level, Severity};
 use executorch_format::{
     Analysis, Bpte, Detected, ErrorKind, Limits, Model, NewEntry, ParseOptions, Pte, TensorView, WriteStyle,
 };
-use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
+use executorch_format_support::fixtures::{Fixture, fixture, for_each, stride, with_extension};
 
 fn bundles() -> Vec<Fixture> {
     let bundles = with_extension("bpte");

@@ -2,28 +2,12 @@
 //! check-only run agrees with the decoding run.
 
 use executorch_format::{Error, ErrorKind, ParseOptions, Ptd, Pte, Segment, probe};
-use executorch_format_support::fixtures::{Fixture, fixtures};
+use executorch_format_support::fixtures::{Fixture, fixtures, stride};
 use executorch_format_support::visit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The size of the largest file for which every byte is changed and every length is tried.
 const SMALL: usize = 2500;
-
-/// Returns the stride at which tests try bytes, words and lengths of each file: 29 by default, so that over many files with the same tables
-/// each byte of each field has its turn, or the value of the environment variable `SUITE_STRIDE`: 1 for all, more for slow machines.
-pub fn stride() -> usize {
-    std::env::var("SUITE_STRIDE").map_or(29, |stride| stride.parse().unwrap())
-}
-
-/// Returns a count for tests that would show quadratic time, reduced on slow machines like [`stride`].
-pub fn scaled(count: usize) -> usize {
-    count / step()
-}
-
-/// Returns the step at which tests with many answers for each file take files: 1, or 8 on slow machines.
-pub fn step() -> usize {
-    if stride() > 29 { 8 } else { 1 }
-}
 
 /// Runs `test` on each file, on all cores. Prints the name of a file that panics.
 pub fn each(files: &[Fixture], test: impl Fn(&Fixture) + Sync) {

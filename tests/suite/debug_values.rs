@@ -1,11 +1,11 @@
 //! The values that runs recorded, and their differences.
 
-use crate::damage::{each, stride};
+use crate::damage::each;
 use executorch_format::inspect::{DebugValues, EventKind, GapOutcome, NumericGap};
 use executorch_format::naming::NameSource;
 use executorch_format::schema::etdump::{Tensor, Value};
 use executorch_format::{Analysis, Etdp, Pte};
-use executorch_format_support::fixtures::fixture;
+use executorch_format_support::fixtures::{fixture, stride};
 use std::path::Path;
 
 /// A trace with its debug buffer and its program, and an ETRecord if there is one.

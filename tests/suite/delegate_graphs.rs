@@ -1,10 +1,9 @@
 //! The graphs inside payloads of Vulkan, Ethos-U and Core ML: those of real files, and the errors of damaged ones.
 
-use crate::damage::stride;
 use executorch_format::delegate::{DelegateGraph, NamedBlobs, Payload};
 use executorch_format::inspect::{DiffOptions, DifferenceSubject, NodeKind, Side, diff};
 use executorch_format::{Analysis, ErrorKind, Model, Pte};
-use executorch_format_support::fixtures::fixture;
+use executorch_format_support::fixtures::{fixture, stride};
 
 /// Returns a graph as texts, one for each node.
 fn texts(graph: &DelegateGraph) -> Vec<String> {

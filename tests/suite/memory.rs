@@ -1,6 +1,5 @@
 //! The planned memory of methods.
 
-use crate::damage::scaled;
 use executorch_format::inspect::{BufferMemory, PlannedTensor, RunMemory};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
@@ -9,7 +8,7 @@ use executorch_format::schema::program::{
 };
 use executorch_format::verify::Level;
 use executorch_format::{Analysis, Model, Pte};
-use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
+use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each, scaled};
 use std::collections::BTreeSet;
 
 /// Returns the maximum number of bytes needed at one time, by counting each byte at each time.

@@ -295,7 +295,7 @@ fn damaged_etrecords_never_panic() {
     let mut damaged = record.clone();
     let (mut good, mut bad) = (0, 0);
     // Every part of the file, in steps that share no factor with the sizes of its structures.
-    for at in (0..record.len()).step_by(101 * crate::damage::stride().max(1)) {
+    for at in (0..record.len()).step_by(101 * executorch_format_support::fixtures::stride().max(1)) {
         for value in [0, 0xff, b'"', record[at] ^ 1] {
             damaged[at] = value;
             if try_one(&damaged) { good += 1 } else { bad += 1 }

@@ -1,11 +1,10 @@
 //! Payloads of backends other than XNNPACK: the contents of real ones, and the errors of damaged ones.
 
-use crate::damage::stride;
 use executorch_format::delegate::{CoreMl, EthosU, NamedBlobs, Payload, PayloadKind, PayloadSummary, VulkanPlace};
 use executorch_format::schema::vulkan::GraphTypes;
 use executorch_format::verify::Level;
 use executorch_format::{Analysis, ErrorKind, Pte};
-use executorch_format_support::fixtures::{fixture, fixtures, for_each};
+use executorch_format_support::fixtures::{fixture, fixtures, for_each, stride};
 
 /// Returns the payload of the only delegate of a program.
 fn payload(name: &str) -> Vec<u8> {

@@ -1,12 +1,12 @@
 //! ETDumps: the contents of real ones, and their times.
 
-use crate::damage::{each, stride};
+use crate::damage::each;
 use executorch_format::inspect::{EventKind, EventProfile, EventTarget, Profile};
 use executorch_format::pictures::TimelineSvg;
 use executorch_format::schema::etdump::Event;
 use executorch_format::verify::Level;
 use executorch_format::{Analysis, Error, ErrorKind, Etdp, Model, Pte};
-use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
+use executorch_format_support::fixtures::{Fixture, fixture, for_each, stride, with_extension};
 use serde_json::Value;
 
 fn traces() -> Vec<Fixture> {

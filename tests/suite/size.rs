@@ -266,7 +266,7 @@ fn damaged_files_have_answers() {
     for name in ["1.5.1/cond/cond.pte", "1.5.1/tensor_lists/tensor_lists.pte"] {
         let fixture = fixture(name);
         let mut file = fixture.bytes().to_vec();
-        for at in (0..file.len()).step_by(crate::damage::stride()) {
+        for at in (0..file.len()).step_by(executorch_format_support::fixtures::stride()) {
             let byte = file[at];
             for value in [byte ^ 1, byte ^ 0x80, 0xff, byte.wrapping_add(4)] {
                 file[at] = value;

@@ -1,13 +1,12 @@
 //! The verdict on a file, and the answers that are views of it: they cannot disagree.
 
-use crate::damage::{scaled, step};
 use executorch_format::testing::{Choices, valid_pair, valid_program};
 use executorch_format::verify::{
     Behaviour, Check, FEATURES, Level, Library, Outcome, REASONS, RULES, Release, Severity, Target, Verdict,
     releases_of_error,
 };
 use executorch_format::{Analysis, Error, Model, Ptd, Pte};
-use executorch_format_support::fixtures::{fixture, fixtures};
+use executorch_format_support::fixtures::{fixture, fixtures, scaled, step};
 use executorch_format_support::random::Random;
 use executorch_format_support::{corpus, data};
 

@@ -1,10 +1,9 @@
 //! The rules on valid files, and cases that the malformed corpus does not cover.
 
-use crate::damage::{scaled, stride};
 use executorch_format::Pte;
 use executorch_format::schema::program::{Chain, ExecutionPlan, Instruction, InstructionArguments, KernelCall};
 use executorch_format::verify::{Finding, Level, Severity, checked_operators, explain_operator};
-use executorch_format_support::fixtures::{Fixture, fixture, fixtures};
+use executorch_format_support::fixtures::{Fixture, fixture, fixtures, scaled, stride};
 use executorch_format_support::verdict;
 
 /// Returns all findings of a fixture with its `.ptd` files: those in its folder, or in a shared folder those with its name.

@@ -1,5 +1,6 @@
 //! Official files are written back byte for byte, and recomputed layouts equal those of the official writers.
 
+use crate::edit::programs;
 use executorch_format::schema::program::{
     BackendDelegateInlineData, Buffer, DataLocation, ExecutionPlan, Program, Tensor,
 };
@@ -137,7 +138,7 @@ fn all_blobs(pte: &Pte<'_>) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_program_refers_to_the_same_bytes_after_a_relayout() {
-    let programs: Vec<Fixture> = fixtures().into_iter().filter(Fixture::is_pte).collect();
+    let programs = programs();
     let both = [Some(DataLocation::INLINE), Some(DataLocation::SEGMENT), None];
     for_each(&programs, |fixture| {
         let pte = Pte::parse(fixture.bytes()).unwrap();

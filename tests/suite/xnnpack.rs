@@ -1,6 +1,5 @@
 //! XNNPACK payloads: the graphs in real ones, and writing.
 
-use crate::damage::stride;
 use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use executorch_format::delegate::{NamedBlobs, Payload, Xnnpack};
 use executorch_format::inspect::{BlobUser, Content, SizeKind};
@@ -11,7 +10,7 @@ use executorch_format::schema::xnnpack::{
 use executorch_format::verify::Level;
 use executorch_format::{FileKind, Model, Ptd, Pte};
 use executorch_format_support::corpus::damaged;
-use executorch_format_support::fixtures::{self, Fixture, equal, fixtures};
+use executorch_format_support::fixtures::{self, Fixture, equal, fixtures, stride};
 use executorch_format_support::xnnpack_programs;
 
 /// Returns every payload of the programs, and those in separate files.

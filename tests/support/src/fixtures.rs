@@ -145,6 +145,22 @@ pub fn for_each(fixtures: &[Fixture], compare: impl Fn(&Fixture) -> Result<(), S
     assert!(failed.is_empty(), "{} of {} files:\n{}", failed.len(), fixtures.len(), failed.join("\n"));
 }
 
+/// Returns the stride at which tests try bytes, words and lengths of each file: 29 by default, so that over many files with the same tables
+/// each byte of each field has its turn, or the value of the environment variable `SUITE_STRIDE`: 1 for all, more for slow machines.
+pub fn stride() -> usize {
+    std::env::var("SUITE_STRIDE").map_or(29, |stride| stride.parse().unwrap())
+}
+
+/// Returns a count for tests that would show quadratic time, reduced on slow machines.
+pub fn scaled(count: usize) -> usize {
+    count / step()
+}
+
+/// Returns the step at which tests with many answers for each file take files: 1, or 8 on slow machines.
+pub fn step() -> usize {
+    if stride() > 29 { 8 } else { 1 }
+}
+
 /// Returns an error if the two differ.
 pub fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(format!("  {what}: found {found:?}, expected {expected:?}")) }
