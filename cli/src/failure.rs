@@ -167,7 +167,7 @@ impl Failure {
         }
     }
 
-    /// Prints the failure on stderr, and returns the exit code.
+    /// Prints the failure on stderr, at most [`MAX_MESSAGES`] errors of it, and returns the exit code.
     pub fn report(&self) -> u8 {
         let file = match (self, self.file()) {
             (Self::Unwritable { .. }, Some(file)) if file.as_os_str() == text::STANDARD => {
@@ -176,13 +176,17 @@ impl Failure {
             (_, Some(file)) => format!("{}: ", text::path(file)),
             (_, None) => String::new(),
         };
-        for message in self.messages() {
+        let messages = self.messages();
+        for message in messages.iter().take(MAX_MESSAGES) {
             let message = match self {
                 // Messages of the TOML parser have several lines.
                 Self::Usage(_) => message.trim_end().split('\n').map(text::message).collect::<Vec<_>>().join("\n"),
-                _ => text::message(&message),
+                _ => text::message(message),
             };
             anstream::eprintln!("{ERROR}error:{ERROR:#} {file}{message}");
+        }
+        if let Some(more) = messages.len().checked_sub(MAX_MESSAGES).filter(|more| *more > 0) {
+            anstream::eprintln!("{ERROR}error:{ERROR:#} {file}{} not listed here", text::count(more, "more error"));
         }
         if let Self::Usage(_) = self {
             eprintln!("\nFor more information, try '--help'.");
@@ -190,6 +194,9 @@ impl Failure {
         self.code()
     }
 }
+
+/// The most errors of a file that are printed on stderr: a damaged file can have thousands of the same kind. JSON has all of them.
+const MAX_MESSAGES: usize = 100;
 
 /// Returns the message, after the path of its field.
 fn with_path(error: &Error, reason: &str) -> String {

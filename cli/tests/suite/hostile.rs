@@ -58,6 +58,23 @@ fn a_name_of_any_length_is_shown_with_its_length() {
     }
 }
 
+/// Each of the delegates shares one payload, which is opened only as often as the limit for the file permits.
+#[test]
+fn thousands_of_errors_are_counted_on_stderr_and_listed_in_json() {
+    use executorch_format_support::sharing::{Scale, files};
+
+    let nodes = files(Scale { length: 30_000, count: 2_000 }).into_iter().find(|file| file.kind == "nodes").unwrap();
+    let file = TempFile::new("errors.pte", &nodes.bytes);
+    let path = file.0.to_str().unwrap();
+    let shown = run(&["list", path], &[]);
+    let error = text(&shown.stderr);
+    let more = error.lines().last().and_then(|line| line.strip_suffix(" more errors not listed here")).unwrap();
+    let more: usize = more.rsplit(' ').next().unwrap().parse().unwrap();
+    assert_eq!((shown.status.code(), error.lines().count()), (Some(1), 101), "{error}");
+    let json: serde_json::Value = serde_json::from_slice(&run(&["list", "--json", path], &[]).stdout).unwrap();
+    assert_eq!(json["files"][0]["errors"].as_array().unwrap().len(), 100 + more);
+}
+
 /// Runs every command within 64 MiB plus 32 times the file, on files in which many references share one target: on slow machines, on some
 /// of them.
 #[cfg(target_os = "linux")]
