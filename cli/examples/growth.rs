@@ -1,8 +1,8 @@
 //! Counts the instructions of commands on files in which many references share one target, at two sizes. `growth [KIND]...` fails if a
 //! command takes more than [`MAX_RATIO`] times as many for a file four times as large. Needs valgrind. Linux only.
 //!
-//! The program runs itself under callgrind, once for each core, and calls the commands in that process: callgrind takes longer to start and to
-//! translate the code than to run it.
+//! The program runs itself under callgrind, once for each core, and calls the commands in that process: starting a process for each run would
+//! take longer than the measured code.
 
 use executorch_format_support::sharing::{self, Scale, Shared};
 use std::error::Error;

@@ -147,6 +147,8 @@ pub(crate) enum Condition {
     DequantizesBytes,
     /// A tensor has no element.
     Empty(&'static str),
+    /// `dim_order` is Null or that of `self`, whose bytes are copied.
+    KeepsOrder,
     /// A list has no item.
     EmptyList(&'static str),
     /// Tensors have the same type.

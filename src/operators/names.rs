@@ -87,6 +87,7 @@ fn of_condition(condition: Condition) -> Vec<Named> {
         }
         Condition::Bool(name) => vec![(name, BOOL)],
         Condition::DequantizesBytes => vec![("input", TENSOR)],
+        Condition::KeepsOrder => vec![("self", TENSOR), ("dim_order", INTS)],
         Condition::EmptyList(name) => vec![(name, INTS)],
         Condition::SameEnd(name, other) => vec![(name, TENSOR), (other, TENSOR)],
         Condition::OneIndex(name) => vec![(name, TENSORS)],

@@ -7,7 +7,7 @@ use super::super::kernel::{
         self, By, Dim, Dims, If, Is, Like, MemoryFormat, MoreRank, NumberFits, OfType, Rank, SameType, Since, Sizes,
     },
     Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
-    Orders::{Contiguous, Either, Same},
+    Orders::{Contiguous, Same},
     OtherNumbers, Size,
 };
 use super::super::releases::{
@@ -335,13 +335,21 @@ pub(super) const ROWS: &[KnownOperator] = &[
     )
     .kernel(&Kernel {
         source: "portable/cpu/op__clone_dim_order.cpp",
-        orders: &[OrderCheck::new(Either, &["out"])],
+        orders: &[],
         checks: &[
             SameType(&["self", "out"]),
             Is("non_blocking", false),
             By(Family::DimOrder),
             Like("self", &["out"]),
-            Since(V1_1, &[], &[OfType(&["self"], Types::REAL_OR_BOOL)]),
+            Since(
+                V1_1,
+                &[If(
+                    Condition::Empty("self"),
+                    &[],
+                    &[If(Condition::KeepsOrder, &[], &[OfType(&["self"], Types::REAL_OR_BOOL)])],
+                )],
+                &[OfType(&["self"], Types::REAL_OR_BOOL)],
+            ),
         ],
         other_numbers: &[],
     }),
@@ -352,7 +360,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
     )
     .kernel(&Kernel {
         source: "portable/cpu/op__to_dim_order_copy.cpp",
-        orders: &[OrderCheck::new(Either, &["out"])],
+        orders: &[],
         checks: &[
             Is("non_blocking", false),
             By(Family::DimOrder),

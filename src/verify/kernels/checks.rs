@@ -204,6 +204,7 @@ impl<'t> Call<'t, '_> {
                 }
                 view.is_empty()
             }
+            Condition::KeepsOrder => self.keeps_order()?,
             Condition::EmptyList(name) => self.list(name).is_some_and(|items| items.is_empty()),
             Condition::SameEnd(name, other) => {
                 let (left, right) = (self.tensor(name)?, self.tensor(other)?);

@@ -354,6 +354,51 @@ mod tests {
     }
 
     #[test]
+    fn a_tensor_in_any_order_is_cloned_and_a_kernel_of_dynamic_sizes_may_shrink() {
+        let pte = Pte::parse(include_bytes!("../../../tests/data/1.5.1/add/add.pte")).unwrap();
+        let ordered = |scalar_type: ScalarType, sizes: &[i32], order: &[u8]| {
+            let mut tensor = Tensor::new(scalar_type, sizes.to_vec());
+            tensor.dim_order = Some(order.to_vec().into());
+            tensor
+        };
+        let uint64 = ScalarType(28);
+        let mut kernel = ordered(ScalarType::FLOAT, &[6, 4, 3, 3], &[0, 1, 2, 3]);
+        kernel.shape_dynamism = TensorShapeDynamism::DYNAMIC_BOUND;
+        let values: Vec<EValue<'_>> = [
+            ordered(uint64, &[3, 4], &[1, 0]),
+            ordered(uint64, &[3, 4], &[0, 1]),
+            ordered(ScalarType::FLOAT, &[3, 4], &[1, 0]),
+            ordered(ScalarType::FLOAT, &[2, 4, 0, 5], &[0, 1, 2, 3]),
+            kernel.clone(),
+            Tensor { shape_dynamism: TensorShapeDynamism::STATIC, ..kernel },
+            ordered(ScalarType::FLOAT, &[2, 6, 3, 3], &[0, 1, 2, 3]),
+        ]
+        .map(EValue::from)
+        .into_iter()
+        .chain([false.into(), EValue::null(), 0.into(), 1.into()])
+        .chain([vec![9, 10], vec![10, 10], vec![9, 9]].map(EValue::int_list))
+        .collect();
+        let (no, null, natural, ones, zeros) = (7, 8, 11, 12, 13);
+        let (refuses, runs) = (Some(Outcome::RefusesCall), None);
+        let (clone, convert, convolution) =
+            ("dim_order_ops::_clone_dim_order", "dim_order_ops::_to_dim_order_copy", "aten::convolution");
+        let convolve = |kernel| [3, kernel, null, ones, zeros, ones, no, zeros, 10, 6, 6];
+        let calls: &[(_, &[i32], _)] = &[
+            (clone, &[0, no, null, 0, 0], runs),
+            (clone, &[1, no, natural, 1, 1], runs),
+            (clone, &[0, no, natural, 1, 1], refuses),
+            (convert, &[2, no, null, 2, 2], runs),
+            // It is refused with the largest kernel.
+            (convolution, &convolve(4), Some(Outcome::Unknown)),
+            (convolution, &convolve(5), refuses),
+        ];
+        for (name, args, expected) in calls {
+            let found = judged(&pte, &values, (name, "out"), args, Release::LATEST);
+            assert_eq!(found.first().map(|violation| violation.outcome), *expected, "{name} {args:?}: {found:?}");
+        }
+    }
+
+    #[test]
     fn calls_are_judged_with_the_kernels_of_a_release() {
         let tensor = |scalar_type: ScalarType, sizes: &[i32]| Tensor::new(scalar_type, sizes.to_vec());
         let complex = ScalarType(9);

@@ -354,6 +354,13 @@ impl Call<'_, '_> {
         })
     }
 
+    /// Returns `true` if `dim_order` is Null or that of `self`; `None` if that is known only when it runs.
+    pub(in crate::verify::kernels) fn keeps_order(&self) -> Option<bool> {
+        let KernelTensor(input) = self.order_of("self")?;
+        let same = |order: Vec<i64>| order.iter().copied().eq(input.iter().map(|dim| i64::from(*dim)));
+        if self.is_null("dim_order") { Some(true) } else { self.known_list("dim_order").map(same) }
+    }
+
     fn order_of(&self, name: &str) -> Option<KernelTensor<'_>> {
         match self.named(name)? {
             crate::schema::program::KernelTypes::Tensor(tensor) => Some(KernelTensor(tensor.dim_order())),

@@ -20,7 +20,12 @@ struct Window {
 impl Window {
     /// Returns the size of the result.
     fn output(&self, input: Size) -> Size {
-        input.with(self.kernel, |input, kernel| {
+        let kernel = match self.kernel {
+            // A larger kernel makes the result smaller, unless the convolution is transposed.
+            Size::UpTo(_) if self.output_padding.is_none() => Size::Any,
+            kernel => kernel,
+        };
+        input.with(kernel, |input, kernel| {
             let reach = self.dilation.saturating_mul(kernel - 1);
             if let Some(output_padding) = self.output_padding {
                 let start = (input - 1).saturating_mul(self.stride) - self.padding.saturating_mul(2);
