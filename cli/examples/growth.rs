@@ -21,7 +21,7 @@ const SLACK: f64 = 500_000.0;
 const NAMES: Scale = Scale { length: 5_000, count: 25 };
 
 /// Lists and graphs. Their items take more instructions than the bytes of a name.
-const LISTS: Scale = Scale { length: 1_000, count: 10 };
+const LISTS: Scale = Scale { length: 1_000, count: 25 };
 
 /// Small instructions and tensors: a command takes some thousand instructions for each.
 const CODE: Scale = Scale { length: 64, count: 1 };
@@ -51,8 +51,9 @@ fn path(folder: &Path, size: &str, kind: &str) -> PathBuf {
     folder.join(format!("{size}-{kind}"))
 }
 
+/// Returns the commands for files of a kind.
 fn commands(kind: &str) -> Vec<&'static [&'static str]> {
-    sharing::different_commands(kind.rsplit('.').next().unwrap_or_default())
+    sharing::different_commands(if kind.ends_with(".ptd") { "ptd" } else { "pte" })
 }
 
 /// The sizes of the files whose counts are compared.
@@ -82,6 +83,7 @@ fn run(folder: &Path, kinds: &[String]) -> Result<(), Failed> {
         Ok(())
     };
     each(&["small"], command)?;
+    // The first count has the small files, too.
     for _ in 0..2 {
         measured(&["hash".to_owned(), folder.join("absent").display().to_string()]);
     }

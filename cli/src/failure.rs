@@ -185,7 +185,8 @@ impl Failure {
             };
             anstream::eprintln!("{ERROR}error:{ERROR:#} {file}{message}");
         }
-        if let Some(more) = messages.len().checked_sub(MAX_MESSAGES).filter(|more| *more > 0) {
+        let more = messages.len().saturating_sub(MAX_MESSAGES);
+        if more > 0 {
             anstream::eprintln!("{ERROR}error:{ERROR:#} {file}{} not listed here", text::count(more, "more error"));
         }
         if let Self::Usage(_) = self {

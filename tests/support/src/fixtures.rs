@@ -151,7 +151,7 @@ pub fn stride() -> usize {
     std::env::var("SUITE_STRIDE").map_or(29, |stride| stride.parse().unwrap())
 }
 
-/// Returns a count for tests that would show quadratic time, reduced on slow machines.
+/// Returns a count of things to try, or that were tried, reduced on slow machines like the number of files: see [`step`].
 pub fn scaled(count: usize) -> usize {
     count / step()
 }

@@ -333,9 +333,9 @@ impl Call<'_, '_> {
     }
 
     pub(super) fn dim_order(&self) -> Checked {
-        let (Some(order), Some(KernelTensor(out))) = (self.known_list("dim_order"), self.order_of("out")) else {
+        let (Some(order), Some(out)) = (self.known_list("dim_order"), self.order_of("out")) else {
             return match (self.is_null("dim_order"), self.order_of("self"), self.order_of("out")) {
-                (true, Some(KernelTensor(input)), Some(KernelTensor(out))) => demand(input == out, || {
+                (true, Some(input), Some(out)) => demand(input == out, || {
                     of_setting("dim_order", "dim_order is Null, but self and out have different dim orders".into())
                 }),
                 _ => Ok(()),
@@ -349,25 +349,25 @@ impl Call<'_, '_> {
         demand(order.len() == rank, || {
             of_setting("dim_order", format!("dim_order has {} items, but self has rank {rank}", order.len()))
         })?;
-        demand(order.iter().copied().eq(out.iter().map(|dim| i64::from(*dim))), || {
-            of_setting("dim_order", "dim_order is not that of out".into())
-        })
+        demand(is_order(&order, out), || of_setting("dim_order", "dim_order is not that of out".into()))
     }
 
     /// Returns `true` if `dim_order` is Null or that of `self`; `None` if that is known only when it runs.
     pub(in crate::verify::kernels) fn keeps_order(&self) -> Option<bool> {
-        let KernelTensor(input) = self.order_of("self")?;
-        let same = |order: Vec<i64>| order.iter().copied().eq(input.iter().map(|dim| i64::from(*dim)));
-        if self.is_null("dim_order") { Some(true) } else { self.known_list("dim_order").map(same) }
+        let input = self.order_of("self")?;
+        Some(self.is_null("dim_order") || is_order(&self.known_list("dim_order")?, input))
     }
 
-    fn order_of(&self, name: &str) -> Option<KernelTensor<'_>> {
+    /// Returns the dim order of a tensor.
+    fn order_of(&self, name: &str) -> Option<&[u8]> {
         match self.named(name)? {
-            crate::schema::program::KernelTypes::Tensor(tensor) => Some(KernelTensor(tensor.dim_order())),
+            crate::schema::program::KernelTypes::Tensor(tensor) => Some(tensor.dim_order()),
             _ => None,
         }
     }
 }
 
-/// The dim order of a tensor.
-struct KernelTensor<'t>(&'t [u8]);
+/// Returns `true` if a list is the dim order of a tensor.
+fn is_order(list: &[i64], order: &[u8]) -> bool {
+    list.iter().copied().eq(order.iter().map(|dim| i64::from(*dim)))
+}
