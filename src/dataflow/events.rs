@@ -79,11 +79,13 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Collects the events of the values that are `followed`, and of those that a move changes.
+    /// Collects the events of the values that are `followed`, of those that a move changes, and of conditions.
     pub(super) fn new(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>, mut followed: Vec<bool>) -> Self {
         for (_, instruction) in plan.instructions() {
-            if let InstructionArguments::MoveCall(call) = instruction {
-                mark(&mut followed, call.move_to);
+            match instruction {
+                InstructionArguments::MoveCall(call) => mark(&mut followed, call.move_to),
+                InstructionArguments::JumpFalseCall(call) => mark(&mut followed, call.cond_value_index),
+                _ => {}
             }
         }
         let size = size(plan);

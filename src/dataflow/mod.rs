@@ -105,6 +105,7 @@ pub(crate) struct Dataflow {
 /// The answer to find.
 #[derive(Clone, Copy, PartialEq)]
 enum Find {
+    Kept,
     Sources,
     Periods,
     Conflicts,
@@ -121,6 +122,11 @@ impl Dataflow {
         Self::find(plan, calls, Find::Sources)
     }
 
+    /// Returns the dataflow of a method, limited to values that may be in planned memory, for those that keep their content.
+    pub(crate) fn of_planned(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
+        Self::find(plan, calls, Find::Kept)
+    }
+
     /// Returns the conflicts in a method's planned memory, and its uses of null pointers.
     pub(crate) fn check(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
         Self::find(plan, calls, Find::Conflicts)
@@ -129,8 +135,8 @@ impl Dataflow {
     fn find(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>, what: Find) -> Self {
         let mut values = Values::new(plan);
         let followed = match what {
-            // Other values cannot be overwritten.
-            Find::Conflicts => core::mem::take(&mut values.may_be_planned),
+            // Other values cannot be overwritten, and have no place that keeps them.
+            Find::Kept | Find::Conflicts => core::mem::take(&mut values.may_be_planned),
             _ => vec![true; plan.values().len()],
         };
         let mut events = Events::new(plan, calls, followed);

@@ -61,6 +61,8 @@ pub(crate) enum Check {
     Word(&'static str, Names),
     /// A number, or each of a constant tensor, is not zero if the result is an integer.
     NotZero(&'static str, &'static str),
+    /// An integer is not zero when converted to the integers of a tensor that it divides.
+    NotZeroConverted(&'static str, &'static str),
     /// At least one is not Null.
     OneOf(Names),
     /// It is Null.

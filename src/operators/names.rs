@@ -32,7 +32,9 @@ fn of_check(check: &Check) -> Vec<Named> {
         Check::FirstOfType(name, _) => vec![(name, TENSORS)],
         Check::TypeSetting(setting, tensor) => vec![(setting, INT), (tensor, TENSOR)],
         Check::Promotes(promotion) => of_promotion(promotion),
-        Check::NumberFits(number, tensor) => vec![(number, NUMBER), (tensor, TENSOR)],
+        Check::NumberFits(number, tensor) | Check::NotZeroConverted(number, tensor) => {
+            vec![(number, NUMBER), (tensor, TENSOR)]
+        }
         Check::NotZero(number, tensor) => vec![(number, NUMBER_OR_TENSOR), (tensor, TENSOR)],
         Check::MemoryFormat(_) => vec![("memory_format", INT)],
         Check::Mode(name, _) => vec![(name, INT)],

@@ -114,6 +114,14 @@ fn arguments<'c>(code: &'c MethodCode<'_>) -> Vec<&'c [Argument]> {
 fn agree(pte: &Pte<'_>) -> Result<(), String> {
     let (disassembly, memory, graphs) =
         (Analysis::new(pte).disassembly(), Analysis::new(pte).memory(), Analysis::new(pte).graphs());
+    for (memory, kept) in memory.methods.iter().zip(Analysis::new(pte).kept_values()) {
+        let planned = memory.buffers.iter().flat_map(|buffer| &buffer.tensors);
+        let mut expected: Vec<usize> = planned.filter(|tensor| tensor.kept).map(|tensor| tensor.value).collect();
+        expected.sort();
+        if memory.assumed.is_empty() && kept != expected {
+            return Err(format!("{}: keeps {kept:?}, in memory {expected:?}", memory.name));
+        }
+    }
     for (code, memory) in disassembly.methods.iter().zip(&memory.methods) {
         let Some(graph) = graphs.iter().find(|graph| graph.method == code.name) else { continue };
         if !memory.assumed.is_empty() {

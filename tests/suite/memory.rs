@@ -373,6 +373,25 @@ fn data_rewritten_in_each_round_of_a_loop_is_not_needed_before_it() {
     assert_eq!([0, 3, 1, 2].map(times), [(0, 3), (1, 2), (2, 4), (4, 5)]);
 }
 
+/// Value 4 overwrites value 3, which is written again unless the condition has become false.
+#[test]
+fn a_condition_that_is_computed_again_may_have_changed() {
+    let tensors = [0, 16, 32, 48, 48, 64].map(|offset| floats(&[4], offset)).into_iter();
+    let values = tensors.chain([0.into(), 1.into(), false.into()]).collect();
+    let calls: &[(&str, &[i32])] = &[
+        ("aten::abs.out", &[0, 3, 3]),
+        ("executorch_prim::eq.Scalar", &[6, 7, 8]),
+        ("aten::abs.out", &[0, 4, 4]),
+        ("executorch_prim::eq.Scalar", &[7, 7, 8]),
+        ("aten::abs.out", &[0, 3, 3]),
+        ("aten::abs.out", &[3, 5, 5]),
+    ];
+    let found = method(values, calls, &[(2, jump(8, 7)), (5, jump(8, 7))], (&[0], &[5])).verify(Level::Strict);
+    let overlaps: Vec<_> = found.iter().filter(|finding| finding.rule == "planned-memory-overlap").collect();
+    assert_eq!(overlaps.len(), 1, "{found:#?}");
+    assert!(overlaps[0].path.to_string().starts_with("execution_plan[0].values[4]"), "{}", overlaps[0].path);
+}
+
 #[test]
 fn the_target_of_a_move_needs_no_memory_of_its_own() {
     let nowhere = || Tensor::new(ScalarType::FLOAT, vec![4]).into();

@@ -232,7 +232,7 @@ pub(super) fn with_runs<'t>(analysis: &Analysis<'t>, runs: Vec<(MethodAllocator,
 /// Returns the values of each method that are in planned memory and keep their content from run to run.
 pub(super) fn kept_values(analysis: &Analysis<'_>) -> Vec<Vec<usize>> {
     let of_method = |(index, plan): (usize, &ExecutionPlan<'_>)| {
-        let flow = Dataflow::of_reads(plan, &Calls::new(plan, index, analysis.outputs()));
+        let flow = Dataflow::of_planned(plan, &Calls::new(plan, index, analysis.outputs()));
         let buffers = plan.planned_memory().buffers.len();
         let is_planned = |value: &usize| {
             let place =

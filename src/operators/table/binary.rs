@@ -5,8 +5,8 @@ use super::super::argument::{Argument, boolean, elementwise, number, over_first,
 use super::super::kernel::{
     Alpha, Cast,
     Check::{
-        self, Broadcast, BroadcastTo, By, Dies, If, Is, Like, NotZero, OfType, Promotes, SameShape, SameType, Since,
-        Strays, Word,
+        self, Broadcast, BroadcastTo, By, Dies, If, Is, Like, NotZero, NotZeroConverted, OfType, Promotes, SameShape,
+        SameType, Since, Strays, Word,
     },
     Common, Complex, Condition, Family, Kernel, Layouts, Often, Only, OrderCheck,
     Orders::Same,
@@ -174,6 +174,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
                     Word("rounding_mode", &["trunc", "floor"]),
                     Promotes(&Promotion { cast: Cast::Can, computes: Types::REAL, outs: Types::REAL, ..BESIDE_NUMBER }),
                     NotZero("other", "self"),
+                    Dies(&[NotZeroConverted("other", "self")]),
                 ],
             ),
             Like("self", &["out"]),
@@ -408,6 +409,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         checks: &[
             Promotes(&Promotion { cast: Cast::Can, computes: Types::REAL, outs: Types::REAL, ..BESIDE_NUMBER }),
             NotZero("other", "self"),
+            Dies(&[NotZeroConverted("other", "self")]),
             Like("self", &["out"]),
         ],
         other_numbers: &[],

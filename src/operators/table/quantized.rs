@@ -4,7 +4,7 @@ use super::super::KnownOperator;
 use super::super::argument::{Argument, double, elementwise, int, output, tensor};
 use super::super::kernel::{
     Check::{
-        Absent, By, Dies, Dim, Elements, If, Like, MoreRank, OfType, Ordered, QuantRange, Range, Rank,
+        self, Absent, By, Dies, Dim, Elements, If, Like, MoreRank, OfType, Ordered, QuantRange, Range, Rank,
         SameShapeOrSingle, SameSize, SameType, Sizes, Strays, TypeSetting,
     },
     Condition, Family, Kernel, Layouts, Often, Only, OtherNumbers, Size,
@@ -15,6 +15,19 @@ use super::super::releases::{
 };
 use super::super::types::Types;
 use crate::schema::ScalarType;
+
+/// The scales of channels, and the results. Scales of bytes are read only if there are any.
+const DEQUANTIZED: Check = If(
+    Condition::DequantizesBytes,
+    &[
+        Strays(&[OfType(&["out"], Types::FLOAT32)]),
+        By(Family::ZeroPoints),
+        If(Condition::Empty("input"), &[], &[SCALES]),
+    ],
+    &[OfType(&["out"], Types::FLOAT.without(Types::of(&[ScalarType::BFLOAT16]))), SCALES],
+);
+
+const SCALES: Check = OfType(&["scales"], Types::of(&[ScalarType::FLOAT, ScalarType::DOUBLE]));
 
 const EMBEDDING_WITH_TYPE: &[Argument] = &[
     tensor("weight"),
@@ -152,12 +165,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             TypeSetting("dtype", "input"),
             TypeSetting("out_dtype", "out"),
             Ordered("quant_min", "quant_max", false),
-            If(
-                Condition::DequantizesBytes,
-                &[Strays(&[OfType(&["out"], Types::FLOAT32)]), By(Family::ZeroPoints)],
-                &[OfType(&["out"], Types::FLOAT.without(Types::of(&[ScalarType::BFLOAT16])))],
-            ),
-            OfType(&["scales"], Types::of(&[ScalarType::FLOAT, ScalarType::DOUBLE])),
+            DEQUANTIZED,
         ])],
         other_numbers: &[OtherNumbers::new(Layouts::Mixed, Often::Always, Only::Always)],
     }),
@@ -244,12 +252,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             TypeSetting("dtype", "input"),
             TypeSetting("output_dtype", "out"),
             Ordered("quant_min", "quant_max", false),
-            If(
-                Condition::DequantizesBytes,
-                &[Strays(&[OfType(&["out"], Types::FLOAT32)]), By(Family::ZeroPoints)],
-                &[OfType(&["out"], Types::FLOAT.without(Types::of(&[ScalarType::BFLOAT16])))],
-            ),
-            OfType(&["scales"], Types::of(&[ScalarType::FLOAT, ScalarType::DOUBLE])),
+            DEQUANTIZED,
         ])],
         other_numbers: &[
             OtherNumbers::new(Layouts::ChannelsLast, Often::Always, Only::Always),

@@ -433,9 +433,27 @@ pub(super) const ROWS: &[KnownOperator] = &[
             Dims("dim", "self"),
             By(Family::Reduction("self", Some("dim"), Some("keepdim"), &["out"])),
             If(
-                Condition::Type("self", Types::COMPLEX),
-                &[SameType(&["self", "out"])],
-                &[OfType(&["self", "out"], Types::REAL_OR_BOOL)],
+                Condition::Empty("self"),
+                &[],
+                &[If(
+                    Condition::Type("self", Types::COMPLEX),
+                    &[SameType(&["self", "out"])],
+                    &[OfType(&["self", "out"], Types::REAL_OR_BOOL)],
+                )],
+            ),
+            // The size of dimension 0 or -1 is read, also of a scalar.
+            If(
+                Condition::Null("dim"),
+                &[],
+                &[If(
+                    Condition::EmptyList("dim"),
+                    &[],
+                    &[If(
+                        Condition::SameTypes(&["self", "out"]),
+                        &[If(Condition::Type("self", Types::COMPLEX), &[], &[Dies(&[Rank(&["self"], 0x1fffe)])])],
+                        &[],
+                    )],
+                )],
             ),
         ],
         other_numbers: &[],

@@ -29,6 +29,7 @@ impl<'t> Call<'t, '_> {
             Check::Promotes(rule) => self.promotes(rule),
             Check::NumberFits(number, tensor) => self.number_fits(number, tensor),
             Check::NotZero(number, tensor) => self.not_zero(number, tensor),
+            Check::NotZeroConverted(number, tensor) => self.not_zero_converted(number, tensor),
             Check::Range(name, low, high) => self.range(name, low, high),
             Check::Mode(name, count) => self.mode(name, |value| (value as i32).into(), count.into()),
             Check::MemoryFormat(count) => self.mode("memory_format", |value| (value as i8).into(), count.into()),

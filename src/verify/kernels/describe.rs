@@ -122,6 +122,7 @@ fn of_check(check: &Check) -> String {
         Check::Is(name, value) => format!("`{name}`: {value}"),
         Check::Word(name, words) => format!("`{name}`: {}", words.join(" or ")),
         Check::NotZero(number, tensor) => format!("`{number}`: no 0 if `{tensor}` has integers"),
+        Check::NotZeroConverted(number, tensor) => format!("`{number}`: not 0 as an integer of `{tensor}`"),
         Check::OneOf(names) => format!("{}: not all Null", list(names)),
         Check::Absent(name) => format!("`{name}`: Null"),
         Check::Count(name, count) => format!("`{name}`: {count} items"),

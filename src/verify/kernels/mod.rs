@@ -399,6 +399,53 @@ mod tests {
     }
 
     #[test]
+    fn a_divisor_may_be_zero_as_an_integer_and_tensors_without_elements_or_dimensions_are_summed() {
+        let pte = Pte::parse(include_bytes!("../../../tests/data/1.5.1/add/add.pte")).unwrap();
+        let tensor = |scalar_type: ScalarType, sizes: &[i32]| Tensor::new(scalar_type, sizes.to_vec());
+        let uint16 = ScalarType(27);
+        let values: Vec<EValue<'_>> = [
+            tensor(ScalarType::CHAR, &[4]),
+            tensor(ScalarType::INT, &[4]),
+            tensor(ScalarType::CHAR, &[0]),
+            tensor(uint16, &[0]),
+            tensor(uint16, &[1]),
+            tensor(ScalarType::FLOAT, &[]),
+            tensor(ScalarType::DOUBLE, &[]),
+        ]
+        .map(EValue::from)
+        .into_iter()
+        .chain([
+            "floor".into(),
+            256.into(),
+            257.into(),
+            true.into(),
+            EValue::null(),
+            0.into(),
+            EValue::int_list(vec![12]),
+        ])
+        .collect();
+        let (scalar, wider, floor, wraps, stays, yes, null, first) = (5, 6, 7, 8, 9, 10, 11, 13);
+        let (divide, rest, sum) = ("aten::div.Scalar_mode_out", "aten::remainder.Scalar_out", "aten::sum.IntList_out");
+        let calls: &[(_, &[i32], _)] = &[
+            (divide, &[0, wraps, floor, 0, 0], Some(Outcome::Dies)),
+            (divide, &[0, stays, floor, 0, 0], None),
+            (divide, &[1, wraps, floor, 1, 1], None),
+            (divide, &[2, wraps, floor, 2, 2], None),
+            (rest, &[0, wraps, 0, 0], Some(Outcome::Dies)),
+            (sum, &[3, first, yes, null, 4, 4], None),
+            (sum, &[4, first, yes, null, 4, 4], Some(Outcome::RefusesCall)),
+            (sum, &[scalar, first, yes, null, scalar, scalar], Some(Outcome::Dies)),
+            (sum, &[scalar, null, yes, null, scalar, scalar], None),
+            (sum, &[scalar, first, yes, null, wider, wider], None),
+        ];
+        for (name, args, expected) in calls {
+            let (name, overload) = name.rsplit_once('.').unwrap();
+            let found = judged(&pte, &values, (name, overload), args, Release::LATEST);
+            assert_eq!(found.first().map(|violation| violation.outcome), *expected, "{name} {args:?}: {found:?}");
+        }
+    }
+
+    #[test]
     fn calls_are_judged_with_the_kernels_of_a_release() {
         let tensor = |scalar_type: ScalarType, sizes: &[i32]| Tensor::new(scalar_type, sizes.to_vec());
         let complex = ScalarType(9);

@@ -170,6 +170,20 @@ impl Call<'_, '_> {
         demand(!is_zero || is_float, || of_setting(number, format!("{number} is 0, by which integers are divided")))
     }
 
+    /// Checks that an integer does not become zero in the type of a tensor's integers, which it divides.
+    pub(super) fn not_zero_converted(&self, number: &'static str, tensor: &'static str) -> Checked {
+        let (Some(view), Some(Number::Int(value))) = (self.tensor(tensor), self.number(number)) else { return Ok(()) };
+        let scalar_type = with_number(view.scalar_type, Number::Int(value));
+        let divides = is(Types::INT, scalar_type) && !view.is_open && !view.is_empty();
+        let bits = scalar_type.element_size().map_or(64, |size| 8 * size as u32);
+        demand(!divides || value.trailing_zeros() < bits, || {
+            of_setting(
+                number,
+                format!("{number} is {value}, which is 0 as {}, by which integers are divided", name(scalar_type)),
+            )
+        })
+    }
+
     /// Checks the types of an elementwise kernel.
     pub(super) fn promotes(&self, rule: &Promotion) -> Checked {
         let views = || rule.tensors.iter().filter_map(|tensor| Some((*tensor, self.tensor(tensor)?)));

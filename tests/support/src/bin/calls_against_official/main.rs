@@ -94,8 +94,8 @@ enum Outcome {
     NotLoaded,
 }
 
-/// Inputs of ones, of zeros, of small integers, and of larger ones.
-const FILLS: [&str; 5] = ["--fill=1", "--fill=0", "--fill=2", "--fill=20", "--fill=-20"];
+/// Inputs of ones, of zeros, of small integers, of larger ones, and of the largest that every type has.
+const FILLS: [&str; 6] = ["--fill=1", "--fill=0", "--fill=2", "--fill=20", "--fill=-20", "--fill=127"];
 /// Smaller sizes of dynamic inputs.
 const SIZES: [&str; 6] = ["--sizes=1", "--sizes=2", "--sizes=3", "--sizes=4", "--sizes=5", "--sizes=6"];
 
@@ -196,7 +196,9 @@ impl Tally {
                 *self.false_errors.entry(call.operator.clone()).or_default() += 1;
                 self.wrong.push(text());
             }
-            (Outcome::Right | Outcome::FailsBelowBounds, _) if findings.iter().any(is_at_bounds) => {
+            (Outcome::Right | Outcome::FailsBelowBounds, _)
+                if findings.iter().any(|finding| is_at_bounds(finding) && !is_of_numbers(finding)) =>
+            {
                 self.wrong.push(text());
             }
             _ => {}
