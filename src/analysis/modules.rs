@@ -25,3 +25,8 @@ pub(crate) fn common_module<'t>(left: &'t str, right: &str) -> &'t str {
 pub(crate) fn outer(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(outer, _)| outer)
 }
+
+/// Returns the part of a name after its module.
+pub(super) fn own_name(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}

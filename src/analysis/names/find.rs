@@ -5,7 +5,7 @@ use super::{
     RecordedMethod, RecordedNode, StateTensor, outer, quantized, state_dict, tensors,
 };
 use crate::analysis::code::{Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, TensorPlace};
-use crate::analysis::modules::common_module;
+use crate::analysis::modules::{common_module, own_name};
 use crate::analysis::training::{TrainingOutput, TrainingRole, training_outputs};
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{OpenPayload, Payload};
@@ -229,11 +229,6 @@ impl<'t> Names<'t> {
         }
         self.keys = keys.into_iter().collect();
     }
-}
-
-/// Returns the part of a name after its module.
-fn own_name(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
 }
 
 /// Returns `true` if PyTorch's modules give a name to parameters and not to buffers.

@@ -1,6 +1,7 @@
 //! Sources of names besides the program, as plain data. The module `naming` reads them from files.
 
 use super::super::code::SourceLine;
+use super::super::modules::own_name;
 use crate::schema::ScalarType;
 use crate::sorted::find;
 use alloc::{borrow::Cow, string::String, vec::Vec};
@@ -118,7 +119,7 @@ impl Parameter {
     /// Returns `true` for names that quantizers and passes of the exporter give to tensors: `_frozen_param0` (PT2E), and
     /// `layers.0.parametrizations.weight.original0` (torchao, for tensors that have parts).
     pub(crate) fn has_generated_name(&self) -> bool {
-        let last = self.name.rsplit('.').next().unwrap_or_default();
+        let last = own_name(&self.name);
         let is_numbered = last.starts_with('_') && last.ends_with(|end: char| end.is_ascii_digit());
         is_numbered || self.name.contains("parametrizations.")
     }
