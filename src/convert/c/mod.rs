@@ -259,7 +259,10 @@ fn lines(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(LINE) * (LINE * 5 + 1));
     for line in bytes.chunks(LINE) {
         for byte in line {
-            text.extend(['0', 'x', digit(byte >> 4), digit(byte & 15), ',']);
+            text.push_str("0x");
+            text.push(digit(byte >> 4));
+            text.push(digit(byte & 15));
+            text.push(',');
         }
         text.push('\n');
     }
