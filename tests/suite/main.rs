@@ -9,7 +9,7 @@ mod allocation;
 mod backends;
 mod before_edits;
 mod bundles;
-#[cfg(feature = "convert")]
+#[cfg(all(feature = "convert", feature = "etrecord"))]
 mod c_array;
 mod content_hash;
 #[cfg(feature = "convert")]
