@@ -361,6 +361,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             Like("input", &["out0", "out1"]),
             OfType(&["out1"], Types::BOOL),
             Between("p", 0.0, 1.0),
+            If(Condition::DropsOut, &[OfType(&["input"], Types::FLOAT)], &[]),
         ],
         other_numbers: &[],
     }),

@@ -205,6 +205,10 @@ impl<'t> Call<'t, '_> {
                 }
                 view.is_empty()
             }
+            Condition::DropsOut => {
+                let trains = self.is_null("train") || self.boolean("train")?;
+                trains && self.number("p")? != Number::Double(0.0)
+            }
             Condition::KeepsOrder => self.keeps_order()?,
             Condition::EmptyList(name) => self.list(name).is_some_and(|items| items.is_empty()),
             Condition::SameEnd(name, other) => {

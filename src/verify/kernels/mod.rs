@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_divisor_may_be_zero_as_an_integer_and_tensors_without_elements_or_dimensions_are_summed() {
+    fn divisors_that_wrap_sums_of_nothing_and_dropouts_of_integers_are_judged() {
         let pte = Pte::parse(include_bytes!("../../../tests/data/1.5.1/add/add.pte")).unwrap();
         let tensor = |scalar_type: ScalarType, sizes: &[i32]| Tensor::new(scalar_type, sizes.to_vec());
         let uint16 = ScalarType(27);
@@ -422,10 +422,15 @@ mod tests {
             EValue::null(),
             0.into(),
             EValue::int_list(vec![12]),
+            0.5.into(),
+            tensor(ScalarType::BOOL, &[4]).into(),
+            false.into(),
         ])
         .collect();
         let (scalar, wider, floor, wraps, stays, yes, null, first) = (5, 6, 7, 8, 9, 10, 11, 13);
+        let (half, flags, no) = (14, 15, 16);
         let (divide, rest, sum) = ("aten::div.Scalar_mode_out", "aten::remainder.Scalar_out", "aten::sum.IntList_out");
+        let drop = "aten::native_dropout.out";
         let calls: &[(_, &[i32], _)] = &[
             (divide, &[0, wraps, floor, 0, 0], Some(Outcome::Dies)),
             (divide, &[0, stays, floor, 0, 0], None),
@@ -437,6 +442,8 @@ mod tests {
             (sum, &[scalar, first, yes, null, scalar, scalar], Some(Outcome::Dies)),
             (sum, &[scalar, null, yes, null, scalar, scalar], None),
             (sum, &[scalar, first, yes, null, wider, wider], None),
+            (drop, &[flags, half, yes, flags, flags, flags], Some(Outcome::RefusesCall)),
+            (drop, &[flags, half, no, flags, flags, flags], None),
         ];
         for (name, args, expected) in calls {
             let (name, overload) = name.rsplit_once('.').unwrap();
