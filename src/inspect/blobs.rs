@@ -14,7 +14,7 @@ use crate::schema::DataSegment;
 use crate::schema::program::DataLocation;
 use crate::tensor::TensorShape;
 use alloc::collections::BTreeMap;
-use alloc::{borrow::Cow, vec::Vec};
+use alloc::{borrow::Cow, vec, vec::Vec};
 use core::fmt;
 use core::ops::Range;
 
@@ -259,9 +259,11 @@ impl<'t> Collector<'t> {
         let next = blobs.len();
         let index = *self.indices.entry((kind, data, key)).or_insert(next);
         if index == next {
-            blobs.push(Blob { kind, data, offset, size, users: Vec::new() });
+            // Most blobs have a single user.
+            blobs.push(Blob { kind, data, offset, size, users: vec![user] });
+        } else {
+            blobs[index].users.push(user);
         }
-        blobs[index].users.push(user);
     }
 
     fn fault(&mut self, path: FieldPath, error: Error) {
