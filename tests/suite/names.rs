@@ -281,6 +281,9 @@ fn entries_of_an_etrecord_that_overlap_or_have_one_name_are_refused() {
     let mut twice = record.clone();
     twice[names[1] + 15] = b'p';
     assert!(message(&twice).contains("have the same name"), "{}", message(&twice));
+    // Behind a program, which it is for other readers.
+    let behind = [file("net_portable.pte"), record].concat();
+    assert!(message(&behind).contains("the first entry is not at byte 0"), "{}", message(&behind));
 }
 
 #[test]

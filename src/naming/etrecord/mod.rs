@@ -17,6 +17,7 @@ use program::program;
 use serde_json::value::RawValue;
 #[cfg(feature = "etrecord")]
 use {
+    crate::file::foreign::ZIP,
     std::io::{Cursor, Read},
     zip::ZipArchive,
 };
@@ -142,10 +143,14 @@ impl EtRecord {
 
     /// Reads the edge programs of a record, and the nodes that each instruction runs.
     ///
-    /// Fails with [`ErrorKind::Other`] if the bytes are not a ZIP file, if an entry is missing, overlaps another or has the same name, if its
-    /// JSON is invalid or repeats a key, and if the record takes more memory than 16 MiB plus 10 times the size of the file.
+    /// Fails with [`ErrorKind::Other`] if the bytes are not a ZIP file from the first byte on, if an entry is missing, overlaps another or has the
+    /// same name, if its JSON is invalid or repeats a key, and if the record takes more memory than 16 MiB plus 10 times the size of the file.
     #[cfg(feature = "etrecord")]
     pub fn parse(bytes: &[u8]) -> Result<Self> {
+        // A ZIP file may be behind other bytes, such as a program, which would be another file for other readers.
+        if !bytes.starts_with(ZIP) {
+            return Err(bad("not a ZIP file: the first entry is not at byte 0".into()));
+        }
         let mut archive =
             ZipArchive::new(Cursor::new(bytes)).map_err(|error| bad(format!("not a ZIP file: {error}")))?;
         archive::check_entries(bytes, &mut archive)?;
