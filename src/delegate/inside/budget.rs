@@ -11,9 +11,9 @@ pub(crate) struct GraphBudget {
 }
 
 impl GraphBudget {
-    /// The memory for graphs of small files, and that for each byte of a file, in bytes. Real graphs take up to 6 bytes for each of the file (an
-    /// Ethos-U's commands without their weights), and most of them less than one.
-    const BASE: usize = 512 << 10;
+    /// The memory for graphs of small files, and that for each byte of a file, in bytes. Real graphs take less than one byte for each of the
+    /// payload, except for those of an Ethos-U's commands whose weights are elsewhere: up to 15, for nodes of 850 bytes.
+    const BASE: usize = 8 << 20;
     const PER_BYTE: usize = 8;
 
     /// Creates the budget for a file or payload of `size` bytes.
