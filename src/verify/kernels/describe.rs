@@ -265,7 +265,9 @@ fn of_family(family: Family) -> &'static str {
         Family::UpsampleAntialias => "`out` has the sizes of `self` with `output_size` at the end",
         Family::Expand => "`size` has at least the rank of `self`; sizes other than 1 stay",
         Family::Repeat => "`repeats` has at least the rank of `self` and no negative item; `out` has the product",
-        Family::RepeatInterleave => "`output_size`, or else the size of `out`: the sum of `repeats`, if constant",
+        Family::RepeatInterleave => {
+            "if `repeats` is constant: no negative number; `output_size`, or else the size of `out`: the sum"
+        }
         Family::Permute => "`dims` lists each dimension of `self` once; `out` has the sizes in that order",
         Family::Transpose(..) | Family::TransposeMatrix => "`out` has the sizes of `self` with two exchanged",
         Family::View | Family::EtView => {

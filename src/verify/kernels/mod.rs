@@ -287,8 +287,8 @@ mod tests {
     #[test]
     fn constants_casts_and_tensors_that_may_be_empty_are_judged_as_the_kernels_read_them() {
         let mut pte = Pte::parse(include_bytes!("../../../tests/data/1.5.1/add/add.pte")).unwrap();
-        let constant = [3i64, 0].map(i64::to_le_bytes).concat();
-        pte.program.constant_buffer = Some([Buffer::default(), Buffer { storage: Some(constant.into()) }].into());
+        let buffer = |numbers: [i64; 2]| Buffer { storage: Some(numbers.map(i64::to_le_bytes).concat().into()) };
+        pte.program.constant_buffer = Some([Buffer::default(), buffer([3, 0]), buffer([-1, 4])].into());
         let tensor = |scalar_type: ScalarType, sizes: &[i32]| Tensor::new(scalar_type, sizes.to_vec());
         let bounded = |sizes: &[i32]| {
             let mut tensor = tensor(ScalarType::FLOAT, sizes);
@@ -322,9 +322,15 @@ mod tests {
         .chain([EValue::null(), false.into(), "floor".into()])
         .chain([EValue::tensor_list(vec![7, 8]), EValue::int_list(vec![11]), EValue::int_list(vec![14])])
         .chain([KernelTypes::from(OptionalTensorList { items: Some(vec![4].into()) }).into()])
+        .chain(
+            [Tensor { data_buffer_idx: 2, ..in_constant(&[2]) }, placed(tensor(ScalarType::LONG, &[3]))]
+                .map(EValue::from),
+        )
+        .chain([EValue::tensor_list(vec![7, 25])])
+        .chain([placed(tensor(ScalarType::FLOAT, &[5, 3])), bounded(&[5, 6])].map(EValue::from))
         .collect();
         let (one, large, low) = (11, 12, 13);
-        let (no, floor, joined, ones, dims, indices) = (16, 17, 18, 19, 20, 21);
+        let (null, no, floor, joined, ones, dims, indices) = (15, 16, 17, 18, 19, 20, 21);
         let (refuses, runs) = (Some(Outcome::RefusesCall), None);
         // The tensors may be empty when the call runs.
         let at_bounds = Some(Outcome::Unknown);
@@ -336,6 +342,7 @@ mod tests {
             (("aten::roll", "out"), &[7, ones, dims, 7, 7], at_bounds),
             (("aten::roll", "out"), &[5, ones, dims, 5, 5], refuses),
             (("aten::cat", "out"), &[joined, one, 8, 8], at_bounds),
+            (("aten::cat", "out"), &[24, one, 26, 26], at_bounds),
             (("aten::div", "out_mode"), &[1, 2, floor, 1, 1], refuses),
             (("aten::div", "out_mode"), &[3, 2, floor, 3, 3], runs),
             (("aten::fmod", "Tensor_out"), &divides([1, 1]), refuses),
@@ -346,6 +353,9 @@ mod tests {
             (("aten::index_put", "out"), &[6, indices, 9, no, 6, 6], runs),
             (("aten::index", "Tensor_out"), &[5, indices, 9, 9], refuses),
             (("aten::index", "Tensor_out"), &[6, indices, 9, 9], runs),
+            // Both sums are 3.
+            (("aten::repeat_interleave", "Tensor_out"), &[2, null, 23, 23], runs),
+            (("aten::repeat_interleave", "Tensor_out"), &[22, null, 23, 23], refuses),
         ];
         for (name, args, expected) in calls {
             let found = judged(&pte, &values, *name, args, Release::LATEST);

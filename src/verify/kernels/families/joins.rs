@@ -56,8 +56,9 @@ impl Call<'_, '_> {
         let at = usize::try_from(at).unwrap_or_default();
         let mut sum = Size::Is(0);
         for view in inputs.iter().filter(|view| !view.is_empty()) {
-            // An open tensor may have no elements, and then any rank.
-            demand(view.rank() == rank || view.is_open || reference.is_open, || {
+            // An open tensor may have no elements, and then any rank and sizes.
+            let may_be_empty = view.is_open || reference.is_open;
+            demand(view.rank() == rank || may_be_empty, || {
                 of_rank("tensors", format!("tensors have ranks {rank} and {}", view.rank()))
             })?;
             for (other, (size, expected)) in view.shape().iter().zip(reference.shape()).enumerate() {
@@ -65,7 +66,7 @@ impl Call<'_, '_> {
                     sum = sum.with(*size, i64::saturating_add);
                     continue;
                 }
-                demand(size.can_equal(expected), || {
+                demand(size.can_equal(expected) || may_be_empty, || {
                     of_shape(
                         "tensors",
                         format!(
