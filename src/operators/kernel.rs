@@ -149,6 +149,8 @@ pub(crate) enum Condition {
     DequantizesBytes,
     /// A tensor has no element.
     Empty(&'static str),
+    /// A sum over one dimension, with the type of `self` and not of complex numbers, which has code of its own.
+    SumsOneDimension,
     /// A dropout that trains: `train` is true or Null, and `p` is not 0.
     DropsOut,
     /// `dim_order` is Null or that of `self`, whose bytes are copied.

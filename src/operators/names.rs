@@ -89,6 +89,7 @@ fn of_condition(condition: Condition) -> Vec<Named> {
         }
         Condition::Bool(name) => vec![(name, BOOL)],
         Condition::DequantizesBytes => vec![("input", TENSOR)],
+        Condition::SumsOneDimension => vec![("self", TENSOR), ("dim", INTS), ("out", TENSOR)],
         Condition::DropsOut => vec![("train", BOOL), ("p", &[Kind::Double])],
         Condition::KeepsOrder => vec![("self", TENSOR), ("dim_order", INTS)],
         Condition::EmptyList(name) => vec![(name, INTS)],

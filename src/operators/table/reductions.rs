@@ -442,19 +442,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
                 )],
             ),
             // The size of dimension 0 or -1 is read, also of a scalar.
-            If(
-                Condition::Null("dim"),
-                &[],
-                &[If(
-                    Condition::EmptyList("dim"),
-                    &[],
-                    &[If(
-                        Condition::SameTypes(&["self", "out"]),
-                        &[If(Condition::Type("self", Types::COMPLEX), &[], &[Dies(&[Rank(&["self"], 0x1fffe)])])],
-                        &[],
-                    )],
-                )],
-            ),
+            If(Condition::SumsOneDimension, &[Dies(&[Rank(&["self"], 0x1fffe)])], &[]),
         ],
         other_numbers: &[],
     })

@@ -205,6 +205,7 @@ impl<'t> Call<'t, '_> {
                 }
                 view.is_empty()
             }
+            Condition::SumsOneDimension => self.sums_one_dimension(),
             Condition::DropsOut => {
                 let trains = self.is_null("train") || self.boolean("train")?;
                 trains && self.number("p")? != Number::Double(0.0)

@@ -36,9 +36,11 @@ impl<'t, 'a> Constants<'t, 'a> {
         Some(bytes.chunks_exact(width).filter_map(number))
     }
 
-    /// Returns the sum of the numbers in a constant tensor of integers; `None` if it is not one, or too large.
-    pub(super) fn sum(&self, view: View<'t>) -> Option<i64> {
-        self.numbers(view)?.try_fold(0, i64::checked_add)
+    /// Returns the sum of the numbers in a constant tensor of integers, and the smallest of them, or 0 if none is negative; `None` if it is not
+    /// one, or too large.
+    pub(super) fn sum(&self, view: View<'t>) -> Option<(i64, i64)> {
+        self.numbers(view)?
+            .try_fold((0, 0), |(sum, least): (i64, i64), number| Some((sum.checked_add(number)?, least.min(number))))
     }
 
     /// Returns `true` if a constant tensor of integers contains 0; `false` also if it is not one, or too large.

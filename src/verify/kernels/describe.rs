@@ -215,6 +215,9 @@ fn of_condition(condition: Condition) -> String {
         Condition::Bool(name) => format!("`{name}` is a Bool"),
         Condition::DequantizesBytes => String::from("`input` is contiguous and i8, and `out_dtype` f32 or Null"),
         Condition::Empty(name) => format!("`{name}` has no element"),
+        Condition::SumsOneDimension => String::from(
+            "`dim` has one item, and `self` and `out` one type, other than complex32, complex64 and complex128",
+        ),
         Condition::DropsOut => String::from("`train` is true or Null, and `p` is not 0"),
         Condition::KeepsOrder => String::from("`dim_order` is Null or that of `self`"),
         Condition::EmptyList(name) => format!("`{name}` has no item"),

@@ -3,10 +3,17 @@
 use super::super::call::Call;
 use super::super::fault::{Checked, demand, of_setting, of_shape};
 use super::super::sizes::Size;
-use crate::operators::Names;
+use crate::operators::{Names, Types};
 use alloc::{format, vec::Vec};
 
 impl Call<'_, '_> {
+    /// Returns `true` if the optimized `sum` uses its code for one dimension.
+    pub(in super::super) fn sums_one_dimension(&self) -> bool {
+        let (Some(input), Some(out)) = (self.tensor("self"), self.tensor("out")) else { return false };
+        let of_one_type = input.scalar_type == out.scalar_type && !Types::COMPLEX.contains(input.scalar_type);
+        of_one_type && self.list("dim").is_some_and(|dims| dims.len() == 1)
+    }
+
     pub(super) fn reduction(
         &self,
         input: &'static str,

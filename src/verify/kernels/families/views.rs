@@ -54,9 +54,8 @@ impl Call<'_, '_> {
 
     pub(super) fn repeat_interleave(&self) -> Checked {
         let Some(repeats) = self.tensor("repeats") else { return Ok(()) };
-        let sum = if repeats.is_empty() { Some(0) } else { self.constants.sum(repeats) };
-        let Some(sum) = sum else { return Ok(()) };
-        let least = self.constants.range(repeats).map_or(0, |(least, _)| least);
+        let sum = if repeats.is_empty() { Some((0, 0)) } else { self.constants.sum(repeats) };
+        let Some((sum, least)) = sum else { return Ok(()) };
         demand(least >= 0, || of_setting("repeats", format!("repeats contains {least}, expected 0 or more")))?;
         match self.int("output_size") {
             Some(size) => demand(size.can_equal(Size::Is(sum)), || {
