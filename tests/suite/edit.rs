@@ -7,13 +7,13 @@ use executorch_format::schema::program::{EValue, KernelTypes, SubsegmentOffsets}
 use executorch_format::verify::Level;
 use executorch_format::{Analysis, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData};
 use executorch_format_support::edits::{new_errors, new_errors_with};
-use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each, step};
+use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each, some_fixtures};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Returns the programs to change: all, or only some of them on slow machines.
+/// Returns the programs to change: all, or only some of them.
 pub fn programs() -> Vec<Fixture> {
-    fixtures().into_iter().filter(Fixture::is_pte).step_by(step()).collect()
+    some_fixtures().into_iter().filter(Fixture::is_pte).collect()
 }
 
 pub fn data_files() -> Vec<Fixture> {

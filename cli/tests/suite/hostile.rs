@@ -75,8 +75,8 @@ fn thousands_of_errors_are_counted_on_stderr_and_listed_in_json() {
     assert_eq!(json["files"][0]["errors"].as_array().unwrap().len(), 100 + more);
 }
 
-/// Runs every command within 64 MiB plus 32 times the file, on files in which many references share one target: on slow machines, on some
-/// of them.
+/// Runs every command within 64 MiB plus 32 times the file, on files in which many references share one target: all, or some of them
+/// (see `step`).
 #[cfg(target_os = "linux")]
 #[test]
 fn shared_data_takes_memory_and_time_only_once() {

@@ -145,20 +145,28 @@ pub fn for_each(fixtures: &[Fixture], compare: impl Fn(&Fixture) -> Result<(), S
     assert!(failed.is_empty(), "{} of {} files:\n{}", failed.len(), fixtures.len(), failed.join("\n"));
 }
 
-/// Returns the stride at which tests try bytes, words and lengths of each file: 29 by default, so that over many files with the same tables
-/// each byte of each field has its turn, or the value of the environment variable `SUITE_STRIDE`: 1 for all, more for slow machines.
+/// Returns the stride at which tests try bytes, words and lengths of each file: the value of the environment variable `SUITE_STRIDE`, or 307. With
+/// [`THOROUGH`], over many files with the same tables, each byte of each field has its turn; with 1, in each file.
 pub fn stride() -> usize {
-    std::env::var("SUITE_STRIDE").map_or(29, |stride| stride.parse().unwrap())
+    std::env::var("SUITE_STRIDE").map_or(307, |stride| stride.parse().unwrap())
 }
 
-/// Returns a count of things to try, or that were tried, reduced on slow machines like the number of files: see [`step`].
+/// The stride of `.ci/run`. Tests with a larger one take only some of the files, too.
+const THOROUGH: usize = 29;
+
+/// Returns a count of things to try, or that were tried, reduced like the number of files: see [`step`].
 pub fn scaled(count: usize) -> usize {
     count / step()
 }
 
-/// Returns the step at which tests with many answers for each file take files: 1, or 8 on slow machines.
+/// Returns all files of `tests/data`, or only some of them: see [`step`].
+pub fn some_fixtures() -> Vec<Fixture> {
+    fixtures().into_iter().step_by(step()).collect()
+}
+
+/// Returns the step at which tests with many answers for each file take files: 1 for a [`stride`] of at most [`THOROUGH`], 8 otherwise.
 pub fn step() -> usize {
-    if stride() > 29 { 8 } else { 1 }
+    if stride() > THOROUGH { 8 } else { 1 }
 }
 
 /// Returns an error if the two differ.
