@@ -4,7 +4,7 @@ use crate::error::{Error, Result, counted};
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{Tensor, TensorDataLocation, TensorShapeDynamism};
-use alloc::{format, string::String, string::ToString, vec, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
 use core::fmt;
 
 /// The shape of a tensor: the type of its elements, its sizes and its dim order.
@@ -163,32 +163,39 @@ impl TensorShape<'_> {
     pub fn to_string_with(&self, dynamism: TensorShapeDynamism) -> String {
         // Enough for most shapes.
         let mut text = String::with_capacity(32);
+        // Writing to a `String` does not fail.
+        let _ = self.write_with(&mut text, dynamism);
+        text
+    }
+
+    /// Writes what [`TensorShape::to_string_with`] returns. Fails if writing fails, which it does not for a `String`.
+    pub fn write_with(&self, to: &mut impl fmt::Write, dynamism: TensorShapeDynamism) -> fmt::Result {
         match self.scalar_type.short_name() {
-            Some(name) => text += name,
-            None => text += &format!("type {}", self.scalar_type.0),
+            Some(name) => to.write_str(name)?,
+            None => write!(to, "type {}", self.scalar_type.0)?,
         }
-        text.push('[');
+        to.write_char('[')?;
         for (index, size) in self.sizes.iter().take(Self::MAX_SHOWN).enumerate() {
-            text += if index > 0 { ", " } else { "" };
+            to.write_str(if index > 0 { ", " } else { "" })?;
             match dynamism {
-                TensorShapeDynamism::DYNAMIC_BOUND => text += &format!("<={size}"),
-                TensorShapeDynamism::DYNAMIC_UNBOUND => text.push('?'),
-                _ => text += &size.to_string(),
+                TensorShapeDynamism::DYNAMIC_BOUND => write!(to, "<={size}")?,
+                TensorShapeDynamism::DYNAMIC_UNBOUND => to.write_char('?')?,
+                _ => write!(to, "{size}")?,
             }
         }
         if self.sizes.len() > Self::MAX_SHOWN {
-            text += &format!(", …({} dimensions)", self.sizes.len());
+            write!(to, ", …({} dimensions)", self.sizes.len())?;
         }
-        text.push(']');
+        to.write_char(']')?;
         if !self.is_natural() {
             for (index, dim) in self.dim_order.iter().take(Self::MAX_SHOWN).enumerate() {
-                text += &format!("{}{dim}", if index > 0 { "," } else { " dim order " });
+                write!(to, "{}{dim}", if index > 0 { "," } else { " dim order " })?;
             }
             if self.dim_order.len() > Self::MAX_SHOWN {
-                text += ",…";
+                to.write_str(",…")?;
             }
         }
-        text
+        Ok(())
     }
 }
 

@@ -171,7 +171,7 @@ fn with_info<R>(
         file: path.display().to_string(),
         file_size,
         summary: &summary,
-        verdict: releases.releases.last().map(|newest| newest.verdict.clone()),
+        verdict: releases.newest().cloned(),
         releases,
         external_data: match model {
             Model::Pte(pte) => pte.missing_data(data),

@@ -11,6 +11,7 @@ use executorch_format::inspect::{
 };
 use executorch_format::text::shortened;
 use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -309,48 +310,39 @@ fn line(out: &mut Out, mark: u8, name: &str, width: usize, operand: &str) -> io:
 /// Formats a value as its index and its content.
 fn operand(context: &Context, method: &MethodCode<'_>, index: i32) -> String {
     let mut text = String::with_capacity(64);
-    text.push('%');
-    text += &index.to_string();
-    text += "  ";
+    // Writing to a `String` does not fail.
+    let _ = write_operand(&mut text, context, method, index);
+    text
+}
+
+fn write_operand(text: &mut String, context: &Context, method: &MethodCode<'_>, index: i32) -> fmt::Result {
+    write!(text, "%{index}  ")?;
     let Some(value) = value(method, index.into()) else {
-        return text + "out of range";
+        return text.write_str("out of range");
     };
     let Some(tensor) = &value.tensor else {
-        return text + &scalar(context, method, value);
+        return text.write_str(&scalar(context, method, value));
     };
-    text += &tensor.shape().to_string_with(tensor.shape_dynamism);
+    tensor.shape().write_with(text, tensor.shape_dynamism)?;
     if let Some(name) = given_name(value) {
-        text.push(' ');
-        text += &context.quoted(name, NAME);
+        write!(text, " {}", context.quoted(name, NAME))?;
     }
-    text += "  ";
+    text.write_str("  ")?;
     match &value.place {
-        Some(place) => push_place(&mut text, context, place),
-        None => text += "unknown place",
+        Some(TensorPlace::Runtime) => text.write_str("given at run time"),
+        Some(TensorPlace::Planned { buffer, offset }) => write!(text, "memory {buffer} at {offset}"),
+        Some(TensorPlace::Constant { index, .. }) => write!(text, "constant {index}"),
+        Some(TensorPlace::InitialState { index, buffer, offset, .. }) => {
+            write!(text, "memory {buffer} at {offset}, initial state {index}")
+        }
+        Some(TensorPlace::External { key }) => write!(text, "external {}", context.quoted(key, NAME)),
+        Some(_) => text.write_str("elsewhere"),
+        None => text.write_str("unknown place"),
     }
-    text
 }
 
 pub(super) fn value<'m, 't>(method: &'m MethodCode<'t>, index: i64) -> Option<&'m CodeValue<'t>> {
     method.values.get(usize::try_from(index).ok()?)
-}
-
-fn push_place(text: &mut String, context: &Context, place: &TensorPlace<'_>) {
-    match place {
-        TensorPlace::Runtime => *text += "given at run time",
-        TensorPlace::Planned { buffer, offset } => {
-            *text += "memory ";
-            *text += &buffer.to_string();
-            *text += " at ";
-            *text += &offset.to_string();
-        }
-        TensorPlace::Constant { index, .. } => *text += &format!("constant {index}"),
-        TensorPlace::InitialState { index, buffer, offset, .. } => {
-            *text += &format!("memory {buffer} at {offset}, initial state {index}");
-        }
-        TensorPlace::External { key } => *text += &format!("external {}", context.quoted(key, NAME)),
-        _ => *text += "elsewhere",
-    }
 }
 
 /// Formats a value that is not a tensor.

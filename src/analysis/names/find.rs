@@ -16,7 +16,8 @@ use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNodeUnion;
 use crate::sorted::{find, set};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::{borrow::Cow, format, string::String, string::ToString, sync::Arc, vec, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, sync::Arc, vec, vec::Vec};
+use core::fmt::Write;
 
 /// A program whose names are to be found.
 #[derive(Clone, Copy)]
@@ -450,7 +451,8 @@ impl<'c, 't> Method<'c, 't> {
         self.text.clear();
         self.text += name;
         self.text.push('.');
-        self.text += &count.to_string();
+        // Writing to a `String` does not fail.
+        let _ = write!(self.text, "{count}");
         *count += 1;
         let label = NameText::shared(&self.text);
         let nodes: Vec<&Nodes<'t>> = match (self.record, index) {
@@ -466,12 +468,14 @@ impl<'c, 't> Method<'c, 't> {
         let mut outputs = arguments.iter().filter(|argument| argument.output).map(|argument| argument.value);
         let first = outputs.next();
         let several = outputs.any(|output| Some(output) != first);
-        // The name of an argument: the label and the argument's name.
+        // The name of an argument: the label and the argument's name, or its number.
         let label_length = self.text.len();
-        let mut named = |place: &str| {
+        let mut named = |at: usize, argument: &Argument| {
             self.text.truncate(label_length);
-            self.text.push(' ');
-            self.text += place;
+            let _ = match argument.name {
+                Some(name) => write!(self.text, " {name}"),
+                None => write!(self.text, " {at}"),
+            };
             NameText::shared(&self.text)
         };
         for (at, argument) in arguments.iter().enumerate() {
@@ -479,18 +483,15 @@ impl<'c, 't> Method<'c, 't> {
                 continue;
             };
             let Some(tensor) = &value.tensor else { continue };
-            let place = match argument.name {
-                Some(name) => Cow::Borrowed(name),
-                None => Cow::Owned(format!("{at}")),
-            };
             if argument.output && !argument.in_place {
-                let name = if several { named(&place) } else { label.clone() };
+                let name = if several { named(at, argument) } else { label.clone() };
                 self.found.set(argument.value.into(), name, NamedBy::Operator);
                 continue;
             }
             // Dequantized numbers are computed when the program runs.
             let is_named = |parameter: &&Parameter| !parameter.quantized && !parameter.has_generated_name();
-            if let Some(parameter) = same.and_then(|node| node.parameter(&place)).filter(is_named) {
+            let taken = argument.name.and_then(|name| Some((name, same?.parameter(name).filter(is_named)?)));
+            if let Some((place, parameter)) = taken {
                 let own =
                     tensor.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
                 let elements =
@@ -509,7 +510,7 @@ impl<'c, 't> Method<'c, 't> {
                 self.found.put(argument.value.into(), Name { sizes, ..name });
             }
             if has_data(value) {
-                self.found.set(argument.value.into(), named(&place), NamedBy::Operator);
+                self.found.set(argument.value.into(), named(at, argument), NamedBy::Operator);
             }
         }
         let module = nodes.first().map(|first| match same {

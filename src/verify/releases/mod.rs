@@ -113,6 +113,11 @@ impl Releases {
     fn new(verdicts: Vec<ReleaseVerdict>, checked: Vec<String>) -> Self {
         Self { loads_in: LoadsIn::of(&verdicts, checked), releases: verdicts }
     }
+
+    /// Returns the verdict for the newest release. An ETDump, or a payload in a file of its own, has none.
+    pub fn newest(&self) -> Option<&Verdict> {
+        self.releases.last().map(|newest| &newest.verdict)
+    }
 }
 
 impl ReleaseVerdict {

@@ -146,13 +146,10 @@ pub fn for_each(fixtures: &[Fixture], compare: impl Fn(&Fixture) -> Result<(), S
 }
 
 /// Returns the stride at which tests try bytes, words and lengths of each file: the value of the environment variable `SUITE_STRIDE`, or 307. With
-/// [`THOROUGH`], over many files with the same tables, each byte of each field has its turn; with 1, in each file.
+/// 29, as in `.ci/run`, over many files with the same tables, each byte of each field has its turn; with 1, in each file.
 pub fn stride() -> usize {
     std::env::var("SUITE_STRIDE").map_or(307, |stride| stride.parse().unwrap())
 }
-
-/// The stride of `.ci/run`. Tests with a larger one take only some of the files, too.
-const THOROUGH: usize = 29;
 
 /// Returns a count of things to try, or that were tried, reduced like the number of files: see [`step`].
 pub fn scaled(count: usize) -> usize {
@@ -164,9 +161,9 @@ pub fn some_fixtures() -> Vec<Fixture> {
     fixtures().into_iter().step_by(step()).collect()
 }
 
-/// Returns the step at which tests with many answers for each file take files: 1 for a [`stride`] of at most [`THOROUGH`], 8 otherwise.
+/// Returns the step at which tests with many answers for each file take files: 1 for a [`stride`] of at most 29, 8 otherwise.
 pub fn step() -> usize {
-    if stride() > THOROUGH { 8 } else { 1 }
+    if stride() > 29 { 8 } else { 1 }
 }
 
 /// Returns an error if the two differ.

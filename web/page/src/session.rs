@@ -198,7 +198,7 @@ impl Session {
                 file: &file.name,
                 file_size: file.size,
                 summary: model.summary(),
-                verdict: releases.releases.last().map(|newest| newest.verdict.clone()),
+                verdict: releases.newest().cloned(),
                 releases,
                 macs: analysis.map_or_else(Vec::new, |analysis| analysis.macs().summary()),
             });
