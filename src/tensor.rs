@@ -5,7 +5,7 @@ use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{Tensor, TensorDataLocation, TensorShapeDynamism};
 use alloc::{format, string::String, vec, vec::Vec};
-use core::fmt;
+use core::fmt::{self, Write};
 
 /// The shape of a tensor: the type of its elements, its sizes and its dim order.
 ///
@@ -163,39 +163,38 @@ impl TensorShape<'_> {
     pub fn to_string_with(&self, dynamism: TensorShapeDynamism) -> String {
         // Enough for most shapes.
         let mut text = String::with_capacity(32);
-        // Writing to a `String` does not fail.
-        let _ = self.write_with(&mut text, dynamism);
+        self.push_to(&mut text, dynamism);
         text
     }
 
-    /// Writes what [`TensorShape::to_string_with`] returns. Fails if writing fails, which it does not for a `String`.
-    pub fn write_with(&self, to: &mut impl fmt::Write, dynamism: TensorShapeDynamism) -> fmt::Result {
+    /// Appends what [`TensorShape::to_string_with`] returns to a text.
+    pub fn push_to(&self, text: &mut String, dynamism: TensorShapeDynamism) {
         match self.scalar_type.short_name() {
-            Some(name) => to.write_str(name)?,
-            None => write!(to, "type {}", self.scalar_type.0)?,
+            Some(name) => *text += name,
+            None => *text += &format!("type {}", self.scalar_type.0),
         }
-        to.write_char('[')?;
+        text.push('[');
         for (index, size) in self.sizes.iter().take(Self::MAX_SHOWN).enumerate() {
-            to.write_str(if index > 0 { ", " } else { "" })?;
-            match dynamism {
-                TensorShapeDynamism::DYNAMIC_BOUND => write!(to, "<={size}")?,
-                TensorShapeDynamism::DYNAMIC_UNBOUND => to.write_char('?')?,
-                _ => write!(to, "{size}")?,
-            }
+            *text += if index > 0 { ", " } else { "" };
+            // Writing to a `String` does not fail.
+            let _ = match dynamism {
+                TensorShapeDynamism::DYNAMIC_BOUND => write!(text, "<={size}"),
+                TensorShapeDynamism::DYNAMIC_UNBOUND => text.write_char('?'),
+                _ => write!(text, "{size}"),
+            };
         }
         if self.sizes.len() > Self::MAX_SHOWN {
-            write!(to, ", …({} dimensions)", self.sizes.len())?;
+            *text += &format!(", …({} dimensions)", self.sizes.len());
         }
-        to.write_char(']')?;
+        text.push(']');
         if !self.is_natural() {
             for (index, dim) in self.dim_order.iter().take(Self::MAX_SHOWN).enumerate() {
-                write!(to, "{}{dim}", if index > 0 { "," } else { " dim order " })?;
+                *text += &format!("{}{dim}", if index > 0 { "," } else { " dim order " });
             }
             if self.dim_order.len() > Self::MAX_SHOWN {
-                to.write_str(",…")?;
+                *text += ",…";
             }
         }
-        Ok(())
     }
 }
 

@@ -310,4 +310,7 @@ fn shapes_show_bounds_and_unbounded_sizes() {
     assert_eq!(shape.to_string_with(TensorShapeDynamism::STATIC), shape.to_string());
     assert_eq!(shape.to_string_with(TensorShapeDynamism::DYNAMIC_BOUND), "f32[<=2, <=8]");
     assert_eq!(shape.to_string_with(TensorShapeDynamism::DYNAMIC_UNBOUND), "f32[?, ?]");
+    let mut text = "shape ".to_owned();
+    shape.push_to(&mut text, TensorShapeDynamism::DYNAMIC_BOUND);
+    assert_eq!(text, "shape f32[<=2, <=8]");
 }

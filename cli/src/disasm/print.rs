@@ -323,7 +323,7 @@ fn write_operand(text: &mut String, context: &Context, method: &MethodCode<'_>, 
     let Some(tensor) = &value.tensor else {
         return text.write_str(&scalar(context, method, value));
     };
-    tensor.shape().write_with(text, tensor.shape_dynamism)?;
+    tensor.shape().push_to(text, tensor.shape_dynamism);
     if let Some(name) = given_name(value) {
         write!(text, " {}", context.quoted(name, NAME))?;
     }

@@ -16,8 +16,7 @@ use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNodeUnion;
 use crate::sorted::{find, set};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::{borrow::Cow, format, string::String, sync::Arc, vec, vec::Vec};
-use core::fmt::Write;
+use alloc::{borrow::Cow, format, string::String, string::ToString, sync::Arc, vec, vec::Vec};
 
 /// A program whose names are to be found.
 #[derive(Clone, Copy)]
@@ -451,8 +450,7 @@ impl<'c, 't> Method<'c, 't> {
         self.text.clear();
         self.text += name;
         self.text.push('.');
-        // Writing to a `String` does not fail.
-        let _ = write!(self.text, "{count}");
+        self.text += &count.to_string();
         *count += 1;
         let label = NameText::shared(&self.text);
         let nodes: Vec<&Nodes<'t>> = match (self.record, index) {
@@ -472,10 +470,11 @@ impl<'c, 't> Method<'c, 't> {
         let label_length = self.text.len();
         let mut named = |at: usize, argument: &Argument| {
             self.text.truncate(label_length);
-            let _ = match argument.name {
-                Some(name) => write!(self.text, " {name}"),
-                None => write!(self.text, " {at}"),
-            };
+            self.text.push(' ');
+            match argument.name {
+                Some(name) => self.text += name,
+                None => self.text += &at.to_string(),
+            }
             NameText::shared(&self.text)
         };
         for (at, argument) in arguments.iter().enumerate() {
