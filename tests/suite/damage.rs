@@ -51,7 +51,7 @@ fn read(pte: bool, bytes: &[u8]) -> Result<u64, Error> {
 
 #[test]
 fn valid_files_can_be_read_completely() {
-    each(&some_fixtures(), |file| {
+    each(&fixtures(), |file| {
         read(file.is_pte(), file.bytes()).unwrap();
         // The parser for the other kind of file refuses it.
         let error = read(!file.is_pte(), file.bytes()).unwrap_err();
@@ -115,7 +115,7 @@ fn metadata_is_enough(file: &Fixture, cut: &[u8], metadata_end: usize) {
 
 #[test]
 fn the_first_64_bytes_give_the_places_of_metadata_and_data() {
-    each(&some_fixtures(), |file| {
+    each(&fixtures(), |file| {
         let whole = probe(file.bytes()).unwrap();
         assert_eq!(probe(&file.bytes()[..64.min(file.bytes().len())]).unwrap(), whole);
         assert!(whole.metadata(file.bytes().len() as u64).unwrap().end <= file.bytes().len() as u64);
