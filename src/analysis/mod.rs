@@ -33,7 +33,7 @@ pub use names::{
 pub use training::{TrainingOutput, TrainingRole};
 pub use value_shape::ValueShape;
 
-use crate::dataflow::DelegateOutputs;
+use crate::dataflow::{DelegateOutputs, KeptApart};
 use crate::delegate::{DelegateGraph, GraphBudget, NamedBlobs, OpenPayload};
 use crate::error::Result;
 use crate::file::ptd::Ptd;
@@ -73,6 +73,7 @@ pub struct Analysis<'t> {
     payloads: OnceLock<Vec<OpenPayload<'t>>>,
     graphs: OnceLock<Vec<Result<Option<DelegateGraph>>>>,
     outputs: OnceLock<DelegateOutputs>,
+    kept: OnceLock<KeptApart>,
     code: OnceLock<Disassembly<'t>>,
     names: OnceLock<Names<'t>>,
 }
@@ -87,6 +88,7 @@ impl<'t> Analysis<'t> {
             payloads: OnceLock::new(),
             graphs: OnceLock::new(),
             outputs: OnceLock::new(),
+            kept: OnceLock::new(),
             code: OnceLock::new(),
             names: OnceLock::new(),
         }
@@ -163,6 +165,17 @@ impl<'t> Analysis<'t> {
     /// Returns the outputs among the arguments of delegates' calls.
     pub(crate) fn outputs(&self) -> &DelegateOutputs {
         self.outputs.get_or_init(|| DelegateOutputs::of_program(self.pte, self.payloads()))
+    }
+
+    /// Sets the values that each method keeps from run to run, which verification finds.
+    pub(crate) fn keep(&self, kept: KeptApart) {
+        self.kept.get_or_init(|| kept);
+    }
+
+    /// Returns the values that a method keeps from run to run, as if all tensors had memory of their own; `None` if verification has not found
+    /// them.
+    pub(crate) fn kept(&self, method: usize) -> Option<&[u32]> {
+        self.kept.get()?.get(method)?.as_deref()
     }
 
     /// Returns the instructions of each method, without what [`disassembly`](Self::disassembly) adds: the bases of views that no instruction

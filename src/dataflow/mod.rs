@@ -48,6 +48,9 @@ const MOVED_LISTS: &str = "a list of tensors is moved, which is not followed";
 /// The reason why dataflow is unknown if there are too many paths, or too many pieces of memory.
 const TOO_MUCH: &str = "the method jumps so often, or its tensors overlap so often, that they were not followed";
 
+/// For each method, the values that it keeps from run to run, as [`Dataflow::kept_apart`] returns them.
+pub(crate) type KeptApart = Vec<Option<Vec<u32>>>;
+
 /// A period of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -105,7 +108,6 @@ pub(crate) struct Dataflow {
 /// The answer to find.
 #[derive(Clone, Copy, PartialEq)]
 enum Find {
-    Kept,
     Sources,
     Periods,
     Conflicts,
@@ -122,11 +124,6 @@ impl Dataflow {
         Self::find(plan, calls, Find::Sources)
     }
 
-    /// Returns the dataflow of a method, limited to values that may be in planned memory, for those that keep their content.
-    pub(crate) fn of_planned(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
-        Self::find(plan, calls, Find::Kept)
-    }
-
     /// Returns the conflicts in a method's planned memory, and its uses of null pointers.
     pub(crate) fn check(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
         Self::find(plan, calls, Find::Conflicts)
@@ -136,7 +133,7 @@ impl Dataflow {
         let mut values = Values::new(plan);
         let followed = match what {
             // Other values cannot be overwritten, and have no place that keeps them.
-            Find::Kept | Find::Conflicts => core::mem::take(&mut values.may_be_planned),
+            Find::Conflicts => core::mem::take(&mut values.may_be_planned),
             _ => vec![true; plan.values().len()],
         };
         let mut events = Events::new(plan, calls, followed);
@@ -228,6 +225,13 @@ impl Dataflow {
     /// Returns the values that keep their content from run to run, in order.
     pub(crate) fn kept(&self) -> impl Iterator<Item = u32> + '_ {
         self.values.kept.iter().map(|(value, _)| *value)
+    }
+
+    /// Returns the values that keep their content as if all tensors had memory of their own: [`kept`](Self::kept) if they do not overwrite each
+    /// other and the method was followed, otherwise `None`.
+    pub(crate) fn kept_apart(&self) -> Option<Vec<u32>> {
+        let is_followed = self.unknown.iter().all(|unknown| unknown.time.is_some());
+        (is_followed && self.conflicts.is_empty()).then(|| self.kept().collect())
     }
 
     /// Returns the index of the event of a write; [`BEFORE`] remains.

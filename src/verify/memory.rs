@@ -13,13 +13,21 @@ use alloc::string::String;
 use alloc::{format, vec::Vec};
 use core::fmt::Write;
 
-/// Checks a method, and returns the values that keep their content from run to run: those that are known to.
+/// The values of a method that keep their content from run to run.
+pub(super) struct Kept {
+    /// Those that are known to, in order.
+    pub known: Vec<u32>,
+    /// See [`Dataflow::kept_apart`].
+    pub apart: Option<Vec<u32>>,
+}
+
+/// Checks a method, and returns the values that keep their content.
 pub(super) fn check(
     (method, plan): (usize, &ExecutionPlan<'_>),
     delegates: &DelegateOutputs,
     path: &Path<'_>,
     report: &mut Report<'_>,
-) -> Vec<u32> {
+) -> Kept {
     let mut flow = Dataflow::check(plan, &Calls::new(plan, method, delegates));
     flow.conflicts.sort();
     flow.conflicts.dedup_by_key(|found| (found.new, found.old));
@@ -55,7 +63,7 @@ pub(super) fn check(
     let is_certain = method.flow.unknown.is_empty();
     let is_state =
         |value: &u32| plan.tensor(*value).is_some_and(|tensor| is_certain || tensor.extra_tensor_info.is_some());
-    method.flow.kept().filter(is_state).collect()
+    Kept { known: method.flow.kept().filter(is_state).collect(), apart: method.flow.kept_apart() }
 }
 
 /// The number of findings for which paths are searched.

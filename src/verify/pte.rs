@@ -8,7 +8,7 @@ use super::{
 #[cfg(feature = "inspect")]
 use super::{MissingData, releases};
 use super::{delegate_calls, foreign, payload, payload_data, xnnpack};
-use crate::dataflow::DelegateOutputs;
+use crate::dataflow::{DelegateOutputs, KeptApart};
 use crate::delegate::OpenPayload;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
@@ -31,13 +31,16 @@ impl Pte<'_> {
 
     /// Checks the file at `level`, which is not that of the structure. `payloads` are those that it has opened.
     pub(crate) fn verify_opened(&self, payloads: &[OpenPayload<'_>], level: Level) -> Vec<Finding> {
+        self.verify_and_keep(payloads, level).0
+    }
+
+    /// Checks the file, and returns the values that each method keeps as well, which only the strict level finds.
+    pub(super) fn verify_and_keep(&self, payloads: &[OpenPayload<'_>], level: Level) -> (Vec<Finding>, KeptApart) {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         runtime_rules(self, &|| look_ups::looked_up(self, payloads), &mut report);
         xnnpack::check(self, payloads, &mut report);
-        if level >= Level::Strict {
-            strict_rules(self, payloads, &mut report);
-        }
-        report.finish()
+        let kept = if level >= Level::Strict { strict_rules(self, payloads, &mut report) } else { Vec::new() };
+        (report.finish(), kept)
     }
 
     /// Checks the file at [`Level::Runtime`] without opening payloads of delegates, which their backends check when they load them: for
@@ -96,19 +99,21 @@ fn runtime_rules(pte: &Pte<'_>, looked_up: &dyn Fn() -> Vec<bool>, report: &mut 
     }
 }
 
-/// Checks the other rules of the strict level.
-fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) {
+/// Checks the other rules of the strict level, and returns the values that each method keeps.
+fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report<'_>) -> KeptApart {
     segments::unreferenced_in_pte(pte, report);
     names::check_pte(pte, report);
-    let (outputs, mut kept) = (DelegateOutputs::of_program(pte, payloads), Vec::new());
+    let (outputs, mut known, mut apart) = (DelegateOutputs::of_program(pte, payloads), Vec::new(), Vec::new());
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &Path::ROOT.item("execution_plan", index);
         given_memory::check(plan, path, report);
-        kept.push(memory::check((index, plan), &outputs, path, report));
+        let kept = memory::check((index, plan), &outputs, path, report);
+        known.push(kept.known);
+        apart.push(kept.apart);
         instructions::check_kernels(plan, path, report);
         kernels::check(pte, plan, path, report);
     }
-    shared_state::check(pte, &kept, report);
+    shared_state::check(pte, &known, report);
     training::check(pte, report);
     constants::check(pte, report);
     payload::check(pte, report);
@@ -117,4 +122,5 @@ fn strict_rules(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], report: &mut Report
     foreign::check_pte(pte, report);
     trailing::check_pte(pte, report);
     wire::check_pte(pte, report);
+    apart
 }

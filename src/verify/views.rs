@@ -88,12 +88,19 @@ impl Analysis<'_> {
 
     /// Returns the facts that the verdicts of all releases follow from.
     pub(super) fn facts<'f>(&'f self, target: &'f Target) -> Facts<'f> {
-        Facts::new(self, self.pte().verify_opened(self.payloads(), Level::Strict), target)
+        Facts::new(self, self.strict(), target)
+    }
+
+    /// Returns the findings of the strict level in the program alone.
+    pub(super) fn strict(&self) -> Vec<Finding> {
+        let (findings, kept) = self.pte().verify_and_keep(self.payloads(), Level::Strict);
+        self.keep(kept);
+        findings
     }
 
     /// Checks the program at `level`, like [`Pte::verify`] and [`Pte::verify_with`] together, and returns the verdict as well.
     pub fn check(&self, level: Level) -> Check {
-        let strict = self.pte().verify_opened(self.payloads(), Level::Strict);
+        let strict = self.strict();
         let mut findings = match level {
             Level::Structure => Vec::new(),
             Level::Runtime => self.pte().verify_opened(self.payloads(), Level::Runtime),

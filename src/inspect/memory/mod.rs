@@ -232,14 +232,17 @@ pub(super) fn with_runs<'t>(analysis: &Analysis<'t>, runs: Vec<(MethodAllocator,
 /// Returns the values of each method that are in planned memory and keep their content from run to run.
 pub(super) fn kept_values(analysis: &Analysis<'_>) -> Vec<Vec<usize>> {
     let of_method = |(index, plan): (usize, &ExecutionPlan<'_>)| {
-        let flow = Dataflow::of_planned(plan, &Calls::new(plan, index, analysis.outputs()));
+        let kept = match analysis.kept(index) {
+            Some(kept) => kept.to_vec(),
+            None => Dataflow::of_reads(plan, &Calls::new(plan, index, analysis.outputs())).kept().collect(),
+        };
         let buffers = plan.planned_memory().buffers.len();
         let is_planned = |value: &usize| {
             let place =
                 plan.tensor(*value).and_then(|tensor| tensor.byte_size().ok().and(tensor.allocation_info.as_ref()));
             place.is_some_and(|place| (1..=buffers).contains(&(place.memory_id as usize)))
         };
-        flow.kept().map(|value| value as usize).filter(is_planned).collect()
+        kept.into_iter().map(|value| value as usize).filter(is_planned).collect()
     };
     analysis.pte().methods().iter().enumerate().map(of_method).collect()
 }

@@ -1,9 +1,8 @@
 //! Checks whether a device meets the needs of a program.
 
 use super::super::release::{Behaviour, Release};
-use super::super::releases::Facts;
 use super::super::report::Name;
-use super::super::{Cause, Level, Outcome, Verdict};
+use super::super::{Cause, Outcome, Verdict};
 use super::calls::CallFault;
 use super::devices;
 use super::missing::{Fit, Missing, Unknown};
@@ -30,8 +29,7 @@ pub(in crate::verify) fn check(analysis: &Analysis<'_>, target: &Target) -> Fit 
         missing.extend((needed > available).then_some(Missing::FileSize { needed, available }));
     }
     missing.extend(pte.missing_data(data).map(Missing::ExternalData));
-    let strict = pte.verify_opened(analysis.payloads(), Level::Strict);
-    let facts = Facts::new(analysis, strict, target);
+    let facts = analysis.facts(target);
     let verdict = facts.verdict(runtime);
     let (mut causes, kernels) = (verdict.verdict.because.clone(), verdict.kernels.clone());
     // Missing data is reported above, and calls below.
