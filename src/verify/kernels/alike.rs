@@ -4,7 +4,7 @@ use super::ints::Ints;
 use super::sizes::Size;
 use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{collections::BTreeMap, vec, vec::Vec};
 
 /// The most sizes and items that are compared. Longer lists, which many values of a damaged file may share, are like no other.
 const MAX_ITEMS: usize = 16;
@@ -25,47 +25,74 @@ enum Content<'t> {
     List(u8, Vec<Option<u32>>),
 }
 
-/// Returns, for each value, the first one that no kernel can tell apart from it.
-#[expect(clippy::indexing_slicing, reason = "indices are those of values, and each value has an item")]
-pub(super) fn of_values(plan: &ExecutionPlan<'_>, ints: &Ints) -> Vec<u32> {
-    let mut firsts: Vec<u32> = (0..plan.values().len()).map(|index| index as u32).collect();
-    let mut seen = BTreeMap::new();
-    let mut lists = Vec::new();
-    for (index, value) in plan.values().iter().enumerate() {
-        let is_constant = ints.is_constant(index);
-        let content = match &value.val {
-            KernelTypes::Null(_) => Content::Null,
-            KernelTypes::Int(int) => Content::Int(ints.get(index, int.int_val), is_constant),
-            KernelTypes::Bool(value) => Content::Bool(value.bool_val, is_constant),
-            KernelTypes::Double(double) => Content::Double(double.double_val.to_bits(), is_constant),
-            KernelTypes::Tensor(tensor) => match of_tensor(tensor) {
-                Some(content) => content,
-                None => continue,
-            },
-            KernelTypes::IntList(_) | KernelTypes::TensorList(_) | KernelTypes::OptionalTensorList(_) => {
-                lists.push(index);
-                continue;
-            }
-            _ => continue,
-        };
-        firsts[index] = *seen.entry(content).or_insert(index as u32);
+/// The values of a method, each with the first asked value that no kernel can tell apart from it.
+pub(super) struct Alike<'t> {
+    plan: &'t ExecutionPlan<'t>,
+    /// `None` for a value that was not asked for.
+    firsts: Vec<Option<u32>>,
+    seen: BTreeMap<Content<'t>, u32>,
+}
+
+impl<'t> Alike<'t> {
+    pub(super) fn new(plan: &'t ExecutionPlan<'_>) -> Self {
+        Self { plan, firsts: vec![None; plan.values().len()], seen: BTreeMap::new() }
     }
-    // Lists refer to values before and after them.
-    for index in lists {
-        let value = &plan.values()[index].val;
-        let item = |item: i64| usize::try_from(item).ok().and_then(|item| firsts.get(item).copied());
-        let items: Vec<Option<u32>> = match value {
+
+    /// Returns the first asked value that no kernel can tell apart from this one; `None` if there is no such value.
+    #[inline]
+    pub(super) fn first(&mut self, value: usize, ints: &Ints) -> Option<u32> {
+        match *self.firsts.get(value)? {
+            Some(first) => Some(first),
+            None => self.find(value, ints),
+        }
+    }
+
+    fn find(&mut self, value: usize, ints: &Ints) -> Option<u32> {
+        let content = &self.plan.values().get(value)?.val;
+        let content = match is_list(content) {
+            true => self.of_list(content, ints),
+            false => of_value(value, content, ints),
+        };
+        let first = content.map_or(value as u32, |content| *self.seen.entry(content).or_insert(value as u32));
+        *self.firsts.get_mut(value)? = Some(first);
+        Some(first)
+    }
+
+    fn of_list(&mut self, list: &KernelTypes<'_>, ints: &Ints) -> Option<Content<'t>> {
+        let mut item = |index: i64| {
+            let index = usize::try_from(index).ok()?;
+            // Only a damaged file has a list in a list.
+            let is_list = self.plan.values().get(index).is_some_and(|value| is_list(&value.val));
+            if is_list { Some(index as u32) } else { self.first(index, ints) }
+        };
+        let items = match list {
             KernelTypes::IntList(list) if list.items().len() <= MAX_ITEMS => {
                 list.items().iter().map(|index| item(*index)).collect()
             }
-            other => match other.tensors() {
-                Some(items) if items.len() <= MAX_ITEMS => items.iter().map(|index| item((*index).into())).collect(),
-                _ => continue,
-            },
+            other => {
+                let items = other.tensors().filter(|items| items.len() <= MAX_ITEMS)?;
+                items.iter().map(|index| item((*index).into())).collect()
+            }
         };
-        firsts[index] = *seen.entry(Content::List(value.tag(), items)).or_insert(index as u32);
+        Some(Content::List(list.tag(), items))
     }
-    firsts
+}
+
+fn is_list(value: &KernelTypes<'_>) -> bool {
+    matches!(value, KernelTypes::IntList(_) | KernelTypes::TensorList(_) | KernelTypes::OptionalTensorList(_))
+}
+
+/// Returns the content of a value that is not a list; `None` for one that is like no other.
+fn of_value<'t>(index: usize, value: &'t KernelTypes<'_>, ints: &Ints) -> Option<Content<'t>> {
+    let is_constant = ints.is_constant(index);
+    Some(match value {
+        KernelTypes::Null(_) => Content::Null,
+        KernelTypes::Int(int) => Content::Int(ints.get(index, int.int_val), is_constant),
+        KernelTypes::Bool(value) => Content::Bool(value.bool_val, is_constant),
+        KernelTypes::Double(double) => Content::Double(double.double_val.to_bits(), is_constant),
+        KernelTypes::Tensor(tensor) => return of_tensor(tensor),
+        _ => return None,
+    })
 }
 
 fn of_tensor<'t>(tensor: &'t Tensor<'_>) -> Option<Content<'t>> {
@@ -88,7 +115,8 @@ mod tests {
         let mut plan = ExecutionPlan::default();
         plan.values = Some(values);
         plan.inputs = Some(inputs.to_vec().into());
-        of_values(&plan, &Ints::new(&plan))
+        let (mut alike, ints) = (Alike::new(&plan), Ints::new(&plan));
+        (0..plan.values().len()).map_while(|value| alike.first(value, &ints)).collect()
     }
 
     fn tensor(change: impl FnOnce(&mut Tensor<'static>)) -> KernelTypes<'static> {

@@ -30,6 +30,7 @@ use crate::path::Path;
 use crate::schema::program::{
     EValue, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes, Operator, TensorShapeDynamism,
 };
+use alike::Alike;
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use call::Call;
 use constants::Constants;
@@ -119,23 +120,35 @@ pub(super) struct Calls<'t, 'a> {
     has_orders: bool,
     /// `true` if any tensor has a dynamic shape.
     is_dynamic: bool,
-    /// For each value, the first one that no kernel can tell apart from it.
-    alike: Vec<u32>,
+    alike: Alike<'t>,
     /// The violations of judged calls, by operator and arguments.
     judged: BTreeMap<Vec<u32>, Vec<Violation>>,
 }
 
 impl<'t, 'a> Calls<'t, 'a> {
     pub(super) fn new(pte: &'t Pte<'a>, plan: &'t ExecutionPlan<'a>, kernels: Kernels, release: Release) -> Self {
-        let find = |operator| Some((operator, Called::find(operator, kernels)?));
-        let operators: Vec<_> = plan.operators().iter().map(find).collect();
+        Self::of_operators(pte, plan, kernels, release, |_, _| true)
+    }
+
+    /// Does the same as [`new`](Self::new) for the calls of those operators for which `is_checked` returns `true`, given their indices.
+    pub(super) fn of_operators(
+        pte: &'t Pte<'a>,
+        plan: &'t ExecutionPlan<'a>,
+        kernels: Kernels,
+        release: Release,
+        is_checked: impl Fn(usize, &Operator<'_>) -> bool,
+    ) -> Self {
+        let find = |(index, operator)| match is_checked(index, operator) {
+            true => Some((operator, Called::find(operator, kernels)?)),
+            false => None,
+        };
+        let operators: Vec<_> = plan.operators().iter().enumerate().map(find).collect();
         let is_known = operators.iter().any(Option::is_some);
         let tensors = if is_known { tensors::of_values(plan) } else { Vec::new() };
         let has_orders = tensors.iter().any(Tensors::has_orders);
         let is_resized = |value: &EValue<'_>| matches!(&value.val, KernelTypes::Tensor(tensor) if tensor.shape_dynamism != TensorShapeDynamism::STATIC);
         let is_dynamic = plan.values().iter().any(is_resized);
         let (ints, constants) = (Ints::new(plan), Constants::new(pte));
-        let alike = if is_known { alike::of_values(plan, &ints) } else { Vec::new() };
         Self {
             plan,
             operators,
@@ -145,20 +158,20 @@ impl<'t, 'a> Calls<'t, 'a> {
             release,
             has_orders,
             is_dynamic,
-            alike,
+            alike: Alike::new(plan),
             judged: BTreeMap::new(),
         }
     }
 
-    /// Returns the calls of the checked operators; of those that no kernel can tell apart, the first.
+    /// Returns the calls; of those that no kernel can tell apart, the first.
     #[cfg(feature = "inspect")]
-    pub(super) fn distinct(&self, is_checked: &[bool]) -> Vec<DistinctCall<'t, 'a>> {
+    pub(super) fn distinct(&mut self) -> Vec<DistinctCall<'t, 'a>> {
         let (mut found, mut firsts) = (Vec::<DistinctCall<'t, 'a>>::new(), BTreeMap::new());
         for (place, arguments) in self.plan.instructions() {
             let InstructionArguments::KernelCall(call) = arguments else { continue };
-            let index = usize::try_from(call.op_index).ok().filter(|index| is_checked.get(*index) == Some(&true));
+            let index = usize::try_from(call.op_index).ok();
             let Some(Some((_, called))) = index.and_then(|index| self.operators.get(index)) else { continue };
-            if let Some(key) = self.key(call.op_index, called, call.args()) {
+            if let Some(key) = key(&mut self.alike, &self.ints, (call.op_index, called), call.args()) {
                 let first = *firsts.entry(key).or_insert(found.len());
                 if let Some(first) = found.get_mut(first) {
                     first.count += 1;
@@ -184,7 +197,7 @@ impl<'t, 'a> Calls<'t, 'a> {
         let (Some(Some((operator, called))), Some(args)) = (operator, call.args.as_deref()) else {
             return Vec::new();
         };
-        let key = self.key(call.op_index, called, args);
+        let key = key(&mut self.alike, &self.ints, (call.op_index, called), args);
         if let Some(found) = key.as_ref().and_then(|key| self.judged.get(key)) {
             return found.clone();
         }
@@ -197,21 +210,21 @@ impl<'t, 'a> Calls<'t, 'a> {
         }
         found
     }
+}
 
-    /// Returns the key of a call in `judged`: the operator, and for each argument, the value that it is like and the first argument that is
-    /// the same value. `None` for a call with another number of arguments, which may be long, or with values that do not exist.
-    fn key(&self, operator: i32, called: &Called, args: &[i32]) -> Option<Vec<u32>> {
-        if args.len() != called.argument_count() {
-            return None;
-        }
-        let mut key = Vec::with_capacity(2 * args.len() + 1);
-        key.push(operator as u32);
-        for arg in args {
-            key.push(*self.alike.get(usize::try_from(*arg).ok()?)?);
-            key.extend(args.iter().position(|other| other == arg).map(|at| at as u32));
-        }
-        Some(key)
+/// Returns the key of a call in [`Calls::judged`]: the operator, and for each argument, the value that it is like and the first argument that
+/// is the same value. `None` for a call with another number of arguments, which may be long, or with values that do not exist.
+fn key(alike: &mut Alike<'_>, ints: &Ints, (operator, called): (i32, &Called), args: &[i32]) -> Option<Vec<u32>> {
+    if args.len() != called.argument_count() {
+        return None;
     }
+    let mut key = Vec::with_capacity(2 * args.len() + 1);
+    key.push(operator as u32);
+    for arg in args {
+        key.push(alike.first(usize::try_from(*arg).ok()?, ints)?);
+        key.extend(args.iter().position(|other| other == arg).map(|at| at as u32));
+    }
+    Some(key)
 }
 
 #[cfg(test)]

@@ -49,13 +49,13 @@ pub(in crate::verify) fn faults<const N: usize>(
     let Some(kernels) = kernels(target) else { return faults };
     for (method, plan) in pte.methods().iter().enumerate() {
         // The device may have kernels of its own.
-        let is_checked = |(index, operator)| is_checked((method, index), operator) && !target.lists(operator);
-        let checked: Vec<bool> = plan.operators().iter().enumerate().map(is_checked).collect();
-        if !checked.contains(&true) {
+        let is_checked =
+            |index, operator: &Operator<'_>| is_checked((method, index), operator) && !target.lists(operator);
+        if !plan.operators().iter().enumerate().any(|(index, operator)| is_checked(index, operator)) {
             continue;
         }
-        let mut calls = Calls::new(pte, plan, kernels, Release::LATEST);
-        let distinct = calls.distinct(&checked);
+        let mut calls = Calls::of_operators(pte, plan, kernels, Release::LATEST, is_checked);
+        let distinct = calls.distinct();
         for (release, faults) in releases.into_iter().zip(&mut faults) {
             calls.set_release(release);
             add_faults(method, plan, &mut calls, &distinct, faults);
