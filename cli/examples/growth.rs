@@ -23,6 +23,9 @@ const NAMES: Scale = Scale { length: 5_000, count: 25 };
 /// Lists and graphs. Their items take more instructions than the bytes of a name.
 const LISTS: Scale = Scale { length: 1_000, count: 25 };
 
+/// Inputs, each of which is shown with its name, its sizes and its method's name by every kind of graph.
+const INPUTS: Scale = Scale { length: 1_000, count: 6 };
+
 /// Small instructions and tensors: a command takes some thousand instructions for each.
 const CODE: Scale = Scale { length: 64, count: 1 };
 
@@ -105,13 +108,14 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
     let folder = std::env::temp_dir().join(format!("executorch-format-growth-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let mut all = Vec::new();
-    let groups: [(_, Files); 3] = [
-        (NAMES, |scale| sharing::files(scale).into_iter().filter(|file| NAMED.contains(&file.kind)).collect()),
-        (LISTS, |scale| sharing::files(scale).into_iter().filter(|file| !NAMED.contains(&file.kind)).collect()),
-        (CODE, sharing::code_files),
+    let groups: [(_, Files, fn(&str) -> bool); 4] = [
+        (NAMES, sharing::files, |kind| NAMED.contains(&kind)),
+        (LISTS, sharing::files, |kind| kind != "inputs" && !NAMED.contains(&kind)),
+        (INPUTS, sharing::files, |kind| kind == "inputs"),
+        (CODE, sharing::code_files, |_| true),
     ];
-    for (scale, files) in groups {
-        let is_wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind);
+    for (scale, files, is_own) in groups {
+        let is_wanted = |kind: &str| is_own(kind) && (kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind));
         let four = Scale { length: 4 * scale.length, count: 4 * scale.count };
         for (size, scale) in [("small", SMALL), ("1", scale), ("4", four)] {
             for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {
