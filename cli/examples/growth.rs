@@ -36,8 +36,12 @@ const SMALL: Scale = Scale { length: 64, count: 4 };
 const NAMED: &[&str] =
     &["method", "operator", "backend", "string", "key", "found", "bytes", "ranges", "ptd", "segment"];
 
-/// Makes the files of a size.
-type Files = fn(Scale) -> Vec<Shared>;
+/// Files of some kinds, whose smaller ones have this size.
+struct Group {
+    scale: Scale,
+    files: fn(Scale) -> Vec<Shared>,
+    has: fn(&str) -> bool,
+}
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -108,14 +112,14 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
     let folder = std::env::temp_dir().join(format!("executorch-format-growth-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let mut all = Vec::new();
-    let groups: [(_, Files, fn(&str) -> bool); 4] = [
-        (NAMES, sharing::files, |kind| NAMED.contains(&kind)),
-        (LISTS, sharing::files, |kind| kind != "inputs" && !NAMED.contains(&kind)),
-        (INPUTS, sharing::files, |kind| kind == "inputs"),
-        (CODE, sharing::code_files, |_| true),
+    let groups = [
+        Group { scale: NAMES, files: sharing::files, has: |kind| NAMED.contains(&kind) },
+        Group { scale: LISTS, files: sharing::files, has: |kind| kind != "inputs" && !NAMED.contains(&kind) },
+        Group { scale: INPUTS, files: sharing::files, has: |kind| kind == "inputs" },
+        Group { scale: CODE, files: sharing::code_files, has: |_| true },
     ];
-    for (scale, files, is_own) in groups {
-        let is_wanted = |kind: &str| is_own(kind) && (kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind));
+    for Group { scale, files, has } in groups {
+        let is_wanted = |kind: &str| has(kind) && (kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind));
         let four = Scale { length: 4 * scale.length, count: 4 * scale.count };
         for (size, scale) in [("small", SMALL), ("1", scale), ("4", four)] {
             for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {

@@ -244,14 +244,54 @@ struct Counter<'c, 't> {
     seen: BTreeSet<CountedWeight>,
     /// The sums of the delegates already called.
     called: BTreeMap<usize, CallMacs<'t>>,
-    /// For each operator that was called, `true` if it sums products that are not counted.
-    products: BTreeMap<&'t str, bool>,
+    /// The products of each operator that was called.
+    products: BTreeMap<&'t str, Products>,
     /// The sum over all calls.
     macs: u64,
     /// The sum over all constants.
     parameters: u64,
     precision: ParameterPrecision,
     found: MethodMacs<'t>,
+}
+
+/// The products that an operator sums.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Products {
+    /// Those of each position with a filter.
+    Convolution,
+    QuantizedConvolution,
+    QuantizedLinear,
+    /// For each element of the output, a row of the argument with this name.
+    Rows(&'static str),
+    /// Those with a cache of keys and values whose filled part only the runtime knows.
+    Attention,
+    /// Some, which are not counted.
+    Unknown,
+    /// None, if the arguments of the operator are known.
+    None,
+}
+
+impl Products {
+    fn of(operator: &str) -> Self {
+        match operator {
+            "aten::convolution" | "aten::_convolution" => Self::Convolution,
+            _ if operator.contains("::quantized_") && operator.contains("conv") => Self::QuantizedConvolution,
+            _ if ["::quantized_linear", "::quantized_fully_connected"].iter().any(|name| operator.contains(name)) => {
+                Self::QuantizedLinear
+            }
+            "aten::mm" | "aten::bmm" | "aten::matmul" => Self::Rows("self"),
+            "aten::addmm" => Self::Rows("mat1"),
+            "aten::baddbmm" => Self::Rows("batch1"),
+            "aten::linear" | "quantized_decomposed::mixed_linear" | "quantized_decomposed::mixed_mm" => {
+                Self::Rows("input")
+            }
+            "cortex_m::quantized_batch_matmul" => Self::Rows("lhs"),
+            _ if operator.starts_with("cadence::quantized_matmul") => Self::Rows("X"),
+            "llama::custom_sdpa" | "llama::custom_quantized_sdpa" | "llama::sdpa_with_kv_cache" => Self::Attention,
+            _ if sums_products(operator.rsplit_once("::").map_or(operator, |(_, name)| name)) => Self::Unknown,
+            _ => Self::None,
+        }
+    }
 }
 
 /// A constant's identity: the value, its data, its key, or its place in a delegate as a value or as data.
@@ -363,13 +403,10 @@ impl<'t> Counter<'_, 't> {
             }
         }
         call.parameters = Some(counted);
-        let has_products = *self
-            .products
-            .entry(operator)
-            .or_insert_with(|| sums_products(operator.rsplit_once("::").map_or(operator, |(_, name)| name)));
-        call.macs = self.kernel_macs(operator, arguments, has_products);
+        let products = *self.products.entry(operator).or_insert_with(|| Products::of(operator));
+        call.macs = self.kernel_macs(products, operator, arguments);
         // The keys of a cache are only counted by the runtime.
-        is_dynamic |= ATTENTION.contains(&operator);
+        is_dynamic |= products == Products::Attention;
         self.found.is_bound |= is_dynamic && call.macs.is_none_or(|macs| macs > 0);
         self.add(call);
     }
@@ -392,8 +429,8 @@ impl<'t> Counter<'_, 't> {
         Some(products(sizes("query")?).saturating_add(products(sizes("out")?)))
     }
 
-    /// Returns the products of a call. `has_products` is `true` if an operator that is not counted here may have some.
-    fn kernel_macs(&self, operator: &str, arguments: &[Argument], has_products: bool) -> Option<u64> {
+    /// Returns the products of a call.
+    fn kernel_macs(&self, products: Products, operator: &str, arguments: &[Argument]) -> Option<u64> {
         let named = |name: &str| self.value(arguments.iter().find(|argument| argument.name == Some(name))?);
         let argument = |name: &str| Some(named(name)?.tensor.as_ref()?.sizes);
         let output = || {
@@ -404,9 +441,8 @@ impl<'t> Counter<'_, 't> {
             let value = named(name).and_then(|value| value.constant.as_ref());
             matches!(value, Some(crate::inspect::Returned::Bool(true)))
         };
-        let per_output = |factor: Option<u64>| Some(product(output()?).saturating_mul(factor?));
-        match operator {
-            "aten::convolution" | "aten::_convolution" => {
+        match products {
+            Products::Convolution => {
                 let is_transposed = is_true("transposed");
                 let (weight, input) = (argument("weight")?, argument("input")?);
                 // Each position of the output, or of the input of a transposed convolution, is multiplied by the whole filter.
@@ -415,27 +451,23 @@ impl<'t> Counter<'_, 't> {
                 Some((product(positions) / size(channels?).max(1)).saturating_mul(product(weight)))
             }
             // In every layout, each channel of the output, or of the input of a transposed convolution, has its own part of the weight.
-            _ if operator.contains("::quantized_") && operator.contains("conv") => {
+            Products::QuantizedConvolution => {
                 let sizes = if operator.contains("transpose") { argument("input")? } else { output()? };
                 let is_last = operator.contains("nhwc") || operator.contains("nlc") || is_true("channel_last");
                 let channels = if is_last { sizes.last() } else { sizes.get(1) };
                 Some((product(sizes) / size(channels?).max(1)).saturating_mul(product(argument("weight")?)))
             }
-            _ if ["::quantized_linear", "::quantized_fully_connected"].iter().any(|name| operator.contains(name)) => {
+            Products::QuantizedLinear => {
                 let weight = argument("weight").or_else(|| argument("weights"))?;
                 Some((product(output()?) / size(output()?.last()?).max(1)).saturating_mul(product(weight)))
             }
-            "aten::mm" | "aten::bmm" | "aten::matmul" => per_output(argument("self")?.last().map(size)),
-            "aten::addmm" => per_output(argument("mat1")?.last().map(size)),
-            "aten::baddbmm" => per_output(argument("batch1")?.last().map(size)),
-            "aten::linear" | "quantized_decomposed::mixed_linear" | "quantized_decomposed::mixed_mm" => {
-                per_output(argument("input")?.last().map(size))
+            Products::Rows(name) => {
+                let row = argument(name)?.last().map(size);
+                Some(product(output()?).saturating_mul(row?))
             }
-            "cortex_m::quantized_batch_matmul" => per_output(argument("lhs")?.last().map(size)),
-            _ if operator.starts_with("cadence::quantized_matmul") => per_output(argument("X")?.last().map(size)),
-            operator if ATTENTION.contains(&operator) => self.attention_macs(operator, arguments),
-            _ if !arguments.iter().any(|argument| argument.name.is_some()) => None,
-            _ => (!has_products).then_some(0),
+            Products::Attention => self.attention_macs(operator, arguments),
+            Products::None if arguments.iter().any(|argument| argument.name.is_some()) => Some(0),
+            Products::None | Products::Unknown => None,
         }
     }
 
@@ -507,9 +539,6 @@ fn trained(plan: &ExecutionPlan<'_>, outputs: &[Option<TrainingOutput<'_>>]) -> 
     }
     values
 }
-
-/// Attention over a cache whose filled part only the runtime knows.
-const ATTENTION: [&str; 3] = ["llama::custom_sdpa", "llama::custom_quantized_sdpa", "llama::sdpa_with_kv_cache"];
 
 /// The length of the longest name of an operator that is compared with those that are known.
 const MAX_OPERATOR: usize = 200;
