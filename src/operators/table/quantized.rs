@@ -355,7 +355,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
             checks: &[Dies(&[
                 Rank(&["weight"], 1 << 2),
                 Rank(&["weight_scales"], 0b110),
-                MoreRank("indices", "out", 1),
+                Strays(&[MoreRank("indices", "out", 1)]),
                 By(Family::QuantizedEmbedding(8)),
                 OfType(&["weight"], Types::of(&[ScalarType::BYTE, ScalarType::CHAR])),
                 OfType(
@@ -379,7 +379,7 @@ pub(super) const ROWS: &[KnownOperator] = &[
         checks: &[Dies(&[
             Rank(&["weight"], 1 << 2),
             Rank(&["weight_scales"], 0b110),
-            MoreRank("indices", "out", 1),
+            Strays(&[MoreRank("indices", "out", 1)]),
             By(Family::QuantizedEmbedding(8)),
             OfType(&["weight"], Types::of(&[ScalarType::BYTE, ScalarType::CHAR])),
             OfType(&["out", "weight_scales"], Types::of(&[ScalarType::HALF, ScalarType::BFLOAT16, ScalarType::FLOAT])),

@@ -212,7 +212,9 @@ impl Call<'_, '_> {
                 )
             })?;
         }
-        self.padded(input, &pad)?;
+        // Sizes have 32 bits, to which the kernel cuts sums of longer numbers.
+        let cut: Vec<i64> = pad.iter().map(|pad| i64::from(*pad as i32)).collect();
+        self.padded(input, &cut)?;
         // There is nothing to replicate.
         let is_padded = |(size, pair): (&i32, &[i64])| *size == 0 && pair.iter().any(|pad| *pad > 0);
         let is_empty = !input.is_open && input.sizes.iter().rev().zip(pad.chunks(2)).any(is_padded);
