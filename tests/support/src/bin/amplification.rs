@@ -1,6 +1,5 @@
 //! Measures the command on files in which many references share one target: `amplification PTE FOLDER [LENGTH COUNT [KIND]]` prints the
-//! peak memory, the CPU seconds, and the bytes of output for each kind of file and each command, with their ratios to the file's size.
-//! Linux only.
+//! size of the files read, the peak memory, the CPU seconds, and the bytes of output for each kind of file and each command. Linux only.
 
 use executorch_format_support::sharing::{self, Scale};
 use std::error::Error;
@@ -20,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |at: usize, default| rest.get(at).map_or(Ok(default), |text| text.parse());
     let scale = Scale { length: number(0, 60_000)?, count: number(1, 20_000)? };
     println!(
-        "kind      file KiB  command                    exit  peak MiB  over 64+32x    CPU s  printed KiB  written KiB"
+        "kind      read KiB  command                    exit  peak MiB  over 64+32x    CPU s  printed KiB  written KiB"
     );
     let files = |scale| sharing::files(scale).into_iter().chain(sharing::code_files(scale));
     for (file, other) in files(scale).zip(files(scale.smaller())) {
@@ -67,7 +66,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 std::thread::sleep(Duration::from_millis(1));
             };
             let printed = reader.join().unwrap_or_default();
-            let kib = file.bytes.len() as u64 / 1024;
+            let reads_both = arguments.iter().any(|argument| argument.contains("{other}"));
+            let kib = (file.bytes.len() + if reads_both { other.bytes.len() } else { 0 }) as u64 / 1024;
             println!(
                 "{:8}  {kib:8}  {:25}  {:>4}  {:8}  {:>11}  {:7.2}  {:11}  {:11}",
                 file.kind,
