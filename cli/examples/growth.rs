@@ -21,7 +21,7 @@ const SLACK: f64 = 500_000.0;
 const NAMES: Scale = Scale { length: 5_000, count: 25 };
 
 /// Lists and graphs. Their items take more instructions than the bytes of a name.
-const LISTS: Scale = Scale { length: 500, count: 25 };
+const LISTS: Scale = Scale { length: 1_000, count: 25 };
 
 /// Inputs, each of which is shown with its name, its sizes and its method's name by every kind of graph.
 const INPUTS: Scale = Scale { length: 1_000, count: 6 };
