@@ -6,13 +6,18 @@ use crate::file::pte::Pte;
 use crate::path::Step;
 use crate::write::options::{PtdOptions, PteOptions};
 
-/// Returns the options that keep the file's layout. Fails if a reference to data is out of range, because it could refer to
-/// something else after the edit.
-pub(super) fn layout_to_keep(pte: &Pte<'_>) -> Result<PteOptions> {
+/// Fails if a reference to data is out of range, because it could refer to something else after an edit.
+pub(super) fn check_references(pte: &Pte<'_>) -> Result<()> {
     pte.check_references()?;
     for (user, data) in pte.data_users() {
         data.map_err(|error| user.path().steps().iter().rev().fold(error, located))?;
     }
+    Ok(())
+}
+
+/// Returns the options that keep the file's layout. Fails like [`check_references`].
+pub(super) fn layout_to_keep(pte: &Pte<'_>) -> Result<PteOptions> {
+    check_references(pte)?;
     PteOptions::of(pte)
 }
 

@@ -1,6 +1,6 @@
 //! Stores equal blobs once.
 
-use super::change::{change_ptd, layout_to_keep};
+use super::change::{change_ptd, check_references};
 use super::report::{Action, EditReport, Subject, User};
 use super::segments;
 use crate::error::{Result, counted};
@@ -14,6 +14,7 @@ use crate::schema::program::DataLocation;
 use crate::sorted::set;
 use crate::write;
 use crate::write::entries::{self, Entries};
+use crate::write::options::PteOptions;
 use alloc::collections::BTreeMap;
 use alloc::{
     borrow::Cow,
@@ -35,8 +36,17 @@ fn firsts(blobs: &mut dyn Iterator<Item = (usize, &[u8])>) -> BTreeMap<usize, us
 }
 
 pub(super) fn dedup(pte: &mut Pte<'_>) -> Result<EditReport> {
+    let (changed, report) = shared(pte)?;
+    if !report.changes.is_empty() {
+        *pte = changed.lay_out(&PteOptions::of(pte)?)?;
+    }
+    Ok(report)
+}
+
+/// Returns a copy with equal blobs stored once, which is not laid out.
+pub(super) fn shared<'a>(pte: &Pte<'a>) -> Result<(Pte<'a>, EditReport)> {
     let mut report = EditReport::default();
-    let options = layout_to_keep(pte)?;
+    check_references(pte)?;
     let users = users_by_place(pte)?;
     let mut changed = pte.clone();
     for list in DataList::ALL {
@@ -47,10 +57,7 @@ pub(super) fn dedup(pte: &mut Pte<'_>) -> Result<EditReport> {
         share_list(&mut changed, list, &mut report)?;
     }
     dedup_inline(&mut changed, &users, &mut report);
-    if !report.changes.is_empty() {
-        *pte = changed.lay_out(&options)?;
-    }
-    Ok(report)
+    Ok((changed, report))
 }
 
 fn users_by_place(pte: &Pte<'_>) -> Result<BTreeMap<BlobPlace, Vec<User>>> {

@@ -1,11 +1,13 @@
 //! Possible size savings, found by trying each edit on a copy.
 
-use super::report::EditReport;
+use super::dedup;
 use super::strip::{self, Strip};
 use crate::error::Result;
+use crate::file::references::DataList;
 use crate::model::Model;
 use crate::verify::Level;
 use crate::write::detect::Detected;
+use crate::write::entries::Entries;
 use crate::write::options::{PtdOptions, PteOptions};
 use alloc::{vec, vec::Vec};
 use core::cmp::Reverse;
@@ -74,14 +76,18 @@ impl fmt::Display for SavingKind {
 impl Saving {
     /// Returns `true` if the edit saves at least a tenth of a file of this size, or at least 1 KiB and 1 %.
     pub fn is_worth_it(&self, file_size: u64) -> bool {
-        self.size >= file_size.div_ceil(10) || self.size >= 1 << 10 && self.size >= file_size / 100
+        is_worth_it(self.size, file_size)
     }
+}
+
+fn is_worth_it(size: u64, file_size: u64) -> bool {
+    size >= file_size.div_ceil(10) || size >= 1 << 10 && size >= file_size / 100
 }
 
 impl Model<'_> {
     /// Returns the edits that would make the file smaller, the largest saving first; if two edits save the same thing, the better one.
     /// They are tried on a copy that is not written: an edit that fails, or adds an error, is not listed. Together they
-    /// may save less than their sum.
+    /// may save less than their sum. A new layout is tried if a file has so much padding that it [is worth it](Saving::is_worth_it).
     ///
     /// ```
     /// use executorch_format::Model;
@@ -97,19 +103,13 @@ impl Model<'_> {
     pub fn savings(&self) -> Vec<Saving> {
         let Some(source) = self.source().filter(|source| source.whole) else { return Vec::new() };
         let before = source.bytes.len() as u64;
-        let edits = edits(self);
-        let mut original = self.clone();
-        // Detected once for all copies.
-        match &mut original {
-            Self::Pte(pte) => pte.style = pte.write_style().and_then(Detected::proven).ok().or(pte.style),
-            Self::Ptd(ptd) => ptd.style = ptd.write_style().and_then(Detected::proven).ok().or(ptd.style),
-            _ => return Vec::new(),
-        }
+        // Most files have little padding, and a new layout takes long.
+        let is_padded = padding(self).is_ok_and(|size| is_worth_it(size, before));
+        let (mut original, mut findings) = (None, None);
         let mut savings: Vec<Saving> = Vec::new();
-        let mut findings = None;
-        for (kind, edit) in edits {
+        for (kind, edit) in edits(self).into_iter().filter(|(kind, _)| is_padded || *kind != SavingKind::Padding) {
             // Files that cannot be edited have no savings.
-            let Ok(Some(after)) = edited(&original, &edit) else { continue };
+            let Ok(Some(after)) = edited(self, &mut original, &edit) else { continue };
             let Ok(image) = after.image() else { continue };
             let Some(size @ 1..) = before.checked_sub(image.size()) else { continue };
             // A new layout changes nothing that rules check.
@@ -167,24 +167,77 @@ fn edits(model: &Model<'_>) -> Vec<(SavingKind, SavingEdit)> {
     edits
 }
 
-/// Returns the file after an edit; `None` if the edit changes nothing. Parts are stripped even if the file is then larger.
-fn edited<'a>(file: &Model<'a>, edit: &SavingEdit) -> Result<Option<Model<'a>>> {
-    let if_changed = |report: EditReport, file| (!report.changes.is_empty()).then_some(file);
-    Ok(match (file, edit) {
-        (Model::Pte(pte), SavingEdit::Strip(parts)) => {
-            let (stripped, report) = strip::without(pte, parts)?;
-            (parts.padding || !report.changes.is_empty()).then(|| stripped.into())
+/// Returns the most bytes that a new layout can save: those that are neither metadata nor in a segment or, in the segment of the constants, not in a
+/// constant. All bytes, if blobs are inside the metadata, where there may be padding too.
+fn padding(file: &Model<'_>) -> Result<u64> {
+    let Some(source) = file.source() else { return Ok(0) };
+    let mut needed = source.metadata_size;
+    let segments = match file {
+        Model::Pte(pte) => pte.program.segments(),
+        Model::Ptd(ptd) => ptd.flat_tensor.segments(),
+        _ => return Ok(0),
+    };
+    for segment in segments {
+        needed = needed.saturating_add(segment.size);
+    }
+    if let Model::Pte(pte) = file {
+        if pte.program.constant_buffer().len() > 1 || !pte.program.backend_delegate_data().is_empty() {
+            return Ok(source.size());
         }
-        (Model::Pte(pte), SavingEdit::LayOutPte(options)) => Some(pte.clone().lay_out(options)?.into()),
-        (Model::Ptd(ptd), SavingEdit::LayOutPtd(options)) => Some(ptd.clone().lay_out(options)?.into()),
+        if let Some(constants) = &pte.program.constant_segment {
+            let segment = segments.get(constants.segment_index as usize).map_or(0, |segment| segment.size);
+            let blobs = Entries::of(pte, DataList::Constants)?.blobs;
+            let used = blobs.iter().map(|blob| blob.len() as u64).fold(0, u64::saturating_add);
+            needed = needed.saturating_sub(segment).saturating_add(used);
+        }
+    }
+    Ok(source.size().saturating_sub(needed))
+}
+
+/// Returns the file after an edit; `None` if the edit changes nothing. Parts are stripped even if the file is then larger. `original` is the file
+/// with its style, which is detected for the first edit that changes something.
+fn edited<'a>(file: &Model<'a>, original: &mut Option<Model<'a>>, edit: &SavingEdit) -> Result<Option<Model<'a>>> {
+    let (copy, is_changed) = match (file, edit) {
         (Model::Pte(pte), SavingEdit::Dedup) => {
-            let mut pte = pte.clone();
-            if_changed(pte.dedup()?, pte.into())
+            let (copy, report) = dedup::shared(pte)?;
+            (copy.into(), !report.changes.is_empty())
         }
-        (Model::Ptd(ptd), SavingEdit::Dedup) => {
+        (Model::Pte(pte), SavingEdit::Strip(parts)) => {
+            let (copy, report) = strip::without(pte, parts)?;
+            (copy.into(), parts.padding || !report.changes.is_empty())
+        }
+        _ => (file.clone(), true),
+    };
+    if !is_changed {
+        return Ok(None);
+    }
+    Ok(match (copy, original.get_or_insert_with(|| in_its_style(file)), edit) {
+        (Model::Pte(mut copy), Model::Pte(pte), edit) => {
+            let options = match edit {
+                SavingEdit::Strip(parts) => strip::layout(pte, parts)?,
+                SavingEdit::LayOutPte(options) => *options,
+                _ => PteOptions::of(pte)?,
+            };
+            copy.style = pte.style;
+            Some(copy.lay_out(&options)?.into())
+        }
+        (_, Model::Ptd(ptd), SavingEdit::LayOutPtd(options)) => Some(ptd.clone().lay_out(options)?.into()),
+        (_, Model::Ptd(ptd), SavingEdit::Dedup) => {
             let mut ptd = ptd.clone();
-            if_changed(ptd.dedup()?, ptd.into())
+            let report = ptd.dedup()?;
+            (!report.changes.is_empty()).then(|| ptd.into())
         }
         _ => None,
     })
+}
+
+/// Returns a copy with the style that its source was written in, if one reproduces it.
+fn in_its_style<'a>(file: &Model<'a>) -> Model<'a> {
+    let mut file = file.clone();
+    match &mut file {
+        Model::Pte(pte) => pte.style = pte.write_style().and_then(Detected::proven).ok().or(pte.style),
+        Model::Ptd(ptd) => ptd.style = ptd.write_style().and_then(Detected::proven).ok().or(ptd.style),
+        _ => {}
+    }
+    file
 }

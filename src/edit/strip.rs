@@ -1,6 +1,6 @@
 //! Removes the parts that a program does not need to run.
 
-use super::change::layout_to_keep;
+use super::change::check_references;
 use super::report::{Action, Change, EditReport, Subject};
 use crate::error::Result;
 use crate::file::pte::Pte;
@@ -44,10 +44,12 @@ impl Strip {
 }
 
 pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
-    let (mut stripped, mut report) = without(pte, what)?;
+    let (stripped, mut report) = without(pte, what)?;
     if report.changes.is_empty() && !what.padding {
         return Ok(report);
     }
+    let options = layout(pte, what)?;
+    let mut stripped = stripped.lay_out(&options)?;
     let is_metadata = |change: &Change| matches!(change.subject, Subject::StackTraces | Subject::Names);
     if !report.changes.is_empty() && report.changes.iter().all(is_metadata) {
         // No unreferenced data was removed that could be kept instead.
@@ -59,6 +61,7 @@ pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
     if what.unreferenced && after > before && !report.changes.is_empty() {
         let grown = after - before;
         (stripped, report) = without(pte, &Strip { unreferenced: false, ..*what })?;
+        stripped = stripped.lay_out(&options)?;
         after = stripped.image()?.size();
         report.notes.push(format!(
             "unreferenced data stays: without it the file would be {grown} bytes larger, because of the new layout"
@@ -76,10 +79,17 @@ pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
     Ok(report)
 }
 
-/// Returns a copy without the parts to remove, laid out again.
+/// Returns the layout of the file, without padding if it is to be removed.
+pub(super) fn layout(pte: &Pte<'_>, what: &Strip) -> Result<PteOptions> {
+    let options = PteOptions::of(pte)?;
+    let constant_alignment = what.padding.then(|| entries::alignment(pte, DataList::Constants));
+    Ok(PteOptions { constant_alignment: constant_alignment.or(options.constant_alignment), ..options })
+}
+
+/// Returns a copy without the parts to remove, which is not laid out.
 pub(super) fn without<'a>(pte: &Pte<'a>, what: &Strip) -> Result<(Pte<'a>, EditReport)> {
+    check_references(pte)?;
     let mut report = EditReport::default();
-    let options = layout_to_keep(pte)?;
     let mut stripped = pte.clone();
     if what.stack_traces {
         strip_stack_traces(&mut stripped, &mut report);
@@ -90,12 +100,7 @@ pub(super) fn without<'a>(pte: &Pte<'a>, what: &Strip) -> Result<(Pte<'a>, EditR
     if what.unreferenced {
         strip_unreferenced(&mut stripped, &mut report)?;
     }
-    if report.changes.is_empty() && !what.padding {
-        return Ok((stripped, report));
-    }
-    let constant_alignment = what.padding.then(|| entries::alignment(pte, DataList::Constants));
-    let constant_alignment = constant_alignment.or(options.constant_alignment);
-    Ok((stripped.lay_out(&PteOptions { constant_alignment, ..options })?, report))
+    Ok((stripped, report))
 }
 
 fn strip_stack_traces(pte: &mut Pte<'_>, report: &mut EditReport) {

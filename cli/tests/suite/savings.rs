@@ -34,7 +34,7 @@ fn every_saving_equals_that_of_its_command() {
         }
         Ok(())
     });
-    assert!(counted.get() > 50, "{}", counted.get());
+    assert!(counted.get() > 40, "{}", counted.get());
 }
 
 #[test]
@@ -67,7 +67,6 @@ fn bytes_after_the_last_segment_are_listed_and_can_be_dropped() {
 fn an_offer_is_a_complete_shell_command_and_worthwhile() {
     let folder = Folder::new("offer");
     let linear = fixture("1.5.1/linear/linear.pte");
-    folder.copy(&linear, "it's a model.pte");
     let text = "x".repeat(5000);
     let pte = |arguments: &[&str]| pte().current_dir(folder.file("")).args(arguments).output().unwrap();
     let offers = || -> Vec<Value> {
@@ -76,8 +75,11 @@ fn an_offer_is_a_complete_shell_command_and_worthwhile() {
         document["files"][0]["savings"].as_array().unwrap().clone()
     };
     // The possible saving is too small to be offered.
-    assert!(!Model::parse(linear.bytes()).unwrap().savings().is_empty());
+    let trailing = [linear.bytes(), &[0; 3]].concat();
+    std::fs::write(folder.file("it's a model.pte"), &trailing).unwrap();
+    assert_eq!(Model::parse(&trailing).unwrap().savings().len(), 1);
     assert!(offers().is_empty());
+    folder.copy(&linear, "it's a model.pte");
     for key in ["metadata.a", "metadata.b"] {
         let done = pte(&["metadata", "it's a model.pte", "--set-string", &format!("{key}={text}"), "-i"]);
         assert!(done.status.success());
