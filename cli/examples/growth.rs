@@ -1,5 +1,5 @@
 //! Counts the instructions of commands on files in which many references share one target, at two sizes. `growth [KIND]...` fails if a
-//! command takes more than [`MAX_RATIO`] times as many for a file four times as large. Needs valgrind. Linux only.
+//! command takes more than [`MAX_RATIO`] times as many for a file three times as large. Needs valgrind. Linux only.
 //!
 //! The program runs itself under callgrind, once for each core, and calls the commands in that process: starting a process for each run would
 //! take longer than the measured code.
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// The maximum ratio of instructions for a file of four times the size.
-const MAX_RATIO: f64 = 5.0;
+/// The maximum ratio of instructions for a file of three times the size.
+const MAX_RATIO: f64 = 3.6;
 
 /// Instructions that a command may take beyond that, since counts vary from run to run.
 const SLACK: f64 = 500_000.0;
@@ -64,7 +64,7 @@ fn commands(kind: &str) -> Vec<&'static [&'static str]> {
 }
 
 /// The sizes of the files whose counts are compared.
-const SIZES: [&str; 2] = ["1", "4"];
+const SIZES: [&str; 2] = ["1", "3"];
 
 /// Runs all commands on small files, whose counts are not read; a command on a file that does not exist, which has the costs of any command;
 /// and then each command on each file.
@@ -120,8 +120,8 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
     ];
     for Group { scale, files, has } in groups {
         let is_wanted = |kind: &str| has(kind) && (kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind));
-        let four = Scale { length: 4 * scale.length, count: 4 * scale.count };
-        for (size, scale) in [("small", SMALL), ("1", scale), ("4", four)] {
+        let three = Scale { length: 3 * scale.length, count: 3 * scale.count };
+        for (size, scale) in [("small", SMALL), ("1", scale), ("3", three)] {
             for (name, scale) in [(size.to_owned(), scale), (format!("{size}-other"), scale.smaller())] {
                 for file in files(scale).into_iter().filter(|file| is_wanted(file.kind)) {
                     let kind = format!("{}.{}", file.kind, file.ending);
@@ -136,7 +136,7 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
     if all.is_empty() {
         return Err(format!("no kind of file: {kinds:?}").into());
     }
-    println!("kind        command                     instructions   four times the file   ratio");
+    println!("kind        command                     instructions   three times the file  ratio");
     let processes = thread::available_parallelism()?.get().min(all.len());
     let compare = |process: usize| -> Result<usize, Failed> {
         let kinds: Vec<&str> = all.iter().map(String::as_str).skip(process).step_by(processes).collect();
@@ -145,13 +145,13 @@ fn compare(kinds: &[String]) -> Result<(), Failed> {
         let (mut counts, mut over) = (counts.chunks(SIZES.len()), 0);
         for kind in kinds {
             for (command, counts) in commands(kind).iter().zip(&mut counts) {
-                let &[one, four] = counts else { return Err(format!("{kind}: too few counts").into()) };
-                let [one, four] = [one, four].map(|count| count - start);
-                let ratio = four / one;
-                let is_over = four > MAX_RATIO * one + SLACK;
+                let &[one, three] = counts else { return Err(format!("{kind}: too few counts").into()) };
+                let [one, three] = [one, three].map(|count| count - start);
+                let ratio = three / one;
+                let is_over = three > MAX_RATIO * one + SLACK;
                 let verdict = if is_over { "  too many" } else { "" };
                 let name = command.iter().filter(|word| !word.contains('{')).copied().collect::<Vec<_>>().join(" ");
-                println!("{kind:12}{name:25}  {one:13}  {four:20}  {ratio:6.1}{verdict}");
+                println!("{kind:12}{name:25}  {one:13}  {three:20}  {ratio:6.1}{verdict}");
                 over += usize::from(is_over);
             }
         }
