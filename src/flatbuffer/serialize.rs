@@ -74,9 +74,10 @@ pub(crate) fn entry<M: SerializeMap>(
         Value::Table(table) => map.serialize_entry(name, &Table(table, at)),
         Value::Tables(tables) => map.serialize_entry(name, &Tables(tables, at)),
         Value::Union { name: member_name, tag, member } => {
+            let key = [name, "_type"].concat();
             match member_name {
-                Some(member_name) => map.serialize_entry(&format_args!("{name}_type"), member_name)?,
-                None => map.serialize_entry(&format_args!("{name}_type"), &tag)?,
+                Some(member_name) => map.serialize_entry(&key, member_name)?,
+                None => map.serialize_entry(&key, &tag)?,
             }
             let path = &path.field(member_name.unwrap_or_default());
             match member {
