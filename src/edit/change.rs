@@ -15,15 +15,10 @@ pub(super) fn check_references(pte: &Pte<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the options that keep the file's layout. Fails like [`check_references`].
-pub(super) fn layout_to_keep(pte: &Pte<'_>) -> Result<PteOptions> {
-    check_references(pte)?;
-    PteOptions::of(pte)
-}
-
 /// Makes a change and recomputes the layout. If either fails, the program is unchanged.
 pub(super) fn change<'a, R>(pte: &mut Pte<'a>, change: impl FnOnce(&mut Pte<'a>) -> Result<R>) -> Result<R> {
-    let options = layout_to_keep(pte)?;
+    check_references(pte)?;
+    let options = PteOptions::of(pte)?;
     let mut changed = pte.clone();
     let result = change(&mut changed)?;
     *pte = changed.lay_out(&options)?;

@@ -3,6 +3,7 @@
 use super::dedup;
 use super::strip::{self, Strip};
 use crate::error::Result;
+use crate::file::pte::Pte;
 use crate::file::references::DataList;
 use crate::model::Model;
 use crate::verify::Level;
@@ -197,32 +198,30 @@ fn padding(file: &Model<'_>) -> Result<u64> {
 /// Returns the file after an edit; `None` if the edit changes nothing. Parts are stripped even if the file is then larger. `original` is the file
 /// with its style, which is detected for the first edit that changes something.
 fn edited<'a>(file: &Model<'a>, original: &mut Option<Model<'a>>, edit: &SavingEdit) -> Result<Option<Model<'a>>> {
-    let (copy, is_changed) = match (file, edit) {
-        (Model::Pte(pte), SavingEdit::Dedup) => {
-            let (copy, report) = dedup::shared(pte)?;
-            (copy.into(), !report.changes.is_empty())
-        }
-        (Model::Pte(pte), SavingEdit::Strip(parts)) => {
-            let (copy, report) = strip::without(pte, parts)?;
-            (copy.into(), parts.padding || !report.changes.is_empty())
-        }
-        _ => (file.clone(), true),
+    // The copy of a program; `None` for an edit that makes its own.
+    let copy = match (file, edit) {
+        (Model::Pte(pte), SavingEdit::Dedup) => match dedup::shared(pte)? {
+            (_, report) if report.changes.is_empty() => return Ok(None),
+            (copy, _) => Some(copy),
+        },
+        (Model::Pte(pte), SavingEdit::Strip(parts)) => match strip::without(pte, parts)? {
+            (_, report) if report.changes.is_empty() && !parts.padding => return Ok(None),
+            (copy, _) => Some(copy),
+        },
+        _ => None,
     };
-    if !is_changed {
-        return Ok(None);
-    }
-    Ok(match (copy, original.get_or_insert_with(|| in_its_style(file)), edit) {
-        (Model::Pte(mut copy), Model::Pte(pte), edit) => {
+    Ok(match (&*original.get_or_insert_with(|| in_its_style(file)), edit) {
+        (Model::Pte(pte), edit) => {
             let options = match edit {
                 SavingEdit::Strip(parts) => strip::layout(pte, parts)?,
                 SavingEdit::LayOutPte(options) => *options,
                 _ => PteOptions::of(pte)?,
             };
-            copy.style = pte.style;
+            let copy = Pte { style: pte.style, ..copy.unwrap_or_else(|| pte.clone()) };
             Some(copy.lay_out(&options)?.into())
         }
-        (_, Model::Ptd(ptd), SavingEdit::LayOutPtd(options)) => Some(ptd.clone().lay_out(options)?.into()),
-        (_, Model::Ptd(ptd), SavingEdit::Dedup) => {
+        (Model::Ptd(ptd), SavingEdit::LayOutPtd(options)) => Some(ptd.clone().lay_out(options)?.into()),
+        (Model::Ptd(ptd), SavingEdit::Dedup) => {
             let mut ptd = ptd.clone();
             let report = ptd.dedup()?;
             (!report.changes.is_empty()).then(|| ptd.into())

@@ -44,12 +44,10 @@ impl Strip {
 }
 
 pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
-    let (stripped, mut report) = without(pte, what)?;
+    let (mut stripped, mut report) = laid_out(pte, what)?;
     if report.changes.is_empty() && !what.padding {
         return Ok(report);
     }
-    let options = layout(pte, what)?;
-    let mut stripped = stripped.lay_out(&options)?;
     let is_metadata = |change: &Change| matches!(change.subject, Subject::StackTraces | Subject::Names);
     if !report.changes.is_empty() && report.changes.iter().all(is_metadata) {
         // No unreferenced data was removed that could be kept instead.
@@ -60,8 +58,7 @@ pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
     let mut after = stripped.image()?.size();
     if what.unreferenced && after > before && !report.changes.is_empty() {
         let grown = after - before;
-        (stripped, report) = without(pte, &Strip { unreferenced: false, ..*what })?;
-        stripped = stripped.lay_out(&options)?;
+        (stripped, report) = laid_out(pte, &Strip { unreferenced: false, ..*what })?;
         after = stripped.image()?.size();
         report.notes.push(format!(
             "unreferenced data stays: without it the file would be {grown} bytes larger, because of the new layout"
@@ -77,6 +74,15 @@ pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
     }
     *pte = stripped;
     Ok(report)
+}
+
+/// Returns a copy without the parts to remove, which is laid out again if there are any.
+fn laid_out<'a>(pte: &Pte<'a>, what: &Strip) -> Result<(Pte<'a>, EditReport)> {
+    let (stripped, report) = without(pte, what)?;
+    if report.changes.is_empty() && !what.padding {
+        return Ok((stripped, report));
+    }
+    Ok((stripped.lay_out(&layout(pte, what)?)?, report))
 }
 
 /// Returns the layout of the file, without padding if it is to be removed.
