@@ -122,6 +122,12 @@ impl<'p> Path<'p> {
         field.filter(|field| field.names == list).and(item)
     }
 
+    /// Returns `true` if the last step is the field `name`.
+    pub(crate) fn is_field(&self, name: &str) -> bool {
+        let before = self.names.strip_suffix(name).filter(|_| self.index.is_none());
+        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    }
+
     /// Returns the steps from the last to the first, without allocating.
     ///
     /// ```

@@ -114,7 +114,7 @@ enum Find {
 }
 
 impl Dataflow {
-    /// Returns the dataflow of a method, including the periods in which bytes are needed.
+    /// Returns the dataflow of a method's tensors that may be in planned memory, with the periods in which their bytes are needed.
     pub(crate) fn of(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
         Self::find(plan, calls, Find::Periods)
     }
@@ -132,9 +132,9 @@ impl Dataflow {
     fn find(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>, what: Find) -> Self {
         let mut values = Values::new(plan);
         let followed = match what {
+            Find::Sources => vec![true; plan.values().len()],
             // Other values cannot be overwritten, and have no place that keeps them.
-            Find::Conflicts => core::mem::take(&mut values.may_be_planned),
-            _ => vec![true; plan.values().len()],
+            Find::Periods | Find::Conflicts => core::mem::take(&mut values.may_be_planned),
         };
         let mut events = Events::new(plan, calls, followed);
         let blocks = Blocks::new(plan, &events);

@@ -15,7 +15,7 @@ pub(super) struct Values {
     /// The memory of each value: in a planned buffer, or in a buffer of its own.
     pub(super) places: Vec<MemoryRange>,
     is_planned: Vec<bool>,
-    /// `true` for each value that is in planned memory or may get a pointer to it.
+    /// `true` for each value that has a place in planned memory or may get a pointer to it.
     pub(super) may_be_planned: Vec<bool>,
     /// `true` for each tensor with a dim order other than the natural one.
     has_order: Vec<bool>,
@@ -83,7 +83,7 @@ impl Values {
             if let Some(planned) = bytes.and_then(|bytes| planned(tensor, bytes)) {
                 (*place, *is_planned) = (planned, true);
             }
-            *may_be_planned = *is_planned || !tensor.has_data();
+            *may_be_planned = tensor.allocation_info.is_some() || !tensor.has_data();
             // A caller sets the pointer of a tensor with a name, and no release supports tensors without bounds.
             let is_given = tensor.allocation_info.is_some()
                 || tensor.data_buffer_idx != 0

@@ -143,6 +143,10 @@ fn dedup_segments(pte: &mut Pte<'_>, users: &BTreeMap<BlobPlace, Vec<User>>, rep
 fn share_list(pte: &mut Pte<'_>, list: DataList, report: &mut EditReport) -> Result<()> {
     let Some(own) = entries::offsets(&pte.program, list).map(|offsets| offsets.segment_index) else { return Ok(()) };
     let before = pte.segment_users();
+    let is_alone = before.iter().zip(0..).all(|(users, segment)| *users == 0 || segment == own);
+    if is_alone {
+        return Ok(());
+    }
     let users = users_by_place(pte)?;
     let entries = Entries::of(pte, list)?;
     let mut blobs = BTreeMap::<(usize, &[u8]), usize>::new();

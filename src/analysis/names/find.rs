@@ -16,7 +16,8 @@ use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNodeUnion;
 use crate::sorted::{find, set};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::{borrow::Cow, format, string::String, string::ToString, sync::Arc, vec, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, sync::Arc, vec, vec::Vec};
+use core::fmt::Write;
 
 /// A program whose names are to be found.
 #[derive(Clone, Copy)]
@@ -449,8 +450,8 @@ impl<'c, 't> Method<'c, 't> {
         let (count, name) = self.counts.entry(runs).or_insert_with(|| (0, name()));
         self.text.clear();
         self.text += name;
-        self.text.push('.');
-        self.text += &count.to_string();
+        // Writing to a `String` never fails.
+        let _ = write!(self.text, ".{count}");
         *count += 1;
         let label = NameText::shared(&self.text);
         let nodes: Vec<&Nodes<'t>> = match (self.record, index) {
@@ -473,7 +474,7 @@ impl<'c, 't> Method<'c, 't> {
             self.text.push(' ');
             match argument.name {
                 Some(name) => self.text += name,
-                None => self.text += &at.to_string(),
+                None => _ = write!(self.text, "{at}"),
             }
             NameText::shared(&self.text)
         };

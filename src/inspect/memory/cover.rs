@@ -2,6 +2,7 @@
 
 use crate::sorted::set;
 use alloc::{vec, vec::Vec};
+use core::ops::Range;
 
 /// A segment tree over the bounds of all ranges that will be added. A change takes logarithmic time in their number.
 pub(super) struct Cover {
@@ -42,11 +43,16 @@ impl Cover {
         self.nodes[1].covered
     }
 
-    /// Adds a range, or removes a range that was added.
-    pub(super) fn change(&mut self, start: u64, end: u64, add: bool) {
+    /// Returns the leaves between two bounds.
+    pub(super) fn find(&self, start: u64, end: u64) -> Range<usize> {
         let leaves = self.nodes.len() / 2;
         let find = |bound: u64| leaves + self.bounds.partition_point(|other| *other < bound);
-        let (first, after) = (find(start), find(end));
+        find(start)..find(end)
+    }
+
+    /// Adds a range of leaves, or removes a range that was added.
+    pub(super) fn change(&mut self, range: &Range<usize>, add: bool) {
+        let Range { start: first, end: after } = *range;
         if first >= after {
             return;
         }
@@ -105,7 +111,7 @@ mod tests {
                 let Some((start, end)) = range.copied() else {
                     continue;
                 };
-                cover.change(start, end, add);
+                cover.change(&cover.find(start, end), add);
                 let bytes = bytes.iter_mut().skip(start as usize).take((end - start) as usize);
                 bytes.for_each(|count| *count += if add { 1 } else { -1 });
             }
@@ -116,7 +122,7 @@ mod tests {
     #[test]
     fn an_empty_cover_covers_no_bytes() {
         let mut cover = Cover::new(Vec::new());
-        cover.change(0, 0, true);
+        cover.change(&cover.find(0, 0), true);
         assert_eq!(cover.covered(), 0);
     }
 }

@@ -14,9 +14,10 @@ use crate::analysis::Analysis;
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Needs, Period, Unknown, arguments};
 use crate::error::Error;
 use crate::path::Path;
-use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use crate::schema::program::{ExecutionPlan, InstructionArguments, Tensor};
 use alloc::{format, string::String, vec, vec::Vec};
 use core::fmt;
+use core::ops::Range;
 use cover::Cover;
 
 /// The planned memory of all methods.
@@ -286,16 +287,10 @@ fn method<'t>(
     run_memory: RunMemory,
 ) -> (MethodMemory<'t>, Vec<Fault>) {
     let planned = plan.planned_memory();
-    let mut tensors: Vec<Vec<PlannedTensor<'t>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
+    let mut placed: Vec<Vec<Placed<'_, 't>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
     let (mut errors, mut unused) = (plan.negative_buffers(index), 0);
     // The rest of the dataflow, which takes as much memory as everything that is found with it, is dropped.
     let flow = Flow::of(plan, &Calls::new(plan, index, delegates));
-    // Times are counted from 1 over the instructions of all chains.
-    let labels: Vec<Option<&NameText<'t>>> = {
-        let chains = names.map(|names| names.chains.as_slice()).unwrap_or_default();
-        chains.iter().flatten().map(|name| Some(&name.as_ref()?.label)).collect()
-    };
-    let label = |time: usize| labels.get(time.checked_sub(1)?).copied().flatten().cloned();
     let (mut periods, mut views) = (flow.needs.periods.as_slice(), flow.needs.views.as_slice());
     for (value, tensor) in plan.tensors() {
         let needed = part(&mut periods, value);
@@ -303,41 +298,19 @@ fn method<'t>(
         let Some(place) = tensor.allocation_info else {
             continue;
         };
-        let buffer = (place.memory_id as usize).checked_sub(1).and_then(|buffer| tensors.get_mut(buffer));
-        let placed = match buffer {
-            Some(buffer) => tensor.byte_size().map(|bytes| (buffer, bytes)),
+        let buffer = (place.memory_id as usize).checked_sub(1).and_then(|buffer| placed.get_mut(buffer));
+        let sized = match buffer {
+            Some(buffer) => tensor.byte_size().map(|size| (buffer, size)),
             None => {
                 let (wanted, there) = (place.memory_id, planned.buffers.len());
                 Err(Error::reference(format!("planned buffer {wanted}, but there are {there}, counted from 1")))
             }
         };
         let ends = needed.first().zip(needed.last());
-        match (placed, ends) {
-            (Ok((buffer, bytes)), Some(((_, start), (_, end)))) => {
-                let name = names.and_then(|names| names.value(value));
-                let mut shape = ValueShape::of(tensor);
-                let mut named_by = shape.name.as_ref().map(|_| NamedBy::File);
-                if let Some(name) = name {
-                    (shape.name, named_by) = (Some(name.name.clone()), Some(name.named_by));
-                }
-                buffer.push(PlannedTensor {
-                    value,
-                    offset: place.memory_offset(),
-                    size: bytes,
-                    first: start.first,
-                    last: end.last,
-                    idle: idle(needed),
-                    kept: flow.keeps(value),
-                    views: bases.iter().take(MAX_VIEWS).map(|(_, base)| *base as usize).collect(),
-                    shape,
-                    named_by,
-                    made_by: label(start.first),
-                    last_used_by: label(end.last),
-                    module: name.and_then(|name| name.module),
-                    // Found when all tensors of the buffer are known.
-                    shares_with: Vec::new(),
-                    replaces: Vec::new(),
-                });
+        match (sized, ends) {
+            (Ok((buffer, size)), Some(((_, start), (_, end)))) => {
+                let (offset, first, last) = (place.memory_offset(), start.first, end.last);
+                buffer.push(Placed { first, offset, value, last, size, tensor, needed, bases });
             }
             (Ok(_), None) => unused += usize::from(!flow.is_named.get(value).is_some_and(|named| *named)),
             (Err(error), _) => {
@@ -350,8 +323,44 @@ fn method<'t>(
             }
         }
     }
-    let buffers =
-        planned.buffers.iter().zip(tensors).map(|(buffer, tensors)| buffer_memory(*buffer, tensors)).collect();
+    // Times are counted from 1 over the instructions of all chains.
+    let labels: Vec<Option<&NameText<'t>>> = {
+        let chains = names.map(|names| names.chains.as_slice()).unwrap_or_default();
+        chains.iter().flatten().map(|name| Some(&name.as_ref()?.label)).collect()
+    };
+    let label = |time: usize| labels.get(time.checked_sub(1)?).copied().flatten().cloned();
+    let tensor = |placed: Placed<'_, 't>| {
+        let Placed { first, offset, value, last, size, tensor, needed, bases } = placed;
+        let name = names.and_then(|names| names.value(value));
+        let mut shape = ValueShape::of(tensor);
+        let mut named_by = shape.name.as_ref().map(|_| NamedBy::File);
+        if let Some(name) = name {
+            (shape.name, named_by) = (Some(name.name.clone()), Some(name.named_by));
+        }
+        PlannedTensor {
+            value,
+            offset,
+            size,
+            first,
+            last,
+            idle: idle(needed),
+            kept: flow.keeps(value),
+            views: bases.iter().take(MAX_VIEWS).map(|(_, base)| *base as usize).collect(),
+            shape,
+            named_by,
+            made_by: label(first),
+            last_used_by: label(last),
+            module: name.and_then(|name| name.module),
+            // Found when all tensors of the buffer are known.
+            shares_with: Vec::new(),
+            replaces: Vec::new(),
+        }
+    };
+    let buffer = |(buffer, mut placed): (&PlannedBuffer, Vec<Placed<'_, 't>>)| {
+        placed.sort_unstable_by_key(|placed| (placed.first, placed.offset, placed.value));
+        buffer_memory(*buffer, placed.into_iter().map(tensor).collect())
+    };
+    let buffers = planned.buffers.iter().zip(placed).map(buffer).collect();
     let jumps =
         plan.instructions().any(|(_, instruction)| matches!(instruction, InstructionArguments::JumpFalseCall(_)));
     let method = MethodMemory {
@@ -367,6 +376,18 @@ fn method<'t>(
     (method, errors)
 }
 
+/// A tensor in planned memory, with what the dataflow knows of it.
+struct Placed<'f, 't> {
+    first: usize,
+    offset: u64,
+    value: usize,
+    last: usize,
+    size: u64,
+    tensor: &'t Tensor<'t>,
+    needed: &'f [(u32, Period)],
+    bases: &'f [(u32, u32)],
+}
+
 /// Returns the times between the periods in which the bytes of a tensor are needed.
 fn idle(needed: &[(u32, Period)]) -> Vec<Period> {
     let gap = |pair: &[(u32, Period)]| match pair {
@@ -378,8 +399,12 @@ fn idle(needed: &[(u32, Period)]) -> Vec<Period> {
 
 /// Removes the entries of a key, and of the keys before it, from the start of a list that is sorted by key. Returns the entries of the key.
 fn part<'l, T>(list: &mut &'l [(u32, T)], key: usize) -> &'l [(u32, T)] {
-    let (_, rest) = list.split_at(list.partition_point(|(other, _)| (*other as usize) < key));
-    let (part, rest) = rest.split_at(rest.partition_point(|(other, _)| *other as usize == key));
+    let split = |list: &'l [(u32, T)], is_in: fn(usize, usize) -> bool| {
+        let end = list.iter().position(|(other, _)| !is_in(*other as usize, key));
+        list.split_at(end.unwrap_or(list.len()))
+    };
+    let (_, rest) = split(list, |other, key| other < key);
+    let (part, rest) = split(rest, |other, key| other == key);
     *list = rest;
     part
 }
@@ -424,8 +449,6 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
 }
 
 fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> BufferMemory<'_> {
-    // Keys apart, since the tensors are large.
-    tensors.sort_by_cached_key(|tensor| (tensor.first, tensor.offset, tensor.value));
     sharing::find(&mut tensors);
     let (needed, needed_at) = most_needed(&tensors);
     let lost = buffer.size.saturating_sub(needed);
@@ -439,24 +462,23 @@ fn most_needed(tensors: &[PlannedTensor<'_>]) -> (u64, usize) {
         bounds.extend([tensor.offset, tensor.end()]);
     }
     let mut cover = Cover::new(bounds);
-    // The times at which bytes start (`true`) and stop being needed.
-    let mut changes: Vec<(usize, bool, u64, u64)> = Vec::with_capacity(2 * tensors.len());
-    // Starts are in order already, and ends nearly so.
-    for tensor in tensors {
-        changes.push((tensor.first, true, tensor.offset, tensor.end()));
+    // The times at which bytes start (`true`) and stop being needed. Starts are in order already, and ends nearly so.
+    let mut changes: Vec<(usize, bool, Range<usize>)> = Vec::with_capacity(2 * tensors.len());
+    let places: Vec<Range<usize>> = tensors.iter().map(|tensor| cover.find(tensor.offset, tensor.end())).collect();
+    for (tensor, place) in tensors.iter().zip(&places) {
+        changes.push((tensor.first, true, place.clone()));
     }
-    for tensor in tensors {
-        let (start, end) = (tensor.offset, tensor.end());
+    for (tensor, place) in tensors.iter().zip(&places) {
         for pause in &tensor.idle {
-            changes.extend([(pause.first, false, start, end), (pause.last + 1, true, start, end)]);
+            changes.extend([(pause.first, false, place.clone()), (pause.last + 1, true, place.clone())]);
         }
-        changes.push((tensor.last + 1, false, start, end));
+        changes.push((tensor.last + 1, false, place.clone()));
     }
-    changes.sort();
+    changes.sort_by_key(|(time, ..)| *time);
     let mut most = (0, 0);
     for together in changes.chunk_by(|left, right| left.0 == right.0) {
-        for (_, add, start, end) in together {
-            cover.change(*start, *end, *add);
+        for (_, add, place) in together {
+            cover.change(place, *add);
         }
         let now = together.first().map_or(0, |change| change.0);
         if cover.covered() > most.0 {

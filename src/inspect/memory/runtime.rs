@@ -91,31 +91,33 @@ impl Pte<'_> {
 
 fn method_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>) -> MethodAllocator {
     let named = !pte.named_data().is_empty();
-    let size = |sizes, temporary| Bump { end: 0, sizes, temporary }.method(plan, named);
-    let (bits_64, bits_32) = (size(SIZES_64, true), size(SIZES_32, true));
+    let size = |sizes| Bump { end: 0, end_without: 0, sizes }.method(plan, named);
+    let ((bits_64, without_64), (bits_32, without_32)) = (size(SIZES_64), size(SIZES_32));
     let delegates = plan.delegates();
     let xnnpack = delegates.iter().filter(|delegate| delegate.backend() == "XnnpackBackend").count();
     MethodAllocator {
         bits_64,
         bits_32,
-        without_temporary_64: size(SIZES_64, false).saturating_sub(bits_64),
-        without_temporary_32: size(SIZES_32, false).saturating_sub(bits_32),
+        without_temporary_64: without_64.saturating_sub(bits_64),
+        without_temporary_32: without_32.saturating_sub(bits_32),
         xnnpack: XNNPACK.saturating_mul(xnnpack as u64),
         other_delegates: delegates.len() - xnnpack,
     }
 }
 
-/// A bump allocator, like the runtime's.
+/// A bump allocator, like the runtime's, for both cases: with a temporary allocator and without.
 struct Bump {
+    /// The end of the memory with a temporary allocator.
     end: u64,
+    /// The end of the memory without one.
+    end_without: u64,
     sizes: Sizes,
-    /// `true` with a temporary allocator.
-    temporary: bool,
 }
 
 impl Bump {
     fn list(&mut self, count: usize, size: u64, alignment: u64) {
-        self.end = self.end.next_multiple_of(alignment).saturating_add(size.saturating_mul(count as u64));
+        self.end = allocate(self.end, count, size, alignment);
+        self.list_without(count, size, alignment);
     }
 
     /// Allocates `count` structures of `pointers` pointers each.
@@ -123,13 +125,20 @@ impl Bump {
         self.list(count, pointers * self.sizes.pointer, self.sizes.pointer);
     }
 
-    /// Allocates in the runtime's order, because padding depends on it.
-    fn method(mut self, plan: &ExecutionPlan<'_>, named: bool) -> u64 {
+    /// Allocates what is in this memory only without a temporary allocator.
+    fn list_without(&mut self, count: usize, size: u64, alignment: u64) {
+        self.end_without = allocate(self.end_without, count, size, alignment);
+    }
+
+    fn pointers_without(&mut self, count: usize, pointers: u64) {
+        self.list_without(count, pointers * self.sizes.pointer, self.sizes.pointer);
+    }
+
+    /// Allocates in the runtime's order, because padding depends on it. Returns both ends.
+    fn method(mut self, plan: &ExecutionPlan<'_>, named: bool) -> (u64, u64) {
         let sizes = self.sizes;
-        if !self.temporary {
-            // `PlatformMemoryAllocator`: a table of functions, three pointers, a size, a pointer.
-            self.pointers(1, 6);
-        }
+        // `PlatformMemoryAllocator`: a table of functions, three pointers, a size, a pointer.
+        self.pointers_without(1, 6);
         self.list(plan.values().len(), VALUE, WIDE);
         self.list(plan.inputs().len(), 1, 1);
         let external = plan.tensors().filter(|(_, tensor)| is_external_constant(tensor)).count();
@@ -154,25 +163,23 @@ impl Bump {
                 match &instruction.instr_args {
                     InstructionArguments::KernelCall(call) => {
                         self.pointers(call.args().len(), 1);
-                        if !self.temporary {
-                            self.look_up(plan, call.args());
-                        }
+                        self.look_up(plan, call.args());
                     }
                     InstructionArguments::DelegateCall(call) => self.pointers(call.args().len(), 1),
                     _ => {}
                 }
             }
         }
-        self.end
+        (self.end, self.end_without)
     }
 
     /// Allocates the memory for looking up a kernel (`Method::resolve_operator`): a `TensorMeta` for each argument, and the dim order of each
     /// tensor.
     fn look_up(&mut self, plan: &ExecutionPlan<'_>, args: &[i32]) {
-        self.pointers(args.len(), 3);
+        self.pointers_without(args.len(), 3);
         for arg in args {
             if let Some(tensor) = plan.tensor(*arg) {
-                self.list(tensor.sizes().len(), 1, 1);
+                self.list_without(tensor.sizes().len(), 1, 1);
             }
         }
     }
@@ -210,6 +217,12 @@ impl Bump {
         self.list(rank, 4, 4);
         self.list(1, self.sizes.tensor_impl, self.sizes.pointer);
     }
+}
+
+/// Returns the end after allocating `count` structures. `alignment` is a power of two.
+fn allocate(end: u64, count: usize, size: u64, alignment: u64) -> u64 {
+    let start = end.saturating_add(alignment - 1) & !(alignment - 1);
+    start.saturating_add(size.saturating_mul(count as u64))
 }
 
 /// Returns `true` if the runtime looks the tensor up in a `.ptd` and keeps it.

@@ -5,11 +5,13 @@ use crate::analysis::Analysis;
 use crate::analysis::{Argument, CodeValue, MethodCode, MethodNames, Operation, TensorPlace};
 use crate::analysis::{TrainingOutput, TrainingRole, training_outputs};
 use crate::delegate::{AotInductor, DelegateGraph, InsideData, Payload};
+use crate::numbers::Numbers;
 use crate::operators::sums_products;
 use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
 use crate::tensor::RUNTIME_RANK;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, string::String, vec::Vec};
+use core::cmp::Reverse;
 
 /// The multiply-accumulates of a program.
 ///
@@ -142,19 +144,24 @@ impl<'t> Macs<'t> {
 impl<'t> MethodMacs<'t> {
     /// Adds up the calls of each operator, the most multiply-accumulates first.
     pub fn by_operator(&self) -> Vec<OperatorMacs<'t>> {
-        let mut operators: BTreeMap<&str, OperatorMacs<'t>> = BTreeMap::new();
+        let (mut numbers, mut operators) = (Numbers::default(), Vec::new());
         for call in &self.calls {
-            let new = || OperatorMacs { operator: call.operator.clone(), ..OperatorMacs::default() };
-            let sum = operators.entry(&call.operator).or_insert_with(new);
+            let number = numbers.of_text(&call.operator);
+            if number == operators.len() {
+                operators.push(OperatorMacs { operator: call.operator.clone(), ..OperatorMacs::default() });
+            }
+            let Some(sum) = operators.get_mut(number) else { continue };
             sum.calls += 1;
             sum.macs = add(sum.macs, call.macs);
             sum.unknown += usize::from(call.macs.is_none());
             sum.elements = sum.elements.saturating_add(call.elements);
             sum.parameters = add(sum.parameters, call.parameters);
         }
-        let mut list: Vec<OperatorMacs<'t>> = operators.into_values().collect();
-        list.sort_by_key(|operator| core::cmp::Reverse((operator.macs.unwrap_or_default(), operator.elements)));
-        list
+        operators.sort_by(|left, right| {
+            let most = |operator: &OperatorMacs<'_>| Reverse((operator.macs.unwrap_or_default(), operator.elements));
+            most(left).cmp(&most(right)).then_with(|| left.operator.cmp(&right.operator))
+        });
+        operators
     }
 }
 
@@ -186,16 +193,22 @@ impl<'t> Analysis<'t> {
         let plans = pte.methods().iter().zip(&training);
         for ((index, code), (plan, outputs)) in self.code().methods.iter().enumerate().zip(plans) {
             let trained = trained(plan, outputs);
+            let instructions = code.chains.iter().map(|chain| chain.instructions.len()).sum();
             let mut counter = Counter {
                 code,
                 trained,
                 seen: BTreeSet::new(),
                 called: BTreeMap::new(),
-                products: BTreeMap::new(),
+                operators: Numbers::default(),
+                products: Vec::new(),
                 macs: 0,
                 parameters: 0,
                 precision: ParameterPrecision::Exact,
-                found: MethodMacs { is_complete: true, ..MethodMacs::default() },
+                found: MethodMacs {
+                    is_complete: true,
+                    calls: Vec::with_capacity(instructions),
+                    ..MethodMacs::default()
+                },
             };
             for (chain, list) in code.chains.iter().enumerate() {
                 for (instruction, code) in list.instructions.iter().enumerate() {
@@ -244,8 +257,10 @@ struct Counter<'c, 't> {
     seen: BTreeSet<CountedWeight>,
     /// The sums of the delegates already called.
     called: BTreeMap<usize, CallMacs<'t>>,
-    /// The products of each operator that was called.
-    products: BTreeMap<&'t str, Products>,
+    /// Numbers of the operators that were called.
+    operators: Numbers<'t>,
+    /// The products of each of them.
+    products: Vec<Products>,
     /// The sum over all calls.
     macs: u64,
     /// The sum over all constants.
@@ -388,12 +403,11 @@ impl<'t> Counter<'_, 't> {
         for argument in arguments {
             let Some(CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
             is_dynamic |= tensor.shape_dynamism != TensorShapeDynamism::STATIC;
-            let elements = product(tensor.sizes);
             if argument.output && !argument.in_place && last.replace(argument.value) != Some(argument.value) {
-                call.elements = call.elements.saturating_add(elements);
+                call.elements = call.elements.saturating_add(product(tensor.sizes));
             }
             let Some(weight) = self.weight(argument) else { continue };
-            let elements = parameters::of_constant(operator, argument.name, tensor, elements);
+            let elements = parameters::of_constant(operator, argument.name, tensor, product(tensor.sizes));
             if elements > 0 {
                 counted = counted.saturating_add(elements);
                 self.parameter(weight, elements);
@@ -403,7 +417,12 @@ impl<'t> Counter<'_, 't> {
             }
         }
         call.parameters = Some(counted);
-        let products = *self.products.entry(operator).or_insert_with(|| Products::of(operator));
+        let number = self.operators.of_text(operator);
+        let products = self.products.get(number).copied().unwrap_or_else(|| {
+            let new = Products::of(operator);
+            self.products.push(new);
+            new
+        });
         call.macs = self.kernel_macs(products, operator, arguments);
         // The keys of a cache are only counted by the runtime.
         is_dynamic |= products == Products::Attention;

@@ -9,7 +9,6 @@ use crate::flatbuffer::read::Limits;
 use crate::flatbuffer::walk::{Part, PartKind, Wanted, walk_at};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::inspect::{Blob, BlobKind, BlobUser};
-use crate::path::Step;
 use crate::schema::DataSegment;
 use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
@@ -133,6 +132,7 @@ impl<'t> Ledger<'t> {
         let metadata = slice(file, start..self.metadata_size).unwrap_or_default();
         // Most tables share a vtable with a table shortly before them.
         let mut claimed = [None; 64];
+        let mut vtables = None;
         // Most parts belong to a group that was used shortly before.
         let mut groups: [Option<(&TableDescription, usize)>; 64] = [None; 64];
         walk_at(position, metadata, root, &Limits::default(), Wanted::ALL, &mut |part| {
@@ -150,7 +150,7 @@ impl<'t> Ledger<'t> {
                 PartKind::Table(table) => {
                     let known = &mut claimed[table.vtable as usize / 2 % 64];
                     if known.replace(table.vtable) != Some(table.vtable) {
-                        let vtables = self.group(SizeKind::Program, VTABLES);
+                        let vtables = *vtables.get_or_insert_with(|| self.group(SizeKind::Program, VTABLES));
                         self.claim(start + u64::from(table.vtable), table.vtable_size.into(), vtables, None);
                     }
                     // A vtable that is too short for the size of its table states no size.
@@ -234,7 +234,10 @@ impl<'t> Ledger<'t> {
     pub(super) fn settle(mut self) -> Settled<'t> {
         // The largest of the claims that start together comes first.
         let mut claims = core::mem::take(&mut self.claims);
-        claims.sort_unstable_by_key(|claim| (claim.start, Reverse(claim.end), claim.part));
+        claims.sort_unstable_by_key(|claim| claim.start);
+        for together in claims.chunk_by_mut(|left, right| left.start == right.start) {
+            together.sort_unstable_by_key(|claim| (Reverse(claim.end), claim.part));
+        }
         let cuts = core::mem::take(&mut self.cuts).into_iter().collect::<Vec<_>>();
         let (mut settled, mut last) = (0, None);
         for claim in claims {
@@ -303,17 +306,14 @@ impl<'t> Ledger<'t> {
 
 /// Returns `true` if the elements of a vector of numbers are a blob.
 fn holds_blob(part: &Part<'_>) -> bool {
-    let field = match part.path.last() {
-        Some(Step::Field(field)) => field,
-        _ => "",
+    let blob = match part.owner.name {
+        "Buffer" => "storage",
+        "BackendDelegateInlineData" => "data",
+        "BundledProgram" => "program",
+        "Tensor" => "data",
+        _ => return false,
     };
-    matches!(
-        (part.owner.name, field),
-        ("Buffer", "storage")
-            | ("BackendDelegateInlineData", "data")
-            | ("BundledProgram", "program")
-            | ("Tensor", "data")
-    )
+    part.path.is_field(blob)
 }
 
 impl SizePart<'_> {

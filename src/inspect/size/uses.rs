@@ -6,7 +6,7 @@ use crate::file::pte::Pte;
 use crate::inspect::BlobUser;
 use crate::numbers::Numbers;
 use crate::schema::ScalarType;
-use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, KernelTypes};
 use crate::sorted::{equal_range, set};
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec, vec::Vec};
@@ -271,14 +271,16 @@ impl OperatorUses {
             lists: Vec::new(),
             delegates: delegates.collect(),
         };
+        let has_tensors =
+            |value: &EValue<'_>| matches!(value.val, KernelTypes::Tensor(_)) || value.val.tensors().is_some();
         for (_, instruction) in plan.instructions() {
             let InstructionArguments::KernelCall(call) = instruction else {
                 continue;
             };
             let operator = usize::try_from(call.op_index).ok().and_then(|index| operators.get(index));
             if let Some((operator, passes)) = operator {
-                let values = call.args().iter().filter_map(|arg| usize::try_from(*arg).ok());
-                uses.direct.extend(values.map(|value| (value, *operator)));
+                let values = call.args().iter().filter(|arg| plan.value(**arg).is_some_and(&has_tensors));
+                uses.direct.extend(values.filter_map(|arg| Some((usize::try_from(*arg).ok()?, *operator))));
                 if *passes {
                     uses.passing.push(*operator);
                     let ends = call.args().first().zip(call.args().last());

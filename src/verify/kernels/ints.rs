@@ -1,7 +1,7 @@
 //! The integers of a method: constants, and those that are known only when it runs.
 
 use super::sizes::Size;
-use crate::operators;
+use crate::operators::{self, KnownOperator};
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, TensorShapeDynamism};
 use alloc::{vec, vec::Vec};
 
@@ -44,13 +44,13 @@ impl Ints {
         if branches {
             return ints;
         }
+        let computes =
+            |row: &&KnownOperator| row.name.starts_with("executorch_prim::") || row.name.starts_with("aten::sym_");
+        let computing: Vec<_> = operators.iter().map(|row| row.filter(computes)).collect();
         for (_, instruction) in plan.instructions() {
             let InstructionArguments::KernelCall(call) = instruction else { continue };
-            let Some(row) = known(call.op_index)
-                .filter(|row| row.name.starts_with("executorch_prim::") || row.name.starts_with("aten::sym_"))
-            else {
-                continue;
-            };
+            let row = usize::try_from(call.op_index).ok().and_then(|index| *computing.get(index)?);
+            let Some(row) = row else { continue };
             let Some(result) = call.args().last().and_then(|value| usize::try_from(*value).ok()) else { continue };
             if writes.get(result) == Some(&1) {
                 let size = ints.compute(row.name, call.args(), plan).unwrap_or(Size::Any);

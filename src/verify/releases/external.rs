@@ -52,7 +52,7 @@ pub(in crate::verify) fn missing(pte: &Pte<'_>, opened: &[OpenPayload<'_>], data
     for (method, plan) in pte.methods().iter().enumerate() {
         let path = Path::ROOT;
         let path = path.item("execution_plan", method);
-        for (value, tensor) in plan.tensors() {
+        for (value, tensor) in plan.tensors().filter(|(_, tensor)| tensor.is_external()) {
             let Ok(TensorData::External(name)) = pte.tensor_data(tensor) else { continue };
             let name = c_string(name);
             if indices.iter().all(|index| index.get(name).is_none()) {
