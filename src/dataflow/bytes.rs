@@ -112,9 +112,9 @@ impl Bytes {
         steps
     }
 
-    /// Returns the first pieces that overlap a place, with start, end and the first write that the content may come from.
-    pub(crate) fn pieces(&self, place: MemoryRange, most: usize) -> Vec<(u64, u64, u32)> {
-        self.overlapping(place).take(most).map(|(start, end, writes)| (start, end, writes.first)).collect()
+    /// Returns the pieces that overlap a place, with start, end and the first write that the content may come from.
+    pub(crate) fn pieces(&self, place: MemoryRange) -> impl Iterator<Item = (u64, u64, u32)> {
+        self.overlapping(place).map(|(start, end, writes)| (start, end, writes.first))
     }
 
     /// Sets the content of a place to that of a write; returns the cost.

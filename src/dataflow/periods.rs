@@ -37,7 +37,9 @@ pub(super) fn of_writes(walk: &mut MethodWalk<'_>) -> Result<Vec<(u32, Period)>,
             reads.push((source.write, read.time as usize));
         }
     }
-    let reads = set(reads);
+    // Those of a write are in order of time already.
+    reads.sort_by_key(|(write, _)| *write);
+    reads.dedup();
     let before = blocks.before();
     // For each block, the last write that was followed into it.
     let mut visited = vec![BEFORE; blocks.list.len()];

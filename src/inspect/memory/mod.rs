@@ -399,12 +399,10 @@ fn idle(needed: &[(u32, Period)]) -> Vec<Period> {
 
 /// Removes the entries of a key, and of the keys before it, from the start of a list that is sorted by key. Returns the entries of the key.
 fn part<'l, T>(list: &mut &'l [(u32, T)], key: usize) -> &'l [(u32, T)] {
-    let split = |list: &'l [(u32, T)], is_in: fn(usize, usize) -> bool| {
-        let end = list.iter().position(|(other, _)| !is_in(*other as usize, key));
-        list.split_at(end.unwrap_or(list.len()))
-    };
-    let (_, rest) = split(list, |other, key| other < key);
-    let (part, rest) = split(rest, |other, key| other == key);
+    let before = list.iter().take_while(|(other, _)| (*other as usize) < key).count();
+    let (_, rest) = list.split_at(before);
+    let count = rest.iter().take_while(|(other, _)| *other as usize == key).count();
+    let (part, rest) = rest.split_at(count);
     *list = rest;
     part
 }

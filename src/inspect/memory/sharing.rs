@@ -19,8 +19,9 @@ pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
         }
         let (first, last, end) = (tensor.first, tensor.last, tensor.end());
         let place = |start: u64, end: u64| MemoryRange { buffer: 0, start, end };
-        let (mut free, mut shares_with, mut replaces) = (tensor.offset, Vec::new(), Vec::new());
-        for (at, old_end, owner) in owners.pieces(place(tensor.offset, end), MAX_NEIGHBOURS) {
+        let (mut free, mut gaps) = (tensor.offset, Vec::new());
+        let (mut shares_with, mut replaces) = (Vec::new(), Vec::new());
+        for (at, old_end, owner) in owners.pieces(place(tensor.offset, end)).take(MAX_NEIGHBOURS) {
             let old = &tensors[owner as usize];
             let list = if old.last >= first { &mut shares_with } else { &mut replaces };
             if !list.contains(&old.value) {
@@ -29,10 +30,13 @@ pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
             // A tensor that is needed for longer stays: later ones may share with it.
             if old.last > last {
                 if free < at {
-                    owners.write(place(free, at), index as u32);
+                    gaps.push(place(free, at));
                 }
                 free = free.max(old_end);
             }
+        }
+        for gap in gaps {
+            owners.write(gap, index as u32);
         }
         if free < end {
             owners.write(place(free, end), index as u32);
