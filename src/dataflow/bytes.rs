@@ -122,6 +122,11 @@ impl Bytes {
         let MemoryRange { buffer, start, end } = place;
         let mut steps = 1;
         let new = || Piece { end, writes: Writes { first: write, others: Vec::new() } };
+        // Most values are numbered in the order in which they are written, so that those with memory of their own come last.
+        if self.pieces.last_key_value().is_none_or(|((last, _), _)| *last < buffer) {
+            self.pieces.insert((buffer, start), new());
+            return steps;
+        }
         // The remainders of the first and the last piece are kept.
         while let Some((key, piece)) = self.pieces.range_mut(..(buffer, end)).next_back() {
             let (of, old_start) = *key;

@@ -16,7 +16,7 @@ pub(crate) struct Needs {
 impl Dataflow {
     /// Returns the periods in which each value's bytes are needed, and the values that it is a view of.
     pub(crate) fn needs(&self) -> Needs {
-        let mut periods = Vec::new();
+        let mut periods = Vec::with_capacity(self.periods.len());
         for (write, period) in &self.periods {
             periods.extend(self.event_and_memory(*write).map(|(_, memory)| (memory, *period)));
         }

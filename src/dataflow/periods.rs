@@ -14,8 +14,8 @@ use alloc::{vec, vec::Vec};
 pub(super) fn of_writes(walk: &mut MethodWalk<'_>) -> Result<Vec<(u32, Period)>, TooMuch> {
     let (events, blocks) = (walk.events, walk.blocks);
     let event = |write: u32| events.event(walk.event_of(write));
-    let mut periods: Vec<(u32, Period)> = Vec::new();
     let writes = events.list.len() + walk.through.len();
+    let mut periods: Vec<(u32, Period)> = Vec::with_capacity(writes);
     for write in 0..writes as u32 {
         let event = event(write);
         if !event.kind.writes() {

@@ -91,7 +91,8 @@ impl Pte<'_> {
 
 fn method_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>) -> MethodAllocator {
     let named = !pte.named_data().is_empty();
-    let size = |sizes| Bump { end: 0, end_without: 0, sizes }.method(plan, named);
+    let external = plan.tensors().filter(|(_, tensor)| is_external_constant(tensor)).count();
+    let size = |sizes| Bump { end: 0, end_without: 0, sizes }.method(plan, external, named);
     let ((bits_64, without_64), (bits_32, without_32)) = (size(SIZES_64), size(SIZES_32));
     let delegates = plan.delegates();
     let xnnpack = delegates.iter().filter(|delegate| delegate.backend() == "XnnpackBackend").count();
@@ -135,13 +136,12 @@ impl Bump {
     }
 
     /// Allocates in the runtime's order, because padding depends on it. Returns both ends.
-    fn method(mut self, plan: &ExecutionPlan<'_>, named: bool) -> (u64, u64) {
+    fn method(mut self, plan: &ExecutionPlan<'_>, external: usize, named: bool) -> (u64, u64) {
         let sizes = self.sizes;
         // `PlatformMemoryAllocator`: a table of functions, three pointers, a size, a pointer.
         self.pointers_without(1, 6);
         self.list(plan.values().len(), VALUE, WIDE);
         self.list(plan.inputs().len(), 1, 1);
-        let external = plan.tensors().filter(|(_, tensor)| is_external_constant(tensor)).count();
         if external > 0 {
             // A key and a `FreeableBuffer`.
             self.list(external, (sizes.pointer + sizes.freeable_buffer).next_multiple_of(WIDE), WIDE);
