@@ -1,6 +1,7 @@
 //! Numbers for texts and other bytes.
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 /// Numbers texts and other bytes; equal ones share a number. Bytes that many references share, such as the name of a method, are
 /// compared once per address, not once per reference.
@@ -24,6 +25,31 @@ impl<'t> Numbers<'t> {
     /// Returns the number of a text.
     pub fn of_text(&mut self, text: &'t str) -> usize {
         self.of(text.as_bytes())
+    }
+}
+
+/// Items for texts, one for each different text.
+pub(crate) struct ByText<'t, T> {
+    numbers: Numbers<'t>,
+    /// The items, in the order in which their texts first occurred.
+    pub items: Vec<T>,
+}
+
+impl<T> Default for ByText<'_, T> {
+    fn default() -> Self {
+        Self { numbers: Numbers::default(), items: Vec::new() }
+    }
+}
+
+impl<'t, T> ByText<'t, T> {
+    /// Returns the item of a text, which is made when the text first occurs.
+    #[expect(clippy::indexing_slicing, reason = "texts are numbered in the order of their items")]
+    pub fn get(&mut self, text: &'t str, new: impl FnOnce() -> T) -> &mut T {
+        let number = self.numbers.of_text(text);
+        if number == self.items.len() {
+            self.items.push(new());
+        }
+        &mut self.items[number]
     }
 }
 

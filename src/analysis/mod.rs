@@ -188,7 +188,7 @@ impl<'t> Analysis<'t> {
     ///
     /// Takes time in proportion to the size of the program, of its constants and of the state dicts.
     pub fn names(&self) -> &Names<'t> {
-        let program = || Unnamed { pte: self.pte, code: self.code(), payloads: self.payloads() };
+        let program = || Unnamed { pte: self.pte, outputs: self.outputs(), payloads: self.payloads() };
         self.names.get_or_init(|| program().names(self.sources.as_deref().unwrap_or_default()))
     }
 

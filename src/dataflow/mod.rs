@@ -25,7 +25,7 @@ mod step;
 mod values;
 mod walk;
 
-pub(crate) use access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, size};
+pub(crate) use access::{Access, Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, size};
 pub(crate) use blocks::Branch;
 pub(crate) use bytes::{BEFORE, Bytes, MemoryRange};
 pub(crate) use events::{Event, Kind};

@@ -4,26 +4,28 @@ use super::{
     DelegateNames, EtRecord, InstructionName, MethodNames, Name, NameSource, NameText, Names, Parameter,
     RecordedMethod, RecordedNode, StateTensor, outer, quantized, state_dict, tensors,
 };
-use crate::analysis::code::{Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, TensorPlace};
+use crate::analysis::code::NamedBy;
 use crate::analysis::modules::{common_module, own_name};
 use crate::analysis::training::{TrainingOutput, TrainingRole, training_outputs};
+use crate::dataflow::{Access, Accesses, Calls, DelegateOutputs};
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{OpenPayload, Payload};
 use crate::error::{Error, Result};
-use crate::file::pte::Pte;
+use crate::file::pte::{Pte, TensorData};
 use crate::names::short;
+use crate::numbers::ByText;
 use crate::schema::ScalarType;
+use crate::schema::program::{ExecutionPlan, InstructionArguments, Tensor};
 use crate::schema::xnnpack::XNodeUnion;
 use crate::sorted::{find, set};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::{borrow::Cow, format, string::String, sync::Arc, vec, vec::Vec};
-use core::fmt::Write;
+use alloc::{borrow::Cow, format, string::String, string::ToString, sync::Arc, vec, vec::Vec};
 
 /// A program whose names are to be found.
 #[derive(Clone, Copy)]
 pub(crate) struct Unnamed<'c, 't> {
     pub pte: &'t Pte<'t>,
-    pub code: &'c Disassembly<'t>,
+    pub outputs: &'c DelegateOutputs,
     pub payloads: &'c [OpenPayload<'t>],
 }
 
@@ -43,7 +45,7 @@ impl<'t> Unnamed<'_, 't> {
 
     /// Finds the names in the file itself and in the sources. Fails with the index of an ETRecord that belongs to another program.
     fn names_with(self, sources: &[(usize, &'t NameSource<'t>)]) -> core::result::Result<Names<'t>, (usize, Error)> {
-        let there = set(self.code.methods.iter().map(|code| code.name).collect());
+        let there = set(self.pte.methods().iter().map(ExecutionPlan::name).collect());
         // A method is named by the first record that contains it.
         let mut recorded: Recorded<'t> = BTreeMap::new();
         for (index, source) in sources {
@@ -54,11 +56,12 @@ impl<'t> Unnamed<'_, 't> {
             }
         }
         let mut names = Names::default();
-        for (plan, code) in self.pte.methods().iter().zip(&self.code.methods) {
-            let record = recorded.get(code.name);
-            let index = record.map_or(0, |(index, _)| *index);
-            let method = Method::new(code, record.map(|(_, record)| record)).names();
-            let mut method = method.map_err(|error| (index, error))?;
+        for (index, plan) in self.pte.methods().iter().enumerate() {
+            let calls = Calls::new(plan, index, self.outputs);
+            let record = recorded.get(plan.name());
+            let source = record.map_or(0, |(source, _)| *source);
+            let method = Method::new(self.pte, plan, &calls, record.map(|(_, record)| record)).names();
+            let mut method = method.map_err(|error| (source, error))?;
             method.delegates.resize(plan.delegates().len(), DelegateNames::default());
             names.methods.push(method);
         }
@@ -72,9 +75,10 @@ impl<'t> Unnamed<'_, 't> {
         }
         names.add_keys(self.payloads);
         names.add_parameters(self.pte, sources);
-        for (names, code) in names.methods.iter_mut().zip(&self.code.methods) {
-            quantized::add_parameters(names, code);
-            names.add_modules(code);
+        for ((index, plan), names) in self.pte.methods().iter().enumerate().zip(&mut names.methods) {
+            let calls = || Calls::new(plan, index, self.outputs);
+            quantized::add_parameters(names, plan, calls);
+            names.add_modules(plan, calls);
         }
         names.computed = tensors::computed(&names, self.pte, sources.iter().map(|(_, source)| *source));
         Ok(names)
@@ -258,7 +262,7 @@ impl<'t> MethodNames<'t> {
 
 impl<'t> MethodNames<'t> {
     /// Finds the modules of values. An instruction without a recorded module gets the module of the parameters that it takes.
-    fn add_modules(&mut self, code: &MethodCode<'t>) {
+    fn add_modules<'p>(&mut self, plan: &'p ExecutionPlan<'p>, calls: impl Fn() -> Calls<'p, 'p>) {
         for name in self.values.iter_mut().flatten().filter(|name| name.named_by.is_given()) {
             // Names that are composed here, such as those of gradients, are not paths.
             if let NameText::Borrowed(path) = name.name {
@@ -270,25 +274,27 @@ impl<'t> MethodNames<'t> {
         if self.values.iter().flatten().all(|name| name.module.is_none()) && !self.chains.iter().any(has_modules) {
             return;
         }
-        for (names, chain) in self.chains.iter_mut().zip(&code.chains) {
-            for (name, code) in names.iter_mut().zip(&chain.instructions) {
+        let (calls, mut accesses) = (calls(), Accesses::default());
+        for (names, chain) in self.chains.iter_mut().zip(plan.chains()) {
+            for (name, instruction) in names.iter_mut().zip(chain.instructions()) {
                 let Some(name) = name.as_mut().map(Arc::make_mut) else { continue };
-                let (arguments, delegate) = match &code.operation {
-                    Operation::Kernel { arguments, .. } => (arguments, None),
-                    Operation::Delegate { arguments, delegate, .. } => (arguments, Some(*delegate)),
+                let delegate = match &instruction.instr_args {
+                    InstructionArguments::KernelCall(_) => None,
+                    InstructionArguments::DelegateCall(call) => Some(call.delegate_index),
                     _ => continue,
                 };
-                let index = |argument: &Argument| usize::try_from(argument.value).ok();
+                calls.find(&instruction.instr_args, &mut accesses);
+                let index = |access: &Access| usize::try_from(access.value).ok();
                 if name.module.is_none() {
-                    let named = arguments.iter().filter_map(|argument| self.values.get(index(argument)?)?.as_ref());
+                    let named = accesses.list.iter().filter_map(|access| self.values.get(index(access)?)?.as_ref());
                     let is_known = |name: &&Name<'_>| name.named_by.is_given() && name.named_by != NamedBy::Caller;
                     let modules = named.filter(is_known).filter_map(|name| name.module);
                     name.module = modules.reduce(common_module);
                 }
-                for argument in arguments {
-                    let value = index(argument).and_then(|index| self.values.get_mut(index)?.as_mut());
+                for access in &accesses.list {
+                    let value = index(access).and_then(|index| self.values.get_mut(index)?.as_mut());
                     let is_input = |name: &Name<'_>| match name.named_by {
-                        NamedBy::Caller => !argument.output,
+                        NamedBy::Caller => !access.role.writes(),
                         named_by => named_by == NamedBy::Input,
                     };
                     if let Some(value) = value.filter(|value| value.module.is_none() && !is_input(value)) {
@@ -353,11 +359,13 @@ impl<'t> ByHandle<'t> {
 
 /// The state of finding a method's names.
 struct Method<'c, 't> {
-    code: &'c MethodCode<'t>,
+    pte: &'t Pte<'t>,
+    plan: &'t ExecutionPlan<'t>,
+    calls: &'c Calls<'c, 't>,
     record: Option<&'c ByHandle<'t>>,
     found: MethodNames<'t>,
     /// For each operator, the number of instructions so far and its name in labels: many instructions may share a long name.
-    counts: BTreeMap<&'t str, (usize, String)>,
+    counts: ByText<'t, (u64, String)>,
     /// The label of the current instruction, where it is composed.
     text: String,
     /// The number of instructions with nodes in the record, and of those whose operator is that of a node.
@@ -366,34 +374,41 @@ struct Method<'c, 't> {
 }
 
 impl<'c, 't> Method<'c, 't> {
-    fn new(code: &'c MethodCode<'t>, record: Option<&'c ByHandle<'t>>) -> Self {
-        let (inputs, values) = (code.input_names.clone(), vec![None; code.values.len()]);
+    fn new(
+        pte: &'t Pte<'t>,
+        plan: &'t ExecutionPlan<'t>,
+        calls: &'c Calls<'c, 't>,
+        record: Option<&'c ByHandle<'t>>,
+    ) -> Self {
+        let (inputs, values) = (plan.input_names(), vec![None; plan.values().len()]);
         let parameters = record.and_then(|record| record.recorded.parameters);
         let found = MethodNames { inputs, parameters, values, ..MethodNames::default() };
-        Self { code, record, found, counts: BTreeMap::new(), text: String::new(), recorded: 0, fitting: 0 }
+        let (counts, text) = (ByText::default(), String::new());
+        Self { pte, plan, calls, record, found, counts, text, recorded: 0, fitting: 0 }
     }
 
     fn names(mut self) -> Result<MethodNames<'t>> {
-        let count = self.code.chains.first().map_or(0, |chain| chain.instructions.len());
+        let count = self.plan.chains().first().map_or(0, |chain| chain.instructions().len());
         let last = self.record.as_ref().and_then(|record| record.recorded.handles.last());
         if let Some((last, _)) = last.filter(|(last, _)| *last >= count) {
             return Err(misfit(&format!(
                 "it has instruction {last} of method {}, which has {count}",
-                short(self.code.name)
+                short(self.plan.name())
             )));
         }
         self.inputs();
-        for (value, code) in self.code.values.iter().enumerate() {
-            let name = code.tensor.as_ref().and_then(|tensor| tensor.name.clone());
-            if let Some(name) = name.filter(|name| !name.is_empty()) {
-                self.found.set(value as i64, name, NamedBy::File);
+        for (value, tensor) in self.plan.tensors() {
+            if let Some(name) = tensor.fully_qualified_name().filter(|name| !name.is_empty()) {
+                self.found.set(value as i64, name.into(), NamedBy::File);
             }
         }
-        for (index, chain) in self.code.chains.iter().enumerate() {
-            let mut labels = Vec::with_capacity(chain.instructions.len());
-            for (instruction, code) in chain.instructions.iter().enumerate() {
+        let mut accesses = Accesses::default();
+        for (index, chain) in self.plan.chains().iter().enumerate() {
+            let mut labels = Vec::with_capacity(chain.instructions().len());
+            for (number, instruction) in chain.instructions().iter().enumerate() {
                 // Records number the instructions of the first chain only.
-                labels.push(self.instruction(code, (index == 0).then_some(instruction))?);
+                let number = (index == 0).then_some(number);
+                labels.push(self.instruction(&instruction.instr_args, &mut accesses, number)?);
             }
             self.found.chains.push(labels);
         }
@@ -403,7 +418,7 @@ impl<'c, 't> Method<'c, 't> {
                 "it has other operators for {} of {} instructions of method {}",
                 self.recorded - self.fitting,
                 self.recorded,
-                short(self.code.name)
+                short(self.plan.name())
             )));
         }
         Ok(self.found)
@@ -411,9 +426,9 @@ impl<'c, 't> Method<'c, 't> {
 
     fn inputs(&mut self) {
         let recorded = self.record.as_ref().map(|record| &record.recorded.inputs);
-        let recorded = recorded.filter(|recorded| recorded.len() == self.code.inputs.len());
-        for (index, value) in self.code.inputs.iter().enumerate() {
-            let given = self.code.input_names.get(index).cloned().flatten();
+        let recorded = recorded.filter(|recorded| recorded.len() == self.plan.inputs().len());
+        for (index, value) in self.plan.inputs().iter().enumerate() {
+            let given = self.found.inputs.get(index).cloned().flatten();
             let recorded = recorded.and_then(|recorded| recorded.get(index)).filter(|name| !name.is_empty());
             let (name, named_by) = match (given, recorded) {
                 (Some(name), _) => (name, NamedBy::Caller),
@@ -429,29 +444,43 @@ impl<'c, 't> Method<'c, 't> {
 
     /// Names outputs that the method computes. An input or data that is returned keeps its own name.
     fn outputs(&mut self) {
-        for (name, index) in self.code.output_names.iter().zip(self.code.outputs) {
-            let value = usize::try_from(*index).ok().and_then(|index| self.code.values.get(index));
-            if let Some(name) = name.as_ref().filter(|_| value.is_some_and(|value| !has_data(value))) {
-                self.found.set(i64::from(*index), name.clone(), NamedBy::Caller);
+        for (name, index) in self.plan.output_names().into_iter().zip(self.plan.outputs()) {
+            let has_data = self.plan.tensor(*index).is_some_and(|tensor| has_data(self.pte, tensor));
+            if let Some(name) = name.filter(|_| !has_data) {
+                self.found.set(i64::from(*index), name, NamedBy::Caller);
             }
         }
     }
 
-    fn instruction(&mut self, code: &Code<'t>, index: Option<usize>) -> Result<Option<Arc<InstructionName<'t>>>> {
-        let (runs, arguments) = match &code.operation {
-            Operation::Kernel { operator, arguments, .. } => (*operator, arguments.as_slice()),
-            Operation::Delegate { backend, arguments, .. } => (*backend, arguments.as_slice()),
-            Operation::Move { .. } => ("move", Default::default()),
-            Operation::JumpFalse { .. } => ("jump", Default::default()),
-            Operation::Free { .. } => ("free", Default::default()),
-            Operation::Unknown => return Ok(None),
+    fn instruction(
+        &mut self,
+        instruction: &InstructionArguments<'_>,
+        accesses: &mut Accesses,
+        index: Option<usize>,
+    ) -> Result<Option<Arc<InstructionName<'t>>>> {
+        let is_kernel = matches!(instruction, InstructionArguments::KernelCall(_));
+        let runs = match instruction {
+            InstructionArguments::KernelCall(call) => self.plan.operator(call).map_or("", |operator| operator.name()),
+            InstructionArguments::DelegateCall(call) => {
+                let delegate = usize::try_from(call.delegate_index).ok();
+                let delegate = delegate.and_then(|index| self.plan.delegates().get(index));
+                delegate.map_or("", |delegate| delegate.id())
+            }
+            InstructionArguments::MoveCall(_) => "move",
+            InstructionArguments::JumpFalseCall(_) => "jump",
+            InstructionArguments::FreeCall(_) => "free",
+            _ => return Ok(None),
         };
+        accesses.list.clear();
+        if is_kernel || matches!(instruction, InstructionArguments::DelegateCall(_)) {
+            self.calls.find(instruction, accesses);
+        }
         let name = || short(runs.rsplit_once("::").map_or(runs, |(_, name)| name));
-        let (count, name) = self.counts.entry(runs).or_insert_with(|| (0, name()));
+        let (count, name) = self.counts.get(runs, || (0, name()));
         self.text.clear();
         self.text += name;
-        // Writing to a `String` never fails.
-        let _ = write!(self.text, ".{count}");
+        self.text.push('.');
+        self.text += &count.to_string();
         *count += 1;
         let label = NameText::shared(&self.text);
         let nodes: Vec<&Nodes<'t>> = match (self.record, index) {
@@ -460,57 +489,56 @@ impl<'c, 't> Method<'c, 't> {
         };
         let same = nodes.iter().find_map(|nodes| nodes.operators.get(runs).copied());
         // The emitter and its passes rename operators of other namespaces.
-        if matches!(code.operation, Operation::Kernel { .. }) && runs.starts_with("aten::") && !nodes.is_empty() {
+        if is_kernel && runs.starts_with("aten::") && !nodes.is_empty() {
             self.recorded += 1;
             self.fitting += usize::from(same.is_some());
         }
-        let mut outputs = arguments.iter().filter(|argument| argument.output).map(|argument| argument.value);
+        let mut outputs = accesses.list.iter().filter(|access| access.role.writes()).map(|access| access.value);
         let first = outputs.next();
         let several = outputs.any(|output| Some(output) != first);
         // The name of an argument: the label and the argument's name, or its number.
         let label_length = self.text.len();
-        let mut named = |at: usize, argument: &Argument| {
+        let mut named = |at: usize, access: &Access| {
             self.text.truncate(label_length);
             self.text.push(' ');
-            match argument.name {
+            match access.name {
                 Some(name) => self.text += name,
-                None => _ = write!(self.text, "{at}"),
+                None => self.text += &at.to_string(),
             }
             NameText::shared(&self.text)
         };
-        for (at, argument) in arguments.iter().enumerate() {
-            let Some(value) = usize::try_from(argument.value).ok().and_then(|value| self.code.values.get(value)) else {
-                continue;
-            };
-            let Some(tensor) = &value.tensor else { continue };
-            if argument.output && !argument.in_place {
-                let name = if several { named(at, argument) } else { label.clone() };
-                self.found.set(argument.value.into(), name, NamedBy::Operator);
+        for (at, access) in accesses.list.iter().enumerate() {
+            let Some(tensor) = self.plan.tensor(access.value) else { continue };
+            if access.role.writes() && !access.role.is_in_place() {
+                let name = if several { named(at, access) } else { label.clone() };
+                self.found.set(access.value.into(), name, NamedBy::Operator);
                 continue;
             }
             // Dequantized numbers are computed when the program runs.
             let is_named = |parameter: &&Parameter| !parameter.quantized && !parameter.has_generated_name();
-            let taken = argument.name.and_then(|name| Some((name, same?.parameter(name).filter(is_named)?)));
+            let taken = access.name.and_then(|name| Some((name, same?.parameter(name).filter(is_named)?)));
             if let Some((place, parameter)) = taken {
-                let own =
-                    tensor.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
+                let own = tensor
+                    .sizes()
+                    .iter()
+                    .try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
                 let elements =
                     |sizes: &&Vec<u64>| sizes.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
                 if let Some(sizes) = parameter.sizes.as_ref().filter(|sizes| elements(sizes) != own) {
                     return Err(misfit(&format!(
                         "its {} has the sizes {sizes:?}, but %{} of method {}, {label} {place}, has {:?}",
                         parameter.name,
-                        argument.value,
-                        short(self.code.name),
-                        tensor.sizes
+                        access.value,
+                        short(self.plan.name()),
+                        tensor.sizes()
                     )));
                 }
                 let name = Name::new((&*parameter.name).into(), NamedBy::Record, None);
                 let sizes = parameter.sizes.as_deref().map(Cow::Borrowed);
-                self.found.put(argument.value.into(), Name { sizes, ..name });
+                self.found.put(access.value.into(), Name { sizes, ..name });
             }
-            if has_data(value) {
-                self.found.set(argument.value.into(), named(at, argument), NamedBy::Operator);
+            if has_data(self.pte, tensor) {
+                self.found.set(access.value.into(), named(at, access), NamedBy::Operator);
             }
         }
         let module = nodes.first().map(|first| match same {
@@ -522,10 +550,10 @@ impl<'c, 't> Method<'c, 't> {
     }
 }
 
-/// Returns `true` if the content of a value is data of the file or of a `.ptd` file.
-fn has_data(value: &CodeValue<'_>) -> bool {
-    use TensorPlace::{Constant, External, InitialState};
-    matches!(value.place, Some(Constant { .. } | InitialState { .. } | External { .. }))
+/// Returns `true` if the content of a tensor is data of the file or of a `.ptd` file.
+fn has_data(pte: &Pte<'_>, tensor: &Tensor<'_>) -> bool {
+    use TensorData::{Constant, External, InitialState};
+    tensor.has_data() && matches!(pte.tensor_data(tensor), Ok(Constant(_) | InitialState(_) | External(_)))
 }
 
 #[cold]

@@ -2,13 +2,15 @@
 
 use super::state_dict::{Candidate, chosen, is_given, name_inside, name_of};
 use super::{MethodNames, Name, NameText, Names, StateTensor, outer};
-use crate::analysis::code::{Argument, MethodCode, Operation};
 use crate::analysis::dequantized;
+use crate::dataflow::Calls;
 use crate::delegate::{NamedBlobs, OpenPayload};
 use crate::file::pte::Pte;
 use crate::names::short;
+use crate::operators;
 use crate::quantized::Dequantized;
 use crate::schema::ScalarType;
+use crate::schema::program::{ExecutionPlan, InstructionArguments, Operator};
 use alloc::collections::BTreeMap;
 use alloc::{format, vec::Vec};
 
@@ -108,16 +110,31 @@ fn part_in(argument: &str) -> Option<&'static str> {
 }
 
 /// Names the scales and zero points of a method's quantized tensors after these, unless the model's author named them.
-pub(super) fn add_parameters(names: &mut MethodNames<'_>, code: &MethodCode<'_>) {
-    for instruction in code.chains.iter().flat_map(|chain| &chain.instructions) {
-        let Operation::Kernel { operator, arguments, .. } = &instruction.operation else { continue };
-        let parts = || arguments.iter().filter_map(|argument| Some((argument, part_in(argument.name?)?)));
-        // Only the arguments of operators in the table have names, so an operator with a long name is not searched for each of its calls.
-        let is_dequantizing =
-            parts().next().is_some() && (operator.contains("::dequantize_") || operator.contains("::embedding_"));
-        let (Some(tensor), true) = (arguments.first(), is_dequantizing) else { continue };
-        let value = |argument: &Argument| usize::try_from(argument.value).ok();
-        let Some(tensor) = value(tensor).and_then(|value| names.values.get(value)?.clone()) else { continue };
+pub(super) fn add_parameters<'p>(
+    names: &mut MethodNames<'_>,
+    plan: &'p ExecutionPlan<'p>,
+    calls: impl Fn() -> Calls<'p, 'p>,
+) {
+    if !names.values.iter().flatten().any(|name| name.named_by.is_given()) {
+        return;
+    }
+    // Only the arguments of operators in the table have names.
+    let is_dequantizing = |operator: &Operator<'_>| {
+        let name = operators::find(operator).map_or("", |row| row.name);
+        name.contains("::dequantize_") || name.contains("::embedding_")
+    };
+    let dequantizing: Vec<bool> = plan.operators().iter().map(is_dequantizing).collect();
+    let calls = calls();
+    for (_, instruction) in plan.instructions() {
+        let InstructionArguments::KernelCall(call) = instruction else { continue };
+        let operator = usize::try_from(call.op_index).ok();
+        if operator.and_then(|operator| dequantizing.get(operator)) != Some(&true) {
+            continue;
+        }
+        let accesses = calls.accesses(instruction).list;
+        let parts = accesses.iter().filter_map(|access| Some((access.value, part_in(access.name?)?)));
+        let tensor = accesses.first().and_then(|access| usize::try_from(access.value).ok());
+        let Some(tensor) = tensor.and_then(|value| names.values.get(value)?.clone()) else { continue };
         if !tensor.named_by.is_given() {
             continue;
         }
@@ -126,10 +143,9 @@ pub(super) fn add_parameters(names: &mut MethodNames<'_>, code: &MethodCode<'_>)
             NameText::Shared(_) => None,
         });
         let tensor = Name { module, ..tensor };
-        for (argument, what) in parts() {
-            let is_tensor = |value: &usize| code.values.get(*value).is_some_and(|value| value.tensor.is_some());
-            if value(argument).is_some_and(|value| is_tensor(&value)) {
-                names.put(argument.value.into(), part(&tensor, what));
+        for (value, what) in parts {
+            if plan.tensor(value).is_some() {
+                names.put(value.into(), part(&tensor, what));
             }
         }
     }

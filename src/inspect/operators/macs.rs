@@ -5,7 +5,7 @@ use crate::analysis::Analysis;
 use crate::analysis::{Argument, CodeValue, MethodCode, MethodNames, Operation, TensorPlace};
 use crate::analysis::{TrainingOutput, TrainingRole, training_outputs};
 use crate::delegate::{AotInductor, DelegateGraph, InsideData, Payload};
-use crate::numbers::Numbers;
+use crate::numbers::ByText;
 use crate::operators::sums_products;
 use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
 use crate::tensor::RUNTIME_RANK;
@@ -144,19 +144,17 @@ impl<'t> Macs<'t> {
 impl<'t> MethodMacs<'t> {
     /// Adds up the calls of each operator, the most multiply-accumulates first.
     pub fn by_operator(&self) -> Vec<OperatorMacs<'t>> {
-        let (mut numbers, mut operators) = (Numbers::default(), Vec::new());
+        let mut operators = ByText::default();
         for call in &self.calls {
-            let number = numbers.of_text(&call.operator);
-            if number == operators.len() {
-                operators.push(OperatorMacs { operator: call.operator.clone(), ..OperatorMacs::default() });
-            }
-            let Some(sum) = operators.get_mut(number) else { continue };
+            let new = || OperatorMacs { operator: call.operator.clone(), ..OperatorMacs::default() };
+            let sum = operators.get(&call.operator, new);
             sum.calls += 1;
             sum.macs = add(sum.macs, call.macs);
             sum.unknown += usize::from(call.macs.is_none());
             sum.elements = sum.elements.saturating_add(call.elements);
             sum.parameters = add(sum.parameters, call.parameters);
         }
+        let mut operators = operators.items;
         operators.sort_by(|left, right| {
             let most = |operator: &OperatorMacs<'_>| Reverse((operator.macs.unwrap_or_default(), operator.elements));
             most(left).cmp(&most(right)).then_with(|| left.operator.cmp(&right.operator))
@@ -199,8 +197,7 @@ impl<'t> Analysis<'t> {
                 trained,
                 seen: BTreeSet::new(),
                 called: BTreeMap::new(),
-                operators: Numbers::default(),
-                products: Vec::new(),
+                products: ByText::default(),
                 macs: 0,
                 parameters: 0,
                 precision: ParameterPrecision::Exact,
@@ -257,10 +254,8 @@ struct Counter<'c, 't> {
     seen: BTreeSet<CountedWeight>,
     /// The sums of the delegates already called.
     called: BTreeMap<usize, CallMacs<'t>>,
-    /// Numbers of the operators that were called.
-    operators: Numbers<'t>,
-    /// The products of each of them.
-    products: Vec<Products>,
+    /// The products of each operator that was called.
+    products: ByText<'t, Products>,
     /// The sum over all calls.
     macs: u64,
     /// The sum over all constants.
@@ -369,24 +364,26 @@ impl<'t> Counter<'_, 't> {
     }
 
     /// Returns the identity of an argument that has data of the model.
-    fn weight(&self, argument: &Argument) -> Option<CountedWeight> {
-        let (value, place) = (usize::try_from(argument.value).ok()?, self.value(argument)?.place.as_ref()?);
-        let is_vector = self.value(argument)?.tensor.as_ref()?.sizes.len() < 2;
-        match place {
+    fn weight(&self, argument: &Argument, value: &CodeValue<'_>) -> Option<CountedWeight> {
+        if argument.output {
+            return None;
+        }
+        let is_vector = value.tensor.as_ref()?.sizes.len() < 2;
+        let own = usize::try_from(argument.value).ok()?;
+        match value.place.as_ref()? {
             TensorPlace::Constant { index, .. } if !is_vector => Some(CountedWeight::Data(*index)),
             TensorPlace::External { key } if !is_vector => Some(CountedWeight::Key((*key).into())),
-            TensorPlace::Constant { .. } | TensorPlace::External { .. } => Some(CountedWeight::Value(value)),
-            TensorPlace::InitialState { .. } => self.trained.contains(&value).then_some(CountedWeight::Value(value)),
+            TensorPlace::Constant { .. } | TensorPlace::External { .. } => Some(CountedWeight::Value(own)),
+            TensorPlace::InitialState { .. } => self.trained.contains(&own).then_some(CountedWeight::Value(own)),
             _ => None,
         }
-        .filter(|_| !argument.output)
     }
 
     /// Counts the constants that are passed to a delegate.
     fn delegate_arguments(&mut self, arguments: &[Argument]) {
         for argument in arguments {
-            let Some(weight) = self.weight(argument) else { continue };
-            let Some(CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
+            let Some(value @ CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
+            let Some(weight) = self.weight(argument, value) else { continue };
             let elements = product(tensor.sizes);
             self.parameter(weight, elements);
         }
@@ -401,12 +398,12 @@ impl<'t> Counter<'_, 't> {
         // Many calls can share a long name, which is searched for each of them.
         let operator = if operator.len() <= MAX_OPERATOR { operator } else { "" };
         for argument in arguments {
-            let Some(CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
+            let Some(value @ CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
             is_dynamic |= tensor.shape_dynamism != TensorShapeDynamism::STATIC;
             if argument.output && !argument.in_place && last.replace(argument.value) != Some(argument.value) {
                 call.elements = call.elements.saturating_add(product(tensor.sizes));
             }
-            let Some(weight) = self.weight(argument) else { continue };
+            let Some(weight) = self.weight(argument, value) else { continue };
             let elements = parameters::of_constant(operator, argument.name, tensor, product(tensor.sizes));
             if elements > 0 {
                 counted = counted.saturating_add(elements);
@@ -417,12 +414,7 @@ impl<'t> Counter<'_, 't> {
             }
         }
         call.parameters = Some(counted);
-        let number = self.operators.of_text(operator);
-        let products = self.products.get(number).copied().unwrap_or_else(|| {
-            let new = Products::of(operator);
-            self.products.push(new);
-            new
-        });
+        let products = *self.products.get(operator, || Products::of(operator));
         call.macs = self.kernel_macs(products, operator, arguments);
         // The keys of a cache are only counted by the runtime.
         is_dynamic |= products == Products::Attention;
