@@ -15,7 +15,7 @@ use crate::file::pte::{Pte, TensorData};
 use crate::names::short;
 use crate::numbers::ByText;
 use crate::schema::ScalarType;
-use crate::schema::program::{ExecutionPlan, InstructionArguments, Tensor};
+use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, KernelTypes};
 use crate::schema::xnnpack::XNodeUnion;
 use crate::sorted::{find, set};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -359,10 +359,11 @@ impl<'t> ByHandle<'t> {
 
 /// The state of finding a method's names.
 struct Method<'c, 't> {
-    pte: &'t Pte<'t>,
     plan: &'t ExecutionPlan<'t>,
     calls: &'c Calls<'c, 't>,
     record: Option<&'c ByHandle<'t>>,
+    /// For each value, `true` if its content is data of the file or of a `.ptd` file.
+    has_data: Vec<bool>,
     found: MethodNames<'t>,
     /// For each operator, the number of instructions so far and its name in labels: many instructions may share a long name.
     counts: ByText<'t, (u64, String)>,
@@ -375,7 +376,7 @@ struct Method<'c, 't> {
 
 impl<'c, 't> Method<'c, 't> {
     fn new(
-        pte: &'t Pte<'t>,
+        pte: &Pte<'_>,
         plan: &'t ExecutionPlan<'t>,
         calls: &'c Calls<'c, 't>,
         record: Option<&'c ByHandle<'t>>,
@@ -383,8 +384,9 @@ impl<'c, 't> Method<'c, 't> {
         let (inputs, values) = (plan.input_names(), vec![None; plan.values().len()]);
         let parameters = record.and_then(|record| record.recorded.parameters);
         let found = MethodNames { inputs, parameters, values, ..MethodNames::default() };
+        let has_data = plan.values().iter().map(|value| has_data(pte, value)).collect();
         let (counts, text) = (ByText::default(), String::new());
-        Self { pte, plan, calls, record, found, counts, text, recorded: 0, fitting: 0 }
+        Self { plan, calls, record, has_data, found, counts, text, recorded: 0, fitting: 0 }
     }
 
     fn names(mut self) -> Result<MethodNames<'t>> {
@@ -445,8 +447,8 @@ impl<'c, 't> Method<'c, 't> {
     /// Names outputs that the method computes. An input or data that is returned keeps its own name.
     fn outputs(&mut self) {
         for (name, index) in self.plan.output_names().into_iter().zip(self.plan.outputs()) {
-            let has_data = self.plan.tensor(*index).is_some_and(|tensor| has_data(self.pte, tensor));
-            if let Some(name) = name.filter(|_| !has_data) {
+            let has_data = usize::try_from(*index).ok().and_then(|index| self.has_data.get(index));
+            if let Some(name) = name.filter(|_| has_data == Some(&false)) {
                 self.found.set(i64::from(*index), name, NamedBy::Caller);
             }
         }
@@ -537,7 +539,8 @@ impl<'c, 't> Method<'c, 't> {
                 let sizes = parameter.sizes.as_deref().map(Cow::Borrowed);
                 self.found.put(access.value.into(), Name { sizes, ..name });
             }
-            if has_data(self.pte, tensor) {
+            let has_data = usize::try_from(access.value).ok().and_then(|value| self.has_data.get(value));
+            if has_data == Some(&true) {
                 self.found.set(access.value.into(), named(at, access), NamedBy::Operator);
             }
         }
@@ -550,9 +553,10 @@ impl<'c, 't> Method<'c, 't> {
     }
 }
 
-/// Returns `true` if the content of a tensor is data of the file or of a `.ptd` file.
-fn has_data(pte: &Pte<'_>, tensor: &Tensor<'_>) -> bool {
+/// Returns `true` if the content of a value is data of the file or of a `.ptd` file.
+fn has_data(pte: &Pte<'_>, value: &EValue<'_>) -> bool {
     use TensorData::{Constant, External, InitialState};
+    let KernelTypes::Tensor(tensor) = &value.val else { return false };
     tensor.has_data() && matches!(pte.tensor_data(tensor), Ok(Constant(_) | InitialState(_) | External(_)))
 }
 
