@@ -10,7 +10,7 @@ use crate::file::segment::DataRef;
 use crate::path::Path;
 use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
 use crate::sorted;
-use alloc::{format, string::String, sync::Arc, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
 /// The instructions of all methods of a program.
@@ -88,21 +88,12 @@ pub struct Code<'t> {
     /// The reason why `output` of its arguments is an assumption; `None` if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed: Option<&'static str>,
-    /// The name and the place in the model, shared with [`Names`]; `None` for an instruction of a newer schema.
-    #[serde(flatten, serialize_with = "serialize_name")]
-    #[cfg_attr(feature = "schemars", schemars(with = "Option<InstructionName<'t>>"))]
-    pub name: Option<Arc<InstructionName<'t>>>,
+    /// The name and the place in the model; `None` for an instruction of a newer schema.
+    #[serde(flatten)]
+    pub name: Option<InstructionName<'t>>,
     /// The stack of Python calls, outermost first, if the file has it.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub stack: &'t [Frame<'t>],
-}
-
-#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
-fn serialize_name<S: serde::Serializer>(
-    name: &Option<Arc<InstructionName<'_>>>,
-    serializer: S,
-) -> core::result::Result<S::Ok, S::Error> {
-    serde::Serialize::serialize(&name.as_deref(), serializer)
 }
 
 /// A line of Python source.
@@ -286,29 +277,7 @@ pub enum TensorPlace<'t> {
 }
 
 impl<'t> Disassembly<'t> {
-    /// Adds the marks of written values, and the bases of views that no instruction makes.
-    pub(super) fn with_value_facts(mut self, pte: &Pte<'_>, delegates: &DelegateOutputs) -> Self {
-        for (method, (plan, code)) in pte.methods().iter().zip(&mut self.methods).enumerate() {
-            let facts = ValueFacts::of(plan, &Calls::new(plan, method, delegates));
-            for (value, written) in code.values.iter_mut().zip(&facts.is_written) {
-                value.written = *written;
-            }
-            for code in code.chains.iter_mut().flat_map(|chain| &mut chain.instructions) {
-                let (Operation::Kernel { arguments, .. } | Operation::Delegate { arguments, .. }) = &mut code.operation
-                else {
-                    continue;
-                };
-                for argument in arguments.iter_mut().filter(|argument| !argument.output) {
-                    let value = usize::try_from(argument.value).ok();
-                    let base = value.and_then(|value| facts.bases.get(value).copied().flatten());
-                    argument.view_of = base.and_then(|base| i32::try_from(base).ok());
-                }
-            }
-        }
-        self
-    }
-
-    /// Adds the names, which are found from the code.
+    /// Adds the names.
     pub(super) fn with_names(mut self, names: Option<&Names<'t>>) -> Self {
         let names = names.map(|names| names.methods.as_slice()).unwrap_or_default();
         for (names, code) in names.iter().zip(&mut self.methods) {
@@ -337,7 +306,7 @@ impl<'t> Disassembly<'t> {
     }
 }
 
-/// Returns the instructions of each method, without facts about values, names, and the contents of delegates.
+/// Returns the instructions of each method, without names and the contents of delegates.
 pub(super) fn code<'t>(pte: &'t Pte<'_>, delegates: &DelegateOutputs) -> Disassembly<'t> {
     let mut errors = Vec::new();
     let methods = pte.methods().iter().enumerate();
@@ -353,9 +322,11 @@ fn method_code<'t>(
     errors: &mut Vec<Fault>,
 ) -> MethodCode<'t> {
     let root = Path::ROOT.item("execution_plan", method);
+    let calls = Calls::new(plan, method, delegates);
+    let facts = ValueFacts::of(plan, &calls);
     let mut values: Vec<CodeValue<'t>> = Vec::with_capacity(plan.values().len());
-    for (index, value) in plan.values().iter().enumerate() {
-        values.push(code_value(value));
+    for ((index, value), written) in plan.values().iter().enumerate().zip(&facts.is_written) {
+        values.push(code_value(value, *written));
         let KernelTypes::Tensor(tensor) = &value.val else {
             continue;
         };
@@ -372,20 +343,19 @@ fn method_code<'t>(
             }
         }
     }
-    let calls = Calls::new(plan, method, delegates);
     let chains: Vec<ChainCode<'t>> = plan
         .chains()
         .iter()
         .enumerate()
-        .map(|(index, chain)| chain_code(plan, chain, &calls, &root.item("chains", index), errors))
+        .map(|(index, chain)| chain_code(plan, chain, (&calls, &facts), &root.item("chains", index), errors))
         .collect();
     let (inputs, outputs) = (plan.inputs(), plan.outputs());
     let (input_names, output_names) = (plan.input_names(), plan.output_names());
     MethodCode { name: plan.name(), inputs, outputs, input_names, output_names, values, chains, delegates: Vec::new() }
 }
 
-fn code_value<'t>(value: &'t EValue<'_>) -> CodeValue<'t> {
-    let mut code = CodeValue { kind: value.val.name(), ..CodeValue::default() };
+fn code_value<'t>(value: &'t EValue<'_>, written: bool) -> CodeValue<'t> {
+    let mut code = CodeValue { kind: value.val.name(), written, ..CodeValue::default() };
     let wide = |items: &[i32]| items.iter().map(|item| i64::from(*item)).collect();
     match &value.val {
         KernelTypes::Int(value) => code.constant = Some(Returned::Int(value.int_val)),
@@ -429,7 +399,7 @@ impl<'t> TensorPlace<'t> {
 fn chain_code<'t>(
     plan: &'t ExecutionPlan<'_>,
     chain: &'t Chain<'_>,
-    calls: &Calls<'_, '_>,
+    (calls, facts): (&Calls<'_, '_>, &ValueFacts),
     path: &Path<'_>,
     errors: &mut Vec<Fault>,
 ) -> ChainCode<'t> {
@@ -441,7 +411,7 @@ fn chain_code<'t>(
         calls.find(&instruction.instr_args, &mut accesses);
         let assumed = accesses.unknown;
         let stack = stacks.next().map(|frames| frames.items()).unwrap_or_default();
-        let operation = operation(plan, &instruction.instr_args, &accesses);
+        let operation = operation(plan, &instruction.instr_args, &accesses, facts);
         instructions.push(Code { operation, jumped_to: false, assumed, name: None, stack });
     }
     for index in sorted::set(instructions.iter().filter_map(|code| code.operation.destination()).collect()) {
@@ -474,13 +444,15 @@ fn operation<'t>(
     plan: &'t ExecutionPlan<'_>,
     instruction: &InstructionArguments<'_>,
     accesses: &Accesses,
+    facts: &ValueFacts,
 ) -> Operation<'t> {
     let mut arguments = Vec::with_capacity(accesses.list.len());
     for access in &accesses.list {
         let (output, in_place) = (access.role.writes(), access.role.is_in_place());
         let view_of = match access.role {
             Role::View(of) | Role::Move(of) => Some(of),
-            _ => None,
+            _ if output => None,
+            _ => facts.base(access.value),
         };
         arguments.push(Argument { name: access.name, output, in_place, view_of, value: access.value });
     }
@@ -491,8 +463,7 @@ fn operation<'t>(
             Operation::Kernel { operator, overload, arguments }
         }
         InstructionArguments::DelegateCall(call) => {
-            let delegate = usize::try_from(call.delegate_index).ok().and_then(|index| plan.delegates().get(index));
-            let backend = delegate.map_or("", |delegate| delegate.id());
+            let backend = plan.delegate(call).map_or("", |delegate| delegate.id());
             Operation::Delegate { backend, delegate: call.delegate_index, arguments }
         }
         InstructionArguments::MoveCall(call) => Operation::Move { from: call.move_from, to: call.move_to },

@@ -74,7 +74,6 @@ pub struct Analysis<'t> {
     graphs: OnceLock<Vec<Result<Option<DelegateGraph>>>>,
     outputs: OnceLock<DelegateOutputs>,
     kept: OnceLock<KeptApart>,
-    code: OnceLock<Disassembly<'t>>,
     names: OnceLock<Names<'t>>,
 }
 
@@ -89,7 +88,6 @@ impl<'t> Analysis<'t> {
             graphs: OnceLock::new(),
             outputs: OnceLock::new(),
             kept: OnceLock::new(),
-            code: OnceLock::new(),
             names: OnceLock::new(),
         }
     }
@@ -178,12 +176,6 @@ impl<'t> Analysis<'t> {
         self.kept.get()?.get(method)?.as_deref()
     }
 
-    /// Returns the instructions of each method, without what [`disassembly`](Self::disassembly) adds: the bases of views that no instruction
-    /// makes, marks of written values, names, and the contents of delegates.
-    pub(crate) fn code(&self) -> &Disassembly<'t> {
-        self.code.get_or_init(|| code::code(self.pte, self.outputs()))
-    }
-
     /// Returns the names in the program: those in the file itself, and those from the [given sources](Self::with_names).
     ///
     /// Takes time in proportion to the size of the program, of its constants and of the state dicts.
@@ -200,8 +192,8 @@ impl<'t> Analysis<'t> {
     /// Returns every instruction of every method. Arguments of known operators have names.
     pub fn disassembly(&self) -> Disassembly<'t> {
         let delegates = delegate_code::contents(self.pte, self.payloads(), self.delegate_graphs().to_vec());
-        let code = self.code().clone().with_value_facts(self.pte, self.outputs());
-        code.with_names(self.answer_names()).with_delegates(delegates)
+        let names = self.answer_names();
+        code::code(self.pte, self.outputs()).with_names(names).with_delegates(delegates)
     }
 
     /// Returns every instruction of every method, as [`disassembly`](Self::disassembly) does, without the memory for a copy.
@@ -209,10 +201,7 @@ impl<'t> Analysis<'t> {
         self.delegate_graphs();
         let graphs = self.graphs.take().unwrap_or_default();
         let delegates = delegate_code::contents(self.pte, self.payloads(), graphs);
-        self.answer_names();
-        self.code();
-        let code = self.code.take().unwrap_or_default().with_value_facts(self.pte, self.outputs());
-        let names = self.sources.and(self.names.into_inner());
-        code.with_names(names.as_ref()).with_delegates(delegates)
+        let names = self.answer_names();
+        code::code(self.pte, self.outputs()).with_names(names).with_delegates(delegates)
     }
 }

@@ -278,8 +278,7 @@ const MAX_WALKS: usize = 4;
 
 /// Facts about each value that do not need following paths.
 pub(crate) struct ValueFacts {
-    /// The base of each value that is a view by its place alone, without an instruction that makes the view.
-    pub(crate) bases: Vec<Option<u32>>,
+    bases: Vec<Option<u32>>,
     /// For each value, `true` if an instruction certainly writes it.
     pub(crate) is_written: Vec<bool>,
 }
@@ -295,5 +294,11 @@ impl ValueFacts {
             is_written[event.value as usize] |= event.kind.writes() || event.kind.points();
         }
         Self { bases: values.bases, is_written }
+    }
+
+    /// Returns the base of a value that is a view by its place alone, without an instruction that makes the view.
+    pub(crate) fn base(&self, value: i32) -> Option<i32> {
+        let base = *self.bases.get(usize::try_from(value).ok()?)?;
+        i32::try_from(base?).ok()
     }
 }

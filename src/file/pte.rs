@@ -10,8 +10,8 @@ use super::style::WriteStyle;
 use crate::error::{Error, Result, counted};
 use crate::flatbuffer::read::{self, Record, TableParser};
 use crate::schema::program::{
-    AllocationDetails, BackendDelegate, DataLocation, EValue, ExecutionPlan, KernelCall, KernelTypes, NamedData,
-    Operator, SubsegmentOffsets, Tensor, TensorDataLocation,
+    AllocationDetails, BackendDelegate, DataLocation, DelegateCall, EValue, ExecutionPlan, KernelCall, KernelTypes,
+    NamedData, Operator, SubsegmentOffsets, Tensor, TensorDataLocation,
 };
 use crate::schema::{DataSegment, Program};
 use crate::tensor::TensorView;
@@ -428,6 +428,11 @@ impl<'a> ExecutionPlan<'a> {
     /// Returns the operator that a call runs, or `None` if its index is out of range.
     pub fn operator(&self, call: &KernelCall<'_>) -> Option<&Operator<'a>> {
         self.operators().get(usize::try_from(call.op_index).ok()?)
+    }
+
+    /// Returns the delegate that a call runs, or `None` if its index is out of range.
+    pub fn delegate(&self, call: &DelegateCall<'_>) -> Option<&BackendDelegate<'a>> {
+        self.delegates().get(usize::try_from(call.delegate_index).ok()?)
     }
 
     /// Returns the instructions of all chains, in order, each with the index of its chain and its index in that chain.

@@ -112,7 +112,7 @@ fn walk_while(
     found: &mut dyn FnMut(&Part<'_>) -> Option<()>,
 ) -> Option<()> {
     let buffer = Buffer::new(bytes, limits).ok()?;
-    let mut walk = Walk { vtables: Vtables([Vtable::NONE; 32], wanted), found };
+    let mut walk = Walk { vtables: Vtables([(0, [Vtable::NONE; 2]); 32], wanted), found };
     walk.table(buffer.root(position).ok()?, root, &Path::ROOT)
 }
 
@@ -179,8 +179,9 @@ impl Vtable {
     };
 }
 
-/// The vtables that were read last, each in the entry given by its position and its tables' type.
-struct Vtables([Vtable; 32], Wanted);
+/// The vtables that were read last: two in each entry, which their position and their tables' type give, after the index of the one that was
+/// used last.
+struct Vtables([(usize, [Vtable; 2]); 32], Wanted);
 
 struct Walk<'w> {
     vtables: Vtables,
@@ -201,12 +202,18 @@ impl Vtables {
         description: &'static TableDescription,
     ) -> Option<&Vtable> {
         let spread = (position as usize / 2) ^ (core::ptr::from_ref(description) as usize / 8);
-        let entry = self.0.get_mut(spread % 32)?;
-        let same = entry.description.is_some_and(|known| core::ptr::eq(known, description));
-        if !same || entry.position != position {
-            *entry = Vtable::read(place, position, description, self.1)?;
+        let (last, pair) = self.0.get_mut(spread % 32)?;
+        let is_it = |vtable: &Vtable| {
+            vtable.position == position && vtable.description.is_some_and(|known| core::ptr::eq(known, description))
+        };
+        if !pair.get(*last).is_some_and(is_it) {
+            *last = 1 - *last;
+            let other = pair.get_mut(*last)?;
+            if !is_it(other) {
+                *other = Vtable::read(place, position, description, self.1)?;
+            }
         }
-        Some(entry)
+        pair.get(*last)
     }
 }
 

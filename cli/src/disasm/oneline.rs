@@ -1,10 +1,11 @@
 //! Instructions, one on each line: `%7 f32[2, 2] = aten::mm.out(%3 f32[2, 2], %4 f32[2, 2] constant 1)`.
 
 use super::Filter;
-use super::print::{NAME, given_name, name, scalar, value};
+use super::print::{NAME, given_name, name, value, write_scalar};
 use crate::context::{Context, Out};
 use executorch_format::inspect::{Argument, Code, MethodCode, Operation, TensorPlace};
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Prints a method. Each instruction has the number that `--range` takes, in the first 8 columns.
@@ -82,8 +83,10 @@ fn operand(context: &Context, method: &MethodCode<'_>, index: i32) -> String {
         return format!("%{index} out of range");
     };
     let Some(tensor) = &value.tensor else {
-        let shown = scalar(context, method, value);
-        return if value.written { format!("%{index}") } else { shown };
+        let mut text = String::new();
+        // Writing to a `String` does not fail.
+        let _ = if value.written { write!(text, "%{index}") } else { write_scalar(&mut text, context, method, value) };
+        return text;
     };
     let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
     let place = match (given_name(value), &value.place) {

@@ -278,13 +278,16 @@ fn print_arguments(out: &mut Out, method: &MethodCode<'_>, arguments: &[Argument
     };
     let names: Vec<Cow<'_, str>> = arguments.iter().enumerate().map(name).collect();
     let width = names.iter().map(|name| name.len()).max().unwrap_or_default().min(WIDEST);
+    let mut operand = String::with_capacity(64);
     for (argument, name) in arguments.iter().zip(&names) {
         let mark = match argument {
             Argument { in_place: true, .. } => b'!',
             Argument { output: true, .. } => b'*',
             _ => b' ',
         };
-        let mut operand = operand(out.context, method, argument.value);
+        operand.clear();
+        // Writing to a `String` does not fail.
+        let _ = write_operand(&mut operand, out.context, method, argument.value);
         if let Some(of) = argument.view_of {
             operand += &format!("  is %{of}");
         }
@@ -321,7 +324,7 @@ fn write_operand(text: &mut String, context: &Context, method: &MethodCode<'_>, 
         return text.write_str("out of range");
     };
     let Some(tensor) = &value.tensor else {
-        return text.write_str(&scalar(context, method, value));
+        return write_scalar(text, context, method, value);
     };
     tensor.shape().push_to(text, tensor.shape_dynamism);
     if let Some(name) = given_name(value) {
@@ -345,48 +348,55 @@ pub(super) fn value<'m, 't>(method: &'m MethodCode<'t>, index: i64) -> Option<&'
     method.values.get(usize::try_from(index).ok()?)
 }
 
-/// Formats a value that is not a tensor.
-pub(super) fn scalar(context: &Context, method: &MethodCode<'_>, value: &CodeValue<'_>) -> String {
+/// Adds a value that is not a tensor to a text.
+pub(super) fn write_scalar(
+    text: &mut String,
+    context: &Context,
+    method: &MethodCode<'_>,
+    value: &CodeValue<'_>,
+) -> fmt::Result {
     let kind = value.kind.unwrap_or("unknown");
-    if value.written {
-        return format!("{kind}, computed");
-    }
     match (&value.constant, &value.items) {
-        (Some(constant), _) => returned(context, constant),
-        (None, Some(items)) => list(items.len(), items.iter().map(|item| self::item(context, method, *item))),
-        (None, None) if kind == "Null" => "none".to_owned(),
-        (None, None) => kind.to_owned(),
+        _ if value.written => write!(text, "{kind}, computed"),
+        (Some(constant), _) => write_returned(text, context, constant),
+        (None, Some(items)) => write_list(text, items, |text, item| write_item(text, context, method, *item)),
+        (None, None) if kind == "Null" => text.write_str("none"),
+        (None, None) => text.write_str(kind),
     }
 }
 
-/// Formats an item of a list of values: its number if that is known, else the value's index.
-fn item(context: &Context, method: &MethodCode<'_>, index: i64) -> String {
+/// Adds an item of a list of values: its number if that is known, else the value's index.
+fn write_item(text: &mut String, context: &Context, method: &MethodCode<'_>, index: i64) -> fmt::Result {
     match value(method, index) {
         Some(CodeValue { constant: Some(constant @ Returned::Int(_)), written: false, .. }) => {
-            returned(context, constant)
+            write_returned(text, context, constant)
         }
-        None if index == -1 => "none".to_owned(),
-        _ => format!("%{index}"),
+        None if index == -1 => text.write_str("none"),
+        _ => write!(text, "%{index}"),
     }
 }
 
-fn returned(context: &Context, value: &Returned<'_>) -> String {
+fn write_returned(text: &mut String, context: &Context, value: &Returned<'_>) -> fmt::Result {
     match value {
-        Returned::Null => "none".to_owned(),
-        Returned::Int(number) => number.to_string(),
-        Returned::Bool(bit) => bit.to_string(),
-        Returned::Double(number) => format!("{number:?}"),
-        Returned::NotFinite(name) => (*name).to_owned(),
-        Returned::String(string) => context.quoted(string, 4 * NAME),
-        Returned::List(items) => list(items.len(), items.iter().map(|item| returned(context, item))),
-        _ => "?".to_owned(),
+        Returned::Null => text.write_str("none"),
+        Returned::Int(number) => write!(text, "{number}"),
+        Returned::Bool(bit) => write!(text, "{bit}"),
+        Returned::Double(number) => write!(text, "{number:?}"),
+        Returned::NotFinite(name) => text.write_str(name),
+        Returned::String(string) => text.write_str(&context.quoted(string, 4 * NAME)),
+        Returned::List(items) => write_list(text, items, |text, item| write_returned(text, context, item)),
+        _ => text.write_str("?"),
     }
 }
 
-fn list(count: usize, items: impl Iterator<Item = String>) -> String {
-    let mut shown: Vec<String> = items.take(MAX_ITEMS).collect();
-    if count > shown.len() {
-        shown.push(format!("… {} more", count - shown.len()));
+fn write_list<T>(text: &mut String, items: &[T], write_item: impl Fn(&mut String, &T) -> fmt::Result) -> fmt::Result {
+    text.push('[');
+    for (index, item) in items.iter().take(MAX_ITEMS).enumerate() {
+        text.push_str(if index > 0 { ", " } else { "" });
+        write_item(text, item)?;
     }
-    format!("[{}]", shown.join(", "))
+    if items.len() > MAX_ITEMS {
+        write!(text, ", … {} more", items.len() - MAX_ITEMS)?;
+    }
+    text.write_char(']')
 }

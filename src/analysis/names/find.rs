@@ -19,7 +19,8 @@ use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Kernel
 use crate::schema::xnnpack::XNodeUnion;
 use crate::sorted::{find, set};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::{borrow::Cow, format, string::String, string::ToString, sync::Arc, vec, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
+use core::fmt::Write;
 
 /// A program whose names are to be found.
 #[derive(Clone, Copy)]
@@ -270,14 +271,14 @@ impl<'t> MethodNames<'t> {
             }
         }
         let has_modules =
-            |names: &Vec<Option<Arc<InstructionName<'_>>>>| names.iter().flatten().any(|name| name.module.is_some());
+            |names: &Vec<Option<InstructionName<'_>>>| names.iter().flatten().any(|name| name.module.is_some());
         if self.values.iter().flatten().all(|name| name.module.is_none()) && !self.chains.iter().any(has_modules) {
             return;
         }
         let (calls, mut accesses) = (calls(), Accesses::default());
         for (names, chain) in self.chains.iter_mut().zip(plan.chains()) {
             for (name, instruction) in names.iter_mut().zip(chain.instructions()) {
-                let Some(name) = name.as_mut().map(Arc::make_mut) else { continue };
+                let Some(name) = name else { continue };
                 let delegate = match &instruction.instr_args {
                     InstructionArguments::KernelCall(_) => None,
                     InstructionArguments::DelegateCall(call) => Some(call.delegate_index),
@@ -459,15 +460,11 @@ impl<'c, 't> Method<'c, 't> {
         instruction: &InstructionArguments<'_>,
         accesses: &mut Accesses,
         index: Option<usize>,
-    ) -> Result<Option<Arc<InstructionName<'t>>>> {
+    ) -> Result<Option<InstructionName<'t>>> {
         let is_kernel = matches!(instruction, InstructionArguments::KernelCall(_));
         let runs = match instruction {
             InstructionArguments::KernelCall(call) => self.plan.operator(call).map_or("", |operator| operator.name()),
-            InstructionArguments::DelegateCall(call) => {
-                let delegate = usize::try_from(call.delegate_index).ok();
-                let delegate = delegate.and_then(|index| self.plan.delegates().get(index));
-                delegate.map_or("", |delegate| delegate.id())
-            }
+            InstructionArguments::DelegateCall(call) => self.plan.delegate(call).map_or("", |delegate| delegate.id()),
             InstructionArguments::MoveCall(_) => "move",
             InstructionArguments::JumpFalseCall(_) => "jump",
             InstructionArguments::FreeCall(_) => "free",
@@ -482,7 +479,8 @@ impl<'c, 't> Method<'c, 't> {
         self.text.clear();
         self.text += name;
         self.text.push('.');
-        self.text += &count.to_string();
+        // Writing to a `String` does not fail.
+        let _ = write!(self.text, "{count}");
         *count += 1;
         let label = NameText::shared(&self.text);
         let nodes: Vec<&Nodes<'t>> = match (self.record, index) {
@@ -505,7 +503,7 @@ impl<'c, 't> Method<'c, 't> {
             self.text.push(' ');
             match access.name {
                 Some(name) => self.text += name,
-                None => self.text += &at.to_string(),
+                None => self.text += &format!("{at}"),
             }
             NameText::shared(&self.text)
         };
@@ -549,7 +547,7 @@ impl<'c, 't> Method<'c, 't> {
             None => nodes.iter().fold(first.module, |common, nodes| common_module(common, nodes.module)),
         });
         let source = same.or(nodes.first().map(|nodes| nodes.first)).and_then(|node| node.source.as_ref());
-        Ok(Some(Arc::new(InstructionName { label, module, source })))
+        Ok(Some(InstructionName { label, module, source }))
     }
 }
 

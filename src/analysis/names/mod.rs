@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::file::pte::Pte;
 use crate::sorted::find;
 use alloc::collections::BTreeMap;
-use alloc::{borrow::Cow, string::String, sync::Arc, vec::Vec};
+use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// A name and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -114,7 +114,7 @@ pub struct MethodNames<'t> {
     /// The name of each value; `None` unless the value is a tensor in use.
     pub values: Vec<Option<Name<'t>>>,
     /// The instructions of each chain; `None` for an instruction of a newer schema.
-    pub chains: Vec<Vec<Option<Arc<InstructionName<'t>>>>>,
+    pub chains: Vec<Vec<Option<InstructionName<'t>>>>,
     /// The names inside each delegate; empty unless its payload is XNNPACK's and not shared with an earlier delegate.
     pub delegates: Vec<DelegateNames<'t>>,
 }
@@ -127,7 +127,7 @@ impl<'t> MethodNames<'t> {
 
     /// Returns the name of an instruction.
     pub(crate) fn instruction(&self, chain: usize, instruction: usize) -> Option<&InstructionName<'t>> {
-        self.chains.get(chain)?.get(instruction)?.as_deref()
+        self.chains.get(chain)?.get(instruction)?.as_ref()
     }
 }
 

@@ -223,7 +223,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             }
             InstructionArguments::DelegateCall(call) => {
                 let index = usize::try_from(call.delegate_index).ok();
-                let delegate = index.and_then(|index| self.plan.delegates().get(index));
+                let delegate = self.plan.delegate(call);
                 let payload = index.and_then(|index| Some((index, self.opened.get_mut(&index)?.take()?)));
                 if let (Some(delegate), Some(payload)) = (delegate, payload) {
                     return self.inside(payload, delegate.id(), (at, time), call.args());

@@ -2,12 +2,13 @@
 
 use super::parameters::{self, ParameterPrecision};
 use crate::analysis::Analysis;
-use crate::analysis::{Argument, CodeValue, MethodCode, MethodNames, Operation, TensorPlace};
-use crate::analysis::{TrainingOutput, TrainingRole, training_outputs};
+use crate::analysis::{MethodNames, TrainingOutput, TrainingRole, training_outputs};
+use crate::dataflow::{Access, Accesses, Calls};
 use crate::delegate::{AotInductor, DelegateGraph, InsideData, Payload};
+use crate::file::pte::{Pte, TensorData};
 use crate::numbers::ByText;
 use crate::operators::sums_products;
-use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
+use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism};
 use crate::tensor::RUNTIME_RANK;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, string::String, vec::Vec};
@@ -189,12 +190,14 @@ impl<'t> Analysis<'t> {
         let training = training_outputs(pte);
         let mut macs = Macs::default();
         let plans = pte.methods().iter().zip(&training);
-        for ((index, code), (plan, outputs)) in self.code().methods.iter().enumerate().zip(plans) {
-            let trained = trained(plan, outputs);
-            let instructions = code.chains.iter().map(|chain| chain.instructions.len()).sum();
+        for (index, (plan, outputs)) in plans.enumerate() {
+            let calls = Calls::new(plan, index, self.outputs());
+            let mut accesses = Accesses::default();
+            let instructions = plan.chains().iter().map(|chain| chain.instructions().len()).sum();
             let mut counter = Counter {
-                code,
-                trained,
+                pte,
+                plan,
+                trained: trained(plan, outputs),
                 seen: BTreeSet::new(),
                 called: BTreeMap::new(),
                 products: ByText::default(),
@@ -207,33 +210,35 @@ impl<'t> Analysis<'t> {
                     ..MethodMacs::default()
                 },
             };
-            for (chain, list) in code.chains.iter().enumerate() {
-                for (instruction, code) in list.instructions.iter().enumerate() {
-                    let call = CallMacs { chain, instruction, ..CallMacs::default() };
-                    match &code.operation {
-                        Operation::Kernel { operator, arguments, .. } => {
-                            counter.kernel(CallMacs { operator: (*operator).into(), ..call }, operator, arguments);
-                        }
-                        Operation::Delegate { backend, delegate, arguments } => {
-                            let delegate = usize::try_from(*delegate).ok();
-                            let call = CallMacs { operator: (*backend).into(), delegate, ..call };
-                            let payload = delegate.and_then(|delegate| payloads.get(&(index, delegate)));
-                            counter.delegate_arguments(arguments);
-                            match (delegate, payload.copied()) {
-                                (Some(delegate), Some((payload, Some(graph)))) => {
-                                    let is_packed = counter.are_packed(payload.as_ref().ok());
-                                    let counted = counter.delegate(call, delegate, graph, is_packed);
-                                    counter.found.is_bound |= counted && counter.is_dynamic(arguments);
-                                }
-                                (Some(_), Some((Ok(Payload::AotInductor(aot)), _))) => counter.aot_inductor(call, aot),
-                                _ => {
-                                    counter.precision = ParameterPrecision::AtLeast;
-                                    counter.add(call);
-                                }
+            for ((chain, instruction), called) in plan.instructions() {
+                let call = CallMacs { chain, instruction, ..CallMacs::default() };
+                calls.find(called, &mut accesses);
+                let arguments = &accesses.list;
+                match called {
+                    InstructionArguments::KernelCall(called) => {
+                        let operator = plan.operator(called).map_or("", |operator| operator.name());
+                        counter.kernel(CallMacs { operator: operator.into(), ..call }, operator, arguments);
+                    }
+                    InstructionArguments::DelegateCall(called) => {
+                        let backend = plan.delegate(called).map_or("", |delegate| delegate.id());
+                        let delegate = usize::try_from(called.delegate_index).ok();
+                        let call = CallMacs { operator: backend.into(), delegate, ..call };
+                        let payload = delegate.and_then(|delegate| payloads.get(&(index, delegate)));
+                        counter.delegate_arguments(arguments);
+                        match (delegate, payload.copied()) {
+                            (Some(delegate), Some((payload, Some(graph)))) => {
+                                let is_packed = counter.are_packed(payload.as_ref().ok());
+                                let counted = counter.delegate(call, delegate, graph, is_packed);
+                                counter.found.is_bound |= counted && counter.is_dynamic(arguments);
+                            }
+                            (Some(_), Some((Ok(Payload::AotInductor(aot)), _))) => counter.aot_inductor(call, aot),
+                            _ => {
+                                counter.precision = ParameterPrecision::AtLeast;
+                                counter.add(call);
                             }
                         }
-                        _ => {}
                     }
+                    _ => {}
                 }
             }
             if !counter.found.calls.is_empty() {
@@ -246,8 +251,9 @@ impl<'t> Analysis<'t> {
 }
 
 /// A counter for the calls of a method.
-struct Counter<'c, 't> {
-    code: &'c MethodCode<'t>,
+struct Counter<'t> {
+    pte: &'t Pte<'t>,
+    plan: &'t ExecutionPlan<'t>,
     /// The values that training changes: parameters, although they are initial states.
     trained: BTreeSet<usize>,
     /// The constants already counted.
@@ -314,7 +320,7 @@ enum CountedWeight {
     Inside(usize, u64),
 }
 
-impl<'t> Counter<'_, 't> {
+impl<'t> Counter<'t> {
     fn add(&mut self, call: CallMacs<'t>) {
         self.macs = self.macs.saturating_add(call.macs.unwrap_or_default());
         self.found.is_complete &= call.macs.is_some();
@@ -339,7 +345,7 @@ impl<'t> Counter<'_, 't> {
             (None, precision) => (Some(self.parameters), precision),
         };
         let macs = (self.found.is_complete || self.macs > 0).then_some(self.macs);
-        MethodMacs { index, name: self.code.name, macs, parameters, parameters_are, ..self.found }
+        MethodMacs { index, name: self.plan.name(), macs, parameters, parameters_are, ..self.found }
     }
 
     /// Returns `true` if the constants of a payload are in a form of the accelerator's own, as those of an Ethos-U, which are compressed. Notes that
@@ -364,47 +370,43 @@ impl<'t> Counter<'_, 't> {
     }
 
     /// Returns the identity of an argument that has data of the model.
-    fn weight(&self, argument: &Argument, value: &CodeValue<'_>) -> Option<CountedWeight> {
-        if argument.output {
+    fn weight(&self, argument: &Access, tensor: &Tensor<'_>) -> Option<CountedWeight> {
+        if argument.role.writes() || !tensor.has_data() {
             return None;
         }
-        let is_vector = value.tensor.as_ref()?.sizes.len() < 2;
+        let is_vector = tensor.sizes().len() < 2;
         let own = usize::try_from(argument.value).ok()?;
-        match value.place.as_ref()? {
-            TensorPlace::Constant { index, .. } if !is_vector => Some(CountedWeight::Data(*index)),
-            TensorPlace::External { key } if !is_vector => Some(CountedWeight::Key((*key).into())),
-            TensorPlace::Constant { .. } | TensorPlace::External { .. } => Some(CountedWeight::Value(own)),
-            TensorPlace::InitialState { .. } => self.trained.contains(&own).then_some(CountedWeight::Value(own)),
+        match self.pte.tensor_data(tensor).ok()? {
+            TensorData::Constant(_) if !is_vector => Some(CountedWeight::Data(tensor.data_buffer_idx)),
+            TensorData::External(key) if !is_vector => Some(CountedWeight::Key(key.into())),
+            TensorData::Constant(_) | TensorData::External(_) => Some(CountedWeight::Value(own)),
+            TensorData::InitialState(_) => self.trained.contains(&own).then_some(CountedWeight::Value(own)),
             _ => None,
         }
     }
 
     /// Counts the constants that are passed to a delegate.
-    fn delegate_arguments(&mut self, arguments: &[Argument]) {
+    fn delegate_arguments(&mut self, arguments: &[Access]) {
         for argument in arguments {
-            let Some(value @ CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
-            let Some(weight) = self.weight(argument, value) else { continue };
-            let elements = product(tensor.sizes);
-            self.parameter(weight, elements);
+            let Some(tensor) = self.plan.tensor(argument.value) else { continue };
+            let Some(weight) = self.weight(argument, tensor) else { continue };
+            self.parameter(weight, product(tensor.sizes()));
         }
     }
 
-    fn value(&self, argument: &Argument) -> Option<&CodeValue<'t>> {
-        self.code.values.get(usize::try_from(argument.value).ok()?)
-    }
-
-    fn kernel(&mut self, mut call: CallMacs<'t>, operator: &'t str, arguments: &[Argument]) {
+    fn kernel(&mut self, mut call: CallMacs<'t>, operator: &'t str, arguments: &[Access]) {
         let (mut last, mut is_dynamic, mut counted) = (None, false, 0u64);
         // Many calls can share a long name, which is searched for each of them.
         let operator = if operator.len() <= MAX_OPERATOR { operator } else { "" };
         for argument in arguments {
-            let Some(value @ CodeValue { tensor: Some(tensor), .. }) = self.value(argument) else { continue };
+            let Some(tensor) = self.plan.tensor(argument.value) else { continue };
             is_dynamic |= tensor.shape_dynamism != TensorShapeDynamism::STATIC;
-            if argument.output && !argument.in_place && last.replace(argument.value) != Some(argument.value) {
-                call.elements = call.elements.saturating_add(product(tensor.sizes));
+            let is_output = argument.role.writes() && !argument.role.is_in_place();
+            if is_output && last.replace(argument.value) != Some(argument.value) {
+                call.elements = call.elements.saturating_add(product(tensor.sizes()));
             }
-            let Some(weight) = self.weight(argument, value) else { continue };
-            let elements = parameters::of_constant(operator, argument.name, tensor, product(tensor.sizes));
+            let Some(weight) = self.weight(argument, tensor) else { continue };
+            let elements = parameters::of_constant(operator, argument.name, tensor, product(tensor.sizes()));
             if elements > 0 {
                 counted = counted.saturating_add(elements);
                 self.parameter(weight, elements);
@@ -422,36 +424,36 @@ impl<'t> Counter<'_, 't> {
         self.add(call);
     }
 
+    /// Returns the sizes of an argument that is a tensor.
+    fn sizes(&self, argument: &Access) -> Option<&'t [i32]> {
+        Some(self.plan.tensor(argument.value)?.sizes())
+    }
+
+    /// Returns `true` if the argument with this name is the constant `true`.
+    fn is_true(&self, arguments: &[Access], name: &str) -> bool {
+        let value = named(arguments, name).and_then(|argument| self.plan.value(argument.value));
+        matches!(value.map(|value| &value.val), Some(KernelTypes::Bool(value)) if value.bool_val)
+    }
+
     /// Returns the products of attention over a whole cache: each query with all keys, and the weights with all values.
-    fn attention_macs(&self, operator: &str, arguments: &[Argument]) -> Option<u64> {
-        let find = |name: &str| self.value(arguments.iter().find(|argument| argument.name == Some(name))?);
-        let sizes = |name: &str| Some(find(name)?.tensor.as_ref()?.sizes);
+    fn attention_macs(&self, operator: &str, arguments: &[Access]) -> Option<u64> {
+        let sizes = |name| self.sizes(named(arguments, name)?);
         let keys = match operator {
             "llama::sdpa_with_kv_cache" => sizes("key_cache")?,
             _ => sizes("key")?,
         };
         // Batch, context, heads, size of a head; or with the heads before the context.
-        let is_second = matches!(
-            find("is_seq_at_dim_2").and_then(|value| value.constant.as_ref()),
-            Some(crate::inspect::Returned::Bool(true))
-        );
+        let is_second = self.is_true(arguments, "is_seq_at_dim_2");
         let context = size(keys.get(if is_second { 2 } else { 1 })?);
         let products = |sizes: &[i32]| product(sizes).saturating_mul(context);
         Some(products(sizes("query")?).saturating_add(products(sizes("out")?)))
     }
 
     /// Returns the products of a call.
-    fn kernel_macs(&self, products: Products, operator: &str, arguments: &[Argument]) -> Option<u64> {
-        let named = |name: &str| self.value(arguments.iter().find(|argument| argument.name == Some(name))?);
-        let argument = |name: &str| Some(named(name)?.tensor.as_ref()?.sizes);
-        let output = || {
-            let argument = arguments.iter().find(|argument| argument.output)?;
-            Some(self.value(argument)?.tensor.as_ref()?.sizes)
-        };
-        let is_true = |name: &str| {
-            let value = named(name).and_then(|value| value.constant.as_ref());
-            matches!(value, Some(crate::inspect::Returned::Bool(true)))
-        };
+    fn kernel_macs(&self, products: Products, operator: &str, arguments: &[Access]) -> Option<u64> {
+        let argument = |name| self.sizes(named(arguments, name)?);
+        let output = || self.sizes(arguments.iter().find(|argument| argument.role.writes())?);
+        let is_true = |name| self.is_true(arguments, name);
         match products {
             Products::Convolution => {
                 let is_transposed = is_true("transposed");
@@ -483,8 +485,8 @@ impl<'t> Counter<'_, 't> {
     }
 
     /// Returns `true` if the shape of any argument is dynamic. XNNPACK computes all other shapes from those of the arguments.
-    fn is_dynamic(&self, arguments: &[Argument]) -> bool {
-        let mut tensors = arguments.iter().filter_map(|argument| self.value(argument)?.tensor.as_ref());
+    fn is_dynamic(&self, arguments: &[Access]) -> bool {
+        let mut tensors = arguments.iter().filter_map(|argument| self.plan.tensor(argument.value));
         tensors.any(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC)
     }
 
@@ -537,6 +539,11 @@ impl<'t> Counter<'_, 't> {
         self.called.insert(delegate, sum);
         counted
     }
+}
+
+/// Returns the argument with this name.
+fn named<'c>(arguments: &'c [Access], name: &str) -> Option<&'c Access> {
+    arguments.iter().find(|argument| argument.name == Some(name))
 }
 
 /// Returns the values that a method for training returns as its parameters.

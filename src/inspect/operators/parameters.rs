@@ -1,6 +1,6 @@
 //! The parameters of a model, as PyTorch counts them, among the constants of a program.
 
-use crate::inspect::ValueShape;
+use crate::schema::program::Tensor;
 
 /// The precision of a number of parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -39,7 +39,7 @@ const MAY_TAKE_TABLES: [&str; 12] = [
 
 /// Returns the number of parameters in a constant that a kernel takes: 0 for running statistics, for scales and the like of quantized
 /// tensors, for masks and for indices.
-pub(super) fn of_constant(operator: &str, argument: Option<&str>, tensor: &ValueShape<'_>, elements: u64) -> u64 {
+pub(super) fn of_constant(operator: &str, argument: Option<&str>, tensor: &Tensor<'_>, elements: u64) -> u64 {
     // The arguments of a custom operator are not known.
     let Some(argument) = argument else { return elements };
     const OTHERS: [&str; 7] = ["scale", "zero_point", "multiplier", "shift", "running_", "kernel_sum", "lut"];

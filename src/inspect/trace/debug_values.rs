@@ -4,7 +4,7 @@ use super::events::{KERNEL, Key, Methods, Times, instruction, plan_of, target};
 use super::profile::{EventKind, EventTarget, Mismatch};
 use crate::analysis::Analysis;
 use crate::analysis::double;
-use crate::analysis::{MethodCode, Operation};
+use crate::dataflow::Calls;
 use crate::error::Result;
 use crate::file::etdp::Etdp;
 use crate::inspect::weights::numbers::Histogram;
@@ -13,7 +13,7 @@ use crate::names::{safe_file_name, shortened, unique_file_name};
 use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::etdump::{DebugEvent, RunData, Tensor, Value, ValueType};
-use crate::schema::program::ExecutionPlan;
+use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use crate::tensor::{RUNTIME_RANK, TensorShape, TensorView};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec::Vec};
@@ -211,8 +211,12 @@ pub(super) fn debug_values<'t, 'p: 't>(
 ) -> DebugValues<'t> {
     let methods = program.map(Methods::of);
     // By the address of its plan: there may be many runs, of many methods.
-    let plans = program.into_iter().flat_map(|program| program.pte().methods().iter().zip(&program.code().methods));
-    let code: BTreeMap<usize, &MethodCode<'_>> = plans.map(|(plan, code)| (address(plan), code)).collect();
+    let mut calls: BTreeMap<usize, Calls<'_, '_>> = BTreeMap::new();
+    if let Some(program) = program {
+        for (index, plan) in program.pte().methods().iter().enumerate() {
+            calls.insert(address(plan), Calls::new(plan, index, program.outputs()));
+        }
+    }
     let left = buffer.map_or(0, |buffer| buffer.len() as u64);
     let mut reader = Reader { buffer, left, mismatches: Vec::new() };
     let mut runs = Vec::new();
@@ -226,8 +230,8 @@ pub(super) fn debug_values<'t, 'p: 't>(
         let mut known: BTreeSet<Key<'t>> = keys.iter().copied().collect();
         keys.extend(events().map(Key::of_value).filter(|key| known.insert(*key)));
         let plan = methods.as_ref().and_then(|all| plan_of(all, method, (index, &keys), &mut reader.mismatches));
-        let code = plan.and_then(|plan| code.get(&address(plan)).copied());
-        let values = reader.values(index, run, plan, code);
+        let calls = plan.and_then(|plan| calls.get(&address(plan)));
+        let values = reader.values(index, run, plan, calls);
         runs.push(DebugRun {
             index,
             name: run.name(),
@@ -300,7 +304,7 @@ impl<'t> Reader<'t> {
         index: usize,
         run: &'t RunData<'_>,
         plan: Option<&'t ExecutionPlan<'_>>,
-        code: Option<&MethodCode<'t>>,
+        calls: Option<&Calls<'_, '_>>,
     ) -> Vec<DebugValue<'t>> {
         let mut values = Vec::new();
         let mut kernels: BTreeMap<(usize, usize), &str> = BTreeMap::new();
@@ -314,7 +318,7 @@ impl<'t> Reader<'t> {
         let inputs: BTreeMap<usize, usize> =
             inputs.filter_map(|(position, value)| Some((usize::try_from(*value).ok()?, position))).collect();
         for group in groups(run) {
-            let known = plan.zip(code).and_then(|(plan, code)| known_values(&group, plan, code)).unwrap_or_default();
+            let known = plan.zip(calls).and_then(|(plan, calls)| known_values(&group, plan, calls)).unwrap_or_default();
             let place = group.key.place().filter(|_| !group.is_output);
             let runs = place.and_then(|place| target(plan?, instruction(plan?, place)?));
             for (position, (event, debug)) in group.events.iter().enumerate() {
@@ -348,7 +352,7 @@ impl<'t> Reader<'t> {
                     tensor: None,
                     number: None,
                 };
-                let items = value.value.zip(code).and_then(|(value, code)| code.values.get(value)?.items.as_deref());
+                let items = value.value.and_then(|value| plan?.value(value)?.val.tensors());
                 self.add((index, *event), debug, value, items, &mut values);
             }
         }
@@ -361,7 +365,7 @@ impl<'t> Reader<'t> {
         place: (usize, usize),
         debug: &'t DebugEvent<'_>,
         value: DebugValue<'t>,
-        items: Option<&[i64]>,
+        items: Option<&[i32]>,
         values: &mut Vec<DebugValue<'t>>,
     ) {
         let Some(entry) = &debug.debug_entry else {
@@ -493,7 +497,7 @@ fn groups<'t>(run: &'t RunData<'_>) -> Vec<Group<'t>> {
 
 /// Returns the indices of the values that were recorded, if there are as many as the program has, each with `true` for an input of a
 /// delegate.
-fn known_values(group: &Group<'_>, plan: &ExecutionPlan<'_>, code: &MethodCode<'_>) -> Option<Vec<(usize, bool)>> {
+fn known_values(group: &Group<'_>, plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Option<Vec<(usize, bool)>> {
     let indices = |list: &mut dyn Iterator<Item = (i32, bool)>| -> Option<Vec<(usize, bool)>> {
         list.map(|(index, is_input)| Some((usize::try_from(index).ok()?, is_input))).collect()
     };
@@ -502,15 +506,16 @@ fn known_values(group: &Group<'_>, plan: &ExecutionPlan<'_>, code: &MethodCode<'
     } else if group.key.kind() == EventKind::Delegate {
         return None;
     } else {
-        let (chain, index) = group.key.place()?;
-        match &code.chains.get(chain)?.instructions.get(index)?.operation {
-            Operation::Delegate { arguments, .. } => {
-                indices(&mut arguments.iter().map(|argument| (argument.value, !argument.output)))?
+        let instruction = instruction(plan, group.key.place()?)?;
+        let accesses = calls.accesses(instruction).list;
+        match instruction {
+            InstructionArguments::DelegateCall(_) => {
+                indices(&mut accesses.iter().map(|access| (access.value, !access.role.writes())))?
             }
-            Operation::Kernel { arguments, .. } => {
+            InstructionArguments::KernelCall(_) => {
                 let mut seen = BTreeSet::new();
-                let written = arguments.iter().filter(|argument| argument.output && seen.insert(argument.value));
-                let mut all = indices(&mut written.map(|argument| (argument.value, false)))?;
+                let written = accesses.iter().filter(|access| access.role.writes() && seen.insert(access.value));
+                let mut all = indices(&mut written.map(|access| (access.value, false)))?;
                 // The result comes again as the last argument: as another value, if it is a list.
                 if all.len() == group.events.len() + 1 {
                     all.pop();

@@ -140,8 +140,7 @@ pub(super) fn target<'t>(
     Some(match instruction {
         InstructionArguments::KernelCall(call) => EventTarget::Kernel { operator: shown(plan.operator(call)?) },
         InstructionArguments::DelegateCall(call) => {
-            let delegate = plan.delegates().get(usize::try_from(call.delegate_index).ok()?)?;
-            EventTarget::Delegate { backend: delegate.id(), delegate: call.delegate_index }
+            EventTarget::Delegate { backend: plan.delegate(call)?.id(), delegate: call.delegate_index }
         }
         other => EventTarget::Other { instruction_kind: other.name()? },
     })

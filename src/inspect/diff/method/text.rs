@@ -35,13 +35,10 @@ pub(super) fn label(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments
                 },
             )
         }
-        InstructionArguments::DelegateCall(call) => {
-            let delegate = usize::try_from(call.delegate_index).ok().and_then(|index| plan.delegates().get(index));
-            delegate.map_or_else(
-                || format!("delegate {}", call.delegate_index),
-                |delegate| format!("delegate {}", short(delegate.id())),
-            )
-        }
+        InstructionArguments::DelegateCall(call) => plan.delegate(call).map_or_else(
+            || format!("delegate {}", call.delegate_index),
+            |delegate| format!("delegate {}", short(delegate.id())),
+        ),
         other => other.name().unwrap_or("unknown").into(),
     }
 }
