@@ -1,6 +1,6 @@
 //! A program that is opened once and asked often.
 //!
-//! [`Analysis`] finds the payloads, the code and the names of a program when they are first asked for, and keeps them. The questions
+//! [`Analysis`] finds the payloads and the names of a program when they are first asked for, and keeps them. The questions
 //! themselves are in [`inspect`](crate::inspect) and [`verify`](crate::verify), as methods of it.
 
 mod code;
@@ -48,7 +48,7 @@ pub(crate) use training::training_outputs;
 
 /// A program with everything that is known of it: costly to open, cheap to ask.
 ///
-/// Each part is found when a question first needs it, and kept: the contents of payloads, the instructions, the names. Answers borrow from the
+/// Each part is found when a question first needs it, and kept: the contents of payloads, the names. Answers borrow from the
 /// program and its data, not from the analysis, so they outlive it.
 ///
 /// ```
