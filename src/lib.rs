@@ -115,9 +115,7 @@
 //! | `serde`, `schemars` | `Serialize` for the tree (answers always implement it) and `JsonSchema` |
 //! | `json` | [`json`]: a file's tree as JSON with its blobs in files, and back |
 //! | `half` | `f16` and `bf16` as elements of tensors |
-//! | `tmpfile` | saving without temporary names (Linux) |
-//! | `lock` | [`FileLock`]: programs that change the same file wait for each other |
-//! | `xattr` | saving keeps extended attributes and access control lists (Linux), extended attributes (Apple's systems) |
+//! | `system` | [`FileLock`]: programs that change the same file wait for each other; saving keeps extended attributes and access control lists |
 //! | `testing`, `proptest`, `arbitrary` | [`testing`]: generated and damaged files for tests and fuzzers |
 //!
 //! Features add functions. None changes an answer, so that it does not matter which features other crates turn on.
@@ -137,7 +135,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Some items of a module are used only by modules of other features.
-#![cfg_attr(not(all(feature = "convert", feature = "tmpfile")), allow(dead_code, unused_imports, unused_macros))]
+#![cfg_attr(not(all(feature = "convert", feature = "system")), allow(dead_code, unused_imports, unused_macros))]
 
 extern crate alloc;
 #[cfg(feature = "std")]
@@ -223,7 +221,7 @@ pub use write::collect::{DataCollector, NewEntry};
 pub use write::detect::Detected;
 #[cfg(feature = "write")]
 pub use write::image::Image;
-#[cfg(feature = "lock")]
+#[cfg(feature = "system")]
 pub use write::lock::FileLock;
 #[cfg(feature = "write")]
 pub use write::options::{PtdOptions, PteOptions};

@@ -62,7 +62,7 @@ mod unix {
     }
 
     /// Copies extended attributes, among them Linux's access control lists. Returns `false` if such a list is lost.
-    #[cfg(all(feature = "xattr", any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    #[cfg(all(feature = "system", any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
     fn attributes(old: &Path, new: &fs::File, lost: &mut Vec<String>) -> bool {
         use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr, getxattr, listxattr};
         use rustix::io::Errno;
@@ -118,7 +118,7 @@ mod unix {
         list_is_kept
     }
 
-    #[cfg(not(all(feature = "xattr", any(target_os = "linux", target_os = "android", target_vendor = "apple"))))]
+    #[cfg(not(all(feature = "system", any(target_os = "linux", target_os = "android", target_vendor = "apple"))))]
     fn attributes(_: &Path, _: &fs::File, lost: &mut Vec<String>) -> bool {
         lost.push("its extended attributes and its access control list, if it has any".into());
         true

@@ -15,7 +15,7 @@ pub(crate) mod detect;
 pub(crate) mod entries;
 mod etdp;
 pub(crate) mod image;
-#[cfg(feature = "lock")]
+#[cfg(feature = "system")]
 pub(crate) mod lock;
 pub(crate) mod options;
 mod place;

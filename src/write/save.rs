@@ -133,14 +133,14 @@ impl Image<'_> {
     /// Writes the file to `path`: to a temporary file in the same folder, which is synced and then renamed. On failure, the existing file is
     /// unchanged and the temporary file is removed.
     ///
-    /// The permissions of an existing file are kept; on Unix also its owner and group, and with the feature `xattr` its extended attributes and
+    /// The permissions of an existing file are kept; on Unix also its owner and group, and with the feature `system` its extended attributes and
     /// access control list, as far as the process may set them: see [`Prepared::lost`]. A symbolic link stays a link, and the file that it points to is
     /// replaced; a link to a file that does not exist is an error.
     ///
-    /// With the feature `lock`, the file is replaced under its lock (`FileLock`). A program that saves a file that it read must hold that lock
+    /// With the feature `system`, the file is replaced under its lock (`FileLock`). A program that saves a file that it read must hold that lock
     /// from reading to saving; otherwise it may undo changes that other programs made in between.
     ///
-    /// A process that is killed while writing leaves the temporary file behind. With the feature `tmpfile`, on Linux and on
+    /// A process that is killed while writing leaves the temporary file behind. With the feature `system`, on Linux and on
     /// file systems with `O_TMPFILE`, it leaves nothing behind, because the file has no name until it is complete.
     ///
     /// "Synced" refers to [`std::fs::File::sync_all`], which on Apple's systems is `F_FULLFSYNC`: the bytes are on the medium, not only
@@ -225,11 +225,11 @@ impl Prepared {
     }
 
     /// Gives the file its name, replacing any file with that name. On Windows, waits up to about a second if another program, such as a
-    /// virus scanner, has that file open. With the feature `lock`, waits up to 60 seconds for another process that holds the file's lock.
+    /// virus scanner, has that file open. With the feature `system`, waits up to 60 seconds for another process that holds the file's lock.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     pub fn commit(self) -> Result<()> {
-        #[cfg(feature = "lock")]
+        #[cfg(feature = "system")]
         let _lock = match &self.file {
             Some((_, target)) => Some(super::lock::FileLock::acquire(target)?),
             None => None,
@@ -240,7 +240,7 @@ impl Prepared {
     /// Gives the file its name like [`commit`](Self::commit), under a lock that the caller holds.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io) if it is the lock of another file.
-    #[cfg(feature = "lock")]
+    #[cfg(feature = "system")]
     pub fn commit_locked(self, lock: &super::lock::FileLock) -> Result<()> {
         if self.file.as_ref().is_some_and(|(_, target)| !lock.is_of(target)) {
             let error = io::Error::new(io::ErrorKind::InvalidInput, "the lock is that of another file");
@@ -408,7 +408,7 @@ fn with_free_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::
 }
 
 /// Files without a name, which are removed when they are closed, even if the process is killed.
-#[cfg(all(feature = "tmpfile", target_os = "linux"))]
+#[cfg(all(feature = "system", target_os = "linux"))]
 mod unnamed {
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
     use std::os::fd::AsRawFd;
@@ -433,7 +433,7 @@ mod unnamed {
     }
 }
 
-#[cfg(not(all(feature = "tmpfile", target_os = "linux")))]
+#[cfg(not(all(feature = "system", target_os = "linux")))]
 mod unnamed {
     use std::path::Path;
     use std::{fs, io};

@@ -105,7 +105,7 @@ fn a_file_is_replaced_and_keeps_its_permissions() {
 }
 
 /// Root may set any owner. Extended attributes need a file system that has them.
-#[cfg(all(target_os = "linux", feature = "xattr"))]
+#[cfg(all(target_os = "linux", feature = "system"))]
 #[test]
 fn a_replaced_file_keeps_its_owner_and_extended_attributes() {
     use rustix::fs::{XattrFlags, getxattr, setxattr};
@@ -161,7 +161,7 @@ fn a_broken_hard_link_is_listed_and_a_dangling_link_is_an_error() {
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
 }
 
-#[cfg(feature = "lock")]
+#[cfg(feature = "system")]
 #[test]
 fn a_save_waits_for_the_lock_of_the_file_and_removes_its_own() {
     use executorch_format::FileLock;
@@ -183,7 +183,7 @@ fn a_save_waits_for_the_lock_of_the_file_and_removes_its_own() {
     assert_eq!(kind(prepared.commit_locked(&other)), io::ErrorKind::InvalidInput);
 }
 
-#[cfg(feature = "lock")]
+#[cfg(feature = "system")]
 #[test]
 fn waiting_for_a_lock_ends_when_the_caller_gives_up() {
     use executorch_format::FileLock;
@@ -347,7 +347,7 @@ fn a_cancelled_save_keeps_the_old_file_and_leaves_no_other() {
     assert_eq!(std::fs::read(&path).unwrap().len() as u64, image.size());
 }
 
-#[cfg(all(feature = "tmpfile", target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(feature = "system", target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn a_file_has_no_name_before_it_is_complete() {
     use std::os::unix::fs::OpenOptionsExt;
