@@ -1,8 +1,8 @@
 //! Hostile files: limits on memory and time, and on the text that reaches other tools.
 
-use crate::cli::{TempFile, pte, run, text};
+use crate::cli::{TempFile, run, text};
 use executorch_format::{NewEntry, Ptd, PtdOptions};
-use executorch_format_support::fixtures::{fixture, step};
+use executorch_format_support::fixtures::fixture;
 
 #[test]
 fn invalid_operator_names_do_not_reach_a_build() {
@@ -80,6 +80,7 @@ fn thousands_of_errors_are_counted_on_stderr_and_listed_in_json() {
 #[cfg(target_os = "linux")]
 #[test]
 fn shared_data_takes_memory_and_time_only_once() {
+    use executorch_format_support::fixtures::step;
     use executorch_format_support::sharing::{Scale, files};
 
     // 240 MB if something were copied for each reference.
@@ -116,6 +117,7 @@ fn every_command_is_run_on_files_with_shared_data() {
 #[cfg(target_os = "linux")]
 #[test]
 fn many_small_instructions_and_tensors_take_memory_in_proportion() {
+    use executorch_format_support::fixtures::step;
     use executorch_format_support::sharing::{Scale, Shared, code_files, commands};
 
     let scale = Scale { length: 10_000, count: 1 };
@@ -146,6 +148,7 @@ fn beyond_promise<'c>(
     other: &executorch_format_support::sharing::Shared,
     commands: impl Iterator<Item = &'c [&'c str]>,
 ) -> Vec<String> {
+    use crate::cli::pte;
     use executorch_format_support::sharing::arguments;
     use std::process::Stdio;
 
@@ -187,6 +190,7 @@ fn beyond_limits(
     file: &executorch_format_support::sharing::Shared,
     other: &executorch_format_support::sharing::Shared,
 ) -> Vec<String> {
+    use crate::cli::pte;
     use executorch_format_support::sharing::{TARGET, arguments, commands};
     use std::process::{Command, Stdio};
 

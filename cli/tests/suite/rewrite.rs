@@ -1,6 +1,6 @@
 //! `pte rewrite`.
 
-use crate::cli::{Folder, TempFile, pte, run};
+use crate::cli::{TempFile, pte, run};
 use executorch_format::schema::program::DataLocation;
 use executorch_format::verify::{Finding, Level};
 use executorch_format::{Detected, FieldOrder, Model, Ptd, Pte, WriteStyle};
@@ -190,6 +190,7 @@ fn an_output_that_cannot_be_written_is_reported_with_its_name() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_leaves_the_old_file_unchanged() {
+    use crate::cli::Folder;
     use executorch_format::{NewEntry, PtdOptions};
 
     let folder = Folder::new("full");

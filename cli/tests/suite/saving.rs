@@ -1,6 +1,6 @@
 //! Files that are written: by several commands at once, over files with properties, after an interruption, from data in pipes.
 
-use crate::cli::{Folder, pte, run_in};
+use crate::cli::{Folder, pte};
 use crate::edit_command::{good, refused};
 use executorch_format::{FileLock, Pte};
 use executorch_format_support::fixtures::fixture;
@@ -111,6 +111,7 @@ fn manual_pages_are_written_again_over_their_own() {
 #[cfg(unix)]
 mod unix {
     use super::*;
+    use crate::cli::run_in;
     use executorch_format::Ptd;
     use std::io::Write;
     use std::os::unix::fs::{MetadataExt, symlink};

@@ -4,11 +4,11 @@ use crate::cli::{TempFile, pte, run};
 use executorch_format::schema::program::KernelTypes;
 use executorch_format::{Model, Pte};
 use executorch_format_support::fixtures::fixture;
+use executorch_format_support::training;
 use executorch_format_support::written::written;
-use executorch_format_support::{crate_root, training};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -98,6 +98,9 @@ fn manual_pages_have_examples_and_exit_codes() {
 /// Completes the last word as bash does. `None` without bash.
 #[cfg(unix)]
 fn completed(words: &[&str]) -> Option<Vec<String>> {
+    use executorch_format_support::crate_root;
+    use std::process::Command;
+
     let script = text(&run(&["completions", "bash"], &[]));
     let script = TempFile::new("completions.bash", script.as_bytes());
     let path = std::env::join_paths(
