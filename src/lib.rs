@@ -115,7 +115,7 @@
 //! | `serde`, `schemars` | `Serialize` for the tree (answers always implement it) and `JsonSchema` |
 //! | `json` | [`json`]: a file's tree as JSON with its blobs in files, and back |
 //! | `half` | `f16` and `bf16` as elements of tensors |
-//! | `system` | [`FileLock`]: programs that change the same file wait for each other; saving keeps extended attributes and access control lists |
+//! | `system` | [`FileLock`]: programs that change the same file wait for each other; saving keeps extended attributes and, on Linux, access control lists, and needs no temporary names there |
 //! | `testing`, `proptest`, `arbitrary` | [`testing`]: generated and damaged files for tests and fuzzers |
 //!
 //! Features add functions. None changes an answer, so that it does not matter which features other crates turn on.

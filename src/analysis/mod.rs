@@ -191,15 +191,18 @@ impl<'t> Analysis<'t> {
 
     /// Returns every instruction of every method. Arguments of known operators have names.
     pub fn disassembly(&self) -> Disassembly<'t> {
-        let delegates = delegate_code::contents(self.pte, self.payloads(), self.delegate_graphs().to_vec());
-        let names = self.answer_names();
-        code::code(self.pte, self.outputs()).with_names(names).with_delegates(delegates)
+        self.disassembly_with(self.delegate_graphs().to_vec())
     }
 
     /// Returns every instruction of every method, as [`disassembly`](Self::disassembly) does, without the memory for a copy.
     pub fn into_disassembly(mut self) -> Disassembly<'t> {
         self.delegate_graphs();
         let graphs = self.graphs.take().unwrap_or_default();
+        self.disassembly_with(graphs)
+    }
+
+    /// Returns the disassembly with these graphs inside its payloads.
+    fn disassembly_with(&self, graphs: Vec<Result<Option<DelegateGraph>>>) -> Disassembly<'t> {
         let delegates = delegate_code::contents(self.pte, self.payloads(), graphs);
         let names = self.answer_names();
         code::code(self.pte, self.outputs()).with_names(names).with_delegates(delegates)
